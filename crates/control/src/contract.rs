@@ -1,0 +1,202 @@
+//! What a transport tells a congestion control, and what it asks: the whole contract.
+//!
+//! The transport measures and enforces; the algorithm decides. Recovery belongs to the transport: it
+//! retransmits, and leads the window to what the algorithm answers after a congestion event.
+
+use std::cell::Cell;
+use std::fmt;
+
+use cwndlab_units::{Bytes, Duration, Rate, Time};
+
+/// A congestion control as the transport sees it: three methods to write, four with a default.
+///
+/// The same sequence of calls must give the same answers: no clock, no chance but
+/// [`Path::seed`], no global state.
+pub trait CongestionControl: fmt::Debug + Send {
+    /// Data was acknowledged.
+    fn on_ack(&mut self, ack: &Ack);
+
+    /// Congestion was seen. Afterwards [`cwnd`](Self::cwnd) is the window to which the transport goes.
+    /// Called at most once per window of data, as RFC 9438 and RFC 5681 demand.
+    fn on_congestion(&mut self, event: &Congestion);
+
+    /// The congestion window.
+    fn cwnd(&self) -> Bytes;
+
+    /// A segment leaves. Few algorithms care.
+    fn on_sent(&mut self, _sent: &Sent) {}
+
+    /// The transport changed the window for a reason of its own, or takes a reduction back.
+    fn on_window(&mut self, _window: &Window) {}
+
+    /// The rate at which to send; `None` leaves pacing to the transport's profile.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Named numbers for the records; `ssthresh_segments` fills the column of that name.
+    fn trace(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// What is known of the path when a flow begins.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// Initial window.
+    pub initial_cwnd: Bytes,
+    /// Initial slow-start threshold; `None` is "without limit".
+    pub initial_ssthresh: Option<Bytes>,
+    /// Whether the transport paces what it sends.
+    pub paced: bool,
+    /// Seed of the flow's own random stream.
+    pub seed: u64,
+    /// Capacity of the bottleneck's queue, which no real sender knows: only for options that say `oracle`.
+    pub oracle_buffer: Option<Bytes>,
+}
+
+/// One acknowledgement, or several that arrived within `interval` and are reported together.
+#[derive(Clone, Debug)]
+pub struct Ack {
+    /// Now.
+    pub now: Time,
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// Newly acknowledged, cumulatively or by SACK.
+    pub acked: Bytes,
+    /// How many ACK packets this reports.
+    pub acks: u32,
+    /// Time between the first and the last of them.
+    pub interval: Duration,
+    /// In flight before this.
+    pub prior_in_flight: Bytes,
+    /// In flight after this.
+    pub in_flight: Bytes,
+    /// Newly marked lost since the last report.
+    pub lost: Bytes,
+    /// Last round-trip sample; `None` where Karn's rule forbids one.
+    pub rtt: Option<Duration>,
+    /// Smoothed round-trip time (RFC 6298); zero before the first sample.
+    pub srtt: Duration,
+    /// Smallest round-trip time within the transport's window (Linux: 300 s); zero before the first sample.
+    pub min_rtt: Duration,
+    /// Delivery-rate sample, as Linux takes it.
+    pub delivery_rate: Option<DeliveryRate>,
+    /// Delivered so far.
+    pub delivered: Bytes,
+    /// Newly acknowledged bytes that arrived with a CE mark.
+    pub ce: Bytes,
+    /// The sender had nothing to send, so an unused window is no evidence of capacity.
+    pub app_limited: bool,
+    /// The window was what held the sender (Linux' `is_cwnd_limited`). Grow only then.
+    pub cwnd_limited: bool,
+    /// A loss is being repaired: the transport owns the window until it is.
+    pub recovering: bool,
+    /// Round trips since the start: advances when data sent after the last advance is acknowledged.
+    pub round: u64,
+    /// Where an algorithm leaves a remark for the records.
+    pub note: Cell<Option<Note>>,
+}
+
+/// A delivery-rate sample (as in Linux' `tcp_rate.c`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeliveryRate {
+    /// `delivered` per `interval`.
+    pub rate: Rate,
+    /// What was delivered over the sample.
+    pub delivered: Bytes,
+    /// The longer of the send and the ACK interval.
+    pub interval: Duration,
+    /// `Ack::delivered` when the sample's segment was sent.
+    pub prior_delivered: Bytes,
+    /// The sender was short of data when the segment was sent.
+    pub app_limited: bool,
+}
+
+/// A remark of an algorithm, which becomes a row of `events`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Note {
+    /// What happened: `slow-start-exit`, `css-enter`, …
+    pub what: &'static str,
+    /// Why: `train`, `delay`, `cap`, …
+    pub reason: &'static str,
+    /// The window when it happened, in segments.
+    pub cwnd_segments: f64,
+    /// What the algorithm held it against, in segments (CCM-SS: B·D); NaN where there is nothing.
+    pub pipe_segments: f64,
+}
+
+/// Why the window shall fall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// A segment was found lost.
+    Loss,
+    /// The receiver echoed an ECN mark.
+    Ecn,
+    /// The retransmission timer expired.
+    Timeout,
+}
+
+/// A congestion event.
+#[derive(Clone, Debug)]
+pub struct Congestion {
+    /// Now.
+    pub now: Time,
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// What was seen.
+    pub cause: Cause,
+    /// The window goes to one segment and slow start begins again: a timeout, or Tahoe.
+    pub restart: bool,
+    /// The timer expired again for the same segment: `ssthresh` stays (RFC 5681, section 3.1).
+    pub repeated: bool,
+    /// FlightSize before the event, without what SACK reported and without limited transmit.
+    pub in_flight: Bytes,
+    /// Newly marked lost.
+    pub lost: Bytes,
+    /// Smoothed round-trip time.
+    pub srtt: Duration,
+    /// Smallest round-trip time.
+    pub min_rtt: Duration,
+    /// Round trips since the start.
+    pub round: u64,
+}
+
+/// A segment that leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Now.
+    pub now: Time,
+    /// Its payload.
+    pub size: Bytes,
+    /// In flight, this one included.
+    pub in_flight: Bytes,
+    /// It was sent before.
+    pub retransmission: bool,
+    /// The sender was short of data.
+    pub app_limited: bool,
+}
+
+/// Why the transport changed the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// The reduction was spurious: restore what stood before it.
+    Undo,
+    /// The flow was idle; the window restarts at `cwnd` (RFC 5681, section 4.1; RFC 2861).
+    Idle,
+    /// Recovery ended with a window of `cwnd`, below what was answered to the event.
+    Recovered,
+}
+
+/// The window as the transport changed it.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Now.
+    pub now: Time,
+    /// Why.
+    pub change: Change,
+    /// The new window (for [`Change::Undo`]: at least this).
+    pub cwnd: Bytes,
+    /// How long the flow was idle, for [`Change::Idle`].
+    pub idle: Duration,
+}

@@ -1,0 +1,22 @@
+//! The contract between a transport and a congestion control: what somebody outside depends on.
+//!
+//! - [`contract`]: [`CongestionControl`] and the events it is told of;
+//! - [`parts`]: [`SlowStart`] and [`Growth`], the two parts that [`Composed`] joins;
+//! - [`spec`]: the entry by which an algorithm is known everywhere: name, parameters, source;
+//! - [`catalogue`]: all entries, and the text form `GROWTH[+SLOW_START][/RECOVERY]`.
+
+pub mod catalogue;
+pub mod composed;
+pub mod contract;
+pub mod parts;
+pub mod spec;
+
+pub use catalogue::{Algorithm, Catalogue, Fault};
+pub use composed::Composed;
+pub use contract::{
+    Ack, Cause, Change, CongestionControl, Congestion, DeliveryRate, Note, Path, Sent, Window,
+};
+pub use parts::{Exit, Growth, SlowStart, Step};
+pub use spec::{
+    Arguments, Build, Confidence, Domain, Kind, Parameter, RecoveryKind, Spec, Value,
+};

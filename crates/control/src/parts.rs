@@ -1,0 +1,59 @@
+//! The two parts of a composed algorithm: how the window grows before the threshold, and after.
+//!
+//! Windows are in segments of `mss`, as the papers write them.
+
+use std::fmt;
+
+use crate::contract::{Ack, Congestion, Note, Window};
+
+/// What a slow start answers to an ACK.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Segments to add to the window.
+    pub grow: f64,
+    /// Leave slow start now.
+    pub exit: Option<Exit>,
+}
+
+/// The end of slow start by the module's own rule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exit {
+    /// The new slow-start threshold, segments.
+    pub ssthresh: f64,
+    /// Why, for the records.
+    pub note: Note,
+}
+
+/// How the window grows while `w < ssthresh`, and when that ends.
+pub trait SlowStart: fmt::Debug + Send {
+    /// Data was acknowledged in slow start. `w` and `ssthresh` in segments; asked only while `w < ssthresh`.
+    fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step;
+
+    /// Congestion was seen, in slow start or later.
+    fn on_congestion(&mut self, _event: &Congestion) {}
+
+    /// The transport changed the window (idle restart, undo).
+    fn on_window(&mut self, _window: &Window) {}
+
+    /// Named numbers for the records.
+    fn trace(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// How the window grows in congestion avoidance, and what a congestion event costs.
+pub trait Growth: fmt::Debug + Send {
+    /// Data was acknowledged in avoidance, the window limiting: the new window, in segments.
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64;
+
+    /// Congestion was seen at window `w`: the new `ssthresh`, in segments, which is the new window too
+    /// unless the event restarts slow start.
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64;
+
+    /// Every ACK of every phase, before anything grows: for those that keep RTTs or rounds.
+    fn observe(&mut self, _ack: &Ack, _w: f64) {}
+
+    /// The transport changed the window, or takes the last reduction back.
+    fn on_window(&mut self, _window: &Window) {}
+
+    /// Named numbers for the records.
+    fn trace(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
+}

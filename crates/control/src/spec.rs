@@ -1,0 +1,166 @@
+//! The entry by which an algorithm is known: everything else is derived from it.
+
+use crate::contract::{CongestionControl, Path};
+use crate::parts::{Growth, SlowStart};
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// How the window grows in avoidance.
+    Growth,
+    /// How it grows before.
+    SlowStart,
+    /// What is retransmitted, and the window until a loss is repaired.
+    Recovery,
+    /// An algorithm that owns its start.
+    Whole,
+    /// A scheme with an agent in the routers.
+    Router,
+    /// A mechanism of the transport, not a point on an axis.
+    Mechanism,
+}
+
+/// How sure the entry is of its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Confidence {
+    /// Published constants and formulas, compared with reference code or text.
+    High,
+    /// Published formulas or summaries; some details chosen.
+    Medium,
+    /// Our reconstruction from a short description.
+    Low,
+}
+
+/// A value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A number.
+    Number(f64),
+    /// One of the words that the parameter allows.
+    Word(&'static str),
+}
+
+/// What a parameter may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Domain {
+    /// A number within these bounds, both included.
+    Range(f64, f64),
+    /// One of these words.
+    Words(&'static [&'static str]),
+}
+
+/// A parameter of an entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name, as in `ccm-ss(mu=1.5)`.
+    pub name: &'static str,
+    /// Its unit; empty for a ratio or a word.
+    pub unit: &'static str,
+    /// What it is unless given.
+    pub default: Value,
+    /// What it may be.
+    pub domain: Domain,
+    /// One sentence; for an ambiguity of the source, what each choice means.
+    pub doc: &'static str,
+}
+
+/// The values of an entry's parameters, in the order of its `parameters`, defaults filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arguments {
+    pub(crate) parameters: &'static [Parameter],
+    pub(crate) values: Vec<Value>,
+}
+
+impl Arguments {
+    /// The defaults.
+    #[must_use]
+    pub fn defaults(parameters: &'static [Parameter]) -> Self {
+        Self { parameters, values: parameters.iter().map(|one| one.default).collect() }
+    }
+
+    fn value(&self, name: &str) -> Value {
+        let at = self.parameters.iter().position(|one| one.name == name);
+        self.values[at.unwrap_or_else(|| panic!("an entry asks for '{name}', which it does not list"))]
+    }
+
+    /// The number called `name`. Panics where the entry does not list one: a fault of the entry.
+    #[must_use]
+    pub fn number(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Value::Number(number) => number,
+            Value::Word(word) => panic!("'{name}' is the word '{word}', not a number"),
+        }
+    }
+
+    /// The word called `name`. Panics where the entry does not list one: a fault of the entry.
+    #[must_use]
+    pub fn word(&self, name: &str) -> &'static str {
+        match self.value(name) {
+            Value::Word(word) => word,
+            Value::Number(number) => panic!("'{name}' is the number {number}, not a word"),
+        }
+    }
+}
+
+/// The recoveries that a transport offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecoveryKind {
+    /// Fast retransmit, then slow start from one segment; go-back-N.
+    Tahoe,
+    /// Fast recovery that ends with the first ACK of new data (RFC 2581).
+    Reno,
+    /// Partial ACKs retransmit (RFC 6582).
+    NewReno,
+    /// The SACK scoreboard and its pipe (RFC 6675).
+    Sack,
+    /// Forward acknowledgement.
+    Fack,
+    /// RACK-TLP (RFC 8985) with proportional rate reduction.
+    Rack,
+}
+
+/// How to make it.
+#[derive(Clone, Copy, Debug)]
+pub enum Build {
+    /// A growth.
+    Growth(fn(&Path, &Arguments) -> Box<dyn Growth>),
+    /// A slow start.
+    SlowStart(fn(&Path, &Arguments) -> Box<dyn SlowStart>),
+    /// A whole algorithm.
+    Whole(fn(&Path, &Arguments) -> Box<dyn CongestionControl>),
+    /// A recovery, which the transport performs.
+    Recovery(RecoveryKind),
+    /// Nothing to make: a mechanism that is part of the transport.
+    Mechanism,
+}
+
+/// An algorithm's entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// Its name: lower case, words joined by `-`.
+    pub name: &'static str,
+    /// Its name in full.
+    pub title: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    /// Publication, RFC or doi.
+    pub source: &'static str,
+    /// The year of it.
+    pub year: u16,
+    /// How sure we are.
+    pub confidence: Confidence,
+    /// What it does, in a few sentences, with its equations.
+    pub summary: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    /// Ambiguities of the source and what we choose; one sentence each.
+    pub choices: &'static [&'static str],
+    /// What to beware of; one sentence each.
+    pub pitfalls: &'static [&'static str],
+    /// The slow start that comes with it where none is named; empty: it needs or owns one.
+    pub companion: &'static str,
+    /// It keeps a model of the path rather than a window that losses drive; may grow while app-limited.
+    pub model_based: bool,
+    /// How to make it.
+    pub build: Build,
+}

@@ -1,0 +1,262 @@
+//! Time, durations, bytes and rates as integers: nanoseconds, bytes, bits per second.
+//!
+//! Everything below the report computes with these. Floating point lives inside an equation only, and
+//! takes its `cbrt`, `pow`, `exp` and `ln` from [`maths`], so that a run gives the same bits everywhere.
+
+pub mod maths;
+mod parse;
+mod print;
+
+pub use parse::{ParseError, parse_bytes, parse_duration, parse_rate};
+
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+
+/// Nanoseconds in a second.
+pub const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+macro_rules! quantity {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u64);
+
+        impl $name {
+            /// Nothing of it.
+            pub const ZERO: Self = Self(0);
+            /// As much as can be said: stands for "without limit".
+            pub const MAX: Self = Self(u64::MAX);
+        }
+    };
+}
+
+quantity! {
+    /// A point of the run's clock, in nanoseconds since its start.
+    Time
+}
+quantity! {
+    /// A span of time in nanoseconds.
+    Duration
+}
+quantity! {
+    /// A number of bytes.
+    Bytes
+}
+quantity! {
+    /// A rate in bits per second.
+    Rate
+}
+
+macro_rules! additive {
+    ($name:ident) => {
+        impl Add for $name {
+            type Output = Self;
+            #[inline]
+            fn add(self, other: Self) -> Self {
+                Self(self.0 + other.0)
+            }
+        }
+        impl Sub for $name {
+            type Output = Self;
+            #[inline]
+            fn sub(self, other: Self) -> Self {
+                Self(self.0 - other.0)
+            }
+        }
+        impl AddAssign for $name {
+            #[inline]
+            fn add_assign(&mut self, other: Self) {
+                self.0 += other.0;
+            }
+        }
+        impl SubAssign for $name {
+            #[inline]
+            fn sub_assign(&mut self, other: Self) {
+                self.0 -= other.0;
+            }
+        }
+        impl Mul<u64> for $name {
+            type Output = Self;
+            #[inline]
+            fn mul(self, factor: u64) -> Self {
+                Self(self.0 * factor)
+            }
+        }
+        impl Div<u64> for $name {
+            type Output = Self;
+            #[inline]
+            fn div(self, divisor: u64) -> Self {
+                Self(self.0 / divisor)
+            }
+        }
+        impl Sum for $name {
+            fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+                Self(all.map(|one| one.0).sum())
+            }
+        }
+        impl $name {
+            /// The difference, or zero where it would be negative.
+            #[inline]
+            #[must_use]
+            pub const fn saturating_sub(self, other: Self) -> Self {
+                Self(self.0.saturating_sub(other.0))
+            }
+        }
+    };
+}
+
+additive!(Duration);
+additive!(Bytes);
+additive!(Rate);
+
+impl Add<Duration> for Time {
+    type Output = Self;
+    #[inline]
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<Duration> for Time {
+    #[inline]
+    fn add_assign(&mut self, span: Duration) {
+        *self = *self + span;
+    }
+}
+
+impl Sub for Time {
+    type Output = Duration;
+    #[inline]
+    fn sub(self, earlier: Self) -> Duration {
+        Duration(self.0 - earlier.0)
+    }
+}
+
+impl Sub<Duration> for Time {
+    type Output = Self;
+    #[inline]
+    fn sub(self, span: Duration) -> Self {
+        Self(self.0 - span.0)
+    }
+}
+
+impl Time {
+    /// The span since `earlier`, or zero where that lies ahead.
+    #[inline]
+    #[must_use]
+    pub const fn saturating_since(self, earlier: Self) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Seconds since the start of the run.
+    #[inline]
+    #[must_use]
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SECOND as f64
+    }
+}
+
+impl Duration {
+    /// `n` microseconds.
+    #[must_use]
+    pub const fn from_micros(n: u64) -> Self {
+        Self(n * 1_000)
+    }
+
+    /// `n` milliseconds.
+    #[must_use]
+    pub const fn from_millis(n: u64) -> Self {
+        Self(n * 1_000_000)
+    }
+
+    /// `n` seconds.
+    #[must_use]
+    pub const fn from_secs(n: u64) -> Self {
+        Self(n * NANOS_PER_SECOND)
+    }
+
+    /// `seconds`, rounded to the nearest nanosecond; negative numbers give zero.
+    #[must_use]
+    pub fn from_secs_f64(seconds: f64) -> Self {
+        Self((seconds * NANOS_PER_SECOND as f64 + 0.5) as u64)
+    }
+
+    /// The span in seconds.
+    #[inline]
+    #[must_use]
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SECOND as f64
+    }
+
+    /// The span in milliseconds.
+    #[inline]
+    #[must_use]
+    pub fn as_millis(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+impl Bytes {
+    /// The number of bits.
+    #[inline]
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.0 * 8
+    }
+}
+
+impl Rate {
+    /// `n` megabits per second (10⁶ bits).
+    #[must_use]
+    pub const fn from_mbps(n: u64) -> Self {
+        Self(n * 1_000_000)
+    }
+
+    /// The time that `size` takes on a line of this rate, rounded up to the nanosecond, so that
+    /// a line never carries more than its rate.
+    #[inline]
+    #[must_use]
+    pub const fn time_for(self, size: Bytes) -> Duration {
+        // 2^64 ns·bit/s holds packets up to 2.3 GB: enough without 128-bit division.
+        Duration((size.0 * 8 * NANOS_PER_SECOND).div_ceil(self.0))
+    }
+
+    /// The bytes that pass in `span`, rounded down.
+    #[must_use]
+    pub const fn bytes_in(self, span: Duration) -> Bytes {
+        Bytes((self.0 as u128 * span.0 as u128 / (8 * NANOS_PER_SECOND as u128)) as u64)
+    }
+
+    /// `size` per `span`; zero where the span is zero.
+    #[must_use]
+    pub const fn of(size: Bytes, span: Duration) -> Self {
+        if span.0 == 0 {
+            return Self(0);
+        }
+        Self((size.0 as u128 * 8 * NANOS_PER_SECOND as u128 / span.0 as u128) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 1500 bytes are 12,000 bits, 1.2 ms at 10 Mbit/s.
+    #[test]
+    fn a_full_packet_takes_1200_microseconds_at_10_megabit() {
+        assert_eq!(Rate::from_mbps(10).time_for(Bytes(1500)), Duration::from_micros(1200));
+    }
+
+    /// By hand: 8 bits at 3 bit/s are 2.666… s, rounded up.
+    #[test]
+    fn serialisation_rounds_up_so_that_no_line_is_overdriven() {
+        assert_eq!(Rate(3).time_for(Bytes(1)), Duration(2_666_666_667));
+    }
+
+    #[test]
+    fn a_rate_is_bytes_over_time() {
+        assert_eq!(Rate::of(Bytes(1500), Duration::from_micros(1200)), Rate::from_mbps(10));
+        assert_eq!(Rate::of(Bytes(1500), Duration::ZERO), Rate(0));
+        assert_eq!(Rate::from_mbps(10).bytes_in(Duration::from_micros(1200)), Bytes(1500));
+    }
+}
