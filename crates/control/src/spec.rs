@@ -50,7 +50,7 @@ pub enum Domain {
 }
 
 /// A parameter of an entry.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
     /// Its name, as in `ccm-ss(mu=1.5)`.
     pub name: &'static str,

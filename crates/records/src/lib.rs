@@ -1,1 +1,3 @@
-//! Placeholder.
+//! The answer: what an engine writes down.
+
+pub mod rows;

@@ -1,0 +1,244 @@
+//! The rows that an engine writes, plain values; [`crate::table`] turns them into Arrow.
+//!
+//! Every field is a column of the same name and carries its unit. Times are nanoseconds of the run's clock.
+
+/// Everything that one run wrote down.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    /// Totals per flow.
+    pub flows: Vec<FlowRow>,
+    /// Totals per link.
+    pub links: Vec<LinkRow>,
+    /// Flows at the sampling interval.
+    pub samples: Vec<SampleRow>,
+    /// Links at the sampling interval.
+    pub link_samples: Vec<LinkSampleRow>,
+    /// What happened, when, why.
+    pub events: Vec<EventRow>,
+    /// Transfers with their completion times.
+    pub transfers: Vec<TransferRow>,
+    /// Every packet, where asked for.
+    pub packets: Vec<PacketRow>,
+}
+
+/// Totals of a flow over its whole life.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowRow {
+    /// Index in the scenario.
+    pub flow: u32,
+    /// Its label.
+    pub name: String,
+    /// Canonical text of the algorithm, recovery included.
+    pub algorithm: String,
+    /// Stack profile.
+    pub profile: String,
+    /// Payload of a full segment.
+    pub mss_bytes: u64,
+    /// Propagation delay both ways.
+    pub base_rtt_ns: u64,
+    /// When it opened (start plus jitter).
+    pub start_ns: u64,
+    /// When its application was done and all acknowledged; `None` while it lives.
+    pub end_ns: Option<u64>,
+    /// Payload delivered in order to the application for the first time.
+    pub delivered_bytes: u64,
+    /// Payload acknowledged to the sender.
+    pub acked_bytes: u64,
+    /// Payload put on the wire, retransmissions included.
+    pub sent_bytes: u64,
+    /// All bytes put on the wire by the sender, headers included.
+    pub wire_bytes: u64,
+    /// Segments put on the wire, retransmissions included.
+    pub sent_packets: u64,
+    /// Payload sent again.
+    pub retransmitted_bytes: u64,
+    /// Segments sent again.
+    pub retransmitted_packets: u64,
+    /// ACKs that the receiver sent.
+    pub ack_packets: u64,
+    /// Packets of this flow's data direction that queues dropped.
+    pub queue_drops: u64,
+    /// Packets of this flow's data direction that wires lost.
+    pub wire_losses: u64,
+    /// Expired retransmission timers.
+    pub timeouts: u64,
+    /// Entries into loss recovery.
+    pub recoveries: u64,
+    /// Reductions by an ECN echo.
+    pub ecn_reductions: u64,
+    /// Reductions taken back.
+    pub undos: u64,
+    /// Tail loss probes.
+    pub loss_probes: u64,
+    /// Smallest RTT sample.
+    pub min_rtt_ns: Option<u64>,
+    /// Mean RTT sample.
+    pub mean_rtt_ns: Option<u64>,
+}
+
+/// Totals of a link in one direction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkRow {
+    /// Index in the plan.
+    pub link: u32,
+    /// Its name.
+    pub name: String,
+    /// Rate of the line; `None` where it serialises in no time.
+    pub rate_bps: Option<u64>,
+    /// Propagation delay.
+    pub delay_ns: u64,
+    /// What the queue holds: packets.
+    pub capacity_packets: Option<u64>,
+    /// What the queue holds: bytes.
+    pub capacity_bytes: Option<u64>,
+    /// Packets offered.
+    pub arrived_packets: u64,
+    /// Packets dropped by the queue.
+    pub dropped_packets: u64,
+    /// Packets lost by the wire.
+    pub lost_packets: u64,
+    /// Packets marked.
+    pub marked_packets: u64,
+    /// Packets that left the line.
+    pub sent_packets: u64,
+    /// Bytes that left the line.
+    pub sent_bytes: u64,
+    /// Time-weighted mean number of packets waiting, the one in service excluded.
+    pub mean_queue_packets: f64,
+    /// Time-weighted mean number of bytes waiting.
+    pub mean_queue_bytes: f64,
+    /// Largest number of packets waiting.
+    pub max_queue_packets: u64,
+    /// Share of the capacity that was used.
+    pub utilisation: f64,
+}
+
+/// A flow at a sampling instant. Counters are cumulative.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SampleRow {
+    /// When.
+    pub time_ns: u64,
+    /// Which flow.
+    pub flow: u32,
+    /// The transport's effective window.
+    pub cwnd_bytes: u64,
+    /// The algorithm's threshold; `None` while it has none.
+    pub ssthresh_bytes: Option<u64>,
+    /// In flight as the sender estimates it.
+    pub in_flight_bytes: u64,
+    /// Smoothed RTT.
+    pub srtt_ns: Option<u64>,
+    /// Last RTT sample.
+    pub rtt_ns: Option<u64>,
+    /// Pacing rate, where the flow paces.
+    pub pacing_rate_bps: Option<u64>,
+    /// Last delivery-rate sample.
+    pub delivery_rate_bps: Option<u64>,
+    /// Delivered in order to the application.
+    pub delivered_bytes: u64,
+    /// Payload sent, retransmissions included.
+    pub sent_bytes: u64,
+    /// Payload sent again.
+    pub retransmitted_bytes: u64,
+    /// Segments sent again.
+    pub retransmitted_packets: u64,
+    /// Entries into recovery, timeouts and ECN reductions.
+    pub congestion_events: u64,
+    /// Expired retransmission timers.
+    pub timeouts: u64,
+    /// Packets of the data direction dropped by queues.
+    pub queue_drops: u64,
+    /// Packets of the data direction lost by wires.
+    pub wire_losses: u64,
+    /// Sum of all RTT samples: differences give means over an interval.
+    pub rtt_sum_ns: u64,
+    /// Number of RTT samples.
+    pub rtt_count: u64,
+    /// 0 open, 1 disorder, 2 cwr, 3 recovery, 4 loss (as Linux counts them).
+    pub state: u8,
+}
+
+/// A link at a sampling instant. Counters are cumulative.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LinkSampleRow {
+    /// When.
+    pub time_ns: u64,
+    /// Which link.
+    pub link: u32,
+    /// Packets waiting now, the one in service excluded.
+    pub queue_packets: u64,
+    /// Bytes waiting now.
+    pub queue_bytes: u64,
+    /// Packets offered.
+    pub arrived_packets: u64,
+    /// Packets dropped by the queue.
+    pub dropped_packets: u64,
+    /// Packets lost by the wire.
+    pub lost_packets: u64,
+    /// Packets marked.
+    pub marked_packets: u64,
+    /// Bytes that left the line.
+    pub sent_bytes: u64,
+    /// Exact integral over time of the packets waiting, packet-seconds times 10⁹.
+    pub queue_packet_ns: u64,
+    /// Exact integral over time of the bytes waiting.
+    pub queue_byte_ns: u64,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventRow {
+    /// When.
+    pub time_ns: u64,
+    /// Which flow.
+    pub flow: u32,
+    /// `open`, `established`, `recovery`, `recovered`, `timeout`, `ecn`, `undo`, `slow-start-exit`, `idle-restart`,
+    /// `loss-probe`, `close`, or what an algorithm remarks.
+    pub kind: &'static str,
+    /// Why: `fast-retransmit`, `rack`, `fack`, `rto`, `train`, `delay`, `cap`, `loss`, `eifel`, `dsack`, …; may be empty.
+    pub cause: &'static str,
+    /// Window before.
+    pub cwnd_before_bytes: u64,
+    /// Window to which it goes.
+    pub cwnd_after_bytes: u64,
+    /// What an algorithm held the window against, in segments.
+    pub pipe_segments: Option<f64>,
+}
+
+/// A transfer that was completed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TransferRow {
+    /// Which flow.
+    pub flow: u32,
+    /// Which of its transfers.
+    pub transfer: u64,
+    /// When the application asked for it (connect, if it needs a connection).
+    pub start_ns: u64,
+    /// When the last byte reached the receiving application.
+    pub end_ns: u64,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+/// A packet at the entrance of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PacketRow {
+    /// When it arrived at the queue.
+    pub time_ns: u64,
+    /// Which link.
+    pub link: u32,
+    /// Which flow.
+    pub flow: u32,
+    /// 0 data, 1 ACK, 2 SYN, 3 SYN-ACK.
+    pub kind: u8,
+    /// First payload byte of data (from 0), acknowledged byte of an ACK.
+    pub sequence_bytes: u64,
+    /// Bytes on the wire.
+    pub size_bytes: u32,
+    /// 0 queued, 1 dropped by the queue, 2 lost by the wire, 3 queued and marked.
+    pub fate: u8,
+    /// When its last bit left the line.
+    pub departure_ns: Option<u64>,
+    /// It had been sent before.
+    pub retransmission: bool,
+}
