@@ -1,0 +1,131 @@
+//! The values of a stack: what a profile fixes and a scenario may override.
+
+use cwndlab_units::{Bytes, Duration, Rate};
+
+/// ECN as negotiated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ecn {
+    /// Packets are not ECN-capable.
+    Off,
+    /// RFC 3168: an echo until the sender answers with CWR.
+    Classic,
+    /// Accurate ECN: the receiver counts marks.
+    Accurate,
+}
+
+/// What the window does after the sender was idle for an RTO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleRestart {
+    /// Nothing.
+    Off,
+    /// RFC 5681, section 4.1: back to the initial window.
+    InitialWindow,
+    /// RFC 2861: halved per RTO of idleness, not below the initial window (Linux).
+    Decay,
+    /// RFC 7661: the non-validated phase.
+    Rfc7661,
+}
+
+/// When the transport spreads its segments over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// Only where the algorithm gives a rate.
+    Algorithm,
+    /// Always: by the algorithm's rate, else by Linux' rule (2 × cwnd/srtt in slow start, 1.2 × after).
+    Always,
+    /// Never.
+    Off,
+}
+
+/// The version of proportional rate reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prr {
+    /// RFC 6937 with the slow-start reduction bound.
+    Rfc6937,
+    /// RFC 9937.
+    Rfc9937,
+}
+
+/// How FACK brings the window down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rampdown {
+    /// To the new `ssthresh` at once.
+    None,
+    /// Rate halving, as Linux 2.6: one segment less per two ACKs down to `ssthresh`.
+    RateHalving,
+    /// Rate halving down to half of `ssthresh`, as Linux 2.6 for modules with that `min_cwnd`.
+    RateHalvingToHalf,
+}
+
+/// The values of a stack profile, overrides applied.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// Wire bytes that come on top of the payload.
+    pub header: Bytes,
+    /// Wire bytes of a bare ACK, and of SYN and SYN-ACK.
+    pub ack: Bytes,
+    /// Wire bytes per SACK block in an ACK.
+    pub sack_block: Bytes,
+    /// Initial window, segments.
+    pub initial_window: u32,
+    /// Initial slow-start threshold, segments.
+    pub initial_ssthresh: Option<u32>,
+    /// Smallest RTO.
+    pub min_rto: Duration,
+    /// Largest RTO.
+    pub max_rto: Duration,
+    /// RTO before the first sample.
+    pub initial_rto: Duration,
+    /// Clock granularity G of RFC 6298; RTT samples for the RTO are not rounded.
+    pub rto_granularity: Duration,
+    /// The floor `min_rto` holds for the variance term (Linux), not for the sum.
+    pub rto_floor_on_variance: bool,
+    /// An ACK at least for every n-th full segment.
+    pub ack_every: u32,
+    /// The longest time an ACK is held back.
+    pub ack_delay: Duration,
+    /// Segments acknowledged one by one at the start of a connection and after idleness.
+    pub quick_acks: u32,
+    /// SACK is negotiated; where the recovery needs none it stays unused.
+    pub sack: bool,
+    /// Blocks per ACK at most.
+    pub sack_blocks: u32,
+    /// The receiver reports duplicates (RFC 2883).
+    pub dsack: bool,
+    /// Timestamps are negotiated.
+    pub timestamps: bool,
+    /// ECN.
+    pub ecn: Ecn,
+    /// Pacing.
+    pub pacing: Pacing,
+    /// Segments that may leave at once when pacing.
+    pub pacing_quantum: u32,
+    /// Hold small bursts back until a larger one is possible, as Linux' TSO deferral does.
+    pub tso_burst: bool,
+    /// Largest receive window.
+    pub receive_window: Bytes,
+    /// The window starts small and grows with use up to `receive_window` (Linux' auto-tuning).
+    pub auto_tuning: bool,
+    /// The receiving application reads at this rate; `None` at once.
+    pub read_rate: Option<Rate>,
+    /// After idleness.
+    pub idle_restart: IdleRestart,
+    /// RFC 3042.
+    pub limited_transmit: bool,
+    /// Undo of spurious reductions (Eifel by timestamps, D-SACK, F-RTO).
+    pub undo: bool,
+    /// Tail loss probes.
+    pub tail_loss_probe: bool,
+    /// PRR version.
+    pub prr: Prr,
+    /// FACK's way down.
+    pub rampdown: Rampdown,
+    /// Duplicate-ACK threshold.
+    pub dup_thresh: u32,
+    /// SYNs sent at most, beyond the first.
+    pub syn_retries: u32,
+    /// Burst limit at the end of a recovery, segments above what is in flight; 0 is none.
+    pub exit_burst: u32,
+}
