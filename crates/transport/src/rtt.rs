@@ -22,7 +22,7 @@ pub struct RttEstimator {
     /// Smallest sample of the whole life.
     pub min_ever: u64,
     min_at: u64,
-    backoff: u32,
+    pub(crate) backoff: u32,
     floor: u64,
     ceiling: u64,
     initial: u64,

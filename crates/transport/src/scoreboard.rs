@@ -28,7 +28,7 @@ pub struct Segment {
     pub delivered_at: u64,
     /// Bytes delivered before it left.
     pub delivered: u64,
-    jump: u32,
+    pub(crate) jump: u32,
     /// Payload.
     pub len: u16,
     /// Flags above.
@@ -291,11 +291,11 @@ impl Scoreboard {
 
     /// Marks every unSACKed, never retransmitted segment below `limit` lost; answers how many.
     pub fn mark_below(&mut self, limit: u32) -> u32 {
-        self.mark_while(limit.min(self.next), |_| true)
+        self.mark_while(limit.min(self.next), |_, _| true)
     }
 
     /// RACK: marks originals in sending order while `late` says so (RFC 8985, step 5).
-    pub fn mark_while(&mut self, limit: u32, mut late: impl FnMut(&Segment) -> bool) -> u32 {
+    pub fn mark_while(&mut self, limit: u32, mut late: impl FnMut(u32, &Segment) -> bool) -> u32 {
         let mut marked = 0;
         let mut at = self.scan.max(self.una);
         while at < limit {
@@ -305,7 +305,7 @@ impl Scoreboard {
                 continue;
             }
             if segment.flags & (LOST | RETRANS | EVER_RETRANS) == 0 {
-                if !late(segment) {
+                if !late(at, segment) {
                     break;
                 }
                 self.mark_lost(at);
@@ -319,9 +319,9 @@ impl Scoreboard {
 
     /// The first original that RACK still waits for.
     #[must_use]
-    pub fn oldest_original(&self) -> Option<&Segment> {
+    pub fn oldest_original(&self) -> Option<(u32, &Segment)> {
         let at = self.scan.max(self.una);
-        (at < self.next).then(|| self.get(at)).filter(|one| one.flags & (SACKED | LOST | RETRANS | EVER_RETRANS) == 0)
+        (at < self.next).then(|| (at, self.get(at))).filter(|(_, one)| one.flags & (SACKED | LOST | RETRANS | EVER_RETRANS) == 0)
     }
 
     /// Takes the oldest live retransmission off the queue if `lost` says so, and marks it lost again.

@@ -1,0 +1,271 @@
+//! Entering recovery, the window until the loss is repaired, leaving it, taking it back.
+
+use cwndlab_control::{Cause, Change, Congestion, RecoveryKind};
+use cwndlab_units::{Bytes, Time};
+
+use super::{Gain, Sender, State};
+use crate::stack::{Prr, Rampdown};
+use crate::wire::{AckPacket, Output};
+
+impl Sender {
+    /// What this ACK means for the state, detection included.
+    #[inline]
+    pub(crate) fn react(
+        &mut self,
+        now: u64,
+        ack: &AckPacket,
+        advanced: bool,
+        prior_una: u32,
+        gain: &Gain,
+        out: &mut impl Output,
+    ) {
+        if !Self::uses_sack(self.kind) {
+            self.react_to_duplicates(now, ack, advanced, prior_una, gain, out);
+            return;
+        }
+        if self.state == State::Open && self.board.sacked == 0 && self.board.lost == 0 && self.undo_from.is_none() {
+            if advanced && self.probe_end.is_some() {
+                self.check_probe(now, out);
+            }
+            return;
+        }
+        self.react_to_sack(now, ack, advanced, gain, out);
+    }
+
+    fn react_to_sack(&mut self, now: u64, ack: &AckPacket, advanced: bool, gain: &Gain, out: &mut impl Output) {
+        if advanced && self.probe_end.is_some() {
+            self.check_probe(now, out);
+        }
+        if (advanced || ack.blocks.duplicate) && self.try_undo(now, ack, gain, out) {
+            return;
+        }
+        if self.state >= State::Cwr && self.board.una >= self.high_seq {
+            self.leave(now, out);
+        }
+        let marked = self.detect(now);
+        match self.state {
+            State::Open | State::Disorder => {
+                if self.board.lost > 0 {
+                    self.enter_recovery(now, out);
+                } else {
+                    self.state = if self.board.sacked > 0 { State::Disorder } else { State::Open };
+                }
+            }
+            State::Cwr if self.board.lost > 0 => self.enter_recovery(now, out),
+            State::Loss => self.step_frto(advanced, gain),
+            _ => {}
+        }
+        if matches!(self.state, State::Recovery | State::Cwr) {
+            self.step_down(gain.segments, advanced, marked > 0);
+        }
+    }
+
+    /// Tells the algorithm, and remembers where it wants to go.
+    pub(crate) fn congestion(&mut self, now: u64, cause: Cause, restart: bool, repeated: bool) {
+        let mss = u64::from(self.mss);
+        // FlightSize without what SACK reported; limited transmit sent one segment per SACKed one, so it is excluded too.
+        let flight = if Self::uses_sack(self.kind) {
+            self.board.outstanding() - self.board.sacked
+        } else {
+            self.board.outstanding().saturating_sub(if self.stack.limited_transmit { self.dupacks.min(2) } else { 0 })
+        };
+        self.control.on_congestion(&Congestion {
+            now: Time(now),
+            mss: Bytes(mss),
+            cause,
+            restart,
+            repeated,
+            in_flight: Bytes(u64::from(flight) * mss),
+            lost: Bytes(u64::from(self.board.lost) * mss),
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            round: self.round,
+        });
+        self.slow_start = restart;
+        self.target = self.control_window();
+    }
+
+    fn start_reduction(&mut self) {
+        self.prr_delivered = 0;
+        self.prr_out = 0;
+        self.recover_fs = match self.stack.prr {
+            Prr::Rfc6937 => self.board.outstanding(),
+            Prr::Rfc9937 => self.board.outstanding() - self.board.sacked,
+        }
+        .max(1);
+        self.halving_odd = false;
+    }
+
+    pub(crate) fn enter_recovery(&mut self, now: u64, out: &mut impl Output) {
+        let before = self.cwnd;
+        let cause = match self.kind {
+            RecoveryKind::Rack => "rack",
+            RecoveryKind::Fack => "fack",
+            RecoveryKind::Sack => "sack",
+            _ => "fast-retransmit",
+        };
+        self.start_reduction();
+        if self.state != State::Cwr {
+            self.congestion(now, Cause::Loss, false, false);
+        }
+        self.state = State::Recovery;
+        self.high_seq = self.board.next;
+        self.high_rxt = self.board.una;
+        self.rescued = false;
+        self.force = true;
+        self.undo_from = Some(self.board.una);
+        self.undo_retrans = 0;
+        self.retrans_stamp = 0;
+        self.count.recoveries += 1;
+        let at_once = self.kind == RecoveryKind::Sack
+            || (self.kind == RecoveryKind::Fack && self.stack.rampdown == Rampdown::None);
+        if at_once {
+            self.cwnd = self.target;
+        }
+        out.event("recovery", cause, before, self.target, f64::NAN);
+    }
+
+    pub(crate) fn enter_cwr(&mut self, now: u64, out: &mut impl Output) {
+        let before = self.cwnd;
+        self.start_reduction();
+        self.congestion(now, Cause::Ecn, false, false);
+        self.state = State::Cwr;
+        self.high_seq = self.board.next;
+        self.cwr_pending = true;
+        self.count.ecn_reductions += 1;
+        out.event("ecn", "echo", before, self.target, f64::NAN);
+    }
+
+    /// The window of this ACK while it falls.
+    pub(crate) fn step_down(&mut self, delivered: u32, advanced: bool, marked: bool) {
+        let pipe = self.board.in_flight();
+        match self.kind {
+            RecoveryKind::Sack => self.cwnd = self.target,
+            RecoveryKind::Fack => match self.stack.rampdown {
+                Rampdown::None => self.cwnd = self.target,
+                Rampdown::RateHalving => self.halve(self.target, pipe),
+                Rampdown::RateHalvingToHalf => self.halve((self.target / 2).max(2), pipe),
+            },
+            _ => self.reduce_proportionally(pipe, delivered, advanced, marked),
+        }
+    }
+
+    /// Linux 2.6, tcp_cwnd_down: one segment less for every second ACK.
+    fn halve(&mut self, floor: u32, pipe: u32) {
+        self.halving_odd = !self.halving_odd;
+        if !self.halving_odd && self.cwnd > floor {
+            self.cwnd -= 1;
+        }
+        self.cwnd = self.cwnd.min(pipe + 1);
+    }
+
+    /// Proportional rate reduction (RFC 9937; RFC 6937 with its slow-start reduction bound).
+    fn reduce_proportionally(&mut self, pipe: u32, delivered: u32, advanced: bool, marked: bool) {
+        self.prr_delivered += delivered;
+        let allowed = if pipe > self.target {
+            let share = u64::from(self.prr_delivered) * u64::from(self.target);
+            (share.div_ceil(u64::from(self.recover_fs)) as u32).saturating_sub(self.prr_out)
+        } else {
+            let mut limit = self.prr_delivered.saturating_sub(self.prr_out).max(delivered);
+            let safe = match self.stack.prr {
+                Prr::Rfc6937 => true,
+                Prr::Rfc9937 => advanced && !marked,
+            };
+            limit += u32::from(safe);
+            limit.min(self.target - pipe)
+        };
+        let allowed = allowed.max(u32::from(self.prr_out == 0));
+        self.cwnd = pipe + allowed;
+    }
+
+    /// Everything that was outstanding at the entry is acknowledged.
+    pub(crate) fn leave(&mut self, now: u64, out: &mut impl Output) {
+        let from = self.state;
+        self.state = if self.board.sacked > 0 { State::Disorder } else { State::Open };
+        self.relax_reordering();
+        self.force = false;
+        self.frto = false;
+        if from == State::Loss {
+            out.event("recovered", "", self.cwnd, self.cwnd, f64::NAN);
+            return;
+        }
+        let mut window = self.target;
+        if self.kind == RecoveryKind::Fack {
+            window = if self.stack.rampdown == Rampdown::None { window } else { window.min(self.cwnd) };
+            if self.stack.exit_burst > 0 {
+                window = window.min(self.board.in_flight() + self.stack.exit_burst);
+            }
+            if window < self.target {
+                self.impose(now, Change::Recovered, window.max(1), 0);
+            }
+        }
+        out.event("recovered", "", self.cwnd, window, f64::NAN);
+        self.cwnd = window.max(1);
+    }
+
+    /// After the algorithm spoke: the window outside of a reduction is the algorithm's.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        if !matches!(self.state, State::Cwr | State::Recovery) {
+            self.cwnd = self.control_window();
+        }
+    }
+
+    /// Was the reduction spurious? Eifel by timestamps (RFC 3522), D-SACK (RFC 3708), F-RTO (RFC 5682).
+    fn try_undo(&mut self, now: u64, ack: &AckPacket, gain: &Gain, out: &mut impl Output) -> bool {
+        if !self.stack.undo || self.undo_from.is_none() {
+            return false;
+        }
+        let eifel = self.stack.timestamps && self.retrans_stamp > 0 && ack.echo.0 > 0 && ack.echo.0 < self.retrans_stamp;
+        let frto = self.frto && self.state == State::Loss && gain.original;
+        let resent = self.undo_retrans == 0 && self.retrans_stamp > 0 && ack.blocks.duplicate;
+        if !(eifel || frto || resent) {
+            if self.state <= State::Disorder && self.board.una >= self.high_seq + self.cwnd {
+                self.undo_from = None; // a window later nobody will complain
+            }
+            return false;
+        }
+        let cause = if frto { "f-rto" } else if eifel { "eifel" } else { "dsack" };
+        self.undo(now, cause, out);
+        true
+    }
+
+    fn undo(&mut self, now: u64, cause: &'static str, out: &mut impl Output) {
+        let before = self.cwnd;
+        self.undo_from = None;
+        self.count.undos += 1;
+        self.impose(now, Change::Undo, before, 0);
+        self.board.unlose_all();
+        self.state = if self.board.sacked > 0 { State::Disorder } else { State::Open };
+        self.frto = false;
+        self.force = false;
+        self.cwnd = self.control_window().max(before);
+        self.rtt.backoff = 0;
+        out.event("undo", cause, before, self.cwnd, f64::NAN);
+    }
+
+    /// F-RTO: an ACK that does not advance, or does so with retransmitted data only, ends the doubt (RFC 5682, 2.1).
+    fn step_frto(&mut self, advanced: bool, gain: &Gain) {
+        if self.frto && (!advanced || !gain.original) {
+            self.frto = advanced && self.board.una < self.high_seq && gain.segments <= 1;
+        }
+    }
+
+    /// The tail loss probe's segment is acknowledged: was it needed?
+    fn check_probe(&mut self, now: u64, out: &mut impl Output) {
+        let Some(end) = self.probe_end else { return };
+        if self.board.una <= end {
+            return; // Linux, tcp_process_tlp_ack: a D-SACK may still come
+        }
+        self.probe_end = None;
+        // No D-SACK came with it: the probe repaired a loss, which costs a reduction (RFC 8985, 7.4.2).
+        if self.state <= State::Disorder {
+            let before = self.cwnd;
+            self.congestion(now, Cause::Loss, false, false);
+            self.high_seq = self.board.next;
+            self.count.recoveries += 1;
+            self.cwnd = self.target;
+            out.event("recovery", "tail-loss-probe", before, self.target, f64::NAN);
+        }
+    }
+}
