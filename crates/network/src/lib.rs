@@ -1,1 +1,13 @@
-//! Placeholder.
+//! Links: a queue, a line that serialises, a wire that delays and may lose.
+//!
+//! In a FIFO whose losses are decided on arrival a packet's departure is known when it is enqueued. So a [`Link`]
+//! is no process: [`Link::offer`] answers what becomes of a packet and when it reaches the far end
+//! (`docs/decisions/0002`). The same code serves simulated and wall-clock time.
+
+pub mod link;
+pub mod loss;
+pub mod queue;
+pub mod random;
+pub mod ring;
+
+pub use link::{Link, LinkConfig, Offer, Passage, Totals};

@@ -1,0 +1,323 @@
+//! A link in one direction.
+
+use cwndlab_units::{Bytes, Duration, Rate};
+
+use crate::loss::Loss;
+use crate::queue::{Admission, Limit, Queue};
+use crate::random::Stream;
+
+/// How a link is made.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// Rate of the line; `None` serialises in no time.
+    pub rate: Option<Rate>,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// How much may wait.
+    pub limit: Limit,
+    /// The packet in service counts towards the limit.
+    pub counts_in_service: bool,
+    /// Mark ECN-capable packets that find this many packets waiting, or more.
+    pub mark_above: Option<u32>,
+    /// Loss processes of the wire, in order.
+    pub losses: Vec<Loss>,
+    /// Delay variation: upper end, and whether packets may overtake.
+    pub jitter: Option<(Duration, bool)>,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+    /// Random stream for jitter and duplicates.
+    pub stream: Stream,
+}
+
+/// A packet at the entrance.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer {
+    /// Bytes on the wire.
+    pub size: u32,
+    /// It is ECN-capable.
+    pub ect: bool,
+    /// It carries payload.
+    pub payload: bool,
+}
+
+/// What becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// The queue was full.
+    Dropped,
+    /// The wire lost it; it left the line at `departure`.
+    Lost {
+        /// When its last bit left the line.
+        departure: u64,
+    },
+    /// It arrives.
+    Arrives {
+        /// When its last bit left the line.
+        departure: u64,
+        /// When it reaches the far end.
+        at: u64,
+        /// When a duplicate does.
+        again: Option<u64>,
+        /// It was marked.
+        marked: bool,
+    },
+}
+
+/// What a link counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Packets offered.
+    pub arrived: u64,
+    /// Dropped by the queue.
+    pub dropped: u64,
+    /// Lost by the wire.
+    pub lost: u64,
+    /// Marked.
+    pub marked: u64,
+    /// Accepted packets: those that left the line, serve or wait.
+    pub accepted: u64,
+    /// Their bytes.
+    pub accepted_bytes: u64,
+}
+
+/// A link at work.
+#[derive(Clone, Debug)]
+pub struct Link {
+    rate: Option<Rate>,
+    delay: u64,
+    queue: Queue,
+    free: u64,
+    sizes: [u32; 2],
+    times: [u64; 2],
+    plain: bool,
+    losses: Vec<Loss>,
+    jitter: Option<(u64, bool)>,
+    last_arrival: u64,
+    duplicate: f64,
+    stream: Stream,
+    /// Counters.
+    pub totals: Totals,
+}
+
+impl Link {
+    /// An idle link.
+    #[must_use]
+    pub fn new(config: LinkConfig) -> Self {
+        let plain = config.losses.is_empty() && config.jitter.is_none() && config.duplicate == 0.0;
+        Self {
+            rate: config.rate,
+            delay: config.delay.0,
+            queue: Queue::new(config.limit, config.counts_in_service, config.mark_above),
+            free: 0,
+            sizes: [0; 2],
+            times: [0; 2],
+            plain,
+            losses: config.losses,
+            jitter: config.jitter.map(|(spread, reorder)| (spread.0, reorder)),
+            last_arrival: 0,
+            duplicate: config.duplicate,
+            stream: config.stream,
+            totals: Totals::default(),
+        }
+    }
+
+    /// Packets may overtake each other, so that arrivals are not in the order of offers.
+    #[must_use]
+    pub fn reorders(&self) -> bool {
+        self.duplicate > 0.0 || self.jitter.is_some_and(|(_, reorder)| reorder)
+    }
+
+    /// The time that `size` takes on the line. Sizes repeat: two are remembered, which saves the division.
+    #[inline]
+    fn serialisation(&mut self, size: u32) -> u64 {
+        if size == self.sizes[0] {
+            return self.times[0];
+        }
+        if size == self.sizes[1] {
+            return self.times[1];
+        }
+        let time = self.rate.map_or(0, |rate| rate.time_for(Bytes(u64::from(size))).0);
+        self.sizes = [size, self.sizes[0]];
+        self.times = [time, self.times[0]];
+        time
+    }
+
+    /// A packet arrives at the entrance at `now`, which never lies before the last offer's.
+    #[inline]
+    pub fn offer(&mut self, now: u64, packet: Offer) -> Passage {
+        self.totals.arrived += 1;
+        let (start, mark) = match self.queue.join(now, self.free, packet.size) {
+            Admission::Dropped => {
+                self.totals.dropped += 1;
+                return Passage::Dropped;
+            }
+            Admission::Starts { at, mark } => (at, mark),
+        };
+        let departure = start + self.serialisation(packet.size);
+        self.free = departure;
+        self.totals.accepted += 1;
+        self.totals.accepted_bytes += u64::from(packet.size);
+        let marked = mark && packet.ect;
+        self.totals.marked += u64::from(marked);
+        if self.plain {
+            return Passage::Arrives { departure, at: departure + self.delay, again: None, marked };
+        }
+        self.cross(departure, packet.payload, marked)
+    }
+
+    /// The wire: loss, delay variation, duplication.
+    fn cross(&mut self, departure: u64, payload: bool, marked: bool) -> Passage {
+        // Every process sees every packet, so that one list's count does not depend on another process.
+        let mut lost = false;
+        for one in &mut self.losses {
+            lost |= one.takes(payload);
+        }
+        if lost {
+            self.totals.lost += 1;
+            return Passage::Lost { departure };
+        }
+        let at = self.arrival(departure);
+        let again = (self.duplicate > 0.0 && self.stream.unit() < self.duplicate).then(|| self.arrival(departure));
+        Passage::Arrives { departure, at, again, marked }
+    }
+
+    fn arrival(&mut self, departure: u64) -> u64 {
+        let mut at = departure + self.delay;
+        if let Some((spread, reorder)) = self.jitter {
+            at += self.stream.below(spread);
+            if !reorder {
+                at = at.max(self.last_arrival);
+            }
+        }
+        self.last_arrival = at;
+        at
+    }
+
+    /// Packets and bytes that wait at `now`.
+    pub fn backlog(&mut self, now: u64) -> (u64, u64) {
+        self.queue.advance(now);
+        self.queue.backlog()
+    }
+
+    /// Packets and bytes whose last bit left the line by `now`.
+    pub fn sent(&mut self, now: u64) -> (u64, u64) {
+        let (packets, bytes) = self.backlog(now);
+        let (serving, size) = if self.free > now { (1, u64::from(self.queue.in_service())) } else { (0, 0) };
+        (self.totals.accepted - packets - serving, self.totals.accepted_bytes - bytes - size)
+    }
+
+    /// The exact integrals up to `now` of packets and bytes waiting, in packet-nanoseconds and byte-nanoseconds.
+    pub fn integrals(&mut self, now: u64) -> (u64, u64) {
+        self.queue.advance(now);
+        self.queue.integrals(now)
+    }
+
+    /// The most packets that ever waited.
+    #[must_use]
+    pub fn most_waiting(&self) -> u64 {
+        self.queue.most
+    }
+
+    /// Memory held, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.queue.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn link(rate: u64, delay: u64, limit: Limit) -> Link {
+        Link::new(LinkConfig {
+            rate: Some(Rate(rate)),
+            delay: Duration(delay),
+            limit,
+            counts_in_service: false,
+            mark_above: None,
+            losses: Vec::new(),
+            jitter: None,
+            duplicate: 0.0,
+            stream: Stream::new(1, 1, 1),
+        })
+    }
+
+    const FULL: Offer = Offer { size: 1500, ect: false, payload: true };
+
+    /// By hand: 1500 bytes at 12 Mbit/s take 1 ms, then 5 ms of wire.
+    #[test]
+    fn arrival_is_serialisation_plus_propagation_to_the_nanosecond() {
+        let mut link = link(12_000_000, 5_000_000, Limit::Unlimited);
+        let at = |passage| match passage {
+            Passage::Arrives { at, .. } => at,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(at(link.offer(0, FULL)), 6_000_000);
+        assert_eq!(at(link.offer(0, FULL)), 7_000_000);
+        assert_eq!(at(link.offer(10_000_000, FULL)), 16_000_000);
+    }
+
+    /// `decisions.md`: the packet in service does not count, so a limit of 2 holds 3 at once.
+    #[test]
+    fn the_packet_in_service_does_not_count() {
+        let mut link = link(12_000_000, 0, Limit::Packets(2));
+        let fates: Vec<bool> = (0..5).map(|_| link.offer(0, FULL) != Passage::Dropped).collect();
+        assert_eq!(fates, [true, true, true, false, false]);
+        assert_eq!(link.most_waiting(), 2);
+        assert_ne!(link.offer(1_000_000, FULL), Passage::Dropped);
+    }
+
+    /// By hand: three packets at once at 1 ms each; 2 + 1 packet-milliseconds of waiting.
+    #[test]
+    fn the_queue_integral_is_exact_at_any_moment() {
+        let mut link = link(12_000_000, 0, Limit::Unlimited);
+        for _ in 0..3 {
+            let _ = link.offer(0, FULL);
+        }
+        assert_eq!(link.integrals(500_000).0, 1_000_000);
+        assert_eq!(link.integrals(1_500_000).0, 2_500_000);
+        assert_eq!(link.sent(1_500_000), (1, 1500));
+        assert_eq!(link.integrals(9_000_000), (3_000_000, 4_500_000_000));
+    }
+
+    /// M/D/1 (Kleinrock 1975): the mean wait is ρ/(2(1−ρ)) service times; here ρ = 0.8 and 1 ms, so 2 ms.
+    #[test]
+    fn poisson_arrivals_wait_as_the_md1_queue_does() {
+        let mut link = link(12_000_000, 0, Limit::Unlimited);
+        let mut stream = Stream::new(5, 0, 0);
+        let (mut now, n) = (0.0, 2_000_000u64);
+        for _ in 0..n {
+            now += -cwndlab_units::maths::ln(1.0 - stream.unit()) * 1e6 / 0.8;
+            let _ = link.offer(now as u64, FULL);
+        }
+        let mean = link.integrals(now as u64 + 1_000_000_000).0 as f64 / n as f64;
+        assert!((mean / 2e6 - 1.0).abs() < 0.03, "{mean} ns");
+    }
+
+    proptest! {
+        /// Packets are conserved, arrivals keep their order, the clock of the line never goes back.
+        #[test]
+        fn packets_are_conserved(gaps in prop::collection::vec((0u64..3_000_000, 40u32..1500), 1..300), limit in 1u64..20) {
+            let mut link = link(10_000_000, 1_000, Limit::Packets(limit));
+            let (mut now, mut last, mut through) = (0, 0, 0);
+            for (gap, size) in gaps {
+                now += gap;
+                if let Passage::Arrives { at, departure, .. } = link.offer(now, Offer { size, ect: false, payload: true }) {
+                    prop_assert!(at > last && departure > now);
+                    last = at;
+                    through += 1;
+                }
+                let (waiting, _) = link.backlog(now);
+                prop_assert!(waiting <= limit);
+                let totals = link.totals;
+                prop_assert_eq!(totals.arrived, totals.dropped + totals.accepted);
+                let (left, _) = link.sent(now);
+                prop_assert!(left + waiting + 1 >= totals.accepted);
+            }
+            prop_assert_eq!(link.totals.accepted, through);
+            prop_assert_eq!(link.sent(last).0, through);
+        }
+    }
+}

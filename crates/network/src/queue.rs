@@ -1,0 +1,137 @@
+//! Drop-tail with computed departures: what waits is a list of service starts.
+
+use crate::ring::Ring;
+
+/// A packet that waits: when its service starts, and its size.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    start: u64,
+    size: u32,
+}
+
+/// How much may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Any number.
+    Unlimited,
+    /// Packets.
+    Packets(u64),
+    /// Bytes.
+    Bytes(u64),
+}
+
+/// A drop-tail queue in front of a line that serves in order.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    limit: Limit,
+    counts_in_service: bool,
+    /// Mark ECN-capable packets that find more than this many waiting.
+    mark_above: u64,
+    waiting: Ring<Waiting>,
+    bytes: u64,
+    in_service: u32,
+    /// Integral over time of packets and bytes that wait, each counted in full when it joins.
+    pub(crate) packet_ns: u64,
+    pub(crate) byte_ns: u64,
+    pub(crate) most: u64,
+}
+
+/// The queue's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Full.
+    Dropped,
+    /// Service starts then; `mark` says to mark an ECN-capable packet.
+    Starts {
+        /// Start of service.
+        at: u64,
+        /// Mark it.
+        mark: bool,
+    },
+}
+
+impl Queue {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>) -> Self {
+        Self {
+            limit,
+            counts_in_service,
+            mark_above: mark_above.map_or(u64::MAX, u64::from),
+            waiting: Ring::default(),
+            bytes: 0,
+            in_service: 0,
+            packet_ns: 0,
+            byte_ns: 0,
+            most: 0,
+        }
+    }
+
+    /// Forgets the packets whose service began.
+    #[inline]
+    pub fn advance(&mut self, now: u64) {
+        while let Some(front) = self.waiting.front() {
+            if front.start > now {
+                break;
+            }
+            self.bytes -= u64::from(front.size);
+            self.in_service = front.size;
+            self.waiting.pop();
+        }
+    }
+
+    /// A packet arrives at `now`; the line is free at `free`.
+    #[inline]
+    pub fn join(&mut self, now: u64, free: u64, size: u32) -> Admission {
+        self.advance(now);
+        if free <= now {
+            self.in_service = size;
+            return Admission::Starts { at: now, mark: self.mark_above == 0 };
+        }
+        let serving = u64::from(self.counts_in_service);
+        let fits = match self.limit {
+            Limit::Unlimited => true,
+            Limit::Packets(most) => (self.waiting.len() as u64) + serving < most,
+            Limit::Bytes(most) => self.bytes + serving * u64::from(self.in_service) + u64::from(size) <= most,
+        };
+        if !fits {
+            return Admission::Dropped;
+        }
+        let mark = self.waiting.len() as u64 >= self.mark_above;
+        self.waiting.push(Waiting { start: free, size });
+        self.bytes += u64::from(size);
+        self.packet_ns += free - now;
+        self.byte_ns += (free - now) * u64::from(size);
+        self.most = self.most.max(self.waiting.len() as u64);
+        Admission::Starts { at: free, mark }
+    }
+
+    /// Packets and bytes that wait at `now`, after [`advance`](Self::advance).
+    #[must_use]
+    pub fn backlog(&self) -> (u64, u64) {
+        (self.waiting.len() as u64, self.bytes)
+    }
+
+    /// Size of the packet in service, if the line is busy.
+    #[must_use]
+    pub fn in_service(&self) -> u32 {
+        self.in_service
+    }
+
+    /// The exact integrals up to `now` of packets and bytes waiting: those who still wait count up to `now`.
+    #[must_use]
+    pub fn integrals(&self, now: u64) -> (u64, u64) {
+        let (mut packets, mut bytes) = (self.packet_ns, self.byte_ns);
+        for one in self.waiting.iter() {
+            packets -= one.start - now;
+            bytes -= (one.start - now) * u64::from(one.size);
+        }
+        (packets, bytes)
+    }
+
+    /// Memory held, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.waiting.memory()
+    }
+}

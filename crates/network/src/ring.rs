@@ -1,0 +1,103 @@
+//! A FIFO of plain values in a power-of-two ring: one mask per access, nothing else.
+
+/// A FIFO that grows and never shrinks.
+#[derive(Clone, Debug)]
+pub struct Ring<T> {
+    slots: Vec<T>,
+    head: usize,
+    len: usize,
+}
+
+impl<T: Copy + Default> Default for Ring<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), head: 0, len: 0 }
+    }
+}
+
+impl<T: Copy + Default> Ring<T> {
+    /// Number of values.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Nothing in it.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The oldest value.
+    #[inline]
+    #[must_use]
+    pub fn front(&self) -> Option<&T> {
+        if self.len == 0 { None } else { Some(&self.slots[self.head]) }
+    }
+
+    /// Adds at the end.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if self.len == self.slots.len() {
+            self.grow();
+        }
+        let at = (self.head + self.len) & (self.slots.len() - 1);
+        self.slots[at] = value;
+        self.len += 1;
+    }
+
+    /// Takes the oldest value.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        let value = self.slots[self.head];
+        self.head = (self.head + 1) & (self.slots.len() - 1);
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// All values, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..self.len).map(|at| &self.slots[(self.head + at) & (self.slots.len() - 1)])
+    }
+
+    /// Memory held, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<T>()
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut slots = Vec::with_capacity((self.slots.len() * 2).max(8));
+        slots.extend(self.iter().copied());
+        slots.resize((self.slots.len() * 2).max(8), T::default());
+        self.slots = slots;
+        self.head = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn it_is_a_fifo(steps in prop::collection::vec(prop::option::of(0u32..100), 0..300)) {
+            let (mut ring, mut model) = (Ring::default(), VecDeque::new());
+            for step in steps {
+                match step {
+                    Some(value) => { ring.push(value); model.push_back(value); }
+                    None => prop_assert_eq!(ring.pop(), model.pop_front()),
+                }
+                prop_assert_eq!(ring.front(), model.front());
+                prop_assert!(ring.iter().eq(model.iter()));
+            }
+        }
+    }
+}
