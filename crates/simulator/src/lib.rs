@@ -1,1 +1,15 @@
-//! Placeholder.
+//! The simulator: a plan and a seed in, records out; a pure function.
+//!
+//! - [`agenda`]: the event queue, whose size is the number of things that wait, not of packets in flight;
+//! - [`world`]: links and what is on them;
+//! - [`flow`]: a sender, a receiver and the application above them;
+//! - [`engine`]: the loop.
+
+pub mod agenda;
+pub mod engine;
+pub mod flow;
+pub mod packet;
+pub mod world;
+
+// catalogue
+pub use engine::{RunError, Statistics, run, run_counted};

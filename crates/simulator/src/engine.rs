@@ -1,0 +1,313 @@
+//! The loop: takes what happens next, lets it happen, writes down what was asked for.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use cwndlab_records::rows::{FlowRow, LinkRow, LinkSampleRow, Records, SampleRow};
+use cwndlab_scenario::plan::{Capacity, Plan};
+use cwndlab_transport::receiver::NEVER;
+
+use crate::flow::{Flow, TIMERS};
+use crate::world::World;
+
+/// Events between two looks at the outside world.
+const PATIENCE: u64 = 8192;
+
+/// Why a run did not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// Somebody asked it to stop.
+    Cancelled,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => f.write_str("run: stopped before its end"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Turns of the loop.
+    pub events: u64,
+    /// Moves of a packet over a link.
+    pub hops: u64,
+    /// Segments delivered in order and acknowledged.
+    pub delivered_packets: u64,
+    /// Bytes held by flows and network at the end.
+    pub memory_bytes: u64,
+}
+
+/// Runs the plan with this seed.
+pub fn run(plan: &Plan, seed: u64, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<Records, RunError> {
+    run_counted(plan, seed, cancel, progress).map(|(records, _)| records)
+}
+
+/// Runs the plan with this seed, and tells what it cost.
+pub fn run_counted(
+    plan: &Plan,
+    seed: u64,
+    cancel: &AtomicBool,
+    progress: Option<&AtomicU64>,
+) -> Result<(Records, Statistics), RunError> {
+    let mut engine = Engine::new(plan, seed);
+    engine.go(cancel, progress)?;
+    Ok(engine.finish())
+}
+
+struct Engine<'a> {
+    plan: &'a Plan,
+    seed: u64,
+    world: World,
+    flows: Vec<Flow>,
+    records: Records,
+    next_sample: u64,
+    events: u64,
+}
+
+impl<'a> Engine<'a> {
+    fn new(plan: &'a Plan, seed: u64) -> Self {
+        let world = World::new(plan, seed);
+        let flows: Vec<Flow> =
+            plan.flows.iter().enumerate().map(|(index, one)| Flow::new(one, index as u32, seed)).collect();
+        let mut engine = Self {
+            plan,
+            seed,
+            world,
+            flows,
+            records: Records::default(),
+            next_sample: if plan.sample_interval.0 == 0 { NEVER } else { plan.sample_interval.0 },
+            events: 0,
+        };
+        for index in 0..engine.flows.len() {
+            engine.arm(index);
+        }
+        engine
+    }
+
+    /// Puts a flow's timers on the agenda where they are due before their entry there. Entries that come too early
+    /// are moved when they surface, so a timer that is pushed back with every ACK costs nothing.
+    #[inline]
+    fn arm(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        let due = flow.due();
+        for (which, &at) in due.iter().enumerate() {
+            if at < flow.armed[which] {
+                flow.armed[which] = at;
+                let source = self.world.links.len() + index * TIMERS + which;
+                self.world.agenda.push(at, source as u32);
+            }
+        }
+    }
+
+    fn go(&mut self, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<(), RunError> {
+        let end = self.plan.duration.0;
+        let links = self.world.links.len() as u32;
+        let mut countdown = PATIENCE;
+        while let Some((now, source)) = self.world.agenda.peek() {
+            if now > self.next_sample.min(end) {
+                if now > end && self.next_sample > end {
+                    break;
+                }
+                while self.next_sample < now && self.next_sample <= end {
+                    self.sample(self.next_sample);
+                    self.next_sample += self.plan.sample_interval.0;
+                }
+                if now > end {
+                    break;
+                }
+            }
+            countdown -= 1;
+            if countdown == 0 {
+                countdown = PATIENCE;
+                self.events += PATIENCE;
+                if cancel.load(Ordering::Relaxed) {
+                    return Err(RunError::Cancelled);
+                }
+                if let Some(progress) = progress {
+                    progress.store(now, Ordering::Relaxed);
+                }
+            }
+            if source < links {
+                let packet = self.world.arrive(source);
+                if self.world.has_arrived(&packet) {
+                    let index = packet.flow();
+                    self.flows[index].deliver(now, &packet, &mut self.world, &self.plan.flows[index], self.seed);
+                    self.arm(index);
+                } else {
+                    self.world.forward(now, packet);
+                }
+            } else {
+                self.fire(now, source - links);
+            }
+        }
+        self.events += PATIENCE - countdown;
+        while self.next_sample <= end {
+            self.sample(self.next_sample);
+            self.next_sample += self.plan.sample_interval.0;
+        }
+        Ok(())
+    }
+
+    fn fire(&mut self, now: u64, timer: u32) {
+        let (index, which) = (timer as usize / TIMERS, timer as usize % TIMERS);
+        self.world.agenda.pop();
+        let flow = &mut self.flows[index];
+        if flow.armed[which] != now {
+            return; // an entry that an earlier one overtook
+        }
+        flow.armed[which] = NEVER;
+        if flow.due()[which] <= now {
+            flow.on_timer(which, now, &mut self.world, &self.plan.flows[index], self.seed);
+        }
+        self.arm(index);
+    }
+
+    fn sample(&mut self, now: u64) {
+        for (flow, plan) in self.flows.iter().zip(&self.plan.flows) {
+            if now < flow.start {
+                continue;
+            }
+            let sender = &flow.sender;
+            let count = flow.totals();
+            let mut ssthresh = None;
+            let mss = plan.stack.mss.0;
+            sender.control.trace(&mut |name, value| {
+                if name == "ssthresh_segments" {
+                    ssthresh = Some((value * mss as f64) as u64);
+                }
+            });
+            let losses = self.world.losses[flow.index as usize];
+            let (rtt_sum_ns, rtt_count) = flow.rtt_sum();
+            let rtt = &sender.rtt;
+            self.records.samples.push(SampleRow {
+                time_ns: now,
+                flow: flow.index,
+                cwnd_bytes: u64::from(sender.cwnd) * mss,
+                ssthresh_bytes: ssthresh,
+                in_flight_bytes: sender.in_flight_bytes(),
+                srtt_ns: (rtt.srtt > 0).then_some(rtt.srtt),
+                rtt_ns: (rtt.last > 0).then_some(rtt.last),
+                pacing_rate_bps: sender.pacing_rate(),
+                delivery_rate_bps: (sender.delivery_rate > 0).then_some(sender.delivery_rate),
+                delivered_bytes: flow.delivered(),
+                sent_bytes: count.sent_bytes,
+                retransmitted_bytes: count.retransmitted_bytes,
+                retransmitted_packets: count.retransmitted_packets,
+                congestion_events: count.recoveries + count.timeouts + count.ecn_reductions,
+                timeouts: count.timeouts,
+                queue_drops: losses.queue,
+                wire_losses: losses.wire,
+                rtt_sum_ns,
+                rtt_count,
+                state: sender.state as u8,
+            });
+        }
+        for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, plan)| plan.sampled) {
+            let _ = plan;
+            let link = &mut self.world.links[index];
+            let (queue_packets, queue_bytes) = link.backlog(now);
+            let (queue_packet_ns, queue_byte_ns) = link.integrals(now);
+            let (_, sent_bytes) = link.sent(now);
+            let totals = link.totals;
+            self.records.link_samples.push(LinkSampleRow {
+                time_ns: now,
+                link: index as u32,
+                queue_packets,
+                queue_bytes,
+                arrived_packets: totals.arrived,
+                dropped_packets: totals.dropped,
+                lost_packets: totals.lost,
+                marked_packets: totals.marked,
+                sent_bytes,
+                queue_packet_ns,
+                queue_byte_ns,
+            });
+        }
+    }
+
+    fn finish(mut self) -> (Records, Statistics) {
+        let end = self.plan.duration.0;
+        let mut delivered_packets = 0;
+        for (flow, plan) in self.flows.iter_mut().zip(&self.plan.flows) {
+            let count = flow.totals();
+            let rtt = &flow.sender.rtt;
+            let (sum, samples) = flow.rtt_sum();
+            let losses = self.world.losses[flow.index as usize];
+            delivered_packets += count.acked_bytes.div_ceil(plan.stack.mss.0);
+            self.records.transfers.append(&mut flow.transfers);
+            self.records.flows.push(FlowRow {
+                flow: flow.index,
+                name: plan.name.clone(),
+                algorithm: plan.algorithm_text.clone(),
+                profile: plan.profile.clone(),
+                mss_bytes: plan.stack.mss.0,
+                base_rtt_ns: plan.base_rtt.0,
+                start_ns: flow.start,
+                end_ns: flow.end,
+                delivered_bytes: flow.delivered(),
+                acked_bytes: count.acked_bytes,
+                sent_bytes: count.sent_bytes,
+                wire_bytes: flow.wire_bytes(),
+                sent_packets: count.sent_packets,
+                retransmitted_bytes: count.retransmitted_bytes,
+                retransmitted_packets: count.retransmitted_packets,
+                ack_packets: flow.acks_sent(),
+                queue_drops: losses.queue,
+                wire_losses: losses.wire,
+                timeouts: count.timeouts,
+                recoveries: count.recoveries,
+                ecn_reductions: count.ecn_reductions,
+                undos: count.undos,
+                loss_probes: count.loss_probes,
+                min_rtt_ns: (rtt.min_ever != u64::MAX).then_some(rtt.min_ever),
+                mean_rtt_ns: (samples > 0).then(|| sum / samples),
+            });
+        }
+        for (index, plan) in self.plan.links.iter().enumerate() {
+            let link = &mut self.world.links[index];
+            let (sent_packets, sent_bytes) = link.sent(end);
+            let (packet_ns, byte_ns) = link.integrals(end);
+            let totals = link.totals;
+            let span = end.max(1) as f64;
+            let (capacity_packets, capacity_bytes) = match plan.queue.capacity {
+                Capacity::Unlimited => (None, None),
+                Capacity::Packets(n) => (Some(u64::from(n)), None),
+                Capacity::Bytes(n) => (None, Some(n.0)),
+            };
+            self.records.links.push(LinkRow {
+                link: index as u32,
+                name: plan.name.clone(),
+                rate_bps: plan.rate.map(|rate| rate.0),
+                delay_ns: plan.delay.0,
+                capacity_packets,
+                capacity_bytes,
+                arrived_packets: totals.arrived,
+                dropped_packets: totals.dropped,
+                lost_packets: totals.lost,
+                marked_packets: totals.marked,
+                sent_packets,
+                sent_bytes,
+                mean_queue_packets: packet_ns as f64 / span,
+                mean_queue_bytes: byte_ns as f64 / span,
+                max_queue_packets: link.most_waiting(),
+                utilisation: plan.rate.map_or(0.0, |rate| sent_bytes as f64 * 8e9 / (rate.0 as f64 * span)),
+            });
+        }
+        let memory = self.flows.iter().map(Flow::memory).sum::<usize>() + self.world.memory();
+        let statistics = Statistics {
+            events: self.events,
+            hops: self.world.hops,
+            delivered_packets,
+            memory_bytes: memory as u64,
+        };
+        self.records.events = std::mem::take(&mut self.world.events);
+        self.records.packets = self.world.packets.take().unwrap_or_default();
+        (self.records, statistics)
+    }
+}

@@ -1,0 +1,460 @@
+//! A flow: a sender, a receiver, and the application above them.
+
+use cwndlab_control::{CongestionControl, Path};
+use cwndlab_network::random::Stream;
+use cwndlab_records::rows::{EventRow, TransferRow};
+use cwndlab_scenario::plan::{FlowPlan, Pacing, Workload};
+use cwndlab_transport::receiver::{NEVER, Receiver};
+use cwndlab_transport::remote::Remote;
+use cwndlab_transport::sender::{Counters, ENDLESS, Sender};
+use cwndlab_transport::wire::{AckPacket, Data, Output};
+use cwndlab_units::Bytes;
+
+use crate::packet::{ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, Packet, SYN, SYN_ACK};
+use crate::world::{Extra, World};
+
+/// The timers of a flow.
+pub const TIMERS: usize = 4;
+/// Retransmission, probe, reordering, persist.
+pub const SENDER: usize = 0;
+/// The next paced burst.
+pub const PACE: usize = 1;
+/// Delayed ACK, window update.
+pub const RECEIVER: usize = 2;
+/// Starts, stops, pauses.
+pub const APPLICATION: usize = 3;
+
+const FLOW_STREAM: u64 = 3;
+const START_STREAM: u64 = 4;
+
+/// What the application does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Before,
+    Sending,
+    Silent,
+    Done,
+}
+
+/// A flow at work.
+#[derive(Debug)]
+pub struct Flow {
+    /// Its plan's index.
+    pub index: u32,
+    /// Sending end.
+    pub sender: Sender,
+    /// Receiving end.
+    pub receiver: Receiver,
+    /// When each timer's entry stands on the agenda; `NEVER` if none does.
+    pub armed: [u64; TIMERS],
+    /// When the application acts next.
+    pub application: u64,
+    /// When it started.
+    pub start: u64,
+    /// When it was done.
+    pub end: Option<u64>,
+    /// Number of the connection.
+    pub connection: u32,
+    /// Completed transfers.
+    pub transfers: Vec<TransferRow>,
+    stage: Stage,
+    workload: Workload,
+    stop: u64,
+    transfer: u64,
+    transfer_start: u64,
+    transfer_end: u32,
+    transfer_size: u64,
+    header: u32,
+    ack_size: u32,
+    block_size: u32,
+    /// Counters and deliveries of connections that are over.
+    past: Counters,
+    past_delivered: u64,
+    past_acks: u64,
+    past_rtt: (u64, u64),
+}
+
+/// Puts what a flow sends on its way.
+pub struct Port<'a> {
+    /// The network.
+    pub world: &'a mut World,
+    /// The flow's index with the connection's number above it.
+    pub flow: u32,
+    /// Now.
+    pub now: u64,
+    /// Full segment.
+    pub mss: u32,
+    header: u32,
+    ack_size: u32,
+    block_size: u32,
+    ecn: bool,
+    remote_ack: bool,
+}
+
+impl Output for Port<'_> {
+    #[inline]
+    fn data(&mut self, segment: &Data) {
+        let mut flags = DATA;
+        if segment.retransmission {
+            flags |= AGAIN;
+        }
+        if segment.ect {
+            flags |= ECT;
+        }
+        if segment.cwr {
+            flags |= CWR;
+        }
+        self.world.forward(
+            self.now,
+            Packet {
+                at: 0,
+                stamp: segment.stamp.0,
+                seq: segment.seq,
+                flow: self.flow,
+                aux: segment.len,
+                size: (segment.len + self.header) as u16,
+                hop: 0,
+                flags,
+            },
+        );
+    }
+
+    #[inline]
+    fn ack(&mut self, ack: &AckPacket) {
+        let mut flags = ACK;
+        if ack.ece {
+            flags |= ECE;
+        }
+        let mut aux = ack.window;
+        if ack.blocks.len > 0 || self.ecn {
+            flags |= EXTRA;
+            aux = self.world.store(Extra { blocks: ack.blocks, window: ack.window, ce_count: ack.ce_count });
+        }
+        self.world.forward(
+            self.now,
+            Packet {
+                at: 0,
+                stamp: ack.echo.0,
+                seq: ack.ack,
+                flow: self.flow,
+                aux,
+                size: (self.ack_size + u32::from(ack.blocks.len) * self.block_size) as u16,
+                hop: 0,
+                flags,
+            },
+        );
+    }
+
+    fn syn(&mut self) {
+        let flags = if self.remote_ack { SYN_ACK } else { SYN };
+        let size = self.ack_size as u16;
+        self.world.forward(self.now, Packet { stamp: self.now, flow: self.flow, size, flags, ..Packet::default() });
+    }
+
+    fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64) {
+        self.world.events.push(EventRow {
+            time_ns: self.now,
+            flow: self.flow & crate::packet::FLOW,
+            kind,
+            cause,
+            cwnd_before_bytes: u64::from(before) * u64::from(self.mss),
+            cwnd_after_bytes: u64::from(after) * u64::from(self.mss),
+            pipe_segments: (!pipe.is_nan()).then_some(pipe),
+        });
+    }
+}
+
+fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionControl> {
+    let stack = &plan.stack;
+    let control = plan.algorithm.build(&Path {
+        mss: stack.mss,
+        initial_cwnd: stack.mss * u64::from(stack.initial_window),
+        initial_ssthresh: stack.initial_ssthresh.map(|segments| stack.mss * u64::from(segments)),
+        paced: stack.pacing == Pacing::Always,
+        seed: Stream::new(seed, FLOW_STREAM, u64::from(index)).bits(),
+        oracle_buffer: plan.oracle_buffer,
+    });
+    match plan.remote {
+        Some(remote) => Box::new(Remote::new(control, remote.delay, remote.interval)),
+        None => control,
+    }
+}
+
+impl Flow {
+    /// A flow before its start.
+    #[must_use]
+    pub fn new(plan: &FlowPlan, index: u32, seed: u64) -> Self {
+        let jitter = Stream::new(seed, START_STREAM, u64::from(index)).below(plan.start_jitter.0);
+        let start = plan.start.0 + jitter;
+        Self {
+            index,
+            sender: Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack),
+            receiver: Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery)),
+            armed: [NEVER; TIMERS],
+            application: start,
+            start,
+            end: None,
+            connection: 0,
+            transfers: Vec::new(),
+            stage: Stage::Before,
+            workload: plan.workload,
+            stop: plan.stop.map_or(NEVER, |stop| stop.0.max(start)),
+            transfer: 0,
+            transfer_start: start,
+            transfer_end: u32::MAX,
+            transfer_size: 0,
+            header: plan.stack.header.0 as u32,
+            ack_size: plan.stack.ack.0 as u32,
+            block_size: plan.stack.sack_block.0 as u32,
+            past: Counters::default(),
+            past_delivered: 0,
+            past_acks: 0,
+            past_rtt: (0, 0),
+        }
+    }
+
+    #[inline]
+    fn port<'a>(&self, world: &'a mut World, now: u64, plan: &FlowPlan) -> Port<'a> {
+        Port {
+            world,
+            flow: self.index | (self.connection << 24),
+            now,
+            mss: plan.stack.mss.0 as u32,
+            header: self.header,
+            ack_size: self.ack_size,
+            block_size: self.block_size,
+            ecn: plan.stack.ecn != cwndlab_scenario::plan::Ecn::Off,
+            remote_ack: false,
+        }
+    }
+
+    /// A packet reaches one of the flow's ends.
+    #[inline]
+    pub fn deliver(&mut self, now: u64, packet: &Packet, world: &mut World, plan: &FlowPlan, seed: u64) {
+        let mine = packet.flow >> 24 == self.connection & 0xff;
+        match packet.kind() {
+            DATA if mine => {
+                let data = Data {
+                    seq: packet.seq,
+                    len: packet.aux,
+                    retransmission: packet.flags & AGAIN != 0,
+                    ect: packet.flags & ECT != 0,
+                    cwr: packet.flags & CWR != 0,
+                    stamp: cwndlab_units::Time(packet.stamp),
+                };
+                let mut port = self.port(world, now, plan);
+                self.receiver.on_data(now, &data, packet.flags & crate::packet::CE != 0, &mut port);
+                if self.receiver.expected >= self.transfer_end {
+                    self.complete_transfer(now);
+                }
+            }
+            ACK => {
+                let extra = (packet.flags & EXTRA != 0).then(|| world.take(packet.aux));
+                if !mine {
+                    return;
+                }
+                let ack = AckPacket {
+                    ack: packet.seq,
+                    window: extra.map_or(packet.aux, |extra| extra.window),
+                    echo: cwndlab_units::Time(packet.stamp),
+                    ece: packet.flags & ECE != 0,
+                    ce_count: extra.map_or(0, |extra| extra.ce_count),
+                    blocks: extra.map_or_else(Default::default, |extra| extra.blocks),
+                };
+                let mut port = self.port(world, now, plan);
+                self.sender.on_ack(now, &ack, &mut port);
+                if self.sender.unsent == 0 && self.sender.is_drained() {
+                    self.on_drained(now, world, plan, seed);
+                }
+            }
+            SYN if mine => {
+                let mut port = self.port(world, now, plan);
+                port.remote_ack = true;
+                port.syn();
+            }
+            SYN_ACK if mine => {
+                let mut port = self.port(world, now, plan);
+                self.sender.on_syn_ack(now, self.receiver.first_window(), &mut port);
+            }
+            _ => {}
+        }
+    }
+
+    /// A timer of the flow is due.
+    pub fn on_timer(&mut self, which: usize, now: u64, world: &mut World, plan: &FlowPlan, seed: u64) {
+        let mut port = self.port(world, now, plan);
+        match which {
+            SENDER => self.sender.on_timer(now, &mut port),
+            PACE => self.sender.on_pace(now, &mut port),
+            RECEIVER => self.receiver.on_timer(now, &mut port),
+            _ => self.act(now, world, plan, seed),
+        }
+        if self.sender.dead && self.stage != Stage::Done {
+            self.finish(now);
+        }
+    }
+
+    /// When each timer is due.
+    #[inline]
+    #[must_use]
+    pub fn due(&self) -> [u64; TIMERS] {
+        [self.sender.timer, self.sender.pace_timer, self.receiver.timer, self.application]
+    }
+
+    /// The application's next step.
+    fn act(&mut self, now: u64, world: &mut World, plan: &FlowPlan, seed: u64) {
+        self.application = NEVER;
+        if now >= self.stop {
+            self.sender.stop();
+            self.stage = Stage::Done;
+            if self.sender.is_drained() {
+                self.finish(now);
+            }
+            return;
+        }
+        match self.stage {
+            Stage::Before => {
+                let mut port = self.port(world, now, plan);
+                self.sender.open(now, &mut port);
+                self.begin(now, world, plan);
+            }
+            Stage::Sending => {
+                // The end of an active period.
+                self.sender.stop();
+                self.stage = Stage::Silent;
+                if let Workload::OnOff { off, .. } = self.workload {
+                    self.application = now + off.0;
+                }
+            }
+            Stage::Silent => {
+                if let Workload::Transfers { new_connection: true, .. } = self.workload {
+                    self.reconnect(now, world, plan, seed);
+                }
+                self.begin(now, world, plan);
+            }
+            Stage::Done => {}
+        }
+        self.application = self.application.min(self.stop);
+    }
+
+    fn begin(&mut self, now: u64, world: &mut World, plan: &FlowPlan) {
+        self.stage = Stage::Sending;
+        let bytes = match self.workload {
+            Workload::Bulk { bytes: None } => ENDLESS,
+            Workload::Bulk { bytes: Some(bytes) } | Workload::Transfers { bytes, .. } => {
+                self.transfer_start = now;
+                self.transfer_size = bytes.0;
+                self.transfer_end = self.sender.board.next + bytes.0.div_ceil(plan.stack.mss.0) as u32;
+                bytes.0
+            }
+            Workload::OnOff { on, .. } => {
+                self.application = now + on.0;
+                ENDLESS
+            }
+        };
+        let mut port = self.port(world, now, plan);
+        self.sender.supply(bytes, now, &mut port);
+    }
+
+    fn complete_transfer(&mut self, now: u64) {
+        self.transfers.push(TransferRow {
+            flow: self.index,
+            transfer: self.transfer,
+            start_ns: self.transfer_start,
+            end_ns: now,
+            size_bytes: self.transfer_size,
+        });
+        self.transfer += 1;
+        self.transfer_end = u32::MAX;
+    }
+
+    /// Everything handed over is acknowledged.
+    fn on_drained(&mut self, now: u64, _world: &mut World, _plan: &FlowPlan, _seed: u64) {
+        match self.workload {
+            _ if self.stage == Stage::Done => self.finish(now),
+            Workload::Bulk { bytes: Some(_) } if self.stage == Stage::Sending => self.finish(now),
+            Workload::Transfers { count, gap, .. } if self.stage == Stage::Sending => {
+                if count.is_some_and(|count| self.transfer >= count) {
+                    self.finish(now);
+                } else {
+                    self.stage = Stage::Silent;
+                    self.application = (now + gap.0).min(self.stop);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, now: u64) {
+        self.stage = Stage::Done;
+        self.end.get_or_insert(now);
+        self.application = NEVER;
+    }
+
+    fn reconnect(&mut self, now: u64, world: &mut World, plan: &FlowPlan, seed: u64) {
+        self.past = self.totals();
+        self.past_delivered = self.delivered();
+        self.past_acks = self.acks_sent();
+        self.past_rtt = self.rtt_sum();
+        self.connection = (self.connection + 1) & 0xff;
+        self.sender = Sender::new(build_control(plan, seed, self.index), plan.recovery, &plan.stack);
+        self.receiver = Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery));
+        let mut port = self.port(world, now, plan);
+        self.sender.open(now, &mut port);
+    }
+
+    /// Counters over all connections.
+    #[must_use]
+    pub fn totals(&self) -> Counters {
+        let (past, now) = (&self.past, &self.sender.count);
+        Counters {
+            sent_packets: past.sent_packets + now.sent_packets,
+            sent_bytes: past.sent_bytes + now.sent_bytes,
+            retransmitted_packets: past.retransmitted_packets + now.retransmitted_packets,
+            retransmitted_bytes: past.retransmitted_bytes + now.retransmitted_bytes,
+            acked_bytes: past.acked_bytes + now.acked_bytes,
+            timeouts: past.timeouts + now.timeouts,
+            recoveries: past.recoveries + now.recoveries,
+            ecn_reductions: past.ecn_reductions + now.ecn_reductions,
+            undos: past.undos + now.undos,
+            loss_probes: past.loss_probes + now.loss_probes,
+        }
+    }
+
+    /// Payload delivered in order to the application.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.past_delivered + self.receiver.delivered
+    }
+
+    /// ACKs that the receiver sent.
+    #[must_use]
+    pub fn acks_sent(&self) -> u64 {
+        self.past_acks + self.receiver.acks_sent
+    }
+
+    /// Sum and number of RTT samples.
+    #[must_use]
+    pub fn rtt_sum(&self) -> (u64, u64) {
+        (self.past_rtt.0 + self.sender.rtt.sum, self.past_rtt.1 + self.sender.rtt.count)
+    }
+
+    /// Bytes on the wire that the sender caused.
+    #[must_use]
+    pub fn wire_bytes(&self) -> u64 {
+        let totals = self.totals();
+        totals.sent_bytes + totals.sent_packets * u64::from(self.header)
+    }
+
+    /// Memory of the flow, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        size_of::<Self>() + self.sender.board.memory() + self.receiver.memory() + self.transfers.capacity() * 40
+    }
+
+    /// Payload of a full segment.
+    #[must_use]
+    pub fn mss(&self, plan: &FlowPlan) -> Bytes {
+        plan.stack.mss
+    }
+}
