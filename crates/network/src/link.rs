@@ -3,7 +3,7 @@
 use cwndlab_units::{Bytes, Duration, Rate};
 
 use crate::loss::Loss;
-use crate::queue::{Admission, Limit, Queue};
+use crate::queue::{Limit, Queue};
 use crate::random::Stream;
 
 /// How a link is made.
@@ -19,6 +19,8 @@ pub struct LinkConfig {
     pub counts_in_service: bool,
     /// Mark ECN-capable packets that find this many packets waiting, or more.
     pub mark_above: Option<u32>,
+    /// Somebody looks at its queue.
+    pub watched: bool,
     /// Loss processes of the wire, in order.
     pub losses: Vec<Loss>,
     /// Delay variation: upper end, and whether packets may overtake.
@@ -66,8 +68,6 @@ pub enum Passage {
 /// What a link counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Packets offered.
-    pub arrived: u64,
     /// Dropped by the queue.
     pub dropped: u64,
     /// Lost by the wire.
@@ -80,23 +80,31 @@ pub struct Totals {
     pub accepted_bytes: u64,
 }
 
-/// A link at work.
+impl Totals {
+    /// Packets offered.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        self.accepted + self.dropped
+    }
+}
+
+/// A link at work. What every packet touches stands first.
 #[derive(Clone, Debug)]
 pub struct Link {
-    rate: Option<Rate>,
-    delay: u64,
-    queue: Queue,
     free: u64,
+    delay: u64,
     sizes: [u32; 2],
     times: [u64; 2],
+    /// Counters.
+    pub totals: Totals,
+    queue: Queue,
     plain: bool,
+    rate: Option<Rate>,
     losses: Vec<Loss>,
     jitter: Option<(u64, bool)>,
     last_arrival: u64,
     duplicate: f64,
     stream: Stream,
-    /// Counters.
-    pub totals: Totals,
 }
 
 impl Link {
@@ -107,7 +115,7 @@ impl Link {
         Self {
             rate: config.rate,
             delay: config.delay.0,
-            queue: Queue::new(config.limit, config.counts_in_service, config.mark_above),
+            queue: Queue::new(config.limit, config.counts_in_service, config.mark_above, config.watched),
             free: 0,
             sizes: [0; 2],
             times: [0; 2],
@@ -142,25 +150,37 @@ impl Link {
         time
     }
 
-    /// A packet arrives at the entrance at `now`, which never lies before the last offer's.
+    /// Nothing happens on its wire but delay: [`pass`](Self::pass) may be used.
     #[inline]
-    pub fn offer(&mut self, now: u64, packet: Offer) -> Passage {
-        self.totals.arrived += 1;
-        let (start, mark) = match self.queue.join(now, self.free, packet.size) {
-            Admission::Dropped => {
-                self.totals.dropped += 1;
-                return Passage::Dropped;
-            }
-            Admission::Starts { at, mark } => (at, mark),
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// A packet at the entrance of a plain link: when it arrives (`None` if it is dropped), and whether it is marked.
+    #[inline]
+    pub fn pass(&mut self, now: u64, size: u32) -> (Option<u64>, bool) {
+        let (start, mark) = self.queue.join(now, self.free, size);
+        let Some(start) = start else {
+            self.totals.dropped += 1;
+            return (None, false);
         };
-        let departure = start + self.serialisation(packet.size);
+        let departure = start + self.serialisation(size);
         self.free = departure;
         self.totals.accepted += 1;
-        self.totals.accepted_bytes += u64::from(packet.size);
+        self.totals.accepted_bytes += u64::from(size);
+        (Some(departure + self.delay), mark)
+    }
+
+    /// A packet arrives at the entrance at `now`, which never lies before the last offer's.
+    pub fn offer(&mut self, now: u64, packet: Offer) -> Passage {
+        let (at, mark) = self.pass(now, packet.size);
+        let Some(at) = at else { return Passage::Dropped };
+        let departure = at - self.delay;
         let marked = mark && packet.ect;
         self.totals.marked += u64::from(marked);
         if self.plain {
-            return Passage::Arrives { departure, at: departure + self.delay, again: None, marked };
+            return Passage::Arrives { departure, at, again: None, marked };
         }
         self.cross(departure, packet.payload, marked)
     }
@@ -199,10 +219,17 @@ impl Link {
         self.queue.backlog()
     }
 
-    /// Packets and bytes whose last bit left the line by `now`.
+    /// Packets and bytes whose last bit left the line by `now`. Where the queue is not watched the bytes on hand follow
+    /// from the time that the line is still busy, and the packets from the size of the last one.
     pub fn sent(&mut self, now: u64) -> (u64, u64) {
+        let busy = self.free.saturating_sub(now);
+        if !self.queue.is_tracked() {
+            let hold = self.rate.map_or(Bytes::ZERO, |rate| rate.bytes_in(Duration(busy))).0.min(self.totals.accepted_bytes);
+            let packets = hold.div_ceil(u64::from(self.sizes[0].max(1))).min(self.totals.accepted);
+            return (self.totals.accepted - packets, self.totals.accepted_bytes - hold);
+        }
         let (packets, bytes) = self.backlog(now);
-        let (serving, size) = if self.free > now { (1, u64::from(self.queue.in_service())) } else { (0, 0) };
+        let (serving, size) = if busy > 0 { (1, u64::from(self.queue.in_service())) } else { (0, 0) };
         (self.totals.accepted - packets - serving, self.totals.accepted_bytes - bytes - size)
     }
 
@@ -212,10 +239,14 @@ impl Link {
         self.queue.integrals(now)
     }
 
-    /// The most packets that ever waited.
+    /// The most packets that ever waited; where the queue is not watched, the longest wait in packets of the last size.
     #[must_use]
     pub fn most_waiting(&self) -> u64 {
-        self.queue.most
+        if self.queue.is_tracked() {
+            self.queue.most
+        } else {
+            self.queue.longest.div_ceil(self.times[0].max(1))
+        }
     }
 
     /// Memory held, bytes.
@@ -237,6 +268,7 @@ mod tests {
             limit,
             counts_in_service: false,
             mark_above: None,
+            watched: true,
             losses: Vec::new(),
             jitter: None,
             duplicate: 0.0,
@@ -301,9 +333,10 @@ mod tests {
         #[test]
         fn packets_are_conserved(gaps in prop::collection::vec((0u64..3_000_000, 40u32..1500), 1..300), limit in 1u64..20) {
             let mut link = link(10_000_000, 1_000, Limit::Packets(limit));
-            let (mut now, mut last, mut through) = (0, 0, 0);
+            let (mut now, mut last, mut through, mut offered) = (0, 0, 0, 0);
             for (gap, size) in gaps {
                 now += gap;
+                offered += 1;
                 if let Passage::Arrives { at, departure, .. } = link.offer(now, Offer { size, ect: false, payload: true }) {
                     prop_assert!(at > last && departure > now);
                     last = at;
@@ -312,7 +345,7 @@ mod tests {
                 let (waiting, _) = link.backlog(now);
                 prop_assert!(waiting <= limit);
                 let totals = link.totals;
-                prop_assert_eq!(totals.arrived, totals.dropped + totals.accepted);
+                prop_assert_eq!(totals.arrived(), offered);
                 let (left, _) = link.sent(now);
                 prop_assert!(left + waiting + 1 >= totals.accepted);
             }

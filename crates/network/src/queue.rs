@@ -24,6 +24,8 @@ pub enum Limit {
 #[derive(Clone, Debug)]
 pub struct Queue {
     limit: Limit,
+    /// Waiting packets are kept, to be counted; a queue without limit that nobody looks at needs none of that.
+    tracked: bool,
     counts_in_service: bool,
     /// Mark ECN-capable packets that find more than this many waiting.
     mark_above: u64,
@@ -34,28 +36,17 @@ pub struct Queue {
     pub(crate) packet_ns: u64,
     pub(crate) byte_ns: u64,
     pub(crate) most: u64,
-}
-
-/// The queue's answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
-    /// Full.
-    Dropped,
-    /// Service starts then; `mark` says to mark an ECN-capable packet.
-    Starts {
-        /// Start of service.
-        at: u64,
-        /// Mark it.
-        mark: bool,
-    },
+    /// The longest wait, ns (untracked queues).
+    pub(crate) longest: u64,
 }
 
 impl Queue {
     /// An empty queue.
     #[must_use]
-    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>) -> Self {
+    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>, watched: bool) -> Self {
         Self {
             limit,
+            tracked: watched || limit != Limit::Unlimited || mark_above.is_some(),
             counts_in_service,
             mark_above: mark_above.map_or(u64::MAX, u64::from),
             waiting: Ring::default(),
@@ -64,6 +55,7 @@ impl Queue {
             packet_ns: 0,
             byte_ns: 0,
             most: 0,
+            longest: 0,
         }
     }
 
@@ -80,30 +72,44 @@ impl Queue {
         }
     }
 
-    /// A packet arrives at `now`; the line is free at `free`.
+    /// A packet arrives at `now`; the line is free at `free`. Answers the start of service, or `None` if it is full,
+    /// and whether to mark the packet.
     #[inline]
-    pub fn join(&mut self, now: u64, free: u64, size: u32) -> Admission {
+    pub fn join(&mut self, now: u64, free: u64, size: u32) -> (Option<u64>, bool) {
+        if !self.tracked {
+            let start = free.max(now);
+            self.packet_ns += start - now;
+            self.byte_ns += (start - now) * u64::from(size);
+            self.longest = self.longest.max(start - now);
+            return (Some(start), false);
+        }
         self.advance(now);
         if free <= now {
             self.in_service = size;
-            return Admission::Starts { at: now, mark: self.mark_above == 0 };
+            return (Some(now), self.mark_above == 0);
         }
+        let waiting = self.waiting.len() as u64;
         let serving = u64::from(self.counts_in_service);
         let fits = match self.limit {
-            Limit::Unlimited => true,
-            Limit::Packets(most) => (self.waiting.len() as u64) + serving < most,
+            Limit::Packets(most) => waiting + serving < most,
             Limit::Bytes(most) => self.bytes + serving * u64::from(self.in_service) + u64::from(size) <= most,
+            Limit::Unlimited => true,
         };
         if !fits {
-            return Admission::Dropped;
+            return (None, false);
         }
-        let mark = self.waiting.len() as u64 >= self.mark_above;
         self.waiting.push(Waiting { start: free, size });
         self.bytes += u64::from(size);
         self.packet_ns += free - now;
         self.byte_ns += (free - now) * u64::from(size);
-        self.most = self.most.max(self.waiting.len() as u64);
-        Admission::Starts { at: free, mark }
+        self.most = self.most.max(waiting + 1);
+        (Some(free), waiting >= self.mark_above)
+    }
+
+    /// Waiting packets are counted one by one.
+    #[must_use]
+    pub fn is_tracked(&self) -> bool {
+        self.tracked
     }
 
     /// Packets and bytes that wait at `now`, after [`advance`](Self::advance).

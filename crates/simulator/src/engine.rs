@@ -35,8 +35,6 @@ impl std::error::Error for RunError {}
 pub struct Statistics {
     /// Turns of the loop.
     pub events: u64,
-    /// Moves of a packet over a link.
-    pub hops: u64,
     /// Segments delivered in order and acknowledged.
     pub delivered_packets: u64,
     /// Bytes held by flows and network at the end.
@@ -135,7 +133,7 @@ impl<'a> Engine<'a> {
             }
             if source < links {
                 let packet = self.world.arrive(source);
-                if self.world.has_arrived(&packet) {
+                if World::has_arrived(&packet) {
                     let index = packet.flow();
                     self.flows[index].deliver(now, &packet, &mut self.world, &self.plan.flows[index], self.seed);
                     self.arm(index);
@@ -220,7 +218,7 @@ impl<'a> Engine<'a> {
                 link: index as u32,
                 queue_packets,
                 queue_bytes,
-                arrived_packets: totals.arrived,
+                arrived_packets: totals.arrived(),
                 dropped_packets: totals.dropped,
                 lost_packets: totals.lost,
                 marked_packets: totals.marked,
@@ -287,7 +285,7 @@ impl<'a> Engine<'a> {
                 delay_ns: plan.delay.0,
                 capacity_packets,
                 capacity_bytes,
-                arrived_packets: totals.arrived,
+                arrived_packets: totals.arrived(),
                 dropped_packets: totals.dropped,
                 lost_packets: totals.lost,
                 marked_packets: totals.marked,
@@ -302,7 +300,6 @@ impl<'a> Engine<'a> {
         let memory = self.flows.iter().map(Flow::memory).sum::<usize>() + self.world.memory();
         let statistics = Statistics {
             events: self.events,
-            hops: self.world.hops,
             delivered_packets,
             memory_bytes: memory as u64,
         };

@@ -1,7 +1,9 @@
 //! Links and what is on them.
 
-use std::collections::BinaryHeap;
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+
 
 use cwndlab_network::link::{Link, LinkConfig, Offer, Passage};
 use cwndlab_network::loss::Loss;
@@ -13,7 +15,7 @@ use cwndlab_scenario::plan::{Capacity, LinkPlan, LossPlan, Plan};
 use cwndlab_transport::wire::Blocks;
 
 use crate::agenda::Agenda;
-use crate::packet::{AGAIN, CE, DATA, ECT, EXTRA, Packet};
+use crate::packet::{ACK, AGAIN, CE, DATA, ECT, EXTRA, KIND, Packet};
 
 /// What an ACK carries beyond its number and window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,21 +28,28 @@ pub struct Extra {
     pub ce_count: u32,
 }
 
-/// Packets between the end of a line and the end of its wire.
-#[derive(Debug)]
-enum Flight {
-    /// In order: only the head has an event.
-    Ordered(Ring<Packet>),
-    /// Packets overtake: (arrival, serial) orders them.
-    Free(BinaryHeap<Reverse<(u64, u64)>>, std::collections::BTreeMap<u64, Packet>, u64),
+/// Packets that may overtake each other on their wire: (arrival, serial) orders them.
+#[derive(Debug, Default)]
+struct Overtaking {
+    order: BinaryHeap<Reverse<(u64, u64)>>,
+    packets: BTreeMap<u64, Packet>,
+    serial: u64,
 }
 
-/// Which way a flow's packets take.
-#[derive(Debug, Default)]
-struct Route {
-    forward: Vec<u32>,
-    reverse: Vec<u32>,
+/// A step of a route.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    link: u32,
+    /// The next link has no event of its own: it is computed at once.
+    fused: bool,
+    /// The link ends at the packet's endpoint.
+    last: bool,
+    /// Only delay happens on the wire, and nothing is recorded.
+    plain: bool,
 }
+
+/// The value of `Packet::hop` behind the last link.
+const ARRIVED: u8 = u8::MAX;
 
 /// Drops of one flow's data direction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,10 +67,12 @@ pub struct World {
     pub agenda: Agenda,
     /// The links.
     pub links: Vec<Link>,
-    flights: Vec<Flight>,
-    /// The link may be computed when its only feeder is: no event of its own.
-    fused: Vec<bool>,
-    routes: Vec<Route>,
+    /// Packets between the end of a line and the end of its wire; in order, so that only the head has an event.
+    flights: Vec<Ring<Packet>>,
+    overtaking: Vec<Option<Box<Overtaking>>>,
+    hops: Vec<Hop>,
+    /// Where the hops of a flow's forward and reverse route begin.
+    routes: Vec<[u32; 2]>,
     extras: Vec<Extra>,
     free_extras: Vec<u32>,
     /// What happened.
@@ -72,8 +83,6 @@ pub struct World {
     pub losses: Vec<Losses>,
     /// Full segment of each flow, for byte numbers of recorded packets.
     mss: Vec<u32>,
-    /// Moves of a packet over a link.
-    pub hops: u64,
 }
 
 /// Purposes of random streams.
@@ -110,6 +119,7 @@ fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
         },
         counts_in_service: plan.queue.counts_in_service,
         mark_above: plan.queue.mark_above,
+        watched: plan.sampled,
         losses: plan.losses.iter().enumerate().map(|(n, one)| build_loss(one, seed, index * 16 + n as u64)).collect(),
         jitter: plan.jitter.map(|jitter| (jitter.spread, jitter.reorder)),
         duplicate: plan.duplicate,
@@ -122,27 +132,29 @@ impl World {
     #[must_use]
     pub fn new(plan: &Plan, seed: u64) -> Self {
         let links: Vec<Link> = plan.links.iter().enumerate().map(|(n, one)| build_link(one, n, seed)).collect();
-        let flights = links
-            .iter()
-            .map(|link| {
-                if link.reorders() {
-                    Flight::Free(BinaryHeap::new(), std::collections::BTreeMap::new(), 0)
-                } else {
-                    Flight::Ordered(Ring::default())
-                }
-            })
-            .collect();
-        let routes: Vec<Route> = plan
-            .flows
-            .iter()
-            .map(|flow| Route { forward: flow.forward.clone(), reverse: flow.reverse.clone() })
-            .collect();
-        let fused = fuse(plan, &links, &routes);
+        let fused = fuse(plan, &links);
+        let (mut hops, mut routes) = (Vec::new(), Vec::new());
+        for flow in &plan.flows {
+            let mut begin = [0; 2];
+            for (way, path) in [&flow.forward, &flow.reverse].into_iter().enumerate() {
+                begin[way] = hops.len() as u32;
+                hops.extend(path.iter().enumerate().map(|(at, &link)| Hop {
+                    link,
+                    fused: path.get(at + 1).is_some_and(|&next| fused[next as usize]),
+                    last: at + 1 == path.len(),
+                    plain: links[link as usize].is_plain() && !plan.packets,
+                }));
+            }
+            routes.push(begin);
+        }
+        let overtaking = links.iter().map(|link| link.reorders().then(Box::default)).collect();
+        let sources = links.len() + plan.flows.len() * crate::flow::TIMERS;
         Self {
-            agenda: Agenda::default(),
+            agenda: Agenda::new(sources),
+            flights: links.iter().map(|_| Ring::default()).collect(),
+            overtaking,
             links,
-            flights,
-            fused,
+            hops,
             routes,
             extras: Vec::new(),
             free_extras: Vec::new(),
@@ -150,7 +162,6 @@ impl World {
             packets: plan.packets.then(Vec::new),
             losses: vec![Losses::default(); plan.flows.len()],
             mss: plan.flows.iter().map(|flow| flow.stack.mss.0 as u32).collect(),
-            hops: 0,
         }
     }
 
@@ -173,97 +184,99 @@ impl World {
     /// The head packet of `link`, whose moment is the agenda's top; the agenda goes on to the next one.
     #[inline]
     pub fn arrive(&mut self, link: u32) -> Packet {
-        match &mut self.flights[link as usize] {
-            Flight::Ordered(ring) => {
-                let packet = ring.pop().expect("a link on the agenda has a packet");
-                match ring.front() {
-                    Some(next) => self.agenda.replace_top(next.at, link),
-                    None => self.agenda.pop(),
-                }
-                packet
+        let ring = &mut self.flights[link as usize];
+        if let Some(packet) = ring.pop() {
+            match ring.front() {
+                Some(next) => self.agenda.replace_top(next.at, link),
+                None => self.agenda.pop(),
             }
-            Flight::Free(order, packets, _) => {
-                let Reverse((_, serial)) = order.pop().expect("a link on the agenda has a packet");
-                self.agenda.pop(); // one entry per packet: the head may change
-                packets.remove(&serial).expect("every serial has its packet")
-            }
+            return packet;
         }
+        self.agenda.pop(); // one entry per packet: the head may change
+        let flight = self.overtaking[link as usize].as_mut().expect("a link on the agenda has a packet");
+        let Reverse((_, serial)) = flight.order.pop().expect("a link on the agenda has a packet");
+        flight.packets.remove(&serial).expect("every serial has its packet")
     }
 
-    /// Where the packet goes next: over another link, or to its endpoint (`true`).
+    /// The packet is at its endpoint.
     #[inline]
     #[must_use]
-    pub fn has_arrived(&self, packet: &Packet) -> bool {
-        let route = &self.routes[packet.flow()];
-        let hops = if packet.is_forward() { route.forward.len() } else { route.reverse.len() };
-        packet.hop as usize == hops
+    pub fn has_arrived(packet: &Packet) -> bool {
+        packet.hop == ARRIVED
     }
 
     /// Puts the packet on the next link of its route, and on those after it that need no event.
     #[inline]
     pub fn forward(&mut self, mut now: u64, mut packet: Packet) {
-        let flow = packet.flow();
-        let forward = packet.is_forward();
+        let route = self.routes[packet.flow()][usize::from(!packet.is_forward())];
         loop {
-            let route = &self.routes[flow];
-            let path = if forward { &route.forward } else { &route.reverse };
-            let index = path[packet.hop as usize];
-            let next = path.get(packet.hop as usize + 1).copied();
-            self.hops += 1;
-            let offer = Offer {
-                size: u32::from(packet.size),
-                ect: packet.flags & ECT != 0 && packet.kind() == DATA,
-                payload: packet.kind() == DATA,
-            };
-            let passage = self.links[index as usize].offer(now, offer);
-            if self.packets.is_some() {
-                self.record(now, index, &packet, passage);
-            }
-            let Passage::Arrives { at, again, marked, .. } = passage else {
-                self.lose(&packet, passage);
+            let hop = self.hops[route as usize + packet.hop as usize];
+            if hop.plain {
+                let link = &mut self.links[hop.link as usize];
+                let (at, mark) = link.pass(now, u32::from(packet.size));
+                let Some(at) = at else {
+                    self.lose(&packet, Passage::Dropped);
+                    return;
+                };
+                if mark && packet.flags & (ECT | KIND) == ECT | DATA {
+                    link.totals.marked += 1;
+                    packet.flags |= CE;
+                }
+                packet.at = at;
+            } else if !self.offer(now, hop.link, hop.last, &mut packet) {
                 return;
-            };
-            packet.hop += 1;
-            packet.at = at;
-            if marked {
-                packet.flags |= CE;
             }
-            if let Some(next) = next {
-                if self.fused[next as usize] {
-                    now = at;
-                    continue;
-                }
+            packet.hop = if hop.last { ARRIVED } else { packet.hop + 1 };
+            if hop.fused {
+                now = packet.at;
+                continue;
             }
-            if let Some(again) = again {
-                let mut copy = packet;
-                copy.at = again;
-                if copy.flags & EXTRA != 0 && copy.kind() == crate::packet::ACK {
-                    let extra = self.extras[copy.aux as usize];
-                    copy.aux = self.store(extra);
-                }
-                self.launch(index, copy);
-            }
-            self.launch(index, packet);
+            self.launch(hop.link, packet);
             return;
         }
     }
 
+    /// The long way: a wire that loses, delays at random or duplicates, or packets that are recorded.
+    fn offer(&mut self, now: u64, index: u32, last: bool, packet: &mut Packet) -> bool {
+        let payload = packet.kind() == DATA;
+        let ect = payload && packet.flags & ECT != 0;
+        let passage = self.links[index as usize].offer(now, Offer { size: u32::from(packet.size), ect, payload });
+        self.record(now, index, packet, passage);
+        let Passage::Arrives { at, again, marked, .. } = passage else {
+            self.lose(packet, passage);
+            return false;
+        };
+        packet.at = at;
+        if marked {
+            packet.flags |= CE;
+        }
+        if let Some(again) = again {
+            let mut copy = *packet;
+            copy.at = again;
+            copy.hop = if last { ARRIVED } else { copy.hop + 1 };
+            if copy.flags & EXTRA != 0 && copy.kind() == ACK {
+                let extra = self.extras[copy.aux as usize];
+                copy.aux = self.store(extra);
+            }
+            self.launch(index, copy);
+        }
+        true
+    }
+
     #[inline]
     fn launch(&mut self, link: u32, packet: Packet) {
-        match &mut self.flights[link as usize] {
-            Flight::Ordered(ring) => {
-                if ring.is_empty() {
-                    self.agenda.push(packet.at, link);
-                }
-                ring.push(packet);
-            }
-            Flight::Free(order, packets, serial) => {
-                *serial += 1;
-                order.push(Reverse((packet.at, *serial)));
-                packets.insert(*serial, packet);
-                self.agenda.push(packet.at, link);
-            }
+        if let Some(flight) = &mut self.overtaking[link as usize] {
+            flight.serial += 1;
+            flight.order.push(Reverse((packet.at, flight.serial)));
+            flight.packets.insert(flight.serial, packet);
+            self.agenda.push(packet.at, link);
+            return;
         }
+        let ring = &mut self.flights[link as usize];
+        if ring.is_empty() {
+            self.agenda.push(packet.at, link);
+        }
+        ring.push(packet);
     }
 
     #[cold]
@@ -305,21 +318,14 @@ impl World {
     /// Memory held by packets, queues and extras, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let flights: usize = self
-            .flights
-            .iter()
-            .map(|one| match one {
-                Flight::Ordered(ring) => ring.memory(),
-                Flight::Free(order, packets, _) => order.capacity() * 16 + packets.len() * 64,
-            })
-            .sum();
-        flights + self.links.iter().map(Link::memory).sum::<usize>() + self.extras.capacity() * size_of::<Extra>()
+        let overtaking: usize = self.overtaking.iter().flatten().map(|one| one.order.capacity() * 16 + one.packets.len() * 64).sum();
+        overtaking + self.flights.iter().map(Ring::memory).sum::<usize>() + self.links.iter().map(Link::memory).sum::<usize>() + self.extras.capacity() * size_of::<Extra>()
     }
 }
 
 /// Links that one other link feeds, and nobody else: what leaves the feeder arrives there in the same order, so its
 /// departure can be computed when the feeder's is. Sampled links stay apart: their queue is looked at in its own time.
-fn fuse(plan: &Plan, links: &[Link], routes: &[Route]) -> Vec<bool> {
+fn fuse(plan: &Plan, links: &[Link]) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Feeder {
         Nobody,
@@ -327,8 +333,8 @@ fn fuse(plan: &Plan, links: &[Link], routes: &[Route]) -> Vec<bool> {
         Several,
     }
     let mut feeders = vec![Feeder::Nobody; links.len()];
-    for route in routes {
-        for path in [&route.forward, &route.reverse] {
+    for flow in &plan.flows {
+        for path in [&flow.forward, &flow.reverse] {
             let mut previous = None;
             for &link in path {
                 let feeder = &mut feeders[link as usize];
