@@ -1,7 +1,10 @@
 //! All entries, and the text form by which a flow names its algorithm.
 
+use std::fmt;
+
+use crate::composed::Composed;
 use crate::contract::{CongestionControl, Path};
-use crate::spec::{Arguments, RecoveryKind, Spec};
+use crate::spec::{Arguments, Build, Domain, Kind, Parameter, RecoveryKind, Spec, Value};
 
 /// Why a text names no algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +25,7 @@ pub struct Catalogue {
 }
 
 /// A part of an algorithm with its arguments.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// The entry.
     pub spec: &'static Spec,
@@ -31,7 +34,7 @@ pub struct Part {
 }
 
 /// A point on the three axes, checked: `GROWTH[+SLOW_START][/RECOVERY]`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Algorithm {
     /// Growth, or a whole algorithm.
     pub growth: Part,
@@ -41,30 +44,289 @@ pub struct Algorithm {
     pub recovery: Option<Part>,
 }
 
+/// One part as written: its name and what stands in its parentheses.
+struct Written<'a> {
+    name: &'a str,
+    arguments: Vec<(&'a str, &'a str)>,
+}
+
+fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault { what: what.into(), hint: hint.into() })
+}
+
+/// Splits at the marks that stand outside of parentheses: growth, slow start, recovery.
+fn split(text: &str) -> Result<(&str, Option<&str>, Option<&str>), Fault> {
+    let (mut depth, mut plus, mut slash) = (0, None, None);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            '+' if depth == 0 && plus.is_none() && slash.is_none() && !text[at..].starts_with("++") && !text[..at].ends_with('+') => {
+                plus = Some(at);
+            }
+            '/' if depth == 0 && slash.is_none() => slash = Some(at),
+            _ => {}
+        }
+        if !(0..=1).contains(&depth) {
+            break;
+        }
+    }
+    if depth != 0 {
+        return fault(format!("the parentheses of '{text}' do not match"), "write 'cubic+ccm-ss(mu=1.5)/sack'");
+    }
+    let end = slash.unwrap_or(text.len());
+    let growth = &text[..plus.unwrap_or(end)];
+    Ok((growth, plus.map(|at| &text[at + 1..end]), slash.map(|at| &text[at + 1..])))
+}
+
+fn read(text: &str) -> Result<Written<'_>, Fault> {
+    let text = text.trim();
+    let Some((name, rest)) = text.split_once('(') else {
+        if text.is_empty() {
+            return fault("a part of the algorithm is empty", "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'");
+        }
+        return Ok(Written { name: text, arguments: Vec::new() });
+    };
+    let Some(inside) = rest.trim_end().strip_suffix(')') else {
+        return fault(format!("something follows the parentheses of '{text}'"), "write 'cubic+ccm-ss(mu=1.5)/sack'");
+    };
+    let mut arguments = Vec::new();
+    for pair in inside.split(',').filter(|pair| !pair.trim().is_empty()) {
+        let Some((key, value)) = pair.split_once('=') else {
+            return fault(format!("'{}' is no parameter", pair.trim()), "write 'name=value'");
+        };
+        arguments.push((key.trim(), value.trim()));
+    }
+    Ok(Written { name: name.trim(), arguments })
+}
+
+/// The number of insertions, deletions and replacements between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let next = (corner + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
+            corner = row[j + 1];
+            row[j + 1] = next;
+        }
+    }
+    row[b.len()]
+}
+
+/// The name that was most probably meant, if one is near.
+#[must_use]
+pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (word.chars().count() / 3).max(1) + 1;
+    names.into_iter().map(|name| (distance(word, name), name)).filter(|(far, _)| *far <= allowed).min().map(|(_, name)| name)
+}
+
+fn read_value(part: &str, parameter: &'static Parameter, text: &str) -> Result<Value, Fault> {
+    let name = parameter.name;
+    match parameter.domain {
+        Domain::Words(words) => words.iter().find(|word| **word == text).map(|word| Value::Word(word)).ok_or_else(|| Fault {
+            what: format!("{part}: {name} = '{text}' is not one of its words"),
+            hint: format!("write one of {}", words.join(", ")),
+        }),
+        Domain::Range(low, high) => match text.parse::<f64>() {
+            Ok(number) if number >= low && number <= high => Ok(Value::Number(number)),
+            Ok(number) => fault(
+                format!("{part}: {name} = {number} is out of range"),
+                format!("{name} goes from {low} to {high}{}{}", if parameter.unit.is_empty() { "" } else { " " }, parameter.unit),
+            ),
+            Err(_) => fault(format!("{part}: {name} = '{text}' is not a number"), format!("{name} goes from {low} to {high}")),
+        },
+    }
+}
+
+fn kind_in_words(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Growth => "a growth",
+        Kind::SlowStart => "a slow start",
+        Kind::Recovery => "a recovery",
+        Kind::Whole => "a whole algorithm",
+        Kind::Router => "a router-assisted scheme",
+        Kind::Mechanism => "a mechanism of the transport",
+    }
+}
+
 impl Catalogue {
+    /// The entry of this name, whatever its kind; where two kinds share a name, the first listed.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&'static Spec> {
+        self.specs.iter().copied().find(|spec| spec.name == name)
+    }
+
+    fn of_kind(&self, name: &str, kinds: &[Kind]) -> Option<&'static Spec> {
+        self.specs.iter().copied().find(|spec| spec.name == name && kinds.contains(&spec.kind))
+    }
+
+    fn alias(&self, name: &str) -> Option<&'static str> {
+        self.aliases.iter().find(|(alias, _)| *alias == name).map(|(_, target)| *target)
+    }
+
+    fn unknown<T>(&self, name: &str, kinds: &[Kind]) -> Result<T, Fault> {
+        if let Some(spec) = self.find(name) {
+            let wanted = kind_in_words(kinds[0]);
+            return fault(
+                format!("'{name}' is {}, not {wanted}", kind_in_words(spec.kind)),
+                "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
+            );
+        }
+        let names = self
+            .specs
+            .iter()
+            .filter(|spec| kinds.contains(&spec.kind))
+            .map(|spec| spec.name)
+            .chain(self.aliases.iter().map(|(alias, _)| *alias));
+        let what = format!("no algorithm is called '{name}'");
+        match nearest(name, names) {
+            Some(near) => fault(what, format!("did you mean '{near}'? `cwndlab list` shows them all")),
+            None => fault(what, "`cwndlab list` shows them all"),
+        }
+    }
+
+    fn part(&self, written: &Written<'_>, kinds: &[Kind]) -> Result<Part, Fault> {
+        let mut name = written.name;
+        let spec = loop {
+            if let Some(spec) = self.of_kind(name, kinds) {
+                break spec;
+            }
+            match self.alias(name) {
+                Some(target) if target != name && !target.contains(['+', '/', '(']) => name = target,
+                _ => return self.unknown(written.name, kinds),
+            }
+        };
+        let mut arguments = Arguments::defaults(spec.parameters);
+        for (key, value) in &written.arguments {
+            let Some(at) = spec.parameters.iter().position(|parameter| parameter.name == *key) else {
+                let known = spec.parameters.iter().map(|parameter| parameter.name);
+                let hint = match nearest(key, known.clone()) {
+                    Some(near) => format!("did you mean '{near}'?"),
+                    None if spec.parameters.is_empty() => "it has none".to_owned(),
+                    None => format!("it has {}", known.collect::<Vec<_>>().join(", ")),
+                };
+                return fault(format!("{} has no parameter called '{key}'", spec.name), hint);
+            };
+            arguments.values[at] = read_value(spec.name, &spec.parameters[at], value)?;
+        }
+        Ok(Part { spec, arguments })
+    }
+
     /// Reads `cubic+ccm-ss(mu=1.5)/sack`, resolves aliases and companions, checks parameters.
-    pub fn parse(&self, _text: &str) -> Result<Algorithm, Fault> {
-        unimplemented!()
+    pub fn parse(&self, text: &str) -> Result<Algorithm, Fault> {
+        let (growth, slow_start, recovery) = split(text)?;
+        let written = read(growth)?;
+        let kinds = [Kind::Growth, Kind::Whole];
+        if self.of_kind(written.name, &kinds).is_none() {
+            if let Some(target) = self.alias(written.name).filter(|target| target.contains(['+', '/', '('])) {
+                return self.preset(&written, target, slow_start, recovery);
+            }
+        }
+        let growth = self.part(&written, &kinds)?;
+        let slow_start = self.slow_start(&growth, slow_start)?;
+        let recovery = recovery.map(|text| self.part(&read(text)?, &[Kind::Recovery])).transpose()?;
+        Ok(Algorithm { growth, slow_start, recovery })
+    }
+
+    /// An alias such as `newreno` = `reno+standard/newreno`; what the text names itself goes before.
+    fn preset(&self, written: &Written<'_>, target: &str, slow_start: Option<&str>, recovery: Option<&str>) -> Result<Algorithm, Fault> {
+        let mut whole = self.parse(target)?;
+        if !written.arguments.is_empty() {
+            let named = Written { name: whole.growth.spec.name, arguments: written.arguments.clone() };
+            whole.growth = self.part(&named, &[Kind::Growth, Kind::Whole])?;
+        }
+        if slow_start.is_some() {
+            whole.slow_start = self.slow_start(&whole.growth, slow_start)?;
+        }
+        if let Some(text) = recovery {
+            whole.recovery = Some(self.part(&read(text)?, &[Kind::Recovery])?);
+        }
+        Ok(whole)
+    }
+
+    fn slow_start(&self, growth: &Part, text: Option<&str>) -> Result<Option<Part>, Fault> {
+        let name = growth.spec.name;
+        match (growth.spec.kind, text) {
+            (Kind::Whole, None) => Ok(None),
+            (Kind::Whole, Some(text)) => fault(
+                format!("'{name}' is a whole algorithm that owns its start, so '+{}' cannot be joined to it", text.trim()),
+                format!("write '{name}'"),
+            ),
+            (_, Some(text)) => self.part(&read(text)?, &[Kind::SlowStart]).map(Some),
+            (_, None) => self.part(&Written { name: growth.spec.companion, arguments: Vec::new() }, &[Kind::SlowStart]).map(Some),
+        }
     }
 }
 
 impl Algorithm {
     /// Makes the congestion control for one flow.
     #[must_use]
-    pub fn build(&self, _path: &Path) -> Box<dyn CongestionControl> {
-        unimplemented!()
+    pub fn build(&self, path: &Path) -> Box<dyn CongestionControl> {
+        match (self.growth.spec.build, self.slow_start.as_ref().map(|part| (part.spec.build, &part.arguments))) {
+            (Build::Whole(make), _) => make(path, &self.growth.arguments),
+            (Build::Growth(make), Some((Build::SlowStart(start), arguments))) => {
+                Box::new(Composed::new(path, start(path, arguments), make(path, &self.growth.arguments)))
+            }
+            _ => unreachable!("parse joins a growth with a slow start"),
+        }
     }
 
     /// The recovery that the text names.
     #[must_use]
     pub fn recovery_kind(&self) -> Option<RecoveryKind> {
-        unimplemented!()
+        self.recovery.as_ref().and_then(|part| match part.spec.build {
+            Build::Recovery(kind) => Some(kind),
+            _ => None,
+        })
+    }
+
+    /// The arguments of the recovery that the text names.
+    #[must_use]
+    pub fn recovery_arguments(&self) -> Option<&Arguments> {
+        self.recovery.as_ref().map(|part| &part.arguments)
+    }
+
+    /// The growth lets the window fall to half of `ssthresh` while a loss is repaired (ns-2.35's `min_cwnd`).
+    #[must_use]
+    pub fn min_cwnd_half(&self) -> bool {
+        let arguments = &self.growth.arguments;
+        arguments.parameters.iter().any(|one| one.name == "min_cwnd") && arguments.word("min_cwnd") == "half"
+    }
+}
+
+/// A part with the parameters that differ from their default.
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.spec.name)?;
+        let mut open = false;
+        for (parameter, value) in self.spec.parameters.iter().zip(&self.arguments.values) {
+            if *value == parameter.default {
+                continue;
+            }
+            write!(f, "{}{}=", if open { ", " } else { "(" }, parameter.name)?;
+            open = true;
+            match value {
+                Value::Number(number) => write!(f, "{number}")?,
+                Value::Word(word) => f.write_str(word)?,
+            }
+        }
+        if open { f.write_str(")") } else { Ok(()) }
     }
 }
 
 /// The canonical text: parts in full, parameters that differ from their default in the entry's order.
-impl std::fmt::Display for Algorithm {
-    fn fmt(&self, _f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        unimplemented!()
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.growth)?;
+        if let Some(part) = &self.slow_start {
+            write!(f, "+{part}")?;
+        }
+        if let Some(part) = &self.recovery {
+            write!(f, "/{part}")?;
+        }
+        Ok(())
     }
 }

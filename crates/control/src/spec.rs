@@ -134,7 +134,7 @@ pub enum Build {
     Mechanism,
 }
 
-/// An algorithm's entry.
+/// An algorithm's entry. Two are the same if they have the same name and kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
     /// Its name: lower case, words joined by `-`.
@@ -163,4 +163,10 @@ pub struct Spec {
     pub model_based: bool,
     /// How to make it.
     pub build: Build,
+}
+
+impl PartialEq for Spec {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.kind == other.kind
+    }
 }
