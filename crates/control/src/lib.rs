@@ -10,6 +10,7 @@ pub mod composed;
 pub mod contract;
 pub mod parts;
 pub mod spec;
+pub mod testing;
 
 pub use catalogue::{Algorithm, Catalogue, Fault};
 pub use composed::Composed;

@@ -11,5 +11,5 @@ pub mod flow;
 pub mod packet;
 pub mod world;
 
-// catalogue
+pub use cwndlab_algorithms::catalogue;
 pub use engine::{RunError, Statistics, run, run_counted};

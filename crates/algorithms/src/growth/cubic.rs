@@ -1,0 +1,267 @@
+//! CUBIC, the standard.
+//!
+//! Source: L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert (ed.), "CUBIC for Fast and Long-Distance Networks", RFC 9438, 2023.
+//!
+//! ```text
+//! W(t)   = C (t − K)³ + W_max                                       (1)
+//! K      = ((W_max − cwnd_epoch) / C)^(1/3)                         (2)
+//! target = W(t + RTT), within [w, 1.5 w]                            (section 4.2)
+//! W_est += α n / w;  α = 3 (1 − β) / (1 + β), 1 once W_est ≥ prior  (4)
+//! each ack: w = W_est if W(t) < W_est, else w += n (target − w) / w (sections 4.3 to 4.5)
+//! each congestion: ssthresh = max(β F, 2)                           (section 4.6)
+//!                  W_max = w (1 + β) / 2 if w < W_max, else w       (section 4.7)
+//! ```
+//!
+//! Units: windows in segments, t, K and RTT (smoothed) in seconds, C in segments/s³.
+//! Differs from the source: nothing that is known. t stands still while the window is not used (section 5.8), since the
+//! epoch is moved by the time between two growing ACKs that an unused window separates.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+};
+use cwndlab_units::maths::cbrt;
+
+use super::reno::{flight, segments};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "cubic",
+    title: "CUBIC",
+    kind: Kind::Growth,
+    source: "RFC 9438",
+    year: 2023,
+    confidence: Confidence::High,
+    summary: "The window follows a cubic function of the time since the last loss, flat around the window at which it happened; never slower than Reno.",
+    parameters: &[
+        Parameter {
+            name: "c",
+            unit: "segments/s^3",
+            default: Value::Number(0.4),
+            domain: Domain::Range(0.001, 100.0),
+            doc: "scales the growth",
+        },
+        Parameter {
+            name: "beta",
+            unit: "",
+            default: Value::Number(0.7),
+            domain: Domain::Range(0.1, 0.99),
+            doc: "what a congestion event leaves of the window",
+        },
+        Parameter {
+            name: "fast_convergence",
+            unit: "",
+            default: Value::Word("on"),
+            domain: Domain::Words(&["on", "off"]),
+            doc: "give way to newcomers: remember less than the window that was reached (section 4.7)",
+        },
+        Parameter {
+            name: "reno_friendly",
+            unit: "",
+            default: Value::Word("on"),
+            domain: Domain::Words(&["on", "off"]),
+            doc: "never grow slower than Reno would (section 4.3)",
+        },
+        Parameter {
+            name: "base",
+            unit: "",
+            default: Value::Word("flight"),
+            domain: Domain::Words(&["flight", "cwnd"]),
+            doc: "what is multiplied by beta: FlightSize (the RFC) or the window",
+        },
+    ],
+    choices: &["section 4.6 allows cwnd instead of FlightSize; the default is FlightSize"],
+    pitfalls: &["in a Reno-friendly region its share depends on the RTT as Reno's does"],
+    companion: "hystart-pp",
+    model_based: false,
+    build: Build::Growth(|_, arguments| Box::new(Cubic::new(arguments))),
+};
+
+/// What an undo restores.
+#[derive(Clone, Copy, Debug, Default)]
+struct Epoch {
+    w_max: f64,
+    k: f64,
+    /// Start of the epoch, ns; `None` outside.
+    start: Option<u64>,
+    w_est: f64,
+    prior: f64,
+}
+
+/// CUBIC's avoidance.
+#[derive(Debug)]
+pub struct Cubic {
+    c: f64,
+    beta: f64,
+    alpha: f64,
+    fast_convergence: bool,
+    reno_friendly: bool,
+    from_cwnd: bool,
+    now: Epoch,
+    before: Epoch,
+    after_timeout: bool,
+    last_ack: u64,
+    idle: bool,
+}
+
+impl Cubic {
+    fn new(arguments: &Arguments) -> Self {
+        let beta = arguments.number("beta");
+        Self {
+            c: arguments.number("c"),
+            beta,
+            alpha: 3.0 * (1.0 - beta) / (1.0 + beta),
+            fast_convergence: arguments.word("fast_convergence") == "on",
+            reno_friendly: arguments.word("reno_friendly") == "on",
+            from_cwnd: arguments.word("base") == "cwnd",
+            now: Epoch::default(),
+            before: Epoch::default(),
+            after_timeout: false,
+            last_ack: 0,
+            idle: false,
+        }
+    }
+
+    /// The window `t` seconds into the epoch: (1).
+    #[inline]
+    fn window(&self, t: f64) -> f64 {
+        let from_plateau = t - self.now.k;
+        self.c * from_plateau * from_plateau * from_plateau + self.now.w_max
+    }
+
+    fn begin(&mut self, now: u64, w: f64) {
+        self.now.start = Some(now);
+        self.now.w_est = w;
+        if w < self.now.w_max && !self.after_timeout {
+            self.now.k = cbrt((self.now.w_max - w) / self.c); // (2)
+        } else {
+            self.now.k = 0.0;
+            self.now.w_max = w;
+        }
+        self.after_timeout = false;
+    }
+}
+
+impl Growth for Cubic {
+    fn observe(&mut self, ack: &Ack, _: f64) {
+        if !ack.cwnd_limited && !self.idle {
+            self.idle = true;
+            self.last_ack = ack.now.0;
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        let now = ack.now.0;
+        if self.idle {
+            // Section 5.8: time in which the window was not used does not count.
+            self.idle = false;
+            self.now.start = self.now.start.map(|start| start + (now - self.last_ack));
+        }
+        if self.now.start.is_none() {
+            self.begin(now, w);
+        }
+        let n = segments(ack);
+        let t = (now - self.now.start.unwrap_or(now)) as f64 * 1e-9;
+        let alpha = if self.now.w_est >= self.now.prior { 1.0 } else { self.alpha };
+        self.now.w_est += alpha * n / w; // (4)
+        if self.reno_friendly && self.window(t) < self.now.w_est {
+            return w.max(self.now.w_est);
+        }
+        let target = self.window(t + ack.srtt.0 as f64 * 1e-9).clamp(w, 1.5 * w);
+        w + n * (target - w) / w
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        self.before = self.now;
+        self.now.start = None;
+        self.now.prior = w;
+        let shrinks = self.fast_convergence && w < self.now.w_max;
+        self.now.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
+        self.after_timeout = event.cause == Cause::Timeout;
+        let base = if self.from_cwnd { w } else { flight(event).min(w) };
+        (self.beta * base).max(2.0)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        match window.change {
+            Change::Undo => self.now = self.before,
+            Change::Idle => self.now.start = self.now.start.map(|start| start + window.idle.0),
+            Change::Recovered => {}
+        }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("w_max_segments", self.now.w_max);
+        put("k_s", self.now.k);
+        put("w_est_segments", self.now.w_est);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack_at, loss};
+
+    fn cubic() -> Cubic {
+        Cubic::new(&Arguments::defaults(SPEC.parameters))
+    }
+
+    fn after_loss_at(w_max: f64) -> Cubic {
+        let mut flow = cubic();
+        let w = flow.on_congestion(&loss(w_max as u64), w_max);
+        flow.begin(0, w);
+        flow
+    }
+
+    /// `known-answers.csv`, from (1) and (2) with C = 0.4 and β = 0.7.
+    #[test]
+    fn k_and_w_are_those_of_the_equations() {
+        for (w_max, k, w1) in [
+            (100.0, 4.217_163_326_508_746, 86.680_763_835_129_88),
+            (1_000.0, 9.085_602_964_160_698, 788.555_093_909_846),
+            (10_000.0, 19.574_338_205_844_313, 7_436.696_453_589_12),
+        ] {
+            let flow = after_loss_at(w_max);
+            assert!((flow.now.k - k).abs() < 1e-9, "K of {w_max}: {}", flow.now.k);
+            assert!((flow.window(1.0) - w1).abs() < 1e-7, "W(1) of {w_max}: {}", flow.window(1.0));
+            assert!((flow.window(0.0) - 0.7 * w_max).abs() < 1e-7);
+            assert!((flow.window(k) - w_max).abs() < 1e-7);
+            assert!((flow.window(2.0 * k) - 1.3 * w_max).abs() < 1e-6);
+        }
+    }
+
+    /// RFC 9438, section 4.7: w = 80 below W_max = 100 remembers 80 · 1.7/2 = 68.
+    #[test]
+    fn fast_convergence_remembers_less() {
+        let mut flow = after_loss_at(100.0);
+        let w = flow.on_congestion(&loss(80), 80.0);
+        assert_eq!((flow.now.w_max, w), (68.0, 56.0));
+    }
+
+    /// `known-answers.csv`: α = 3 · 0.3 / 1.7.
+    #[test]
+    fn alpha_is_that_of_equation_4() {
+        assert!((cubic().alpha - 0.529_411_764_705_882_4).abs() < 1e-15);
+    }
+
+    /// RFC 9438, section 4.9: an undo brings back what stood before.
+    #[test]
+    fn an_undo_restores_the_epoch() {
+        let mut flow = after_loss_at(100.0);
+        let k = flow.now.k;
+        let _ = flow.on_congestion(&loss(90), 90.0);
+        flow.on_window(&cwndlab_control::testing::undo());
+        assert_eq!((flow.now.w_max, flow.now.k), (100.0, k));
+    }
+
+    /// Section 4.2: in one round trip the window grows by half at most.
+    #[test]
+    fn a_round_trip_grows_by_half_at_most() {
+        let mut flow = after_loss_at(100.0);
+        let mut w = 70.0;
+        for _ in 0..70 {
+            w = flow.on_ack(&ack_at(60_000_000_000, 1), w);
+        }
+        assert!(w <= 105.5, "{w}");
+    }
+}

@@ -1,0 +1,261 @@
+//! CUBIC as Linux has it.
+//!
+//! Source: S. Ha, I. Rhee, L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", ACM SIGOPS OSR 42(5), 2008;
+//! Linux `net/ipv4/tcp_cubic.c` v2.3, whose constants and integer steps these are.
+//!
+//! ```text
+//! K      = ((W_max − w) / C)^(1/3),  C = 410/1024                  (1)
+//! target = W_max + C (t + RTT_min − K)³                            (2)
+//! cnt    = w / (target − w) below the target, 100 w above          (3)
+//! cnt   ≤ 20 before the first loss                                 (4)
+//! friendliness: w_tcp += 1 per ⌊15 w / 8⌋ segments; cnt ≤ w / (w_tcp − w)  (5)
+//! cnt   ≥ 2;  w += 1 per cnt acknowledged segments                 (6)
+//! each congestion: W_max = w (1024 + 717)/2048 if w < W_max, else w; ssthresh = max(717 w / 1024, 2)  (7)
+//! ```
+//!
+//! Units: whole segments; time in 1/1024 s. A timeout forgets everything.
+//! Differs from the source: (1) and (2) in floating point rather than in Linux' shifted integers, rounded to whole segments.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+};
+use cwndlab_units::maths::{cbrt, floor};
+
+use super::reno::segments;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "cubic-linux",
+    title: "CUBIC (Linux)",
+    kind: Kind::Growth,
+    source: "doi:10.1145/1400097.1400105; Linux tcp_cubic.c v2.3",
+    year: 2008,
+    confidence: Confidence::High,
+    summary: "CUBIC in whole segments as Linux computes it: an ACK counter, the minimum RTT in the target, beta 717/1024.",
+    parameters: &[
+        Parameter {
+            name: "beta",
+            unit: "/1024",
+            default: Value::Number(717.0),
+            domain: Domain::Range(100.0, 1023.0),
+            doc: "what a congestion event leaves of the window, in 1/1024",
+        },
+        Parameter {
+            name: "fast_convergence",
+            unit: "",
+            default: Value::Word("on"),
+            domain: Domain::Words(&["on", "off"]),
+            doc: "remember less than the window that was reached",
+        },
+        Parameter {
+            name: "tcp_friendliness",
+            unit: "",
+            default: Value::Word("on"),
+            domain: Domain::Words(&["on", "off"]),
+            doc: "never grow slower than Reno would",
+        },
+    ],
+    choices: &[],
+    pitfalls: &["the reduction is of the window, not of FlightSize"],
+    companion: "hystart-linux",
+    model_based: false,
+    build: Build::Growth(|_, arguments| Box::new(CubicLinux::new(arguments))),
+};
+
+/// C: 41 · 10 / 1024 segments/s³.
+const C: f64 = 410.0 / 1024.0;
+/// The update is repeated at most 32 times a second while the window stands still.
+const MIN_UPDATE_NS: u64 = 1_000_000_000 / 32;
+/// Resolution of the delay samples after the start of an epoch: those of the first second do not count.
+const EPOCH_GRACE_NS: u64 = 1_000_000_000;
+
+/// Linux' CUBIC.
+#[derive(Debug)]
+pub struct CubicLinux {
+    beta: f64,
+    friendly_scale: f64,
+    fast_convergence: bool,
+    friendliness: bool,
+    cnt: f64,
+    last_max: f64,
+    last_cwnd: f64,
+    last_time: u64,
+    origin: f64,
+    k: f64,
+    delay_min: u64,
+    epoch: u64,
+    ack_cnt: f64,
+    tcp_cwnd: f64,
+    credit: f64,
+    not_limited_since: u64,
+}
+
+impl CubicLinux {
+    fn new(arguments: &Arguments) -> Self {
+        let beta = arguments.number("beta");
+        Self {
+            beta,
+            // Linux, bictcp_register: beta_scale = 8 (1024 + β) / 3 / (1024 − β), integer
+            friendly_scale: floor(8.0 * (1024.0 + beta) / 3.0 / (1024.0 - beta)),
+            fast_convergence: arguments.word("fast_convergence") == "on",
+            friendliness: arguments.word("tcp_friendliness") == "on",
+            cnt: 0.0,
+            last_max: 0.0,
+            last_cwnd: 0.0,
+            last_time: 0,
+            origin: 0.0,
+            k: 0.0,
+            delay_min: 0,
+            epoch: 0,
+            ack_cnt: 0.0,
+            tcp_cwnd: 0.0,
+            credit: 0.0,
+            not_limited_since: 0,
+        }
+    }
+
+    fn reset(&mut self) {
+        (self.cnt, self.last_max, self.last_cwnd, self.last_time) = (0.0, 0.0, 0.0, 0);
+        (self.origin, self.k, self.epoch, self.ack_cnt, self.tcp_cwnd) = (0.0, 0.0, 0, 0.0, 0.0);
+        self.delay_min = 0;
+    }
+
+    fn update(&mut self, now: u64, w: f64, acked: f64) {
+        self.ack_cnt += acked;
+        if self.last_cwnd == w && now - self.last_time <= MIN_UPDATE_NS {
+            return;
+        }
+        let first = self.epoch == 0;
+        if first || now != self.last_time {
+            self.last_cwnd = w;
+            self.last_time = now;
+            if first {
+                self.begin(now, w, acked);
+            }
+            self.follow(now, w);
+        }
+        self.befriend(w);
+        self.cnt = self.cnt.max(2.0); // (6)
+    }
+
+    fn begin(&mut self, now: u64, w: f64, acked: f64) {
+        self.epoch = now;
+        self.ack_cnt = acked;
+        self.tcp_cwnd = w;
+        if self.last_max <= w {
+            (self.k, self.origin) = (0.0, w);
+        } else {
+            (self.k, self.origin) = (cbrt((self.last_max - w) / C), self.last_max); // (1)
+        }
+    }
+
+    fn follow(&mut self, now: u64, w: f64) {
+        let t = (now - self.epoch + self.delay_min) as f64 * 1e-9 - self.k;
+        let target = floor(self.origin + C * t * t * t); // (2)
+        self.cnt = if target > w { floor(w / (target - w)) } else { 100.0 * w }; // (3)
+        if self.last_max == 0.0 {
+            self.cnt = self.cnt.min(20.0); // (4)
+        }
+    }
+
+    fn befriend(&mut self, w: f64) {
+        if !self.friendliness {
+            return;
+        }
+        let delta = floor(w * self.friendly_scale / 8.0);
+        if self.ack_cnt > delta && delta > 0.0 {
+            let steps = floor(self.ack_cnt / delta);
+            self.ack_cnt -= steps * delta;
+            self.tcp_cwnd += steps;
+        }
+        if self.tcp_cwnd > w {
+            self.cnt = self.cnt.min(floor(w / (self.tcp_cwnd - w))); // (5)
+        }
+    }
+}
+
+impl Growth for CubicLinux {
+    #[inline]
+    fn observe(&mut self, ack: &Ack, _: f64) {
+        let Some(rtt) = ack.rtt else { return };
+        if self.epoch != 0 && ack.now.0 - self.epoch < EPOCH_GRACE_NS {
+            return;
+        }
+        if self.delay_min == 0 || rtt.0 < self.delay_min {
+            self.delay_min = rtt.0.max(1);
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        let (n, whole) = (segments(ack), floor(w));
+        self.update(ack.now.0, whole, n);
+        // Linux, tcp_cong_avoid_ai
+        let mut w = w;
+        if self.credit >= self.cnt {
+            self.credit = 0.0;
+            w += 1.0;
+        }
+        self.credit += n;
+        if self.credit >= self.cnt {
+            let steps = floor(self.credit / self.cnt);
+            self.credit -= steps * self.cnt;
+            w += steps;
+        }
+        w
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        let whole = floor(w);
+        self.epoch = 0;
+        let shrinks = whole < self.last_max && self.fast_convergence;
+        self.last_max = if shrinks { floor(whole * (1024.0 + self.beta) / 2048.0) } else { whole }; // (7)
+        if event.cause == Cause::Timeout {
+            self.reset();
+        }
+        self.credit = 0.0;
+        floor(whole * self.beta / 1024.0).max(2.0)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        if window.change == Change::Idle && self.epoch != 0 {
+            self.epoch += window.idle.0; // Linux, cubictcp_cwnd_event: the curve waits
+        }
+        self.not_limited_since = window.now.0;
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("w_max_segments", self.last_max);
+        put("k_s", self.k);
+        put("cnt", self.cnt);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::loss;
+
+    fn flow() -> CubicLinux {
+        CubicLinux::new(&Arguments::defaults(SPEC.parameters))
+    }
+
+    /// The sheet, by hand: ⌊8 · 1741 / 3 / 307⌋ = 15; ⌊717 · 100 / 1024⌋ = 70; K = (30 / 0.4004)^(1/3) = 4.2158 s.
+    #[test]
+    fn its_integers_are_linux_integers() {
+        let mut flow = flow();
+        assert_eq!(flow.friendly_scale, 15.0);
+        assert_eq!(flow.on_congestion(&loss(100), 100.0), 70.0);
+        flow.begin(1, 70.0, 1.0);
+        assert!((flow.k - 4.2158).abs() < 1e-4, "{}", flow.k);
+    }
+
+    /// (7): a window below the last maximum remembers 1741/2048 of itself.
+    #[test]
+    fn fast_convergence_remembers_85_percent() {
+        let mut flow = flow();
+        let _ = flow.on_congestion(&loss(100), 100.0);
+        let _ = flow.on_congestion(&loss(80), 80.0);
+        assert_eq!(flow.last_max, 68.0);
+    }
+}

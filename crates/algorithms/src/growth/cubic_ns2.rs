@@ -1,0 +1,181 @@
+//! CUBIC of 2006, as TCP/Linux in ns-2.35 has it (Linux 2.6.22, v2.1).
+//!
+//! Source: I. Rhee, L. Xu, "CUBIC: A New TCP-Friendly High-Speed TCP Variant", PFLDnet 2005; Linux 2.6.22
+//! `tcp_cubic.c`; Algorithm 2 of Khan, Shoaib, Sarfraz, "A Comprehensive Study of Modern and High Speed TCP-Variant in
+//! Linux Kernel: TCP CUBIC", whose misprints are repaired.
+//!
+//! ```text
+//! K      = (b max(0, W_max − w))^(1/3),  b = 2.5                     (1)
+//! target = origin + c (t + RTT_min − K)³, c = 0.4                    (2)
+//! cnt    = w / (target − w) below the target, 100 w above            (3)
+//! rate clamp: cnt ≥ w / (160 RTT_min)     (16 segments per 100 ms)   (4)
+//! before the first loss: cnt ≥ 50         (2 % per round trip)       (5)
+//! friendliness: w_tcp += 1 per ⌊23 w / 8⌋ ACKs; cnt ≤ w / (w_tcp − w)  (6)
+//! w += 1 when the counter of ACKs exceeds cnt                        (7)
+//! each congestion: W_max = 0.9 w if w < W_max, else w; w = ssthresh = 0.8 w  (8)
+//! ```
+//!
+//! Units: segments, seconds. Differs from the source: floating point. The literal misprints (Eq. 3, a rate clamp of 2.5
+//! segments/s) are not offered but `rate_clamp = literal`. `ack_ratio = ns2` divides cnt by the ACK ratio of 31/16 at which
+//! ns-2.35 freezes where no ACK is delayed.
+
+use cwndlab_control::{Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+use cwndlab_units::maths::{cbrt, floor};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "cubic-ns2",
+    title: "CUBIC (2006, ns-2)",
+    kind: Kind::Growth,
+    source: "PFLDnet 2005; Linux 2.6.22 tcp_cubic.c v2.1",
+    year: 2006,
+    confidence: Confidence::High,
+    summary: "The first CUBIC: 0.8 after a loss, growth limited to 160 segments per second.",
+    parameters: &[
+        Parameter { name: "ack_ratio", unit: "", default: Value::Word("unit"), domain: Domain::Words(&["unit", "ns2"]), doc: "ns2: increments 31/16 times as large, as ns-2.35 with one ACK per segment" },
+        Parameter { name: "rate_clamp", unit: "", default: Value::Word("code"), domain: Domain::Words(&["code", "literal", "off"]), doc: "limit of the growth: 160 segments/s (code), 2.5 (the paper's text), none" },
+        Parameter { name: "tcp_friendliness", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "never slower than Reno; in the code, not in the paper's Algorithm 2" },
+    ],
+    choices: &["the paper's Eq. 3 lacks a parenthesis: K = (W_max beta / C)^(1/3)", "ssthresh is 0.8 w on a loss, which Algorithm 2 does not list"],
+    pitfalls: &["no HyStart of its own: after a large overshoot its mild decrease repairs for seconds"],
+    companion: "standard",
+    model_based: false,
+    build: Build::Growth(|_, arguments| Box::new(CubicNs2::new(arguments))),
+};
+
+const B: f64 = 2.5;
+const C: f64 = 0.4;
+
+/// CUBIC v2.1.
+#[derive(Debug)]
+pub struct CubicNs2 {
+    ratio: f64,
+    clamp: Option<f64>,
+    friendly: bool,
+    w_max: f64,
+    k: f64,
+    origin: f64,
+    epoch: u64,
+    w_tcp: f64,
+    acks: f64,
+    counter: f64,
+    delay_min: u64,
+    lost_before: bool,
+}
+
+impl CubicNs2 {
+    fn new(arguments: &Arguments) -> Self {
+        Self {
+            ratio: if arguments.word("ack_ratio") == "ns2" { 31.0 / 16.0 } else { 1.0 },
+            clamp: match arguments.word("rate_clamp") {
+                "code" => Some(160.0),
+                "literal" => Some(2.5),
+                _ => None,
+            },
+            friendly: arguments.word("tcp_friendliness") == "on",
+            w_max: 0.0,
+            k: 0.0,
+            origin: 0.0,
+            epoch: 0,
+            w_tcp: 0.0,
+            acks: 0.0,
+            counter: 0.0,
+            delay_min: 0,
+            lost_before: false,
+        }
+    }
+
+    fn target(&self, t: f64) -> f64 {
+        let from_plateau = t - self.k;
+        self.origin + C * from_plateau * from_plateau * from_plateau // (2)
+    }
+
+    fn begin(&mut self, now: u64, w: f64) {
+        self.epoch = now.max(1);
+        self.k = cbrt(B * (self.w_max - w).max(0.0)); // (1)
+        self.origin = self.w_max.max(w);
+        self.w_tcp = w;
+        self.acks = 0.0;
+    }
+
+    fn count(&mut self, now: u64, w: f64) -> f64 {
+        if self.epoch == 0 {
+            self.begin(now, w);
+        }
+        let delay = self.delay_min as f64 * 1e-9;
+        let target = self.target((now - self.epoch) as f64 * 1e-9 + delay);
+        let mut cnt = if target > w { w / (target - w) } else { 100.0 * w }; // (3)
+        if let (Some(rate), true) = (self.clamp, delay > 0.0) {
+            cnt = cnt.max(w / (rate * delay)); // (4)
+        }
+        if !self.lost_before {
+            cnt = cnt.min(50.0); // (5)
+        }
+        if self.friendly {
+            self.acks += 1.0;
+            let delta = floor(w * 23.0 / 8.0).max(1.0);
+            while self.acks > delta {
+                self.acks -= delta;
+                self.w_tcp += 1.0;
+            }
+            if self.w_tcp > w {
+                cnt = cnt.min(w / (self.w_tcp - w)); // (6)
+            }
+        }
+        (cnt / self.ratio).max(1.0)
+    }
+}
+
+impl Growth for CubicNs2 {
+    fn observe(&mut self, ack: &Ack, _: f64) {
+        if let Some(rtt) = ack.rtt {
+            if self.delay_min == 0 || rtt.0 < self.delay_min {
+                self.delay_min = rtt.0;
+            }
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        let cnt = self.count(ack.now.0, w);
+        self.counter += f64::from(ack.acks);
+        if self.counter > floor(cnt) {
+            self.counter = 0.0; // (7)
+            return w + 1.0;
+        }
+        w
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        self.epoch = 0;
+        self.lost_before = true;
+        self.w_max = if w < self.w_max { 0.9 * w } else { w }; // (8)
+        if event.cause == Cause::Timeout {
+            (self.w_max, self.k, self.lost_before) = (0.0, 0.0, false);
+        }
+        self.counter = 0.0;
+        (0.8 * w).max(2.0)
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("w_max_segments", self.w_max);
+        put("k_s", self.k);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::loss;
+
+    /// `known-answers.csv`: W_max = 100, a loss, w = 80.
+    #[test]
+    fn k_and_targets_are_those_of_the_sheet() {
+        let mut flow = CubicNs2::new(&Arguments::defaults(SPEC.parameters));
+        assert_eq!(flow.on_congestion(&loss(100), 100.0), 80.0);
+        flow.begin(1, 80.0);
+        assert!((flow.k - 3.684_031_498_640_386_4).abs() < 1e-12);
+        for (t, target) in [(0.1, 81.584_842_191_972_27), (1.0, 92.265_667_901_200_97), (5.0, 100.911_583_538_635_6)] {
+            assert!((flow.target(t) - target).abs() < 1e-9);
+        }
+    }
+}

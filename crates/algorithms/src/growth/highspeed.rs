@@ -1,0 +1,83 @@
+//! HighSpeed TCP.
+//!
+//! Source: S. Floyd, "HighSpeed TCP for Large Congestion Windows", RFC 3649, 2003.
+//!
+//! ```text
+//! u    = (ln w − ln 38) / (ln 83000 − ln 38)                     (1)
+//! b(w) = 0.5 + (0.1 − 0.5) u                                     (2)
+//! p(w) = exp(ln 1e-3 + u (ln 1e-7 − ln 1e-3))                    (3)
+//! a(w) = w² p(w) 2 b(w) / (2 − b(w));  a = 1, b = 1/2 up to 38   (4)
+//! each ack: w += n a(w) / w;  each congestion: w = (1 − b(w)) w  (5)
+//! ```
+//!
+//! Units: segments. Differs from the source: a(w) is evaluated once per whole segment of window; u is held at 1 above 83000.
+
+use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+use cwndlab_units::maths::{exp, floor, ln};
+
+use super::reno::segments;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "highspeed",
+    title: "HighSpeed TCP",
+    kind: Kind::Growth,
+    source: "RFC 3649",
+    year: 2003,
+    confidence: Confidence::High,
+    summary: "Reno up to 38 segments; beyond, larger steps up and smaller ones down, by the response function of RFC 3649.",
+    parameters: &[
+        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: while a loss is repaired the window may fall to half of ssthresh, as in ns-2.35's Linux modules (needs fack)" },
+    ],
+    choices: &["the formula rather than Linux' table of 72 rows"],
+    pitfalls: &["combine with limited slow start on large windows (RFC 3742)"],
+    companion: "standard",
+    model_based: false,
+    build: Build::Growth(|_, _: &Arguments| Box::new(HighSpeed { at: -1.0, a: 1.0 })),
+};
+
+const LOW_WINDOW: f64 = 38.0;
+const HIGH_WINDOW: f64 = 83_000.0;
+
+fn u(w: f64) -> f64 {
+    ((ln(w) - ln(LOW_WINDOW)) / (ln(HIGH_WINDOW) - ln(LOW_WINDOW))).clamp(0.0, 1.0) // (1)
+}
+
+/// b(w): what a loss takes.
+#[must_use]
+pub fn b(w: f64) -> f64 {
+    if w <= LOW_WINDOW { 0.5 } else { 0.5 + (0.1 - 0.5) * u(w) } // (2)
+}
+
+/// a(w): segments per round trip.
+#[must_use]
+pub fn a(w: f64) -> f64 {
+    if w <= LOW_WINDOW {
+        return 1.0;
+    }
+    let (u, b) = (u(w), b(w));
+    let p = exp(ln(1e-3) + u * (ln(1e-7) - ln(1e-3))); // (3)
+    w * w * p * 2.0 * b / (2.0 - b) // (4)
+}
+
+/// HighSpeed's avoidance.
+#[derive(Debug)]
+pub struct HighSpeed {
+    /// Whole window for which `a` stands.
+    at: f64,
+    a: f64,
+}
+
+impl Growth for HighSpeed {
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        let whole = floor(w);
+        if whole != self.at {
+            (self.at, self.a) = (whole, a(whole));
+        }
+        w + segments(ack) * self.a / w // (5)
+    }
+
+    fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {
+        ((1.0 - b(w)) * w).max(2.0)
+    }
+}

@@ -1,0 +1,148 @@
+//! Reno: additive increase, multiplicative decrease.
+//!
+//! Source: M. Allman, V. Paxson, E. Blanton, "TCP Congestion Control", RFC 5681, 2009.
+//!
+//! ```text
+//! each ack:         w += n / w                 (1)   one segment per round trip
+//! each congestion:  ssthresh = max(F/2, 2)     (2)   F: FlightSize
+//! ```
+//!
+//! Units: w, n, F in segments.
+//! Differs from the source: nothing. `abc = 1` counts bytes as RFC 3465 and Linux 2.6 do (whole segments);
+//! `base = cwnd` halves the window rather than FlightSize, as Linux does; `per_ack` counts ACKs, as ns-3's `TcpNewReno`.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Path, Spec, Value,
+};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "reno",
+    title: "Reno",
+    kind: Kind::Growth,
+    source: "RFC 5681",
+    year: 2009,
+    confidence: Confidence::High,
+    summary: "One segment more per round trip (w += n/w), half of FlightSize after a loss.",
+    parameters: &[
+        Parameter {
+            name: "abc",
+            unit: "",
+            default: Value::Number(0.0),
+            domain: Domain::Range(0.0, 1.0),
+            doc: "1 counts acknowledged bytes and adds whole segments (RFC 3465, Linux 2.6); 0 grows by fractions",
+        },
+        Parameter {
+            name: "base",
+            unit: "",
+            default: Value::Word("flight"),
+            domain: Domain::Words(&["flight", "cwnd"]),
+            doc: "what is halved: FlightSize (RFC 5681) or the window (Linux)",
+        },
+        Parameter {
+            name: "per_ack",
+            unit: "",
+            default: Value::Word("false"),
+            domain: Domain::Words(&["false", "true"]),
+            doc: "true adds 1/w per ACK, however much it acknowledges",
+        },
+    ],
+    choices: &["RFC 5681 halves FlightSize, Linux the window; the default is the RFC"],
+    pitfalls: &["an increment of one segment per round trip takes hours to fill a long fat path"],
+    companion: "standard",
+    model_based: false,
+    build: Build::Growth(|_, arguments| Box::new(Reno::new(arguments))),
+};
+
+/// Reno's avoidance.
+#[derive(Debug)]
+pub struct Reno {
+    counted: bool,
+    from_cwnd: bool,
+    per_ack: bool,
+    /// Acknowledged segments not yet turned into window.
+    credit: f64,
+}
+
+impl Reno {
+    fn new(arguments: &Arguments) -> Self {
+        Self {
+            counted: arguments.number("abc") >= 1.0,
+            from_cwnd: arguments.word("base") == "cwnd",
+            per_ack: arguments.word("per_ack") == "true",
+            credit: 0.0,
+        }
+    }
+}
+
+/// Segments that an ACK acknowledges.
+#[inline]
+pub(crate) fn segments(ack: &Ack) -> f64 {
+    ack.acked.0 as f64 / ack.mss.0 as f64
+}
+
+/// FlightSize in segments.
+pub(crate) fn flight(event: &Congestion) -> f64 {
+    event.in_flight.0 as f64 / event.mss.0 as f64
+}
+
+impl Growth for Reno {
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        let n = if self.per_ack { f64::from(ack.acks) } else { segments(ack) };
+        if !self.counted {
+            return w + n / w; // (1)
+        }
+        self.credit += n;
+        if self.credit < w {
+            return w;
+        }
+        self.credit -= w;
+        w + 1.0
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        self.credit = 0.0;
+        let base = if self.from_cwnd { w } else { flight(event) };
+        (base / 2.0).max(2.0) // (2)
+    }
+}
+
+/// Reno for a test or for an algorithm that falls back to it.
+#[must_use]
+pub fn plain(_: &Path) -> Reno {
+    Reno { counted: false, from_cwnd: false, per_ack: false, credit: 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack, loss};
+
+    fn reno() -> Reno {
+        Reno { counted: false, from_cwnd: false, per_ack: false, credit: 0.0 }
+    }
+
+    /// RFC 5681, equation (4), by hand: F = 20 gives 10, F = 3 gives the floor of 2.
+    #[test]
+    fn ssthresh_is_half_of_flight_size_and_at_least_two() {
+        assert_eq!(reno().on_congestion(&loss(20), 99.0), 10.0);
+        assert_eq!(reno().on_congestion(&loss(3), 99.0), 2.0);
+    }
+
+    /// By hand: ten ACKs from w = 10 add Σ 1/w, which is 0.96 with real arithmetic and exactly 1 when bytes are counted.
+    #[test]
+    fn a_round_trip_adds_one_segment() {
+        let mut w = 10.0;
+        let mut flow = reno();
+        for _ in 0..10 {
+            w = flow.on_ack(&ack(1), w);
+        }
+        assert!((w - 10.958).abs() < 0.002, "{w}");
+        let mut counted = Reno { counted: true, ..reno() };
+        w = 10.0;
+        for _ in 0..10 {
+            w = counted.on_ack(&ack(1), w);
+        }
+        assert_eq!(w, 11.0);
+    }
+}

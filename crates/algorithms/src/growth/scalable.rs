@@ -1,0 +1,108 @@
+//! Scalable TCP: multiplicative increase, multiplicative decrease.
+//!
+//! Source: T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks", ACM CCR 33(2), 2003,
+//! doi:10.1145/956981.956989.
+//!
+//! ```text
+//! each ack:         w += a n,  a = 1/100                            (1)
+//! each congestion:  w −= b w,  b = 1/8                              (2)
+//! recovery time:    ln(1/(1 − b)) / ln(1 + a) = 13.4 round trips    (3)
+//! below the legacy window of 16 segments: Reno                      (4)
+//! ```
+//!
+//! Units: segments. Differs from the source: `ai_cnt = 50` or 100 selects Linux' counter instead of (1) and (4): one segment
+//! per min(w, ai_cnt) + 1 ACKs.
+
+use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+use cwndlab_units::maths::floor;
+
+use super::reno::{flight, segments};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "scalable",
+    title: "Scalable TCP",
+    kind: Kind::Growth,
+    source: "doi:10.1145/956981.956989",
+    year: 2003,
+    confidence: Confidence::High,
+    summary: "Grows by 1 % of the window per round trip, falls by 1/8: the recovery time does not depend on the rate.",
+    parameters: &[
+        Parameter { name: "a", unit: "", default: Value::Number(0.01), domain: Domain::Range(0.0001, 1.0), doc: "growth per acknowledged segment" },
+        Parameter { name: "b", unit: "", default: Value::Number(0.125), domain: Domain::Range(0.01, 0.9), doc: "what a loss takes of the window" },
+        Parameter { name: "ai_cnt", unit: "ACKs", default: Value::Number(0.0), domain: Domain::Range(0.0, 1000.0), doc: "0: the paper's rule; 50 or 100: Linux' counter of this many ACKs per segment" },
+        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: while a loss is repaired the window may fall to half of ssthresh, as in ns-2.35's Linux modules (needs fack)" },
+    ],
+    choices: &["the paper's a = 1/100; Linux 2.6 and ns-2.35 have 1/50 to offset delayed ACKs"],
+    pitfalls: &["two flows that lose together keep their ratio for ever"],
+    companion: "standard",
+    model_based: false,
+    build: Build::Growth(|_, arguments| Box::new(Scalable::new(arguments))),
+};
+
+const LEGACY_WINDOW: f64 = 16.0;
+
+/// Scalable's avoidance.
+#[derive(Debug)]
+pub struct Scalable {
+    a: f64,
+    b: f64,
+    ai_cnt: f64,
+    counter: f64,
+}
+
+impl Scalable {
+    fn new(arguments: &Arguments) -> Self {
+        Self { a: arguments.number("a"), b: arguments.number("b"), ai_cnt: arguments.number("ai_cnt"), counter: 0.0 }
+    }
+}
+
+impl Growth for Scalable {
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        let n = segments(ack);
+        if self.ai_cnt > 0.0 {
+            self.counter += n;
+            if self.counter > floor(w.min(self.ai_cnt)) {
+                self.counter = 0.0;
+                return w + 1.0;
+            }
+            return w;
+        }
+        if w <= LEGACY_WINDOW { w + n / w } else { w + self.a * n } // (4), (1)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        if self.ai_cnt == 0.0 && w <= LEGACY_WINDOW {
+            return (flight(event) / 2.0).max(2.0);
+        }
+        (w - self.b * w).max(2.0) // (2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack, loss};
+
+    /// (2) by hand: 800 segments lose one eighth; 700 remain.
+    #[test]
+    fn one_loss_costs_one_eighth() {
+        let mut flow = Scalable::new(&Arguments::defaults(SPEC.parameters));
+        assert_eq!(flow.on_congestion(&loss(800), 800.0), 700.0);
+    }
+
+    /// (3): 13.4 round trips, hence back within the 14th, whatever the window.
+    #[test]
+    fn recovery_takes_fourteen_rounds_at_any_window() {
+        for segments in [100.0, 1_000.0, 100_000.0] {
+            let mut flow = Scalable::new(&Arguments::defaults(SPEC.parameters));
+            let mut w = flow.on_congestion(&loss(1), segments);
+            let mut rounds = 0;
+            while w < segments {
+                w = flow.on_ack(&ack(floor(w) as u64), w);
+                rounds += 1;
+            }
+            assert_eq!(rounds, 14, "window of {segments} segments");
+        }
+    }
+}

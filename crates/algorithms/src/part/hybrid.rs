@@ -1,0 +1,118 @@
+//! The two detectors of Hybrid Slow Start, shared by `hystart`, `hystart-linux` and `ccm-ss`.
+//!
+//! Source: S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011 (report 2008).
+//!
+//! ```text
+//! train: ACKs at most 2 ms apart since the round began; fires when the train spans a threshold   (1)
+//! delay: the least of the round's first 8 RTT samples passes RTT_min + η,
+//!        η = clamp(RTT_min / 8, 4 ms, 16 ms)                                                      (2)
+//! ```
+//!
+//! Units: nanoseconds.
+
+use cwndlab_control::Ack;
+
+/// ACKs further apart end a train.
+pub const GAP_NS: u64 = 2_000_000;
+/// Samples of a round that the delay rule looks at.
+const SAMPLES: u32 = 8;
+
+/// η of (2).
+#[must_use]
+pub fn eta(rtt_min: u64) -> u64 {
+    (rtt_min / 8).clamp(4_000_000, 16_000_000)
+}
+
+/// Which detector fired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// The ACK train.
+    Train,
+    /// The rise of the delay.
+    Delay,
+}
+
+/// State of a round.
+#[derive(Clone, Copy, Debug)]
+pub struct Hybrid {
+    round: u64,
+    round_start: u64,
+    last_ack: u64,
+    current: u64,
+    samples: u32,
+    /// Smallest RTT of the connection.
+    pub rtt_min: u64,
+}
+
+impl Default for Hybrid {
+    fn default() -> Self {
+        Self { round: u64::MAX, round_start: 0, last_ack: 0, current: u64::MAX, samples: 0, rtt_min: u64::MAX }
+    }
+}
+
+impl Hybrid {
+    /// Forgets the round, keeps the smallest RTT.
+    pub fn restart(&mut self) {
+        *self = Self { rtt_min: self.rtt_min, ..Self::default() };
+    }
+
+    /// Takes an ACK in; a new round begins where the transport's does.
+    #[inline]
+    pub fn observe(&mut self, ack: &Ack) {
+        let now = ack.now.0;
+        if self.round != ack.round {
+            self.round = ack.round;
+            (self.round_start, self.last_ack) = (now, now);
+            (self.current, self.samples) = (u64::MAX, 0);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.rtt_min = self.rtt_min.min(rtt.0.max(1));
+        }
+    }
+
+    /// Asks the detectors; the train fires beyond `threshold`.
+    #[inline]
+    pub fn detect(&mut self, ack: &Ack, threshold: u64) -> Option<Signal> {
+        let now = ack.now.0;
+        let mut signal = None;
+        if now - self.last_ack <= GAP_NS {
+            self.last_ack = now;
+            if now - self.round_start > threshold {
+                signal = Some(Signal::Train); // (1)
+            }
+        }
+        if let Some(rtt) = ack.rtt {
+            // Linux keeps the least of all samples of the round until eight are there, then judges.
+            self.current = self.current.min(rtt.0);
+            if self.samples < SAMPLES {
+                self.samples += 1;
+            } else if self.current > self.rtt_min + eta(self.rtt_min) {
+                signal = Some(Signal::Delay); // (2)
+            }
+        }
+        signal
+    }
+}
+
+impl Signal {
+    /// Its name in the records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Delay => "delay",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `known-answers.csv`: η for minima of 10, 32, 50, 100, 128 and 200 ms.
+    #[test]
+    fn eta_is_an_eighth_between_4_and_16_ms() {
+        let etas = [10, 32, 50, 100, 128, 200].map(|ms| eta(ms * 1_000_000) as f64 / 1e6);
+        assert_eq!(etas, [4.0, 4.0, 6.25, 12.5, 16.0, 16.0]);
+    }
+}

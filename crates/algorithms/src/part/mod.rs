@@ -1,0 +1,3 @@
+//! What several algorithms share.
+
+pub mod hybrid;

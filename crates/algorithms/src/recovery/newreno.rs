@@ -1,0 +1,24 @@
+//! NewReno
+//!
+//! Source: RFC 6582.
+//!
+//! The transport performs it; this is its entry.
+
+use cwndlab_control::{Build, Confidence, Kind, RecoveryKind, Spec};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "newreno",
+    title: "NewReno",
+    kind: Kind::Recovery,
+    source: "RFC 6582",
+    year: 1999,
+    confidence: Confidence::High,
+    summary: "A partial ACK retransmits the next segment and stays in recovery.",
+    parameters: &[],
+    choices: &["the Impatient variant of the timer", "the window of a full ACK is min(ssthresh, max(F, 1) + 1)"],
+    pitfalls: &["one retransmission per round trip"],
+    companion: "",
+    model_based: false,
+    build: Build::Recovery(RecoveryKind::NewReno),
+};

@@ -1,0 +1,24 @@
+//! Fast retransmit and fast recovery
+//!
+//! Source: RFC 2581.
+//!
+//! The transport performs it; this is its entry.
+
+use cwndlab_control::{Build, Confidence, Kind, RecoveryKind, Spec};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "reno",
+    title: "Fast retransmit and fast recovery",
+    kind: Kind::Recovery,
+    source: "RFC 2581",
+    year: 1990,
+    confidence: Confidence::High,
+    summary: "The window inflates with each duplicate ACK; the first ACK of new data ends recovery.",
+    parameters: &[],
+    choices: &[],
+    pitfalls: &["two losses in a window cost two reductions or a timeout"],
+    companion: "",
+    model_based: false,
+    build: Build::Recovery(RecoveryKind::Reno),
+};

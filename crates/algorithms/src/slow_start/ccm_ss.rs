@@ -1,0 +1,239 @@
+//! CCM-SS: Congestion Control Module for Slow Start.
+//!
+//! Source: M. Ahmad et al., "End-to-End Loss Based TCP Congestion Control Mechanism as a Secured Communication
+//! Technology for Smart Healthcare Enterprises", IEEE Access 6, 2018. It stands where HyStart stands in CUBIC.
+//!
+//! ```text
+//! each ack: w += n                                                                        (1)
+//! train of ACKs at most 2 ms apart: b = (bytes but the first) / (t_last − t_first)        (2)   Eqs. 10–12
+//! B = the largest b of the last two rounds;  D = RTT_min / 2                               (3)   Eqs. 15, 16
+//! S = B max(0, RTT_max − RTT_min)                                                         (4)
+//! L = μ β B D,  U = B D + S,  μ = 1.5, β = 0.2                                            (5)
+//! w < L: stay;  L ≤ w < U: leave when a detector of HyStart fires;  w ≥ U: leave          (6)
+//! ```
+//!
+//! Units: bytes, seconds; windows in segments. Confidence: medium on intent, low on detail.
+//! Differs from the source, which contradicts itself: its Eq. 17 (B = minD/cwnd) is inverted; the bounds restrict the exit
+//! point, since no rule for the initial window is given; S, which no sender can see, is estimated from the largest RTT
+//! (`s = oracle` takes the simulator's word); avoidance is the growth's, not the Reno of its Algorithm 1.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, Path, SlowStart, Spec, Step, Value, Window,
+};
+
+use crate::growth::reno::segments;
+use crate::part::hybrid::{GAP_NS, Hybrid};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "ccm-ss",
+    title: "Congestion Control Module for Slow Start (CCM-SS)",
+    kind: Kind::SlowStart,
+    source: "Ahmad et al., IEEE Access 2018",
+    year: 2018,
+    confidence: Confidence::Medium,
+    summary: "HyStart with bounds on the window at which it may leave: not below mu*beta*B*D, at once above B*D + S.",
+    parameters: &[
+        Parameter { name: "mu", unit: "", default: Value::Number(1.5), domain: Domain::Range(0.5, 10.0), doc: "raises the lower bound; 1 gives HyStart with a bound that scales with the bandwidth, the right baseline" },
+        Parameter { name: "beta", unit: "", default: Value::Number(0.2), domain: Domain::Range(0.0, 1.0), doc: "the lower bound as a share of B*D" },
+        Parameter { name: "delay", unit: "", default: Value::Word("half"), domain: Domain::Words(&["half", "full"]), doc: "D: half of the minimum RTT (the paper) or all of it" },
+        Parameter { name: "s", unit: "", default: Value::Word("estimate"), domain: Domain::Words(&["estimate", "oracle"]), doc: "the buffer S: from the largest RTT, or as the simulator knows it" },
+        Parameter { name: "bound", unit: "", default: Value::Word("both"), domain: Domain::Words(&["both", "lower", "none"]), doc: "which bounds restrict the exit; none is HyStart with its low window of 16" },
+        Parameter { name: "eq17", unit: "", default: Value::Word("repaired"), domain: Domain::Words(&["repaired", "literal"]), doc: "literal takes B = D/cwnd as printed, whose bounds are next to nothing" },
+    ],
+    choices: &[
+        "Eq. 17 is inverted; B comes from the train (Eqs. 10-12)",
+        "the bounds restrict the exit point; a floor or clamp of the window itself is rejected",
+        "S is estimated from the backlog seen; a lower bound of the buffer",
+        "while B is unknown the low window is HyStart's 16 segments and there is no cap",
+    ],
+    pitfalls: &[
+        "with D = RTT_min/2 and a small S the cap lies below the pipe: flows leave early and the growth fills slowly",
+        "mu matters only for exits between 0.2 and 0.3 of B*D",
+    ],
+    companion: "",
+    model_based: false,
+    build: Build::SlowStart(|path, arguments| Box::new(CcmSs::new(path, arguments))),
+};
+
+/// HyStart's low window, in force while B is unknown.
+const LOW_WINDOW: f64 = 16.0;
+
+/// A train of ACKs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Train {
+    first: u64,
+    last: u64,
+    /// Bytes of all ACKs but the first.
+    bytes: u64,
+    acks: u32,
+}
+
+impl Train {
+    /// (2), bytes/s; three ACKs at least.
+    fn rate(&self) -> f64 {
+        if self.acks < 3 || self.last <= self.first { 0.0 } else { self.bytes as f64 * 1e9 / (self.last - self.first) as f64 }
+    }
+}
+
+/// CCM-SS.
+#[derive(Debug)]
+pub struct CcmSs {
+    share: f64,
+    full: bool,
+    oracle: Option<f64>,
+    lower: bool,
+    upper: bool,
+    literal: bool,
+    hybrid: Hybrid,
+    rtt_max: u64,
+    round: u64,
+    train: Train,
+    /// Best rates of this round and the last, bytes/s.
+    rates: [f64; 2],
+    mss: f64,
+}
+
+impl CcmSs {
+    fn new(path: &Path, arguments: &Arguments) -> Self {
+        let bound = arguments.word("bound");
+        Self {
+            share: arguments.number("mu") * arguments.number("beta"),
+            full: arguments.word("delay") == "full",
+            oracle: path.oracle_buffer.filter(|_| arguments.word("s") == "oracle").map(|bytes| bytes.0 as f64),
+            lower: bound != "none",
+            upper: bound == "both",
+            literal: arguments.word("eq17") == "literal",
+            hybrid: Hybrid::default(),
+            rtt_max: 0,
+            round: u64::MAX,
+            train: Train::default(),
+            rates: [0.0; 2],
+            mss: path.mss.0 as f64,
+        }
+    }
+
+    fn observe(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.rtt_max = self.rtt_max.max(rtt.0);
+        }
+        let now = ack.now.0;
+        if self.round != ack.round {
+            self.close();
+            self.round = ack.round;
+            self.rates = [0.0, self.rates[0]];
+        }
+        if self.train.acks > 0 && now - self.train.last <= GAP_NS {
+            self.train.bytes += ack.acked.0;
+            self.train.last = now;
+            self.train.acks += ack.acks;
+        } else {
+            self.close();
+            self.train = Train { first: now, last: now, bytes: 0, acks: ack.acks };
+        }
+    }
+
+    /// The train ends: its rate is a sample.
+    fn close(&mut self) {
+        self.rates[0] = self.rates[0].max(self.train.rate());
+        self.train = Train::default();
+    }
+
+    /// B, D, S of (3) and (4): bytes/s, s, bytes. B is 0 while unknown.
+    fn path(&self, w: f64) -> (f64, f64, f64) {
+        let rtt_min = self.hybrid.rtt_min as f64 * 1e-9;
+        let d = if self.full { rtt_min } else { rtt_min / 2.0 };
+        let b = if self.literal { d / w } else { self.rates[0].max(self.rates[1]) };
+        let seen = b * (self.rtt_max.saturating_sub(self.hybrid.rtt_min)) as f64 * 1e-9;
+        (b, d, self.oracle.unwrap_or(seen))
+    }
+
+    /// L and U of (5), segments.
+    fn bounds(&self, w: f64) -> (f64, f64) {
+        let (b, d, s) = self.path(w);
+        if b == 0.0 {
+            return (LOW_WINDOW, f64::INFINITY);
+        }
+        let lower = if self.lower { self.share * b * d / self.mss } else { LOW_WINDOW };
+        let upper = if self.upper { (b * d + s) / self.mss } else { f64::INFINITY };
+        (lower, upper)
+    }
+}
+
+impl SlowStart for CcmSs {
+    fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+        self.hybrid.observe(ack);
+        self.observe(ack);
+        let signal = self.hybrid.detect(ack, self.hybrid.rtt_min / 2);
+        let (lower, upper) = self.bounds(w);
+        let reason = if w >= upper { Some("cap") } else { signal.filter(|_| w >= lower).map(crate::part::hybrid::Signal::name) }; // (6)
+        let exit = reason.map(|reason| {
+            let (b, d, _) = self.path(w);
+            Exit { ssthresh: w, note: Note { what: "slow-start-exit", reason, cwnd_segments: w, pipe_segments: b * d / self.mss } }
+        });
+        Step { grow: segments(ack), exit } // (1)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        if event.restart {
+            self.restart();
+        }
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        if window.change == Change::Idle {
+            self.restart();
+        }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        let (b, _, s) = self.path(1.0);
+        put("b_bps", b * 8.0);
+        put("s_bytes", s);
+        let (lower, upper) = self.bounds(1.0);
+        put("lower_segments", lower);
+        put("upper_segments", upper);
+    }
+}
+
+impl CcmSs {
+    fn restart(&mut self) {
+        self.hybrid.restart();
+        (self.rtt_max, self.round, self.train, self.rates) = (0, u64::MAX, Train::default(), [0.0; 2]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::path;
+
+    fn module(mu: &str, oracle: Option<u64>) -> CcmSs {
+        let text = format!("reno+ccm-ss(mu={mu}{})", if oracle.is_some() { ", s=oracle" } else { "" });
+        let algorithm = crate::catalogue().parse(&text).unwrap();
+        let mut path = path(10);
+        path.mss = cwndlab_units::Bytes(1460);
+        path.oracle_buffer = oracle.map(cwndlab_units::Bytes);
+        let mut module = CcmSs::new(&path, &algorithm.slow_start.unwrap().arguments);
+        module.rates = [100e6 / 8.0, 0.0];
+        module.hybrid.rtt_min = 100_000_000;
+        module
+    }
+
+    /// `known-answers.csv`: B = 100 Mbit/s, RTT_min = 100 ms, MSS 1460.
+    #[test]
+    fn the_bounds_are_those_of_the_sheet() {
+        assert!((module("1", None).bounds(1.0).0 - 85.616_438_356_164_38).abs() < 1e-9);
+        assert!((module("1.5", None).bounds(1.0).0 - 128.424_657_534_246_6).abs() < 1e-9);
+        let bdp = 1_250_000;
+        assert!((module("1.5", Some(bdp)).bounds(1.0).1 - 1_284.246_575_342_465_8).abs() < 1e-9);
+        assert!((module("1.5", Some(bdp / 10)).bounds(1.0).1 - 513.698_630_136_986_3).abs() < 1e-9);
+    }
+
+    /// (2), by hand: four ACKs of 1460 bytes 1 ms apart after the first are 3 · 1460 bytes in 3 ms.
+    #[test]
+    fn a_train_measures_bytes_over_time() {
+        let train = Train { first: 0, last: 3_000_000, bytes: 3 * 1460, acks: 4 };
+        assert!((train.rate() - 1_460_000.0).abs() < 1e-6);
+    }
+}

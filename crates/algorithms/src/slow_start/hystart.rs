@@ -1,0 +1,65 @@
+//! Hybrid slow start as published.
+//!
+//! Source: S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011 (report 2008).
+//!
+//! ```text
+//! each ack: w += n                                                   (1)
+//! leave with ssthresh = w when w ≥ 16 and the ACK train spans RTT_min/2,   (2)
+//!   or the delay of the round's start rose by η (see `part::hybrid`)       (3)
+//! ```
+//!
+//! Units: segments, nanoseconds. Differs from the source: nothing known; the forward delay is half of the smallest RTT.
+
+use cwndlab_control::{Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, SlowStart, Spec, Step, Value};
+
+use crate::growth::reno::segments;
+use crate::part::hybrid::Hybrid;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "hystart",
+    title: "Hybrid slow start (HyStart)",
+    kind: Kind::SlowStart,
+    source: "doi:10.1016/j.comnet.2011.01.014",
+    year: 2008,
+    confidence: Confidence::Medium,
+    summary: "Slow start that leaves when the ACK train spans the one-way delay or the RTT rises.",
+    parameters: &[Parameter {
+        name: "low_window",
+        unit: "segments",
+        default: Value::Number(16.0),
+        domain: Domain::Range(1.0, 1e6),
+        doc: "never leaves below",
+    }],
+    choices: &["the one-way delay is RTT_min/2"],
+    pitfalls: &["jitter and delayed ACKs make it leave early"],
+    companion: "",
+    model_based: false,
+    build: Build::SlowStart(|_, arguments| Box::new(HyStart { low_window: arguments.number("low_window"), hybrid: Hybrid::default() })),
+};
+
+/// HyStart.
+#[derive(Debug)]
+pub struct HyStart {
+    low_window: f64,
+    hybrid: Hybrid,
+}
+
+impl SlowStart for HyStart {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+        self.hybrid.observe(ack);
+        let signal = self.hybrid.detect(ack, self.hybrid.rtt_min / 2); // (2), (3)
+        let exit = signal.filter(|_| w >= self.low_window).map(|signal| Exit {
+            ssthresh: w,
+            note: Note { what: "slow-start-exit", reason: signal.name(), cwnd_segments: w, pipe_segments: f64::NAN },
+        });
+        Step { grow: segments(ack), exit } // (1)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        if event.restart {
+            self.hybrid.restart();
+        }
+    }
+}

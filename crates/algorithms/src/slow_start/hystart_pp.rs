@@ -1,0 +1,175 @@
+//! HyStart++.
+//!
+//! Source: P. Balasubramanian, Y. Huang, M. Olson, "HyStart++: Modified Slow Start for TCP", RFC 9406, 2023.
+//!
+//! ```text
+//! slow start:  w += min(n, L);  L = 8 segments per ACK, none where paced          (1)
+//! thresh = clamp(lastRoundMinRTT / 8, 4 ms, 16 ms)                                (2)
+//! ≥ 8 samples and currentRoundMinRTT ≥ lastRoundMinRTT + thresh: enter CSS        (3)
+//! CSS:         w += min(n, L) / 4                                                 (4)
+//! currentRoundMinRTT < baseline: back to slow start                               (5)
+//! five rounds of CSS: ssthresh = w                                                (6)
+//! ```
+//!
+//! Units: segments, nanoseconds. Only in the initial slow start. Differs from the source: nothing known.
+
+use cwndlab_control::{Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, Path, SlowStart, Spec, Step, Value};
+
+use crate::growth::reno::segments;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "hystart-pp",
+    title: "HyStart++",
+    kind: Kind::SlowStart,
+    source: "RFC 9406",
+    year: 2023,
+    confidence: Confidence::High,
+    summary: "When the RTT rises it first slows down for five rounds (conservative slow start), then leaves.",
+    parameters: &[
+        Parameter { name: "css_rounds", unit: "rounds", default: Value::Number(5.0), domain: Domain::Range(1.0, 100.0), doc: "rounds of conservative slow start" },
+        Parameter { name: "css_growth_divisor", unit: "", default: Value::Number(4.0), domain: Domain::Range(2.0, 100.0), doc: "how much slower it grows there" },
+        Parameter { name: "l", unit: "segments", default: Value::Number(8.0), domain: Domain::Range(1.0, 1000.0), doc: "most that one ACK may add where the sender does not pace" },
+    ],
+    choices: &[],
+    pitfalls: &["sees only the delay: with a very short buffer the loss comes first"],
+    companion: "",
+    model_based: false,
+    build: Build::SlowStart(|path, arguments| {
+        Box::new(HyStartPp {
+            limit: if path.paced { f64::INFINITY } else { arguments.number("l") },
+            rounds: arguments.number("css_rounds") as u32,
+            divisor: arguments.number("css_growth_divisor"),
+            round: u64::MAX,
+            last: u64::MAX,
+            current: u64::MAX,
+            samples: 0,
+            css: None,
+            over: false,
+        })
+    }),
+};
+
+const N_RTT_SAMPLE: u32 = 8;
+
+/// (2).
+fn thresh(last: u64) -> u64 {
+    (last / 8).clamp(4_000_000, 16_000_000)
+}
+
+/// HyStart++.
+#[derive(Debug)]
+pub struct HyStartPp {
+    limit: f64,
+    rounds: u32,
+    divisor: f64,
+    round: u64,
+    last: u64,
+    current: u64,
+    samples: u32,
+    /// Baseline and rounds done, in CSS.
+    css: Option<(u64, u32)>,
+    /// The initial slow start is over.
+    over: bool,
+}
+
+impl HyStartPp {
+    fn note(reason: &'static str, what: &'static str, w: f64) -> Note {
+        Note { what, reason, cwnd_segments: w, pipe_segments: f64::NAN }
+    }
+
+    fn next_round(&mut self, ack: &Ack) -> bool {
+        if self.round == ack.round {
+            return false;
+        }
+        self.round = ack.round;
+        (self.last, self.current, self.samples) = (self.current, u64::MAX, 0);
+        let Some((_, done)) = &mut self.css else { return false };
+        *done += 1;
+        *done >= self.rounds // (6)
+    }
+}
+
+impl SlowStart for HyStartPp {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+        let grow = segments(ack).min(self.limit * f64::from(ack.acks)); // (1)
+        if self.over {
+            return Step { grow, exit: None };
+        }
+        if self.next_round(ack) {
+            self.over = true;
+            return Step { grow: 0.0, exit: Some(Exit { ssthresh: w, note: Self::note("css", "slow-start-exit", w) }) };
+        }
+        if let Some(rtt) = ack.rtt {
+            self.current = self.current.min(rtt.0);
+            self.samples += 1;
+        }
+        if self.samples >= N_RTT_SAMPLE && self.current != u64::MAX {
+            match self.css {
+                None if self.last != u64::MAX && self.current >= self.last + thresh(self.last) => {
+                    self.css = Some((self.current, 0)); // (3)
+                    ack.note.set(Some(Self::note("delay", "css-enter", w)));
+                }
+                Some((baseline, _)) if self.current < baseline => {
+                    self.css = None; // (5)
+                    ack.note.set(Some(Self::note("delay", "css-leave", w)));
+                }
+                _ => {}
+            }
+        }
+        Step { grow: if self.css.is_some() { grow / self.divisor } else { grow }, exit: None } // (4)
+    }
+
+    fn on_congestion(&mut self, _: &Congestion) {
+        self.over = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack_at, path};
+    use cwndlab_control::Arguments;
+    use cwndlab_units::Duration;
+
+    fn start(path: &Path) -> Box<dyn SlowStart> {
+        match SPEC.build {
+            Build::SlowStart(make) => make(path, &Arguments::defaults(SPEC.parameters)),
+            _ => unreachable!(),
+        }
+    }
+
+    fn round(start: &mut dyn SlowStart, number: u64, us: u64, w: f64) -> (f64, bool) {
+        let (mut grown, mut left) = (0.0, false);
+        for n in 0..40 {
+            let mut ack = ack_at(number * 100_000_000 + n, 1);
+            ack.round = number;
+            ack.rtt = Some(Duration::from_micros(us));
+            let step = start.on_ack(&ack, w, 1e9);
+            grown += step.grow;
+            left |= step.exit.is_some();
+        }
+        (grown, left)
+    }
+
+    /// RFC 9406, by hand: after a round of 100 ms, 112 ms goes on and 112.5 ms enters CSS, where 40 ACKs add 10.
+    #[test]
+    fn conservative_slow_start_begins_at_an_eighth_and_ends_after_five_rounds() {
+        let mut one = start(&path(10));
+        let _ = round(&mut *one, 1, 100_000, 40.0);
+        assert_eq!(round(&mut *one, 2, 112_000, 40.0), (40.0, false));
+        let mut two = start(&path(10));
+        let _ = round(&mut *two, 1, 100_000, 40.0);
+        let _ = round(&mut *two, 2, 112_500, 40.0);
+        for number in 3..7 {
+            assert_eq!(round(&mut *two, number, 113_000, 40.0), (10.0, false), "round {number}");
+        }
+        assert!(round(&mut *two, 7, 113_000, 40.0).1);
+    }
+
+    #[test]
+    fn the_threshold_is_clamped() {
+        assert_eq!([20, 100, 200].map(|ms| thresh(ms * 1_000_000)), [4_000_000, 12_500_000, 16_000_000]);
+    }
+}

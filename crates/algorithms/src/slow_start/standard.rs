@@ -1,0 +1,71 @@
+//! Standard slow start.
+//!
+//! Source: V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988; RFC 5681, section 3.1; RFC 3465.
+//!
+//! ```text
+//! each ack: w += min(n, L)    (1)   L = 1 (RFC 5681), 2 (RFC 3465), none (Linux)
+//! ```
+//!
+//! Units: segments. Differs from the source: nothing; `limit = 0` is "none".
+
+use cwndlab_control::{Ack, Build, Confidence, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
+
+use crate::growth::reno::segments;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "standard",
+    title: "Slow start",
+    kind: Kind::SlowStart,
+    source: "RFC 5681, RFC 3465",
+    year: 1988,
+    confidence: Confidence::High,
+    summary: "Doubles per round trip until a loss or ssthresh.",
+    parameters: &[Parameter {
+        name: "limit",
+        unit: "segments",
+        default: Value::Number(0.0),
+        domain: Domain::Range(0.0, 100.0),
+        doc: "most that one ACK may add; 0 is without limit, as Linux",
+    }],
+    choices: &["without limit per ACK as Linux; RFC 5681 allows 1 segment, RFC 3465 allows 2"],
+    pitfalls: &["leaves with up to twice what path and buffer hold"],
+    companion: "",
+    model_based: false,
+    build: Build::SlowStart(|_, arguments| {
+        let limit = arguments.number("limit");
+        Box::new(Standard { limit: if limit > 0.0 { limit } else { f64::INFINITY } })
+    }),
+};
+
+/// Slow start.
+#[derive(Debug)]
+pub struct Standard {
+    limit: f64,
+}
+
+impl SlowStart for Standard {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, _: f64, _: f64) -> Step {
+        Step { grow: segments(ack).min(self.limit * f64::from(ack.acks)), exit: None } // (1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::ack;
+
+    /// From w = 10: 20, 40, 80 after 1, 2, 3 round trips; with one ACK per two segments and one segment per ACK 15, 22, 33.
+    #[test]
+    fn it_doubles_and_with_delayed_acks_and_a_limit_grows_by_half() {
+        let mut free = Standard { limit: f64::INFINITY };
+        let mut strict = Standard { limit: 1.0 };
+        let (mut w, mut v) = (10u64, 10u64);
+        for (double, half) in [(20, 15), (40, 22), (80, 33)] {
+            w += (0..w).map(|_| free.on_ack(&ack(1), 1.0, 1e9).grow as u64).sum::<u64>();
+            v += (0..v / 2).map(|_| strict.on_ack(&ack(2), 1.0, 1e9).grow as u64).sum::<u64>();
+            assert_eq!((w, v), (double, half));
+        }
+    }
+}

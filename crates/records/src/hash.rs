@@ -1,0 +1,105 @@
+//! The hash of records: SHA-256 over the values of all tables in canonical order.
+//!
+//! For each column of each table: its name, its number of rows, which of them are null, then the values, little-endian,
+//! text with its length before it, null as zero. How a table is cut into batches does not matter, nor who ran it:
+//! `host` and `version` of the table `runs` stay out, so that one hash holds across machines and releases.
+
+use std::fmt::Write as _;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type, UInt8Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
+use sha2::{Digest, Sha256};
+
+use crate::table::{NAMES, Tables, schema};
+
+/// Columns of `runs` that say who ran it.
+const LEFT_OUT: [&str; 2] = ["host", "version"];
+
+/// Bytes gathered before they are hashed.
+const BUFFER: usize = 1 << 16;
+
+/// The hash, in hex.
+#[must_use]
+pub fn hash(tables: &Tables) -> String {
+    let mut sink = Sink { state: Sha256::new(), buffer: Vec::with_capacity(BUFFER) };
+    for name in NAMES {
+        let batches = tables.batches(name).unwrap_or_default();
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        let schema = schema(name).expect("every name has a schema");
+        for (at, field) in schema.fields().iter().enumerate() {
+            if name == "runs" && LEFT_OUT.contains(&field.name().as_str()) {
+                continue;
+            }
+            sink.text(name);
+            sink.text(field.name());
+            sink.bytes(&(rows as u64).to_le_bytes());
+            if field.is_nullable() {
+                for array in batches.iter().map(|batch| batch.column(at)) {
+                    (0..array.len()).for_each(|row| sink.bytes(&[u8::from(array.is_valid(row))]));
+                }
+            }
+            batches.iter().for_each(|batch| sink.values(batch.column(at)));
+        }
+    }
+    let mut hex = String::with_capacity(64);
+    for byte in sink.finish() {
+        write!(hex, "{byte:02x}").expect("a string takes what is written");
+    }
+    hex
+}
+
+struct Sink {
+    state: Sha256,
+    buffer: Vec<u8>,
+}
+
+macro_rules! numbers {
+    ($sink:expr, $array:expr, $type:ty) => {
+        for value in $array.as_primitive::<$type>() {
+            $sink.bytes(&value.unwrap_or_default().to_le_bytes());
+        }
+    };
+}
+
+impl Sink {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BUFFER {
+            self.state.update(&self.buffer);
+            self.buffer.clear();
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.bytes(&(text.len() as u64).to_le_bytes());
+        self.bytes(text.as_bytes());
+    }
+
+    fn values(&mut self, array: &dyn Array) {
+        match array.data_type() {
+            DataType::UInt8 => numbers!(self, array, UInt8Type),
+            DataType::UInt32 => numbers!(self, array, UInt32Type),
+            DataType::UInt64 => numbers!(self, array, UInt64Type),
+            DataType::Int64 => numbers!(self, array, Int64Type),
+            DataType::Float64 => numbers!(self, array, Float64Type),
+            DataType::Boolean => {
+                for value in array.as_boolean() {
+                    self.bytes(&[u8::from(value.unwrap_or_default())]);
+                }
+            }
+            DataType::Utf8 => {
+                for value in array.as_string::<i32>() {
+                    self.text(value.unwrap_or_default());
+                }
+            }
+            other => unreachable!("no table has a column of type {other}"),
+        }
+    }
+
+    fn finish(mut self) -> impl IntoIterator<Item = u8> {
+        self.state.update(&self.buffer);
+        self.state.finalize()
+    }
+}
