@@ -1,0 +1,266 @@
+use super::*;
+use crate::hash::hash;
+use crate::rows::{EventRow, FlowRow, LinkRow, PacketRow, Records, SampleRow};
+use proptest::prelude::*;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A folder of this test's own, gone when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("cwndlab-records-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn files(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn tables(seed: u64, rows: u64) -> Tables {
+    let header = Header {
+        scenario: r#"{"schema_version":1}"#.to_owned(),
+        scenario_hash: "0123456789abcdef".repeat(4),
+        seed,
+        engine: "simulate".to_owned(),
+        version: "0.1.0".to_owned(),
+        host: "here".to_owned(),
+        duration_ns: 7,
+        notes: vec!["link[0]: floored at 2 packets".to_owned(), "another".to_owned()],
+    };
+    let records = Records {
+        flows: vec![FlowRow { name: "flow0".to_owned(), end_ns: None, min_rtt_ns: Some(4), ..FlowRow::default() }],
+        links: vec![LinkRow { name: "bottleneck".to_owned(), utilisation: 0.75, ..LinkRow::default() }],
+        samples: (0..rows).map(|at| SampleRow { time_ns: at, ssthresh_bytes: (at % 2 == 0).then_some(at), ..SampleRow::default() }).collect(),
+        events: vec![EventRow {
+            time_ns: 1,
+            flow: 0,
+            kind: "recovery",
+            cause: "rack",
+            cwnd_before_bytes: 2,
+            cwnd_after_bytes: 1,
+            pipe_segments: Some(0.5),
+        }],
+        packets: vec![PacketRow {
+            time_ns: 3,
+            link: 0,
+            flow: 0,
+            kind: 1,
+            sequence_bytes: 9,
+            size_bytes: 40,
+            fate: 0,
+            departure_ns: None,
+            retransmission: true,
+        }],
+        ..Records::default()
+    };
+    Tables::new(header, &records)
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let folder = Folder::new();
+    let written = tables(7, 1000);
+    write(&written, &folder.0).unwrap();
+    let read = read(&folder.0).unwrap();
+    assert_eq!(read.header, written.header);
+    assert_eq!(hash(&read), hash(&written));
+    for name in NAMES {
+        assert_eq!(read.batches(name), written.batches(name), "{name}");
+    }
+    let mut expected: Vec<String> = NAMES.iter().map(|name| format!("{name}.parquet")).collect();
+    expected.sort();
+    assert_eq!(folder.files(), expected);
+}
+
+#[test]
+fn the_same_run_may_be_written_again_and_another_is_refused() {
+    let folder = Folder::new();
+    write(&tables(7, 10), &folder.0).unwrap();
+    write(&tables(7, 10), &folder.0).unwrap();
+    let refused = write(&tables(8, 10), &folder.0).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "{}: holds another run (scenario 0123456789ab, seed 7, version 0.1.0)\n  hint: name a folder that is empty or does not exist",
+            folder.0.display()
+        )
+    );
+    assert_eq!(read(&folder.0).unwrap().header.seed, 7);
+}
+
+#[test]
+fn what_is_no_run_is_not_written_over() {
+    let folder = Folder::new();
+    let place = file(&folder.0, "flows");
+    fs::write(&place, "my own").unwrap();
+    let refused = write(&tables(7, 10), &folder.0).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "{}: is in the way and cannot be read as part of a run\n  hint: name a folder that is empty or does not exist",
+            place.display()
+        )
+    );
+    assert_eq!(folder.files(), ["flows.parquet"]);
+    assert_eq!(fs::read_to_string(&place).unwrap(), "my own");
+}
+
+#[test]
+fn a_file_is_no_folder() {
+    let folder = Folder::new();
+    let place = folder.0.join("taken");
+    fs::write(&place, "x").unwrap();
+    assert_eq!(
+        write(&tables(7, 1), &place).unwrap_err().to_string(),
+        format!("{}: is a file, not a folder\n  hint: name a folder that is empty or does not exist", place.display())
+    );
+}
+
+#[test]
+fn a_truncated_file_is_named() {
+    let folder = Folder::new();
+    write(&tables(7, 1000), &folder.0).unwrap();
+    let place = file(&folder.0, "samples");
+    let whole = fs::read(&place).unwrap();
+    for kept in [0, 3, whole.len() / 2, whole.len() - 1] {
+        fs::write(&place, &whole[..kept]).unwrap();
+        let told = read(&folder.0).unwrap_err();
+        assert_eq!(told.place, place.display().to_string());
+        assert!(told.what.starts_with("is no whole Parquet file ("), "{}", told.what);
+        assert_eq!(told.hint, "it was cut off, altered or is of another kind; run again");
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let folder = Folder::new();
+    write(&tables(7, 1), &folder.0).unwrap();
+    let place = file(&folder.0, "events");
+    fs::remove_file(&place).unwrap();
+    assert_eq!(
+        read(&folder.0).unwrap_err().to_string(),
+        format!("{}: there is no such file\n  hint: name a folder that `cwndlab run --out` has written", place.display())
+    );
+}
+
+#[test]
+fn tables_of_two_runs_are_not_mixed() {
+    let (one, two) = (Folder::new(), Folder::new());
+    write(&tables(7, 1), &one.0).unwrap();
+    write(&tables(8, 1), &two.0).unwrap();
+    fs::copy(file(&two.0, "links"), file(&one.0, "links")).unwrap();
+    assert_eq!(
+        read(&one.0).unwrap_err().to_string(),
+        format!(
+            "{}: belongs to another run than runs.parquet\n  hint: run again into an empty folder",
+            file(&one.0, "links").display()
+        )
+    );
+}
+
+fn write_raw(path: &Path, entries: &[(&str, &str)]) {
+    let entries = entries.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned())).collect();
+    let properties = WriterProperties::builder().set_key_value_metadata(Some(entries)).build();
+    stage_one(path, "runs", tables(1, 1).batches("runs").unwrap(), properties).unwrap();
+}
+
+#[test]
+fn a_foreign_file_and_one_of_another_version_are_told_apart() {
+    let folder = Folder::new();
+    let place = file(&folder.0, "runs");
+    write_raw(&place, &[]);
+    assert_eq!(
+        read(&folder.0).unwrap_err().to_string(),
+        format!(
+            "{}: was not written by cwndlab (its header has no 'cwndlab.schema_version')\n  hint: name a folder that `cwndlab run --out` has written",
+            place.display()
+        )
+    );
+    write_raw(&place, &[(SCHEMA, "9"), (VERSION, "3.0.0")]);
+    assert_eq!(
+        read(&folder.0).unwrap_err().to_string(),
+        format!(
+            "{}: has schema version 9 (written by cwndlab 3.0.0), this is version 1\n  hint: read it with the version that wrote it, or run again",
+            place.display()
+        )
+    );
+}
+
+/// `/dev/full` refuses every byte, as a full disk does.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_and_leaves_nothing() {
+    let folder = Folder::new();
+    let inside = folder.0.join("out");
+    fs::create_dir(&inside).unwrap();
+    std::os::unix::fs::symlink("/dev/full", staged(&inside, "samples")).unwrap();
+    let told = write(&tables(7, 1000), &inside).unwrap_err();
+    assert_eq!(
+        told.to_string(),
+        format!(
+            "{}: no space is left on the device\n  hint: free some or name a folder elsewhere; nothing of this run was kept there",
+            file(&inside, "samples").display()
+        )
+    );
+    assert_eq!(fs::read_dir(&inside).unwrap().count(), 0);
+}
+
+/// The hash names what happened, not where: known from its own definition, kept against change.
+#[test]
+fn the_hash_leaves_out_host_and_version_only() {
+    let base = tables(7, 10);
+    let again = |change: fn(&mut Header)| {
+        let mut header = base.header.clone();
+        change(&mut header);
+        hash(&Tables::new(header, &Records::default()))
+    };
+    let plain = again(|_| {});
+    assert_eq!(again(|header| header.host = "there".to_owned()), plain);
+    assert_eq!(again(|header| header.version = "9".to_owned()), plain);
+    assert_ne!(again(|header| header.seed = 8), plain);
+    assert_ne!(again(|header| header.notes.clear()), plain);
+    assert_ne!(hash(&base), plain);
+}
+
+proptest! {
+    /// However a table is cut into batches, its hash is the same.
+    #[test]
+    fn the_hash_does_not_see_batches(rows in 1_u64..200, cut in 0_usize..200) {
+        let whole = tables(1, rows);
+        let mut parts: [Vec<RecordBatch>; NAMES.len()] = Default::default();
+        for (name, parts) in NAMES.iter().zip(&mut parts) {
+            for batch in whole.batches(name).unwrap() {
+                let at = cut.min(batch.num_rows());
+                *parts = vec![batch.slice(0, at), batch.slice(at, batch.num_rows() - at)];
+            }
+        }
+        prop_assert_eq!(hash(&Tables::from_batches(whole.header.clone(), parts)), hash(&whole));
+    }
+
+    /// Bytes that are no run give an error, never a panic.
+    #[test]
+    fn altered_bytes_do_not_panic(at in 0_usize..4000, value: u8) {
+        let folder = Folder::new();
+        write(&tables(7, 100), &folder.0).unwrap();
+        let place = file(&folder.0, "samples");
+        let mut bytes = fs::read(&place).unwrap();
+        let at = at % bytes.len();
+        bytes[at] = value;
+        fs::write(&place, bytes).unwrap();
+        let _ = read(&folder.0);
+    }
+}
