@@ -1,1 +1,42 @@
-//! Placeholder.
+//! The Python module `cwndlab._engine`: a scenario goes down as text, records come up as Arrow. No logic.
+
+mod catalogue;
+mod question;
+mod records;
+mod work;
+
+use pyo3::prelude::*;
+use pyo3::wrap_pyfunction;
+
+/// The engine's version.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// An exception of `cwndlab.errors` with these faults: where, what, hint.
+fn raise(py: Python<'_>, class: &str, faults: Vec<(String, String, String)>) -> PyErr {
+    let made = || -> PyResult<PyErr> {
+        let class = py.import("cwndlab.errors")?.getattr(class)?;
+        Ok(PyErr::from_value(class.call1(pyo3::types::PyTuple::new(py, faults)?)?))
+    };
+    made().unwrap_or_else(|failure| failure)
+}
+
+#[pymodule]
+#[pyo3(name = "_engine")]
+fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    work::quiet_panics();
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::aliases, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::canonical_algorithm, module)?)?;
+    module.add_function(wrap_pyfunction!(question::check, module)?)?;
+    module.add_function(wrap_pyfunction!(question::to_toml, module)?)?;
+    module.add_function(wrap_pyfunction!(work::run, module)?)?;
+    module.add_function(wrap_pyfunction!(records::read, module)?)?;
+    module.add_class::<work::Cancel>()?;
+    module.add_class::<records::Records>()?;
+    module.add_class::<records::Table>()?;
+    Ok(())
+}

@@ -215,9 +215,10 @@ fn complete(header: &mut Header, runs: &[RecordBatch]) {
     let text = |name: &str| row.column_by_name(name).map_or("", |array| array.as_string::<i32>().value(0)).to_owned();
     header.host = text("host");
     header.notes = text("notes").lines().map(str::to_owned).collect();
-    if let Some(array) = row.column_by_name("duration_ns") {
-        header.duration_ns = array.as_primitive::<Int64Type>().value(0).cast_unsigned();
-    }
+    let number = |name: &str| row.column_by_name(name).map_or(0, |array| array.as_primitive::<Int64Type>().value(0));
+    header.duration_ns = number("duration_ns").cast_unsigned();
+    header.measure_from_ns = number("measure_from_ns").cast_unsigned();
+    header.sample_interval_ns = number("sample_interval_ns").cast_unsigned();
 }
 
 type Reader = ParquetRecordBatchReaderBuilder<File>;

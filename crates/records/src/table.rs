@@ -22,9 +22,9 @@ pub const NAMES: [&str; 8] =
 /// Of which run the tables are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Canonical form of the scenario, JSON.
+    /// The scenario, JSON, from which it can be run again.
     pub scenario: String,
-    /// SHA-256 of it, in hex.
+    /// SHA-256 of its canonical form, in hex.
     pub scenario_hash: String,
     /// The seed.
     pub seed: u64,
@@ -36,6 +36,10 @@ pub struct Header {
     pub host: String,
     /// How long the run was, on its own clock.
     pub duration_ns: u64,
+    /// Metrics leave out what was before.
+    pub measure_from_ns: u64,
+    /// Interval of the samples; 0 where none were taken.
+    pub sample_interval_ns: u64,
     /// What was noted about it, one line each.
     pub notes: Vec<String>,
 }
@@ -200,6 +204,8 @@ impl Row for RunRow {
             Field::new("version", DataType::Utf8, false),
             Field::new("host", DataType::Utf8, false),
             Field::new("duration_ns", DataType::Int64, false),
+            Field::new("measure_from_ns", DataType::Int64, false),
+            Field::new("sample_interval_ns", DataType::Int64, false),
             Field::new("notes", DataType::Utf8, false),
         ]
     }
@@ -214,6 +220,8 @@ impl Row for RunRow {
             Cell::column(rows.iter().map(|row| &row.0.version)),
             Cell::column(rows.iter().map(|row| &row.0.host)),
             Cell::column(rows.iter().map(|row| &row.0.duration_ns)),
+            Cell::column(rows.iter().map(|row| &row.0.measure_from_ns)),
+            Cell::column(rows.iter().map(|row| &row.0.sample_interval_ns)),
             Cell::column(notes.iter()),
         ]
     }

@@ -39,6 +39,8 @@ fn tables(seed: u64, rows: u64) -> Tables {
         version: "0.1.0".to_owned(),
         host: "here".to_owned(),
         duration_ns: 7,
+        measure_from_ns: 2,
+        sample_interval_ns: 1,
         notes: vec!["link[0]: floored at 2 packets".to_owned(), "another".to_owned()],
     };
     let records = Records {

@@ -1,0 +1,88 @@
+//! The catalogue of algorithms as dictionaries.
+
+use cwndlab_control::{Confidence, Domain, Kind, Parameter, Spec, Value};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+
+use crate::raise;
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Growth => "growth",
+        Kind::SlowStart => "slow-start",
+        Kind::Recovery => "recovery",
+        Kind::Whole => "whole",
+        Kind::Router => "router",
+        Kind::Mechanism => "mechanism",
+    }
+}
+
+fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::High => "high",
+        Confidence::Medium => "medium",
+        Confidence::Low => "low",
+    }
+}
+
+fn value(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match value {
+        Value::Number(number) => number.into_pyobject(py)?.into_any(),
+        Value::Word(word) => PyString::new(py, word).into_any(),
+    })
+}
+
+fn parameter<'py>(py: Python<'py>, parameter: &Parameter) -> PyResult<Bound<'py, PyDict>> {
+    let entry = PyDict::new(py);
+    entry.set_item("name", parameter.name)?;
+    entry.set_item("unit", parameter.unit)?;
+    entry.set_item("default", value(py, parameter.default)?)?;
+    match parameter.domain {
+        Domain::Range(low, high) => {
+            entry.set_item("low", low)?;
+            entry.set_item("high", high)?;
+        }
+        Domain::Words(words) => entry.set_item("words", words)?,
+    }
+    entry.set_item("doc", parameter.doc)?;
+    Ok(entry)
+}
+
+fn entry<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, PyDict>> {
+    let entry = PyDict::new(py);
+    entry.set_item("name", spec.name)?;
+    entry.set_item("title", spec.title)?;
+    entry.set_item("kind", kind(spec.kind))?;
+    entry.set_item("source", spec.source)?;
+    entry.set_item("year", spec.year)?;
+    entry.set_item("confidence", confidence(spec.confidence))?;
+    entry.set_item("summary", spec.summary)?;
+    let parameters: Vec<_> = spec.parameters.iter().map(|one| parameter(py, one)).collect::<PyResult<_>>()?;
+    entry.set_item("parameters", PyList::new(py, parameters)?)?;
+    entry.set_item("choices", spec.choices)?;
+    entry.set_item("pitfalls", spec.pitfalls)?;
+    entry.set_item("companion", spec.companion)?;
+    entry.set_item("model_based", spec.model_based)?;
+    Ok(entry)
+}
+
+/// All entries, in the catalogue's order.
+#[pyfunction]
+pub(crate) fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    cwndlab_simulator::catalogue().specs.iter().map(|spec| entry(py, spec)).collect()
+}
+
+/// Other names and what they stand for.
+#[pyfunction]
+pub(crate) fn aliases() -> Vec<(&'static str, &'static str)> {
+    cwndlab_simulator::catalogue().aliases.to_vec()
+}
+
+/// The canonical text of an algorithm: `hstcp` becomes `highspeed+standard`.
+#[pyfunction]
+pub(crate) fn canonical_algorithm(py: Python<'_>, text: &str) -> PyResult<String> {
+    match cwndlab_simulator::catalogue().parse(text) {
+        Ok(algorithm) => Ok(algorithm.to_string()),
+        Err(fault) => Err(raise(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)])),
+    }
+}

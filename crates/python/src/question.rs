@@ -1,0 +1,55 @@
+//! Scenarios: checked, changed, written as TOML.
+
+use std::path::PathBuf;
+
+use cwndlab_scenario::{Fault, Scenario};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::raise;
+
+/// The faults as a `ScenarioError`.
+pub(crate) fn refuse(py: Python<'_>, faults: Vec<Fault>) -> PyErr {
+    let faults = faults.into_iter().map(|fault| (fault.path, fault.what, fault.hint)).collect();
+    raise(py, "ScenarioError", faults)
+}
+
+/// Reads a scenario, `format` being `toml` or `json`.
+pub(crate) fn read(py: Python<'_>, text: &str, format: &str, folder: Option<PathBuf>) -> PyResult<Scenario> {
+    let read = match format {
+        "toml" => Scenario::from_toml(text, folder.as_deref()),
+        "json" => Scenario::from_json(text, folder.as_deref()),
+        other => return Err(PyValueError::new_err(format!("'{other}' is neither 'toml' nor 'json'"))),
+    };
+    read.map_err(|faults| refuse(py, faults))
+}
+
+/// Reads a scenario, changes fields, checks all of it; its document as JSON, its canonical form, its hash, the notes.
+#[pyfunction]
+#[pyo3(signature = (text, format, *, folder=None, changes=Vec::new()))]
+pub(crate) fn check(
+    py: Python<'_>,
+    text: &str,
+    format: &str,
+    folder: Option<PathBuf>,
+    changes: Vec<(String, String)>,
+) -> PyResult<(String, String, String, Vec<String>)> {
+    let mut scenario = read(py, text, format, folder)?;
+    let mut faults = Vec::new();
+    for (path, value) in &changes {
+        faults.extend(scenario.set(path, value).err().unwrap_or_default());
+    }
+    if !faults.is_empty() {
+        return Err(refuse(py, faults));
+    }
+    let catalogue = cwndlab_simulator::catalogue();
+    let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| refuse(py, faults))?;
+    let canonical = scenario.canonical().map_err(|faults| refuse(py, faults))?.to_string();
+    Ok((scenario.to_json(), canonical, plan.scenario_hash, notes))
+}
+
+/// A scenario's document, JSON, as TOML.
+#[pyfunction]
+pub(crate) fn to_toml(py: Python<'_>, document: &str) -> PyResult<String> {
+    Ok(read(py, document, "json", None)?.to_toml())
+}

@@ -1,0 +1,164 @@
+//! Records: handed to Python as Arrow streams, or as plain rows where a table is small.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch, RecordBatchIterator};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use cwndlab_records::parquet::{self, RecordsError};
+use cwndlab_records::table::{self, Tables};
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+
+use crate::{raise, work};
+
+/// The tables of one run.
+#[pyclass(frozen, module = "cwndlab._engine")]
+pub(crate) struct Records {
+    tables: Tables,
+}
+
+impl Records {
+    pub(crate) fn new(tables: Tables) -> Self {
+        Self { tables }
+    }
+
+    fn batches(&self, name: &str) -> PyResult<&[RecordBatch]> {
+        self.tables.batches(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+    }
+}
+
+/// The outcome of work on a folder, as Python shall hear of it.
+fn told<T>(py: Python<'_>, folder: &Path, outcome: Result<Result<T, RecordsError>, String>) -> PyResult<T> {
+    let fault = match outcome {
+        Ok(Ok(done)) => return Ok(done),
+        Ok(Err(error)) => (error.place, error.what, error.hint),
+        Err(panic) => (folder.display().to_string(), panic, "please report with this line".to_owned()),
+    };
+    Err(raise(py, "RecordsError", vec![fault]))
+}
+
+#[pymethods]
+impl Records {
+    /// A table, for anything that takes Arrow streams.
+    fn table(&self, name: &str) -> PyResult<Table> {
+        let batches = self.batches(name)?.to_vec();
+        let schema = table::schema(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        Ok(Table { schema, batches })
+    }
+
+    /// A table as dictionaries, one per row.
+    fn rows<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let mut rows = Vec::new();
+        for batch in self.batches(name)? {
+            for row in 0..batch.num_rows() {
+                let entry = PyDict::new(py);
+                for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+                    entry.set_item(field.name(), cell(py, column, row)?)?;
+                }
+                rows.push(entry);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Writes the tables into a folder, all or none.
+    fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        let written = py.detach(|| work::guarded(|| parquet::write(&self.tables, &folder)));
+        told(py, &folder, written)
+    }
+
+    /// SHA-256 over the values of all tables.
+    fn hash(&self, py: Python<'_>) -> String {
+        py.detach(|| cwndlab_records::hash::hash(&self.tables))
+    }
+
+    /// The scenario, JSON.
+    #[getter]
+    fn scenario(&self) -> &str {
+        &self.tables.header.scenario
+    }
+
+    /// SHA-256 of its canonical form.
+    #[getter]
+    fn scenario_hash(&self) -> &str {
+        &self.tables.header.scenario_hash
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.tables.header.seed
+    }
+
+    /// The version that ran it.
+    #[getter]
+    fn version(&self) -> &str {
+        &self.tables.header.version
+    }
+
+    /// What was noted about it.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.tables.header.notes.clone()
+    }
+}
+
+fn cell<'py>(py: Python<'py>, column: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    macro_rules! number {
+        ($type:ty) => {
+            column.as_primitive::<$type>().value(row).into_pyobject(py)?.into_any()
+        };
+    }
+    if column.is_null(row) {
+        return Ok(py.None().into_bound(py));
+    }
+    Ok(match column.data_type() {
+        DataType::UInt8 => number!(UInt8Type),
+        DataType::UInt32 => number!(UInt32Type),
+        DataType::UInt64 => number!(UInt64Type),
+        DataType::Int64 => number!(Int64Type),
+        DataType::Float64 => number!(Float64Type),
+        DataType::Boolean => column.as_boolean().value(row).into_pyobject(py)?.to_owned().into_any(),
+        DataType::Utf8 => column.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
+        other => unreachable!("no table has a column of type {other}"),
+    })
+}
+
+/// One table; speaks the Arrow PyCapsule interface.
+#[pyclass(frozen, module = "cwndlab._engine")]
+pub(crate) struct Table {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+#[pymethods]
+impl Table {
+    /// The table as an Arrow stream; nothing is copied.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface lets a producer that cannot cast hand out its own schema.
+        drop(requested_schema);
+        let batches: Vec<Result<RecordBatch, ArrowError>> = self.batches.iter().cloned().map(Ok).collect();
+        let reader = RecordBatchIterator::new(batches, self.schema.clone());
+        let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    fn __len__(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+}
+
+/// Reads the run that a folder holds.
+#[pyfunction]
+pub(crate) fn read(py: Python<'_>, folder: PathBuf) -> PyResult<Records> {
+    let read = py.detach(|| work::guarded(|| parquet::read(&folder)));
+    told(py, &folder, read).map(Records::new)
+}
