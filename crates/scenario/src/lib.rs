@@ -1,3 +1,18 @@
 //! The question: a scenario as people write it, checked, and the plan that engines run.
+//!
+//! - [`document`]: TOML or JSON as written; `--set`; canonical form and hash;
+//! - [`read`]: takes fields out of it and collects every fault;
+//! - [`schema`]: the typed scenario;
+//! - [`profile`]: stack profiles;
+//! - [`network`]: nodes, links and routes of each kind of topology;
+//! - [`plan`]: what an engine runs.
 
+pub mod document;
+pub mod network;
 pub mod plan;
+pub mod profile;
+pub mod read;
+pub mod schema;
+
+pub use document::Scenario;
+pub use read::Fault;

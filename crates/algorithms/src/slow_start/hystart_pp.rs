@@ -13,7 +13,7 @@
 //!
 //! Units: segments, nanoseconds. Only in the initial slow start. Differs from the source: nothing known.
 
-use cwndlab_control::{Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, Path, SlowStart, Spec, Step, Value};
+use cwndlab_control::{Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, SlowStart, Spec, Step, Value};
 
 use crate::growth::reno::segments;
 
@@ -130,7 +130,7 @@ impl SlowStart for HyStartPp {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, path};
-    use cwndlab_control::Arguments;
+    use cwndlab_control::{Arguments, Path};
     use cwndlab_units::Duration;
 
     fn start(path: &Path) -> Box<dyn SlowStart> {

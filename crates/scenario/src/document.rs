@@ -1,0 +1,195 @@
+//! The scenario as written: TOML or JSON; changing a field; the canonical form and its hash.
+
+use std::path::Path;
+
+use cwndlab_control::Catalogue;
+use cwndlab_control::catalogue::nearest;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::plan::Plan;
+use crate::read::{Fault, Faults};
+use crate::{network, schema};
+
+/// The only version of the schema so far.
+pub const SCHEMA_VERSION: u64 = 1;
+
+/// A scenario: the document, its files read in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    document: Value,
+}
+
+fn one(path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Vec<Fault> {
+    vec![Fault { path: path.into(), what: what.into(), hint: hint.into() }]
+}
+
+impl Scenario {
+    /// Reads TOML; files that it names are looked for in `folder`.
+    pub fn from_toml(text: &str, folder: Option<&Path>) -> Result<Self, Vec<Fault>> {
+        let document: Value = toml::from_str(text).map_err(|error| {
+            let span = error.span().map_or(0, |span| span.start.min(text.len()));
+            let before = text.get(..span).unwrap_or("");
+            let (line, column) = (before.matches('\n').count() + 1, before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1);
+            one(format!("line {line}, column {column}"), format!("this is no TOML: {}", error.message().trim().replace('\n', "; ")), "")
+        })?;
+        Self::from_document(document, folder)
+    }
+
+    /// Reads the same schema as JSON.
+    pub fn from_json(text: &str, folder: Option<&Path>) -> Result<Self, Vec<Fault>> {
+        let document = serde_json::from_str(text)
+            .map_err(|error| one(format!("line {}, column {}", error.line(), error.column()), "this is no JSON", ""))?;
+        Self::from_document(document, folder)
+    }
+
+    fn from_document(mut document: Value, folder: Option<&Path>) -> Result<Self, Vec<Fault>> {
+        let mut faults = Faults::default();
+        read_files(&mut document, "", folder, &mut faults);
+        if faults.0.is_empty() { Ok(Self { document }) } else { Err(faults.0) }
+    }
+
+    /// The document as TOML.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string(&self.document).unwrap_or_default()
+    }
+
+    /// The document as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        self.document.to_string()
+    }
+
+    /// Checks everything but the algorithms' names; the canonical form with units and defaults filled in.
+    pub fn canonical(&self) -> Result<Value, Vec<Fault>> {
+        schema::read(&self.document).map(|scenario| scenario.canonical())
+    }
+
+    /// SHA-256 of the canonical form, in hex.
+    pub fn hash(&self) -> Result<String, Vec<Fault>> {
+        Ok(hash(&self.canonical()?))
+    }
+
+    /// The plan, and notes on what was derived (floors).
+    pub fn plan(&self, catalogue: &Catalogue) -> Result<(Plan, Vec<String>), Vec<Fault>> {
+        let scenario = schema::read(&self.document);
+        let scenario = match scenario {
+            Ok(scenario) => scenario,
+            Err(mut faults) => {
+                faults.extend(network::algorithm_faults(&self.document, catalogue));
+                return Err(faults);
+            }
+        };
+        let hash = hash(&scenario.canonical());
+        network::plan(&scenario, catalogue, hash)
+    }
+
+    /// Changes one field, named as `flow[1].rtt` or `dumbbell.bottleneck.rate`. The value is TOML where it parses as such,
+    /// else text.
+    pub fn set(&mut self, path: &str, value: &str) -> Result<(), Vec<Fault>> {
+        let parsed = toml::from_str::<Value>(&format!("v = {value}")).ok().and_then(|table| table.get("v").cloned());
+        let value = parsed.unwrap_or_else(|| Value::String(value.to_owned()));
+        let mut at = &mut self.document;
+        let mut walked = String::new();
+        let steps: Vec<&str> = path.split('.').collect();
+        for (n, step) in steps.iter().enumerate() {
+            let (name, index) = match step.split_once('[') {
+                None => (*step, None),
+                Some((name, rest)) => match rest.strip_suffix(']').and_then(|digits| digits.parse::<usize>().ok()) {
+                    Some(index) => (name, Some(index)),
+                    None => return Err(one(path, "is no field", "write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'")),
+                },
+            };
+            if !walked.is_empty() {
+                walked.push('.');
+            }
+            walked.push_str(name);
+            let last = n + 1 == steps.len();
+            let Value::Object(map) = at else { return Err(one(walked, "is in no table", "")) };
+            if !map.contains_key(name) {
+                if !last || index.is_some() || !schema::knows(name) {
+                    return Err(unknown(&walked, name, map));
+                }
+                map.insert(name.to_owned(), Value::Null);
+            }
+            at = map.get_mut(name).expect("it was put there");
+            if let Some(index) = index {
+                let length = at.as_array().map_or(0, Vec::len);
+                let Some(item) = at.get_mut(index) else {
+                    return Err(one(format!("{walked}[{index}]"), format!("there are {length} of them"), "they count from 0"));
+                };
+                at = item;
+                walked.push_str(&format!("[{index}]"));
+            }
+        }
+        *at = value;
+        Ok(())
+    }
+}
+
+fn unknown(path: &str, name: &str, map: &Map<String, Value>) -> Vec<Fault> {
+    let here = nearest(name, map.keys().map(String::as_str));
+    let hint = here.or_else(|| nearest(name, schema::all_fields()));
+    one(path, "no such field", hint.map_or(String::new(), |near| format!("did you mean '{near}'?")))
+}
+
+fn hash(canonical: &Value) -> String {
+    Sha256::digest(canonical.to_string().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Replaces `{ kind = "list", file = … }` by the indices in the file, so that the hash covers them.
+fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut Faults) {
+    match value {
+        Value::Array(items) => {
+            for (n, item) in items.iter_mut().enumerate() {
+                read_files(item, &format!("{path}[{n}]"), folder, faults);
+            }
+        }
+        Value::Object(map) => {
+            if let (Some(Value::String(file)), Some(Value::String(_))) = (map.get("file"), map.get("kind")) {
+                let column = map.get("column").and_then(Value::as_str).unwrap_or("packet_index").to_owned();
+                let select = map.get("where").cloned();
+                let file = folder.unwrap_or(Path::new("")).join(file);
+                match drop_list(&file, &column, select.as_ref()) {
+                    Ok(indices) => {
+                        for key in ["file", "column", "where"] {
+                            map.remove(key);
+                        }
+                        map.insert("indices".to_owned(), Value::from(indices));
+                    }
+                    Err(what) => faults.add(format!("{path}.file"), what, "a CSV file with a header line and a column of packet indices"),
+                }
+            }
+            for (key, item) in map.iter_mut() {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                read_files(item, &path, folder, faults);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The numbers in a column of a CSV file, of the rows in which every column of `select` has its value.
+fn drop_list(file: &Path, column: &str, select: Option<&Value>) -> Result<Vec<u64>, String> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file).map_err(|error| format!("'{name}' cannot be read: {error}"))?;
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap_or("").split(',').collect();
+    let position = |wanted: &str| header.iter().position(|one| *one == wanted).ok_or_else(|| format!("'{name}' has no column '{wanted}'"));
+    let at = position(column)?;
+    let mut filters = Vec::new();
+    for (key, value) in select.and_then(Value::as_object).into_iter().flatten() {
+        filters.push((position(key)?, value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
+    }
+    let mut indices = Vec::new();
+    for (n, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+        let cells: Vec<&str> = line.split(',').collect();
+        if filters.iter().any(|(at, value)| cells.get(*at) != Some(&value.as_str())) {
+            continue;
+        }
+        let cell = cells.get(at).copied().unwrap_or("");
+        indices.push(cell.parse().map_err(|_| format!("'{name}', line {}: '{cell}' is no packet index", n + 2))?);
+    }
+    Ok(indices)
+}

@@ -1,0 +1,431 @@
+//! From a scenario to the plan: nodes, links and routes of each kind of topology.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cwndlab_control::{Algorithm, Catalogue, RecoveryKind};
+use cwndlab_units::{Bytes, Duration};
+use serde_json::Value;
+
+use crate::plan::{Capacity, FlowPlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, Stack};
+use crate::read::{Fault, Faults};
+use crate::schema::{Access, Flow, Jitter, Link, NamedLink, Queue, Schema, Size, Topology};
+
+/// The packet in which a bandwidth-delay product is counted.
+const PACKET: u64 = 1500;
+/// A size that is derived from BDP or time holds at least this many packets.
+const FLOOR_PACKETS: u64 = 2;
+
+/// Faults of the algorithms alone, for documents whose other faults forbid a plan.
+#[must_use]
+pub fn algorithm_faults(document: &Value, catalogue: &Catalogue) -> Vec<Fault> {
+    let flows = document.get("flow").and_then(Value::as_array).into_iter().flatten();
+    let texts = flows.enumerate().filter_map(|(n, flow)| Some((n, flow.get("algorithm")?.as_str()?)));
+    texts
+        .filter_map(|(n, text)| {
+            let fault = catalogue.parse(text).err()?;
+            Some(Fault { path: format!("flow[{n}].algorithm"), what: fault.what, hint: fault.hint })
+        })
+        .collect()
+}
+
+/// A network under construction.
+#[derive(Default)]
+struct Network {
+    nodes: Vec<String>,
+    links: Vec<LinkPlan>,
+    /// The size as written and the place in the document, until the flows' RTTs are known.
+    sizes: Vec<(Size, String)>,
+}
+
+impl Network {
+    fn node(&mut self, name: &str) -> u32 {
+        if let Some(at) = self.nodes.iter().position(|node| node == name) {
+            return at as u32;
+        }
+        self.nodes.push(name.to_owned());
+        self.nodes.len() as u32 - 1
+    }
+
+    fn add(&mut self, name: String, from: &str, to: &str, link: &Link, default: Size, sampled: bool) -> u32 {
+        let (from, to) = (self.node(from), self.node(to));
+        let queue = link.queue.unwrap_or(Queue { size: default, counts_in_service: false, mark_above: None });
+        self.links.push(LinkPlan {
+            name,
+            from,
+            to,
+            rate: link.rate,
+            delay: link.delay,
+            queue: QueuePlan { capacity: Capacity::Unlimited, counts_in_service: queue.counts_in_service, mark_above: queue.mark_above },
+            losses: link.losses.clone(),
+            jitter: link.jitter,
+            duplicate: link.duplicate,
+            sampled,
+        });
+        self.sizes.push((if link.rate.is_none() && link.queue.is_none() { Size::Unlimited } else { queue.size }, link.path.clone()));
+        self.links.len() as u32 - 1
+    }
+
+    fn access(&mut self, from: &str, to: &str, access: &Access, delay: Duration) -> u32 {
+        let link = Link { path: "access".to_owned(), rate: access.rate, delay, queue: Some(access.queue), losses: Vec::new(), jitter: None, duplicate: 0.0 };
+        self.add(format!("{from}-{to}"), from, to, &link, Size::Unlimited, false)
+    }
+
+    fn delay(&self, route: &[u32]) -> u64 {
+        route.iter().map(|&link| self.links[link as usize].delay.0).sum()
+    }
+
+    /// The static shortest path by delay, then by hops, then by the links' order.
+    fn shortest(&self, from: u32, to: u32) -> Option<Vec<u32>> {
+        let mut best: BTreeMap<u32, (u64, usize, Vec<u32>)> = BTreeMap::from([(from, (0, 0, Vec::new()))]);
+        loop {
+            let mut changed = false;
+            for (index, link) in self.links.iter().enumerate() {
+                let Some((delay, hops, route)) = best.get(&link.from).cloned() else { continue };
+                let mut longer = route;
+                longer.push(index as u32);
+                let candidate = (delay + link.delay.0, hops + 1, longer);
+                if best.get(&link.to).is_none_or(|known| candidate < *known) {
+                    best.insert(link.to, candidate);
+                    changed = true;
+                }
+            }
+            if !changed {
+                return best.remove(&to).map(|(_, _, route)| route);
+            }
+        }
+    }
+
+    /// Sizes in packets or bytes, now that the RTTs of the flows on each link are known.
+    fn size_queues(&mut self, rtts: &[u64], used: &BTreeSet<u32>, notes: &mut Vec<String>, faults: &mut Faults) {
+        for (index, (size, path)) in self.sizes.iter().enumerate() {
+            let link = &mut self.links[index];
+            let Some(rate) = link.rate else {
+                link.queue.capacity = Capacity::Unlimited; // nothing ever waits
+                continue;
+            };
+            link.queue.capacity = match *size {
+                Size::Bdp(_, None) if !used.contains(&(index as u32)) => Capacity::Unlimited, // nobody comes this way
+                Size::Unlimited => Capacity::Unlimited,
+                Size::Packets(n) => Capacity::Packets(n.min(u64::from(u32::MAX)) as u32),
+                Size::Bytes(bytes) => Capacity::Bytes(bytes),
+                Size::Time(time) => {
+                    let bytes = rate.bytes_in(time).0;
+                    if bytes < FLOOR_PACKETS * PACKET {
+                        notes.push(format!("{}: {time} of its rate is {bytes} bytes; the queue holds {FLOOR_PACKETS} packets instead", link.name));
+                    }
+                    Capacity::Bytes(Bytes(bytes.max(FLOOR_PACKETS * PACKET)))
+                }
+                Size::Bdp(factor, rtt) => {
+                    let rtt = rtt.map_or(rtts[index], |rtt| rtt.0);
+                    if rtt == 0 {
+                        faults.add(format!("{path}.queue.capacity"), "no flow with a base RTT crosses the link, so its BDP is not known", "write '1 bdp(50 ms)' or a number of packets");
+                    }
+                    let exact = rate.0 as f64 * rtt as f64 * 1e-9 / (8 * PACKET) as f64 * factor;
+                    let packets = half_to_even(exact);
+                    if packets < FLOOR_PACKETS {
+                        notes.push(format!("{}: {factor} bdp are {exact:.3} packets; the queue holds {FLOOR_PACKETS} instead", link.name));
+                    }
+                    Capacity::Packets(packets.clamp(FLOOR_PACKETS, u64::from(u32::MAX)) as u32)
+                }
+            };
+        }
+    }
+}
+
+/// Rounds as IEEE does by default.
+fn half_to_even(value: f64) -> u64 {
+    let (whole, rest) = (value as u64, value - (value as u64) as f64);
+    if rest > 0.5 || (rest == 0.5 && whole % 2 == 1) { whole + 1 } else { whole }
+}
+
+/// One flow of a `count`, with its routes.
+struct Placed<'a> {
+    flow: &'a Flow,
+    number: u64,
+    name: String,
+    forward: Vec<u32>,
+    reverse: Vec<u32>,
+}
+
+/// Makes the plan.
+pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Result<(Plan, Vec<String>), Vec<Fault>> {
+    let (mut faults, mut notes, mut network) = (Faults::default(), Vec::new(), Network::default());
+    let algorithms: Vec<Option<Algorithm>> = schema
+        .flows
+        .iter()
+        .map(|flow| catalogue.parse(&flow.algorithm).map_err(|fault| faults.add(format!("{}.algorithm", flow.path), fault.what, fault.hint)).ok())
+        .collect();
+    let placed = match &schema.topology {
+        Topology::Dumbbell(forward, reverse, access) => dumbbell(schema, forward, reverse, access, &mut network, &mut faults),
+        Topology::ParkingLot(hops, access) => parking_lot(schema, hops, access, &mut network, &mut faults),
+        Topology::Graph(nodes, links) => graph(schema, nodes, links, &mut network, &mut faults),
+    };
+    let mut names = BTreeSet::new();
+    for one in &placed {
+        if !names.insert(one.name.clone()) {
+            faults.add(format!("{}.name", one.flow.path), format!("'{}' is the name of another flow", one.name), "names are unique");
+        }
+    }
+    let mut rtts = vec![0; network.links.len()];
+    for one in &placed {
+        let rtt = network.delay(&one.forward) + network.delay(&one.reverse);
+        for &link in one.forward.iter().chain(&one.reverse) {
+            rtts[link as usize] = rtts[link as usize].max(rtt);
+        }
+    }
+    if faults.0.is_empty() {
+        let used = placed.iter().flat_map(|one| one.forward.iter().chain(&one.reverse)).copied().collect();
+        network.size_queues(&rtts, &used, &mut notes, &mut faults);
+    }
+    if !faults.0.is_empty() {
+        return Err(faults.0);
+    }
+    let flows = placed
+        .iter()
+        .map(|one| {
+            let index = schema.flows.iter().position(|flow| std::ptr::eq(flow, one.flow)).unwrap_or(0);
+            flow_plan(one, algorithms[index].clone().expect("faults were answered above"), schema, &network)
+        })
+        .collect();
+    let plan = Plan {
+        scenario_hash,
+        duration: schema.duration,
+        sample_interval: schema.sample_interval,
+        packets: schema.packets,
+        nodes: network.nodes,
+        links: network.links,
+        flows,
+    };
+    Ok((plan, notes))
+}
+
+fn flow_plan(one: &Placed<'_>, algorithm: Algorithm, schema: &Schema, network: &Network) -> FlowPlan {
+    let flow = one.flow;
+    let base_rtt = network.delay(&one.forward) + network.delay(&one.reverse);
+    let recovery = algorithm.recovery_kind().unwrap_or(flow.recovery);
+    let jitter = match flow.jitter.unwrap_or(schema.jitter) {
+        Jitter::Fixed(span) => span,
+        Jitter::Rtt => Duration(base_rtt),
+    };
+    let buffer = |&link: &u32| match network.links[link as usize].queue.capacity {
+        Capacity::Unlimited => None,
+        Capacity::Packets(n) => Some(u64::from(n) * PACKET),
+        Capacity::Bytes(bytes) => Some(bytes.0),
+    };
+    FlowPlan {
+        name: one.name.clone(),
+        algorithm_text: text_with_recovery(&algorithm, recovery),
+        stack: stack(flow, &algorithm, recovery),
+        algorithm,
+        recovery,
+        profile: flow.profile.clone(),
+        forward: one.forward.clone(),
+        reverse: one.reverse.clone(),
+        base_rtt: Duration(base_rtt),
+        start: Duration(flow.start.0 + one.number * flow.step.0),
+        start_jitter: jitter,
+        stop: flow.stop,
+        workload: flow.workload,
+        oracle_buffer: one.forward.iter().filter_map(buffer).min().map(Bytes),
+        remote: flow.control,
+    }
+}
+
+fn text_with_recovery(algorithm: &Algorithm, recovery: RecoveryKind) -> String {
+    if algorithm.recovery.is_some() {
+        return algorithm.to_string();
+    }
+    let name = match recovery {
+        RecoveryKind::Tahoe => "tahoe",
+        RecoveryKind::Reno => "reno",
+        RecoveryKind::NewReno => "newreno",
+        RecoveryKind::Sack => "sack",
+        RecoveryKind::Fack => "fack",
+        RecoveryKind::Rack => "rack",
+    };
+    format!("{algorithm}/{name}")
+}
+
+/// What growth and recovery say about the transport goes before the profile.
+fn stack(flow: &Flow, algorithm: &Algorithm, recovery: RecoveryKind) -> Stack {
+    let mut stack = flow.stack.clone();
+    if algorithm.min_cwnd_half() && recovery == RecoveryKind::Fack {
+        stack.rampdown = Rampdown::RateHalvingToHalf;
+    }
+    if let Some(arguments) = algorithm.recovery_arguments() {
+        if recovery == RecoveryKind::Fack {
+            match arguments.word("rampdown") {
+                "none" => stack.rampdown = Rampdown::None,
+                "halving" => stack.rampdown = Rampdown::RateHalving,
+                _ => {}
+            }
+        } else if recovery == RecoveryKind::Rack {
+            match arguments.word("prr") {
+                "6937" => stack.prr = Prr::Rfc6937,
+                "9937" => stack.prr = Prr::Rfc9937,
+                _ => {}
+            }
+        }
+    }
+    stack
+}
+
+/// Every flow as often as its `count` says, with its index over all.
+fn expand(schema: &Schema) -> impl Iterator<Item = (usize, &Flow, u64, String)> {
+    schema
+        .flows
+        .iter()
+        .enumerate()
+        .flat_map(|(n, flow)| (0..flow.count).map(move |number| (n, flow, number)))
+        .enumerate()
+        .map(|(index, (n, flow, number))| {
+            let name = flow.name.clone().unwrap_or_else(|| format!("flow{n}"));
+            (index, flow, number, if flow.count > 1 { format!("{name}-{}", number + 1) } else { name })
+        })
+}
+
+/// The flow's RTT beyond what the links between the routers take; `None` is a fault.
+fn rest(flow: &Flow, taken: u64, faults: &mut Faults) -> Option<u64> {
+    let Some(rtt) = flow.rtt else {
+        faults.add(format!("{}.rtt", flow.path), "is missing", "the base RTT of the flow: 'rtt = \"50 ms\"'");
+        return None;
+    };
+    if rtt.0 < taken {
+        let needed = Duration(taken);
+        faults.add(format!("{}.rtt", flow.path), format!("{rtt} is shorter than the {needed} that the links between the routers take both ways"), "a longer rtt, or a shorter delay of the links");
+        return None;
+    }
+    Some(rtt.0 - taken)
+}
+
+fn dumbbell<'a>(schema: &'a Schema, forward: &Link, reverse: &Link, access: &Access, network: &mut Network, faults: &mut Faults) -> Vec<Placed<'a>> {
+    let there = network.add("bottleneck".to_owned(), "r1", "r2", forward, Size::Bdp(1.0, None), true);
+    let back = network.add("bottleneck-reverse".to_owned(), "r2", "r1", reverse, Size::Bdp(1.0, None), true);
+    let mut placed = Vec::new();
+    for (index, flow, number, name) in expand(schema) {
+        let Some(rest) = rest(flow, forward.delay.0 + reverse.delay.0, faults) else { continue };
+        let (s, d) = (format!("s{index}"), format!("d{index}"));
+        let (near, far, out, home) = if flow.reverse { ("r2", "r1", back, there) } else { ("r1", "r2", there, back) };
+        let quarter = |n: u64| Duration(rest / 4 + u64::from(n < rest % 4));
+        let up = network.access(&s, near, access, quarter(0));
+        let down = network.access(far, &d, access, quarter(1));
+        let back_up = network.access(&d, far, access, quarter(2));
+        let back_down = network.access(near, &s, access, quarter(3));
+        placed.push(Placed { flow, number, name, forward: vec![up, out, down], reverse: vec![back_up, home, back_down] });
+    }
+    placed
+}
+
+fn parking_lot<'a>(schema: &'a Schema, hops: &[Link], access: &Access, network: &mut Network, faults: &mut Faults) -> Vec<Placed<'a>> {
+    let router = |n: usize| format!("r{}", n + 1);
+    let mut ways = Vec::new();
+    for (n, hop) in hops.iter().enumerate() {
+        let there = network.add(format!("hop{}", n + 1), &router(n), &router(n + 1), hop, Size::Bdp(1.0, None), true);
+        let plain = Link { losses: Vec::new(), ..hop.clone() };
+        let back = network.add(format!("hop{}-reverse", n + 1), &router(n + 1), &router(n), &plain, Size::Bdp(1.0, None), true);
+        ways.push((there, back, 2 * hop.delay.0));
+    }
+    let mut placed = Vec::new();
+    for (index, flow, number, name) in expand(schema) {
+        let last = hops.len() as u64 + 1;
+        let (enter, leave) = (flow.hops.0.unwrap_or(1), flow.hops.1.unwrap_or(last));
+        if enter >= leave || leave > last {
+            faults.add(format!("{}.leave", flow.path), format!("from router {enter} to router {leave} there is no way"), format!("routers count from 1 to {last}; a flow leaves after it enters"));
+            continue;
+        }
+        let (enter, leave) = (enter as usize - 1, leave as usize - 1);
+        let taken = ways[enter..leave].iter().map(|(_, _, delay)| delay).sum();
+        let Some(rest) = rest(flow, taken, faults) else { continue };
+        let (s, d) = (format!("s{index}"), format!("d{index}"));
+        let (near, far) = if flow.reverse { (router(leave), router(enter)) } else { (router(enter), router(leave)) };
+        let quarter = |n: u64| Duration(rest / 4 + u64::from(n < rest % 4));
+        let up = network.access(&s, &near, access, quarter(0));
+        let down = network.access(&far, &d, access, quarter(1));
+        let back_up = network.access(&d, &far, access, quarter(2));
+        let back_down = network.access(&near, &s, access, quarter(3));
+        let mut there: Vec<u32> = ways[enter..leave].iter().map(|way| way.0).collect();
+        let mut back: Vec<u32> = ways[enter..leave].iter().rev().map(|way| way.1).collect();
+        if flow.reverse {
+            std::mem::swap(&mut there, &mut back);
+        }
+        let route = |first, middle: Vec<u32>, last| [vec![first], middle, vec![last]].concat();
+        placed.push(Placed { flow, number, name, forward: route(up, there, down), reverse: route(back_up, back, back_down) });
+    }
+    placed
+}
+
+fn graph<'a>(schema: &'a Schema, nodes: &[String], links: &[NamedLink], network: &mut Network, faults: &mut Faults) -> Vec<Placed<'a>> {
+    for node in nodes {
+        network.node(node);
+    }
+    for one in links {
+        network.add(one.name.clone(), &one.from, &one.to, &one.link, Size::Bdp(1.0, None), one.link.rate.is_some());
+        let given = links.iter().any(|other| other.from == one.to && other.to == one.from);
+        if one.duplex && !given {
+            let plain = Link { losses: Vec::new(), ..one.link.clone() };
+            network.add(format!("{}-{}", one.to, one.from), &one.to, &one.from, &plain, Size::Bdp(1.0, None), one.link.rate.is_some());
+        }
+    }
+    let mut placed = Vec::new();
+    for (_, flow, number, name) in expand(schema) {
+        let mut end = |key: &str, node: &Option<String>| {
+            let Some(node) = node else {
+                faults.add(format!("{}.{key}", flow.path), "is missing", format!("the node of the flow's end: '{key} = \"a\"'"));
+                return None;
+            };
+            let at = nodes.iter().position(|one| one == node);
+            if at.is_none() {
+                faults.add(format!("{}.{key}", flow.path), format!("no node is called '{node}'"), format!("there are {}", nodes.join(", ")));
+            }
+            at.map(|at| at as u32)
+        };
+        let (from, to) = (end("from", &flow.ends.0), end("to", &flow.ends.1));
+        let (Some(from), Some(to)) = (from, to) else { continue };
+        let forward = route(flow, "route", flow.routes.0.as_ref(), from, to, network, faults);
+        let reverse = route(flow, "reverse_route", flow.routes.1.as_ref(), to, from, network, faults);
+        if let (Some(forward), Some(reverse)) = (forward, reverse) {
+            placed.push(Placed { flow, number, name, forward, reverse });
+        }
+    }
+    placed
+}
+
+fn route(flow: &Flow, key: &str, names: Option<&Vec<String>>, from: u32, to: u32, network: &Network, faults: &mut Faults) -> Option<Vec<u32>> {
+    let path = format!("{}.{key}", flow.path);
+    let name = |node: u32| network.nodes[node as usize].clone();
+    if from == to {
+        faults.add(path, "the flow ends where it begins", "");
+        return None;
+    }
+    let Some(names) = names else {
+        let found = network.shortest(from, to);
+        if found.is_none() {
+            faults.add(path, format!("no way leads from '{}' to '{}'", name(from), name(to)), "add a link");
+        }
+        return found.filter(|route| route.len() < 255);
+    };
+    let (mut at, mut route, mut seen) = (from, Vec::new(), vec![from]);
+    for wanted in names {
+        let Some(index) = network.links.iter().position(|link| link.name == *wanted) else {
+            faults.add(path, format!("no link is called '{wanted}'"), "");
+            return None;
+        };
+        let link = &network.links[index];
+        if link.from != at {
+            faults.add(path, format!("'{wanted}' begins at '{}', but the route stands at '{}'", name(link.from), name(at)), "");
+            return None;
+        }
+        at = link.to;
+        if seen.contains(&at) {
+            faults.add(path, format!("the route comes to '{}' twice", name(at)), "a route has no cycle");
+            return None;
+        }
+        seen.push(at);
+        route.push(index as u32);
+    }
+    if at != to {
+        faults.add(path, format!("the route ends at '{}', not at '{}'", name(at), name(to)), "");
+        return None;
+    }
+    Some(route)
+}

@@ -1,0 +1,171 @@
+//! Stack profiles: what the stacks that people compare do by default, value by value.
+
+use cwndlab_control::RecoveryKind;
+use cwndlab_units::{Bytes, Duration};
+
+use crate::plan::{Ecn, IdleRestart, Pacing, Prr, Rampdown, Stack};
+use crate::read::{Faults, Table};
+
+/// The profiles' names.
+pub const NAMES: &[&str] = &["linux", "rfc", "ns2", "windows-10-20h1"];
+
+/// Linux 6.x with its default sysctls; payload of a 1500-byte packet with timestamps.
+fn linux() -> Stack {
+    Stack {
+        mss: Bytes(1448),
+        header: Bytes(52),                        // 20 IP + 20 TCP + 12 timestamps
+        ack: Bytes(52),
+        sack_block: Bytes(8),                     // RFC 2018; the option's 4 bytes of head are not counted
+        initial_window: 10,                       // RFC 6928
+        initial_ssthresh: None,
+        min_rto: Duration::from_millis(200),      // TCP_RTO_MIN
+        max_rto: Duration::from_secs(120),        // TCP_RTO_MAX
+        initial_rto: Duration::from_secs(1),
+        rto_granularity: Duration::from_millis(4), // HZ = 250
+        rto_floor_on_variance: true,              // tcp_rtt_estimator: rttvar starts each round from the floor
+        ack_every: 2,
+        ack_delay: Duration::from_millis(40),     // TCP_DELACK_MIN
+        quick_acks: 16,                           // TCP_MAX_QUICKACKS; about 700 were measured with large receive buffers
+        sack: true,
+        sack_blocks: 3,                           // with timestamps
+        dsack: true,
+        timestamps: true,
+        ecn: Ecn::Off,                            // tcp_ecn = 2: only when the peer asks
+        pacing: Pacing::Algorithm,                // no fq
+        pacing_quantum: 2,                        // tcp_min_tso_segs
+        tso_burst: true,
+        receive_window: Bytes(64 << 20),
+        auto_tuning: true,                        // tcp_moderate_rcvbuf
+        read_rate: None,
+        idle_restart: IdleRestart::Decay,         // tcp_slow_start_after_idle
+        limited_transmit: true,
+        undo: true,                               // tcp_frto, timestamps, D-SACK
+        tail_loss_probe: true,                    // tcp_early_retrans = 3
+        prr: Prr::Rfc9937,
+        rampdown: Rampdown::None,
+        dup_thresh: 3,                            // tcp_reordering
+        syn_retries: 6,
+        exit_burst: 0,
+    }
+}
+
+/// The RFCs' own defaults.
+fn rfc() -> Stack {
+    Stack {
+        mss: Bytes(1460),
+        header: Bytes(40),
+        ack: Bytes(40),
+        min_rto: Duration::from_secs(1),          // RFC 6298 (2.4)
+        max_rto: Duration::from_secs(60),         // RFC 6298 (2.5)
+        rto_granularity: Duration::from_millis(1),
+        rto_floor_on_variance: false,
+        ack_delay: Duration::from_millis(200),    // RFC 5681 allows up to 500
+        quick_acks: 0,
+        timestamps: false,
+        sack_blocks: 4,
+        tso_burst: false,
+        receive_window: Bytes(1 << 30),           // the largest that RFC 7323 can announce
+        auto_tuning: false,
+        idle_restart: IdleRestart::InitialWindow, // RFC 5681, section 4.1
+        syn_retries: 5,
+        ..linux()
+    }
+}
+
+/// ns-2.35 as its references were run: TCP/Linux or the native agents, one ACK per segment.
+fn ns2() -> Stack {
+    Stack {
+        initial_window: 2,
+        min_rto: Duration::from_millis(200),
+        max_rto: Duration::from_secs(120),
+        initial_rto: Duration::from_secs(3),
+        ack_every: 1,
+        ack_delay: Duration::from_millis(100),
+        timestamps: true,
+        sack_blocks: 3,
+        dsack: false,
+        receive_window: Bytes(60_000 * 1460),
+        idle_restart: IdleRestart::InitialWindow, // slow_start_restart_
+        undo: false,
+        tail_loss_probe: false,
+        rampdown: Rampdown::None,                 // without a min_cwnd of their own modules go to ssthresh at once
+        exit_burst: 3,                            // tcp_moderate_cwnd: in flight + 3
+        ..rfc()
+    }
+}
+
+/// Windows 10 20H1, "Internet" template, as `Get-NetTCPSetting` printed it in the Windows/LTE study.
+fn windows() -> Stack {
+    Stack {
+        min_rto: Duration::from_millis(300),      // MinRto
+        initial_rto: Duration::from_secs(1),      // InitialRto
+        ack_every: 2,                             // DelayedAckFrequency
+        ack_delay: Duration::from_millis(40),     // DelayedAckTimeout
+        ecn: Ecn::Off,
+        receive_window: Bytes(16 << 20),
+        auto_tuning: true,                        // AutoTuningLevelLocal Normal
+        idle_restart: IdleRestart::Off,           // CwndRestart False
+        syn_retries: 4,                           // MaxSynRetransmissions
+        ..rfc()
+    }
+}
+
+/// The profile of this name and its recovery.
+#[must_use]
+pub fn find(name: &str) -> Option<(Stack, RecoveryKind)> {
+    Some(match name {
+        "linux" => (linux(), RecoveryKind::Rack),
+        "rfc" => (rfc(), RecoveryKind::Rack),
+        "ns2" => (ns2(), RecoveryKind::Fack),
+        "windows-10-20h1" => (windows(), RecoveryKind::Rack),
+        _ => return None,
+    })
+}
+
+/// The fields that `stack = { … }` may override.
+pub const FIELDS: &[&str] = &[
+    "mss", "header", "ack", "sack_block", "initial_window", "initial_ssthresh", "min_rto", "max_rto", "initial_rto",
+    "rto_granularity", "rto_floor_on_variance", "ack_every", "ack_delay", "quick_acks", "sack", "sack_blocks", "dsack",
+    "timestamps", "ecn", "pacing", "pacing_quantum", "tso_burst", "receive_window", "auto_tuning", "read_rate", "idle_restart",
+    "limited_transmit", "undo", "tail_loss_probe", "prr", "rampdown", "dup_thresh", "syn_retries", "exit_burst",
+];
+
+/// Applies the overrides of `table`.
+pub fn override_with(stack: &mut Stack, table: &Table<'_>, faults: &mut Faults) {
+    macro_rules! take {
+        ($read:ident: $($field:ident),*) => { $(if let Some(value) = table.$read(stringify!($field), faults) { stack.$field = value; })* };
+    }
+    take!(bytes: mss, header, ack, sack_block, receive_window);
+    take!(duration: min_rto, max_rto, initial_rto, rto_granularity, ack_delay);
+    take!(flag: rto_floor_on_variance, sack, dsack, timestamps, tso_burst, auto_tuning, limited_transmit, undo, tail_loss_probe);
+    macro_rules! count {
+        ($($field:ident: $low:literal to $high:literal),*) => {
+            $(if let Some(value) = table.whole(stringify!($field), $low, $high, faults) { stack.$field = value as u32; })*
+        };
+    }
+    count!(initial_window: 1 to 1_000_000, ack_every: 1 to 1000, quick_acks: 0 to 4_000_000_000, sack_blocks: 1 to 4,
+        pacing_quantum: 1 to 1000, dup_thresh: 1 to 1000, syn_retries: 0 to 100, exit_burst: 0 to 1_000_000);
+    if let Some(value) = table.whole("initial_ssthresh", 2, 100_000_000, faults) {
+        stack.initial_ssthresh = Some(value as u32);
+    }
+    if let Some(rate) = table.rate("read_rate", faults) {
+        stack.read_rate = Some(rate);
+    }
+    macro_rules! word {
+        ($($field:ident: $words:expr),*) => { $(if let Some(value) = table.word(stringify!($field), $words, faults) { stack.$field = value; })* };
+    }
+    word!(
+        ecn: &[("off", Ecn::Off), ("classic", Ecn::Classic), ("accurate", Ecn::Accurate)],
+        pacing: &[("algorithm", Pacing::Algorithm), ("always", Pacing::Always), ("off", Pacing::Off)],
+        idle_restart: &[("off", IdleRestart::Off), ("initial-window", IdleRestart::InitialWindow), ("decay", IdleRestart::Decay), ("rfc7661", IdleRestart::Rfc7661)],
+        prr: &[("rfc6937", Prr::Rfc6937), ("rfc9937", Prr::Rfc9937)],
+        rampdown: &[("none", Rampdown::None), ("rate-halving", Rampdown::RateHalving), ("rate-halving-to-half", Rampdown::RateHalvingToHalf)]
+    );
+    if stack.mss.0 == 0 || stack.mss.0 + stack.header.0 > 65_535 {
+        faults.add(table.at("mss"), "a segment with its headers takes 1 to 65535 bytes", "write \"1448 B\"");
+        stack.mss = Bytes(1448);
+    }
+    if stack.min_rto > stack.max_rto {
+        faults.add(table.at("min_rto"), "is above max_rto", "");
+    }
+}

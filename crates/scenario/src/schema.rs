@@ -1,0 +1,567 @@
+//! The typed scenario: every field read, with its unit and default.
+
+use std::sync::Arc;
+
+use cwndlab_control::RecoveryKind;
+use cwndlab_units::{Bytes, Duration, Rate, parse_bytes, parse_duration, parse_rate};
+use serde_json::{Value, json};
+
+use crate::document::SCHEMA_VERSION;
+use crate::plan::{JitterPlan, LossPlan, Remote, Stack, Workload};
+use crate::profile;
+use crate::read::{Fault, Faults, Table};
+
+const TOP: &[&str] = &[
+    "schema_version", "title", "duration", "sample_interval", "packets", "measure_from", "start_jitter", "dumbbell", "parking_lot",
+    "node", "link", "flow",
+];
+const DUMBBELL: &[&str] = &["bottleneck", "reverse", "access"];
+const PARKING_LOT: &[&str] = &["hops", "access"];
+const ACCESS: &[&str] = &["rate", "queue"];
+const LINK: &[&str] = &["rate", "delay", "queue", "loss", "jitter", "duplicate"];
+const NAMED_LINK: &[&str] = &["name", "from", "to", "duplex", "rate", "delay", "queue", "loss", "jitter", "duplicate"];
+const NODE: &[&str] = &["name"];
+const QUEUE: &[&str] = &["kind", "capacity", "counts_in_service", "mark_above"];
+const JITTER: &[&str] = &["spread", "reorder"];
+const LOSS: &[&str] = &["kind", "p", "r", "loss_bad", "loss_good", "indices", "counts", "file", "column", "where"];
+const FLOW: &[&str] = &[
+    "algorithm", "name", "rtt", "direction", "start", "stop", "start_jitter", "count", "start_step", "workload", "profile", "stack",
+    "control", "from", "to", "route", "reverse_route", "enter", "leave",
+];
+const WORKLOAD: &[&str] = &["kind", "bytes", "on", "off", "count", "gap", "new_connection"];
+const CONTROL: &[&str] = &["delay", "interval"];
+
+/// Every field of the schema.
+pub fn all_fields() -> impl Iterator<Item = &'static str> {
+    [TOP, DUMBBELL, PARKING_LOT, ACCESS, NAMED_LINK, QUEUE, JITTER, LOSS, FLOW, WORKLOAD, CONTROL, profile::FIELDS]
+        .into_iter()
+        .flatten()
+        .copied()
+}
+
+/// The schema has a field of this name somewhere.
+#[must_use]
+pub fn knows(name: &str) -> bool {
+    all_fields().any(|field| field == name)
+}
+
+/// How much a queue holds, as written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Size {
+    /// Any number.
+    Unlimited,
+    /// Packets.
+    Packets(u64),
+    /// Bytes.
+    Bytes(Bytes),
+    /// What the link carries in this time.
+    Time(Duration),
+    /// Multiples of the bandwidth-delay product, with another RTT than the flows' if given.
+    Bdp(f64, Option<Duration>),
+}
+
+/// A queue as written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Queue {
+    /// Its size.
+    pub size: Size,
+    /// The packet in service counts.
+    pub counts_in_service: bool,
+    /// Mark above this many packets.
+    pub mark_above: Option<u32>,
+}
+
+/// A link as written.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Where it stands in the document.
+    pub path: String,
+    /// `None` serialises in no time.
+    pub rate: Option<Rate>,
+    /// Propagation.
+    pub delay: Duration,
+    /// `None` takes the default of its place.
+    pub queue: Option<Queue>,
+    /// Losses of the wire.
+    pub losses: Vec<LossPlan>,
+    /// Delay variation.
+    pub jitter: Option<JitterPlan>,
+    /// Probability of a duplicate.
+    pub duplicate: f64,
+}
+
+/// A link between named nodes.
+#[derive(Clone, Debug)]
+pub struct NamedLink {
+    /// Its name.
+    pub name: String,
+    /// Where it begins.
+    pub from: String,
+    /// Where it ends.
+    pub to: String,
+    /// The other direction is made too.
+    pub duplex: bool,
+    /// The rest.
+    pub link: Link,
+}
+
+/// Access links.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// `None` serialises in no time.
+    pub rate: Option<Rate>,
+    /// Their queue.
+    pub queue: Queue,
+}
+
+/// The kind of network.
+#[derive(Clone, Debug)]
+pub enum Topology {
+    /// One bottleneck, both ways, and access links.
+    Dumbbell(Link, Link, Access),
+    /// A row of bottlenecks.
+    ParkingLot(Vec<Link>, Access),
+    /// Nodes and links.
+    Graph(Vec<String>, Vec<NamedLink>),
+}
+
+/// A random start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jitter {
+    /// Uniform in [0, this).
+    Fixed(Duration),
+    /// Uniform in [0, the flow's base RTT).
+    Rtt,
+}
+
+/// A flow as written.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Where it stands in the document.
+    pub path: String,
+    /// Its algorithm.
+    pub algorithm: String,
+    /// Its label.
+    pub name: Option<String>,
+    /// Base RTT (dumbbell, parking lot).
+    pub rtt: Option<Duration>,
+    /// From right to left.
+    pub reverse: bool,
+    /// Start.
+    pub start: Duration,
+    /// End of the application's data.
+    pub stop: Option<Duration>,
+    /// Random start.
+    pub jitter: Option<Jitter>,
+    /// How many such flows.
+    pub count: u64,
+    /// Time between their starts.
+    pub step: Duration,
+    /// What it sends.
+    pub workload: Workload,
+    /// Profile name.
+    pub profile: String,
+    /// Its values, overridden.
+    pub stack: Stack,
+    /// The profile's recovery.
+    pub recovery: RecoveryKind,
+    /// Asked from afar.
+    pub control: Option<Remote>,
+    /// Nodes of a graph.
+    pub ends: (Option<String>, Option<String>),
+    /// Explicit routes.
+    pub routes: (Option<Vec<String>>, Option<Vec<String>>),
+    /// Routers of a parking lot.
+    pub hops: (Option<u64>, Option<u64>),
+}
+
+/// A scenario, every field read.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// One line.
+    pub title: String,
+    /// Simulated time.
+    pub duration: Duration,
+    /// Interval of the samples.
+    pub sample_interval: Duration,
+    /// Record every packet.
+    pub packets: bool,
+    /// Metrics begin here.
+    pub measure_from: Duration,
+    /// For every flow that has none.
+    pub jitter: Jitter,
+    /// The network.
+    pub topology: Topology,
+    /// The flows.
+    pub flows: Vec<Flow>,
+}
+
+/// Reads the document, or answers every fault in it.
+pub fn read(document: &Value) -> Result<Schema, Vec<Fault>> {
+    let mut faults = Faults::default();
+    let schema = read_top(document, &mut faults);
+    match schema {
+        Some(schema) if faults.0.is_empty() => Ok(schema),
+        _ => Err(faults.0),
+    }
+}
+
+fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
+    let table = Table::new(document, "", TOP, faults)?;
+    match table.get("schema_version") {
+        None => faults.add("schema_version", "is missing", format!("write 'schema_version = {SCHEMA_VERSION}'")),
+        Some(version) if version.as_u64() == Some(SCHEMA_VERSION) => {}
+        Some(other) => faults.add("schema_version", format!("{other} is another version than this program's {SCHEMA_VERSION}"), "use the release that wrote it"),
+    }
+    let duration = table.duration("duration", faults);
+    let duration = table.require("duration", duration, "'duration = \"60 s\"'", faults);
+    if duration == Some(Duration::ZERO) {
+        faults.add("duration", "is zero", "write \"60 s\"");
+    }
+    let topology = read_topology(&table, faults);
+    let flows: Vec<Option<Flow>> = table.items("flow", faults).into_iter().map(|(path, item)| read_flow(item, path, faults)).collect();
+    if flows.is_empty() {
+        faults.add("flow", "there is none", "write a '[[flow]]' with an algorithm");
+    }
+    let schema = Schema {
+        title: table.string("title", faults).unwrap_or_default(),
+        duration: duration.unwrap_or_default(),
+        sample_interval: table.duration("sample_interval", faults).unwrap_or(Duration::from_millis(100)),
+        packets: table.flag("packets", faults).unwrap_or(false),
+        measure_from: table.duration("measure_from", faults).unwrap_or_default(),
+        jitter: read_jitter(&table, faults).unwrap_or(Jitter::Fixed(Duration::ZERO)),
+        topology: topology?,
+        flows: flows.into_iter().collect::<Option<_>>()?,
+    };
+    if schema.measure_from >= schema.duration && duration.is_some() {
+        faults.add("measure_from", "leaves nothing to measure", "a time before the scenario's duration");
+    }
+    Some(schema)
+}
+
+fn read_jitter(table: &Table<'_>, faults: &mut Faults) -> Option<Jitter> {
+    if table.get("start_jitter").and_then(Value::as_str) == Some("rtt") {
+        return Some(Jitter::Rtt);
+    }
+    table.duration("start_jitter", faults).map(Jitter::Fixed)
+}
+
+fn read_topology(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
+    let kinds: Vec<&str> = ["dumbbell", "parking_lot", "link"].into_iter().filter(|key| table.get(key).is_some()).collect();
+    match kinds[..] {
+        ["dumbbell"] => {
+            let inner = Table::new(table.get("dumbbell")?, "dumbbell", DUMBBELL, faults)?;
+            let Some(value) = inner.get("bottleneck") else {
+                faults.add("dumbbell.bottleneck", "is missing", "write 'bottleneck = { rate = \"100 Mbps\", delay = \"10 ms\" }'");
+                return None;
+            };
+            let forward = read_link(value, inner.at("bottleneck"), LINK, None, faults);
+            let base = forward.clone().map(|link| Link { losses: Vec::new(), ..link });
+            let reverse = match inner.get("reverse") {
+                Some(value) => read_link(value, inner.at("reverse"), LINK, base.as_ref(), faults),
+                None => base,
+            };
+            let access = read_access(&inner, faults);
+            Some(Topology::Dumbbell(forward?, reverse?, access?))
+        }
+        ["parking_lot"] => {
+            let inner = Table::new(table.get("parking_lot")?, "parking_lot", PARKING_LOT, faults)?;
+            let hops: Vec<_> = inner.items("hops", faults).into_iter().map(|(path, item)| read_link(item, path, LINK, None, faults)).collect();
+            if hops.is_empty() {
+                faults.add("parking_lot.hops", "there is none", "write 'hops = [{ rate = \"10 Mbps\", delay = \"5 ms\" }, …]'");
+            }
+            let access = read_access(&inner, faults);
+            Some(Topology::ParkingLot(hops.into_iter().collect::<Option<_>>()?, access?))
+        }
+        ["link"] => read_graph(table, faults),
+        [] => {
+            faults.add("", "there is no network", "write '[dumbbell]', '[parking_lot]' or '[[link]]'");
+            None
+        }
+        _ => {
+            faults.add(kinds[1], format!("stands beside '{}'", kinds[0]), "one kind of network is enough");
+            None
+        }
+    }
+}
+
+fn read_access(table: &Table<'_>, faults: &mut Faults) -> Option<Access> {
+    let unlimited = Queue { size: Size::Unlimited, counts_in_service: false, mark_above: None };
+    let Some(value) = table.get("access") else { return Some(Access { rate: None, queue: unlimited }) };
+    let inner = Table::new(value, table.at("access"), ACCESS, faults)?;
+    let queue = inner.get("queue").and_then(|value| read_queue(value, inner.at("queue"), faults));
+    Some(Access { rate: inner.rate("rate", faults), queue: queue.unwrap_or(unlimited) })
+}
+
+fn read_graph(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
+    let mut nodes = Vec::new();
+    for (path, item) in table.items("node", faults) {
+        let inner = Table::new(item, path, NODE, faults)?;
+        let name = inner.string("name", faults);
+        let name = inner.require("name", name, "'name = \"r1\"'", faults)?;
+        if nodes.contains(&name) {
+            faults.add(inner.at("name"), format!("'{name}' is the name of another node"), "names are unique");
+        }
+        nodes.push(name);
+    }
+    let (declared, mut links) = (!nodes.is_empty(), Vec::<NamedLink>::new());
+    for (path, item) in table.items("link", faults) {
+        let Some(link) = read_link(item, path.clone(), NAMED_LINK, None, faults) else { continue };
+        let inner = Table::new(item, path, NAMED_LINK, &mut Faults::default())?;
+        let ends = ["from", "to"].map(|key| {
+            let name = inner.string(key, faults);
+            inner.require(key, name, &format!("'{key} = \"r1\"'"), faults)
+        });
+        let [Some(from), Some(to)] = ends else { continue };
+        for (key, node) in [("from", &from), ("to", &to)] {
+            if !nodes.contains(node) {
+                if declared {
+                    faults.add(inner.at(key), format!("no node is called '{node}'"), "add a '[[node]]', or leave all of them out");
+                }
+                nodes.push(node.clone());
+            }
+        }
+        if from == to {
+            faults.add(inner.at("to"), "the link ends where it begins", "");
+        }
+        let name = inner.string("name", faults).unwrap_or_else(|| format!("{from}-{to}"));
+        if links.iter().any(|one| one.name == name) {
+            faults.add(inner.at("name"), format!("'{name}' is the name of another link"), "names are unique");
+        }
+        links.push(NamedLink { name, from, to, duplex: inner.flag("duplex", faults).unwrap_or(true), link });
+    }
+    Some(Topology::Graph(nodes, links))
+}
+
+fn read_link(value: &Value, path: String, known: &'static [&'static str], base: Option<&Link>, faults: &mut Faults) -> Option<Link> {
+    let table = Table::new(value, path.clone(), known, faults)?;
+    let rate = if table.get("rate").and_then(Value::as_str) == Some("none") { None } else { table.rate("rate", faults).or(base.and_then(|link| link.rate)) };
+    let queue = table.get("queue").and_then(|value| read_queue(value, table.at("queue"), faults)).or(base.and_then(|link| link.queue));
+    let jitter = table.get("jitter").and_then(|value| {
+        let inner = Table::new(value, table.at("jitter"), JITTER, faults)?;
+        let spread = inner.duration("spread", faults);
+        let spread = inner.require("spread", spread, "'spread = \"5 ms\"'", faults)?;
+        Some(JitterPlan { spread, reorder: inner.flag("reorder", faults).unwrap_or(false) })
+    });
+    let losses = table.items("loss", faults).into_iter().filter_map(|(path, item)| read_loss(item, path, faults)).collect();
+    Some(Link {
+        rate,
+        delay: table.duration("delay", faults).or(base.map(|link| link.delay)).unwrap_or_default(),
+        queue,
+        losses,
+        jitter: jitter.or(base.and_then(|link| link.jitter)),
+        duplicate: table.probability("duplicate", faults).unwrap_or(base.map_or(0.0, |link| link.duplicate)),
+        path,
+    })
+}
+
+fn read_queue(value: &Value, path: String, faults: &mut Faults) -> Option<Queue> {
+    let table = Table::new(value, path, QUEUE, faults)?;
+    let step = table.word("kind", &[("droptail", false), ("step-ecn", true)], faults).unwrap_or(false);
+    let text = table.string("capacity", faults);
+    let size = text.and_then(|text| {
+        read_size(&text).map_err(|what| faults.add(table.at("capacity"), what, "write \"100 packets\", \"64 KiB\", \"20 ms\", \"0.5 bdp\" or \"unlimited\"")).ok()
+    });
+    let mark_above = table.whole("mark_above", 0, 100_000_000, faults).map(|n| n as u32);
+    if step && mark_above.is_none() {
+        faults.add(table.at("mark_above"), "is missing", "step-ecn marks above this many packets: 'mark_above = 20'");
+    }
+    Some(Queue {
+        size: size.unwrap_or(Size::Bdp(1.0, None)),
+        counts_in_service: table.flag("counts_in_service", faults).unwrap_or(false),
+        mark_above: mark_above.filter(|_| step || table.get("kind").is_none()),
+    })
+}
+
+/// `100 packets`, `64 KiB`, `20 ms`, `0.5 bdp`, `0.5 bdp(50 ms)`, `unlimited`.
+fn read_size(text: &str) -> Result<Size, String> {
+    let text = text.trim();
+    if text == "unlimited" {
+        return Ok(Size::Unlimited);
+    }
+    if let Some((number, rest)) = text.split_once("bdp") {
+        let factor: f64 = number.trim().parse().map_err(|_| format!("'{text}' is no size of a queue"))?;
+        if !(factor > 0.0 && factor.is_finite()) {
+            return Err(format!("'{text}' is not above zero"));
+        }
+        let rest = rest.trim();
+        let rtt = match rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+            Some(inside) => Some(parse_duration(inside).map_err(|fault| fault.what)?),
+            None if rest.is_empty() => None,
+            None => return Err(format!("'{text}' is no size of a queue")),
+        };
+        return Ok(Size::Bdp(factor, rtt));
+    }
+    for unit in ["packets", "packet", "pkts", "pkt"] {
+        if let Some(number) = text.strip_suffix(unit) {
+            let number: f64 = number.trim().parse().map_err(|_| format!("'{text}' is no size of a queue"))?;
+            if !(number >= 1.0) {
+                return Err(format!("'{text}' is less than a packet"));
+            }
+            return Ok(Size::Packets(number as u64));
+        }
+    }
+    if let Ok(time) = parse_duration(text) {
+        return Ok(Size::Time(time));
+    }
+    let bytes = parse_bytes(text).map_err(|fault| if parse_rate(text).is_ok() { format!("'{text}' is a rate, not a size") } else { fault.what })?;
+    if bytes.0 < 1500 {
+        return Err(format!("'{text}' is less than a packet"));
+    }
+    Ok(Size::Bytes(bytes))
+}
+
+fn read_loss(value: &Value, path: String, faults: &mut Faults) -> Option<LossPlan> {
+    let table = Table::new(value, path, LOSS, faults)?;
+    let kind = table.word("kind", &[("bernoulli", 0), ("gilbert-elliott", 1), ("list", 2)], faults);
+    let kind = table.require("kind", kind, "'kind = \"bernoulli\"', \"gilbert-elliott\" or \"list\"", faults)?;
+    let mut need = |key: &str| {
+        let value = table.probability(key, faults);
+        table.require(key, value, &format!("'{key} = 0.01'"), faults)
+    };
+    match kind {
+        0 => Some(LossPlan::Bernoulli { p: need("p")? }),
+        1 => {
+            let (p, r) = (need("p"), need("r"));
+            let loss_bad = table.probability("loss_bad", faults).unwrap_or(1.0);
+            let loss_good = table.probability("loss_good", faults).unwrap_or(0.0);
+            Some(LossPlan::GilbertElliott { p: p?, r: r?, loss_bad, loss_good })
+        }
+        _ => {
+            let list = table.get("indices").and_then(Value::as_array);
+            let list = table.require("indices", list, "'indices = [17, 403]', or 'file = \"drops.csv\"'", faults)?;
+            let indices: Option<Vec<u64>> = list.iter().map(Value::as_u64).collect();
+            let Some(indices) = indices else {
+                faults.add(table.at("indices"), "packet indices are whole numbers from 0", "");
+                return None;
+            };
+            if indices.windows(2).any(|pair| pair[0] >= pair[1]) {
+                faults.add(table.at("indices"), "packet indices are not ascending", "sort them, each once");
+            }
+            let payload_only = table.word("counts", &[("all", false), ("payload", true)], faults).unwrap_or(false);
+            Some(LossPlan::List { indices: Arc::from(indices), payload_only })
+        }
+    }
+}
+
+fn read_workload(value: &Value, path: String, faults: &mut Faults) -> Option<Workload> {
+    let table = Table::new(value, path, WORKLOAD, faults)?;
+    let kind = table.word("kind", &[("bulk", 0), ("on-off", 1), ("transfers", 2)], faults);
+    let kind = table.require("kind", kind, "'kind = \"bulk\"', \"on-off\" or \"transfers\"", faults)?;
+    let bytes = table.bytes("bytes", faults);
+    if bytes == Some(Bytes::ZERO) {
+        faults.add(table.at("bytes"), "is zero", "write \"10 MB\"");
+    }
+    match kind {
+        0 => Some(Workload::Bulk { bytes }),
+        1 => {
+            let (on, off) = (table.duration("on", faults), table.duration("off", faults));
+            let on = table.require("on", on, "'on = \"5 s\"'", faults);
+            let off = table.require("off", off, "'off = \"2 s\"'", faults);
+            if on == Some(Duration::ZERO) {
+                faults.add(table.at("on"), "is zero", "write \"5 s\"");
+            }
+            Some(Workload::OnOff { on: on?, off: off? })
+        }
+        _ => Some(Workload::Transfers {
+            bytes: table.require("bytes", bytes, "'bytes = \"100 kB\"'", faults)?,
+            count: table.whole("count", 1, u64::MAX, faults),
+            gap: table.duration("gap", faults).unwrap_or_default(),
+            new_connection: table.flag("new_connection", faults).unwrap_or(false),
+        }),
+    }
+}
+
+fn read_flow(value: &Value, path: String, faults: &mut Faults) -> Option<Flow> {
+    let table = Table::new(value, path.clone(), FLOW, faults)?;
+    let algorithm = table.string("algorithm", faults);
+    let algorithm = table.require("algorithm", algorithm, "'algorithm = \"cubic\"'", faults);
+    let profile = table.string("profile", faults).unwrap_or_else(|| "linux".to_owned());
+    let Some((mut stack, recovery)) = profile::find(&profile) else {
+        let near = cwndlab_control::catalogue::nearest(&profile, profile::NAMES.iter().copied());
+        let hint = near.map_or_else(|| format!("one of {}", profile::NAMES.join(", ")), |near| format!("did you mean '{near}'?"));
+        faults.add(table.at("profile"), format!("no profile is called '{profile}'"), hint);
+        return None;
+    };
+    if let Some(inner) = table.get("stack").and_then(|value| Table::new(value, table.at("stack"), profile::FIELDS, faults)) {
+        profile::override_with(&mut stack, &inner, faults);
+    }
+    let control = table.get("control").and_then(|value| {
+        let inner = Table::new(value, table.at("control"), CONTROL, faults)?;
+        Some(Remote { delay: inner.duration("delay", faults).unwrap_or_default(), interval: inner.duration("interval", faults).unwrap_or_default() })
+    });
+    let workload = match table.get("workload") {
+        Some(value) => read_workload(value, table.at("workload"), faults),
+        None => Some(Workload::Bulk { bytes: None }),
+    };
+    let (start, stop) = (table.duration("start", faults).unwrap_or_default(), table.duration("stop", faults));
+    if stop.is_some_and(|stop| stop <= start) {
+        faults.add(table.at("stop"), "is not after the start", "");
+    }
+    Some(Flow {
+        name: table.string("name", faults),
+        rtt: table.duration("rtt", faults),
+        reverse: table.word("direction", &[("forward", false), ("reverse", true)], faults).unwrap_or(false),
+        start,
+        stop,
+        jitter: read_jitter(&table, faults),
+        count: table.whole("count", 1, 1_000_000, faults).unwrap_or(1),
+        step: table.duration("start_step", faults).unwrap_or_default(),
+        workload: workload?,
+        profile,
+        stack,
+        recovery,
+        control,
+        ends: (table.string("from", faults), table.string("to", faults)),
+        routes: (table.names("route", faults), table.names("reverse_route", faults)),
+        hops: (table.whole("enter", 1, 1_000_000, faults), table.whole("leave", 1, 1_000_000, faults)),
+        algorithm: algorithm?,
+        path,
+    })
+}
+
+impl Schema {
+    /// The canonical form: the same for scenarios that mean the same, whatever their units, defaults and order of keys.
+    #[must_use]
+    pub fn canonical(&self) -> Value {
+        // Debug forms of the typed values: integers in base units, every default filled in, fields in their order.
+        let link = |link: &Link| {
+            json!({
+                "rate_bps": link.rate.map(|rate| rate.0), "delay_ns": link.delay.0, "queue": format!("{:?}", link.queue),
+                "losses": format!("{:?}", link.losses), "jitter": format!("{:?}", link.jitter), "duplicate": link.duplicate,
+            })
+        };
+        let topology = match &self.topology {
+            Topology::Dumbbell(forward, reverse, access) => {
+                json!({ "dumbbell": { "bottleneck": link(forward), "reverse": link(reverse), "access": format!("{access:?}") } })
+            }
+            Topology::ParkingLot(hops, access) => {
+                json!({ "parking_lot": { "hops": hops.iter().map(link).collect::<Vec<_>>(), "access": format!("{access:?}") } })
+            }
+            Topology::Graph(nodes, links) => json!({
+                "nodes": nodes,
+                "links": links.iter().map(|one| json!({
+                    "name": one.name, "from": one.from, "to": one.to, "duplex": one.duplex, "link": link(&one.link),
+                })).collect::<Vec<_>>(),
+            }),
+        };
+        let flows: Vec<Value> = self
+            .flows
+            .iter()
+            .map(|flow| {
+                json!({
+                    "algorithm": flow.algorithm, "name": flow.name, "rtt_ns": flow.rtt.map(|rtt| rtt.0), "reverse": flow.reverse,
+                    "start_ns": flow.start.0, "stop_ns": flow.stop.map(|stop| stop.0), "jitter": format!("{:?}", flow.jitter),
+                    "count": flow.count, "step_ns": flow.step.0, "workload": format!("{:?}", flow.workload), "profile": flow.profile,
+                    "stack": format!("{:?}", flow.stack), "control": format!("{:?}", flow.control), "ends": format!("{:?}", flow.ends),
+                    "routes": format!("{:?}", flow.routes), "hops": format!("{:?}", flow.hops),
+                })
+            })
+            .collect();
+        json!({
+            "schema_version": SCHEMA_VERSION, "title": self.title, "duration_ns": self.duration.0,
+            "sample_interval_ns": self.sample_interval.0, "packets": self.packets, "measure_from_ns": self.measure_from.0,
+            "jitter": format!("{:?}", self.jitter), "topology": topology, "flows": flows,
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! What a scenario means, and every message in full.
+
+use std::path::Path;
+
+use cwndlab_algorithms::catalogue;
+use cwndlab_scenario::Scenario;
+use cwndlab_scenario::plan::{Capacity, Plan};
+use cwndlab_units::{Duration, Rate};
+use proptest::prelude::*;
+
+fn plan(text: &str) -> Result<Plan, String> {
+    let join = |faults: Vec<cwndlab_scenario::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let scenario = Scenario::from_toml(text, None).map_err(join)?;
+    scenario.plan(&catalogue()).map(|(plan, _)| plan).map_err(join)
+}
+
+const HEAD: &str = "schema_version = 1\nduration = \"10 s\"\n";
+const NET: &str = "[dumbbell]\nbottleneck = { rate = \"10 Mbps\", delay = \"10 ms\" }\n";
+const FLOW: &str = "[[flow]]\nalgorithm = \"cubic\"\nrtt = \"40 ms\"\n";
+
+/// The example of the schema's page: half of 100 Mbit/s × 120 ms in 1500-byte packets is 500.
+#[test]
+fn the_example_plans_as_written() {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml")).unwrap();
+    let plan = plan(&text).unwrap();
+    assert_eq!(plan.links[0].rate, Some(Rate::from_mbps(100)));
+    assert_eq!(plan.links[0].queue.capacity, Capacity::Packets(500));
+    let flows: Vec<_> = plan.flows.iter().map(|flow| (flow.algorithm_text.as_str(), flow.base_rtt, flow.start)).collect();
+    assert_eq!(
+        flows,
+        [
+            ("cubic+ccm-ss/rack", Duration::from_millis(50), Duration::ZERO),
+            ("reno+standard/newreno", Duration::from_millis(120), Duration::from_secs(10)),
+        ]
+    );
+    let names = |route: &[u32]| route.iter().map(|&link| plan.links[link as usize].name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&plan.flows[1].forward), ["s1-r2", "bottleneck-reverse", "r1-d1"]);
+}
+
+#[test]
+fn every_bundled_scenario_plans() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut n = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "toml") {
+            plan(&std::fs::read_to_string(&path).unwrap()).unwrap_or_else(|faults| panic!("{}: {faults}", path.display()));
+            n += 1;
+        }
+    }
+    assert!(n >= 10);
+}
+
+#[test]
+fn all_faults_come_at_once() {
+    let text = format!(
+        "schema_version = 1\nduration = \"10\"\n[dumbbell]\nbottleneck = {{ rate = \"0 Mbps\", delay = \"-5 ms\", queu = 1 }}\n{}{}",
+        "[[flow]]\nalgorithm = \"cubik\"\nrtt = 40\n", ""
+    );
+    assert_eq!(
+        plan(&text).unwrap_err(),
+        "duration: '10' has no unit\n  hint: write '50 ms' or '10 s'\n\
+         dumbbell.bottleneck.queu: no such field\n  hint: did you mean 'queue'?\n\
+         dumbbell.bottleneck.rate: the rate is zero\n  hint: a link without rate carries nothing; write \"none\" for one that serialises in no time\n\
+         dumbbell.bottleneck.delay: '-5 ms' is negative\n  hint: write '50 ms' or '10 s'\n\
+         flow[0].rtt: '40' has no unit\n  hint: write '50 ms' or '10 s'\n\
+         flow[0].algorithm: no algorithm is called 'cubik'\n  hint: did you mean 'cubic'? `cwndlab list` shows them all"
+    );
+}
+
+#[test]
+fn each_fault_has_its_message() {
+    let graph = "[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n[[link]]\nfrom = \"b\"\nto = \"c\"\nduplex = false\n";
+    let cases = [
+        (format!("{}{NET}{FLOW}", HEAD.replace('1', "7")), "schema_version: 7 is another version than this program's 1\n  hint: use the release that wrote it"),
+        (format!("{HEAD}{FLOW}"), "there is no network\n  hint: write '[dumbbell]', '[parking_lot]' or '[[link]]'"),
+        (format!("{HEAD}{NET}"), "flow: there is none\n  hint: write a '[[flow]]' with an algorithm"),
+        (
+            format!("{HEAD}{NET}{}", FLOW.replace("40 ms", "15 ms")),
+            "flow[0].rtt: 15 ms is shorter than the 20 ms that the links between the routers take both ways\n  hint: a longer rtt, or a shorter delay of the links",
+        ),
+        (
+            format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { capacity = \"0.5 packets\" }, delay")),
+            "dumbbell.bottleneck.queue.capacity: '0.5 packets' is less than a packet\n  hint: write \"100 packets\", \"64 KiB\", \"20 ms\", \"0.5 bdp\" or \"unlimited\"",
+        ),
+        (
+            format!("{HEAD}{NET}{FLOW}name = \"x\"\n{FLOW}name = \"x\"\n"),
+            "flow[1].name: 'x' is the name of another flow\n  hint: names are unique",
+        ),
+        (
+            format!("{HEAD}{graph}[[flow]]\nalgorithm = \"reno\"\nfrom = \"a\"\nto = \"c\"\n"),
+            "flow[0].reverse_route: no way leads from 'c' to 'a'\n  hint: add a link",
+        ),
+        (
+            format!("{HEAD}{graph}[[flow]]\nalgorithm = \"reno\"\nfrom = \"a\"\nto = \"b\"\nroute = [\"a-b\", \"b-a\", \"a-b\"]\n"),
+            "flow[0].route: the route comes to 'a' twice\n  hint: a route has no cycle",
+        ),
+        (
+            format!("{HEAD}{}{FLOW}", NET.replace("delay", "loss = { kind = \"bernoulli\", p = 2 }, delay")),
+            "dumbbell.bottleneck.loss.p: a probability from 0 to 1 is wanted, this is 2",
+        ),
+        (
+            format!("{HEAD}{NET}{FLOW}profile = \"linus\"\n"),
+            "flow[0].profile: no profile is called 'linus'\n  hint: did you mean 'linux'?",
+        ),
+        (format!("{HEAD}[dumbbell\n"), "line 3, column 10: this is no TOML: unclosed table, expected `]`"),
+    ];
+    for (text, message) in cases {
+        assert_eq!(plan(&text).unwrap_err(), message, "{text}");
+    }
+}
+
+#[test]
+fn set_changes_a_field_and_names_the_one_it_does_not_find() {
+    let mut scenario = Scenario::from_toml(&format!("{HEAD}{NET}{FLOW}"), None).unwrap();
+    scenario.set("dumbbell.bottleneck.rate", "20 Mbps").unwrap();
+    scenario.set("flow[0].stack", "{ initial_window = 2 }").unwrap();
+    let plan = scenario.plan(&catalogue()).unwrap().0;
+    assert_eq!((plan.links[0].rate, plan.flows[0].stack.initial_window), (Some(Rate::from_mbps(20)), 2));
+    let message = |scenario: &mut Scenario, path: &str| scenario.set(path, "1").unwrap_err()[0].to_string();
+    assert_eq!(message(&mut scenario, "flow[0].rt"), "flow[0].rt: no such field\n  hint: did you mean 'rtt'?");
+    assert_eq!(message(&mut scenario, "flow[3].rtt"), "flow[3]: there are 1 of them\n  hint: they count from 0");
+}
+
+/// The same scenario in other words has the same hash; another one has not.
+#[test]
+fn the_hash_is_of_the_meaning() {
+    let hash = |text: &str| Scenario::from_toml(text, None).unwrap().hash().unwrap();
+    let one = hash(&format!("{HEAD}{NET}{FLOW}"));
+    assert_eq!(one, hash(&format!("duration = \"10000 ms\"\nschema_version = 1\n{NET}[[flow]]\nrtt = \"0.04 s\"\nalgorithm = \"cubic\"\nprofile = \"linux\"\n")));
+    assert_ne!(one, hash(&format!("{HEAD}{NET}{}", FLOW.replace("40", "41"))));
+}
+
+proptest! {
+    /// Whatever is written, it is answered, not panicked at.
+    #[test]
+    fn garbage_is_answered(text in "\\PC{0,200}") {
+        let _ = plan(&text);
+        let _ = plan(&format!("{HEAD}{NET}{FLOW}{text}"));
+    }
+
+    #[test]
+    fn any_value_in_any_field_is_answered(
+        path in prop::sample::select(vec!["duration", "flow[0].rtt", "flow[0].algorithm", "dumbbell.bottleneck.rate",
+            "dumbbell.bottleneck.queue", "flow[0].stack", "flow[0].workload", "dumbbell.access", "flow", "dumbbell"]),
+        value in prop::sample::select(vec!["1", "-1", "\"\"", "\"1 ms\"", "\"5 Mbps\"", "[]", "{}", "true", "{ kind = \"bulk\" }", "\"0.1 bdp\"", "1e300"]),
+    ) {
+        let mut scenario = Scenario::from_toml(&format!("{HEAD}{NET}{FLOW}"), None).unwrap();
+        if scenario.set(path, value).is_ok() {
+            let _ = scenario.plan(&catalogue());
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Measures the engine in a native process of its own: no Python, no Arrow.
+//!
+//! `cwndlab-bench run SCENARIO.toml [SEED]` prints one JSON line with the process's own user time and peak memory.
+#![allow(clippy::print_stdout, reason = "the output is the purpose")]
+
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use cwndlab_scenario::Scenario;
+
+/// User time of this process in seconds and its largest resident size in kB, as the kernel counts them.
+fn usage() -> (f64, u64) {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let stat = read("/proc/self/stat");
+    let after = stat.rsplit(')').next().unwrap_or_default();
+    let ticks: f64 = after.split_whitespace().nth(11).and_then(|text| text.parse().ok()).unwrap_or(0.0);
+    let peak = read("/proc/self/status")
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0);
+    // schedstat counts nanoseconds on the CPU; `stat` only ticks of 10 ms, but splits off the kernel's share.
+    let on_cpu: f64 = read("/proc/self/schedstat").split_whitespace().next().and_then(|text| text.parse().ok()).unwrap_or(0.0);
+    (if on_cpu > 0.0 { on_cpu * 1e-9 } else { ticks / 100.0 }, peak)
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (Some("run"), Some(path)) = (arguments.first().map(String::as_str), arguments.get(1)) else {
+        eprintln!("usage: cwndlab-bench run SCENARIO.toml [SEED]");
+        return ExitCode::from(2);
+    };
+    let seed = arguments.get(2).and_then(|text| text.parse().ok()).unwrap_or(1);
+    let path = std::path::Path::new(path);
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => {
+            eprintln!("{}: cannot be read: {error}", path.display());
+            return ExitCode::from(2);
+        }
+    };
+    let planned = Scenario::from_toml(&text, path.parent()).and_then(|scenario| scenario.plan(&cwndlab_simulator::catalogue()));
+    let plan = match planned {
+        Ok((plan, _)) => plan,
+        Err(faults) => {
+            faults.iter().for_each(|fault| eprintln!("{fault}"));
+            return ExitCode::from(2);
+        }
+    };
+    let (start, _) = usage();
+    let Ok((records, cost)) = cwndlab_simulator::run_counted(&plan, seed, &AtomicBool::new(false), None) else {
+        return ExitCode::from(1);
+    };
+    let (cpu_s, peak_kb) = usage();
+    println!(
+        "{{\"packets\": {}, \"cpu_s\": {:.6}, \"engine_s\": {:.6}, \"peak_rss_mb\": {:.3}, \"events\": {}, \"state_bytes\": {}, \"flows\": {}, \"samples\": {}}}",
+        cost.delivered_packets,
+        cpu_s,
+        cpu_s - start,
+        peak_kb as f64 / 1024.0,
+        cost.events,
+        cost.memory_bytes,
+        records.flows.len(),
+        records.samples.len(),
+    );
+    ExitCode::SUCCESS
+}
