@@ -1,0 +1,5 @@
+"""``python -m cwndlab``."""
+
+from cwndlab.cli import main
+
+main()

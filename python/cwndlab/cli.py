@@ -1,0 +1,237 @@
+"""The command line: arguments in, verbs called, data on standard output, the rest on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from cwndlab.errors import Error, Fault, ScenarioError
+from cwndlab.output import Format, Row, say, write, write_csv, write_json, write_rows, write_table
+
+if TYPE_CHECKING:
+    from cwndlab.scenario import Scenario
+
+app = typer.Typer(
+    name="cwndlab",
+    help="A laboratory for TCP congestion control.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How the data is printed.", metavar="table|json|csv")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all chance.", min=0, max=2**64 - 1, metavar="N")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change a field: flow[1].rtt=50ms. May be repeated.", metavar="PATH=VALUE"),
+]
+ScenarioArgument = Annotated[Path, typer.Argument(help="A scenario in TOML.", metavar="SCENARIO.toml", show_default=False)]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from cwndlab.run import version
+
+        write(f"cwndlab {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _cwndlab(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("list", epilog="Example: cwndlab list --kind slow-start")
+def list_(
+    kind: Annotated[
+        str | None, typer.Option(help="Only growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND")
+    ] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """List algorithms, slow starts and recoveries with their sources and parameters."""
+    from cwndlab.algorithms import algorithms
+
+    kinds = sorted({entry.kind for entry in algorithms()})
+    if kind is not None and kind not in kinds:
+        raise ScenarioError(Fault("--kind", f"'{kind}' is no kind", f"there are {', '.join(kinds)}"))
+    columns = ("name", "kind", "source", "confidence", "parameters")
+    rows: list[dict[str, Any]] = []
+    for entry in algorithms(kind):
+        parameters: object = [parameter.as_dict() for parameter in entry.parameters]
+        if format is not Format.json:
+            parameters = " ".join(str(parameter) for parameter in entry.parameters)
+        rows.append({column: getattr(entry, column) for column in columns} | {"parameters": parameters})
+    write_rows(rows, columns, format)
+
+
+@app.command(epilog="Example: cwndlab explain ccm-ss")
+def explain(
+    name: Annotated[str, typer.Argument(help="A name, or a text such as 'cubic+ccm-ss/sack'.", show_default=False)],
+    format: FormatOption = Format.table,
+) -> None:
+    """Tell what an algorithm does, whence it is, and what its parameters are."""
+    from cwndlab.algorithms import explain, meant_by
+
+    if format is Format.table:
+        write(explain(name))
+        return
+    rows = [entry.as_dict() for entry in meant_by(name)]
+    write_rows(rows, tuple(rows[0]), format)
+
+
+@app.command(epilog="Example: cwndlab run scenario.toml --seed 1 --out out/ --set 'flow[0].rtt=50 ms'")
+def run(
+    scenario: ScenarioArgument,
+    seed: SeedOption,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False)
+    ] = None,
+    set_: SetOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Run a scenario once and print what became of its flows and links."""
+    from cwndlab.run import run
+
+    question = _load(scenario, set_)
+    for note in question.notes:
+        say(note)
+    records = run(question, seed=seed)
+    if out is not None:
+        records.write(out)
+    flows, links = records.rows("flows"), records.rows("links")
+    match format:
+        case Format.json:
+            write_json({"flows": flows, "links": links})
+        case Format.csv:
+            write_csv(flows, tuple(flows[0]) if flows else ())
+            write("")
+            write_csv(links, tuple(links[0]) if links else ())
+        case Format.table:
+            _flows_and_links(flows, links)
+    if out is not None:
+        say(f"records: {out}")
+
+
+# Rows of a table that a person is shown.
+_SHOWN_FLOWS = 40
+_SHOWN_LINKS = 8
+
+
+def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
+    def milliseconds(value: int | None) -> str:
+        return "–" if value is None else f"{value / 1e6:.2f} ms"
+
+    def mean(row: Row) -> str:
+        return f"{row['mean_queue_packets']:.1f}"
+
+    names = ("flow", "algorithm", "delivered", "sent", "resent", "timeouts", "min rtt", "mean rtt")
+    cells = [
+        (
+            row["name"],
+            row["algorithm"],
+            f"{row['delivered_bytes'] / 1e6:.3f} MB",
+            f"{row['sent_packets']}",
+            f"{row['retransmitted_packets']}",
+            f"{row['timeouts']}",
+            milliseconds(row["min_rtt_ns"]),
+            milliseconds(row["mean_rtt_ns"]),
+        )
+        for row in flows[:_SHOWN_FLOWS]
+    ]
+    write_table(cells, names, names[2:])
+    write("")
+    # Where packets waited is where something happened.
+    busiest = sorted(links, key=lambda row: (-row["mean_queue_packets"], row["link"]))[:_SHOWN_LINKS]
+    names = ("link", "rate", "utilisation", "mean queue", "max queue", "dropped", "lost", "marked")
+    cells = [
+        (
+            row["name"],
+            "–" if row["rate_bps"] is None else f"{row['rate_bps'] / 1e6:g} Mbit/s",
+            f"{row['utilisation']:.1%}",
+            mean(row),
+            f"{row['max_queue_packets']}",
+            f"{row['dropped_packets']}",
+            f"{row['lost_packets']}",
+            f"{row['marked_packets']}",
+        )
+        for row in sorted(busiest, key=lambda row: row["link"])
+    ]
+    write_table(cells, names, names[1:])
+    hidden = max(0, len(flows) - _SHOWN_FLOWS), max(0, len(links) - _SHOWN_LINKS)
+    if any(hidden):
+        say(f"{hidden[0]} flows and {hidden[1]} links more with --format json")
+
+
+def _load(path: Path, changes: Sequence[str] | None) -> Scenario:
+    from cwndlab.scenario import Scenario
+
+    pairs = []
+    for change in changes or ():
+        field, equals, value = change.partition("=")
+        if not equals:
+            raise ScenarioError(Fault("--set", f"'{change}' has no '='", "write --set 'flow[0].rtt=50 ms'"))
+        pairs.append((field.strip(), value.strip()))
+    return Scenario.load(path, changes=pairs)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error, once there are several runs and somebody who looks."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    with Progress(BarColumn(), MofNCompleteColumn(), "runs", TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("", total=None, visible=False)
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=total > 1)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs the command line; ends the process with 0, 1 (failed run), 2 (bad input) or 130 (stopped)."""
+    sys.exit(status(arguments))
+
+
+def status(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit status."""
+    try:
+        ended = app(arguments, standalone_mode=False)
+        sys.stdout.flush()
+        return ended if isinstance(ended, int) else 0
+    except Error as error:
+        say(str(error))
+        return error.exit_status
+    except (KeyboardInterrupt, typer.Abort):
+        say("stopped")
+        return 130
+    except BrokenPipeError:
+        # Whoever read has gone; nothing is left to say, also not when the interpreter flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as cause:
+        place = cause.filename or "standard output"
+        say(str(Fault(str(place), f"failed ({cause.strerror})", "")))
+        return 1
+    except Exception as error:
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context is not None else "cwndlab"
+        what = message().rstrip(".")
+        say(str(Fault(where, what[:1].lower() + what[1:], f"`{where} --help` shows an example")))
+        return 2

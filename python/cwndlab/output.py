@@ -1,0 +1,87 @@
+"""How the command line prints: tables for people, JSON and CSV for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+class Format(StrEnum):
+    """What is printed on standard output."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+def say(text: str) -> None:
+    """A line for the person, not the program: on standard error."""
+    print(text, file=sys.stderr)  # noqa: T201
+
+
+def write(text: str) -> None:
+    """Text on standard output."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def write_json(value: object) -> None:
+    """A value as JSON."""
+    write(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def write_csv(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    """Rows with a header line; lists and tables within a cell are JSON."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        cells = (row.get(column) for column in columns)
+        writer.writerow([json.dumps(cell) if isinstance(cell, dict | list) else cell for cell in cells])
+
+
+def write_rows(rows: Sequence[Row], columns: Sequence[str], format: Format) -> None:
+    """One table in any format."""
+    match format:
+        case Format.json:
+            write_json([{column: row.get(column) for column in columns} for row in rows])
+        case Format.csv:
+            write_csv(rows, columns)
+        case Format.table:
+            write_table([[text(row.get(column)) for column in columns] for row in rows], columns)
+
+
+def write_table(rows: Iterable[Sequence[str]], columns: Sequence[str], right: Iterable[str] = ()) -> None:
+    """A table for people, as wide as the terminal; the columns ``right`` are set to the right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, markup=False, emoji=False, width=120)
+    flush_right = set(right)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in flush_right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def text(value: object) -> str:
+    """A cell for people."""
+    match value:
+        case None:
+            return "–"
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.4g}"
+        case list():
+            return ", ".join(text(item) for item in value)
+        case _:
+            return str(value)

@@ -1,0 +1,112 @@
+"""From a scenario to its records; the only module that imports the engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from cwndlab import _engine
+from cwndlab.records import Records
+
+if TYPE_CHECKING:
+    from cwndlab.scenario import Scenario
+
+# What is asked of the engine apart from runs: thin names, so that no other module imports it.
+version = _engine.version
+entries = _engine.algorithms
+aliases = _engine.aliases
+canonical_algorithm = _engine.canonical_algorithm
+to_toml = _engine.to_toml
+read_records = _engine.read
+
+
+class Checked(NamedTuple):
+    """A scenario that the engine found sound."""
+
+    document: str
+    """JSON in the shape of the TOML, files read in, changes applied."""
+    canonical: str
+    """The canonical form, JSON."""
+    hash: str
+    """SHA-256 of the canonical form, in hex."""
+    notes: tuple[str, ...]
+    """What was derived, such as a queue that was floored."""
+
+
+def check(
+    text: str,
+    format: Literal["toml", "json"],
+    *,
+    folder: Path | None = None,
+    changes: Sequence[tuple[str, str]] = (),
+) -> Checked:
+    """Reads a scenario, changes fields, checks all of it; raises ``ScenarioError`` with every fault."""
+    document, canonical, hash_, notes = _engine.check(text, format, folder=folder, changes=list(changes))
+    return Checked(document, canonical, hash_, tuple(notes))
+
+
+def run(scenario: Scenario, *, seed: int) -> Records:
+    """Runs ``scenario`` with ``seed`` and returns what it recorded.
+
+    The same scenario, seed and version give the same bits on any machine. Ctrl-C stops it within milliseconds.
+    """
+    return Records(_engine.run(scenario.to_json(), "json", seed))
+
+
+def run_many(
+    jobs: Sequence[tuple[Scenario, int]],
+    *,
+    workers: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Iterator[tuple[int, Records]]:
+    """Runs every (scenario, seed) of ``jobs`` on ``workers`` threads, by default one per core.
+
+    Yields (index of the job, records) in the order in which runs finish, and calls ``progress(done, total)``. A run's
+    records do not depend on the number of workers. Ctrl-C, an error or an early end of the iteration stops what still
+    runs; what was yielded is kept.
+
+    >>> import cwndlab
+    >>> path = cwndlab.Dumbbell(bottleneck=cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> scenario = cwndlab.Scenario(duration="1 s", dumbbell=path, flows=[cwndlab.Flow("reno", rtt="40 ms")])
+    >>> sorted(index for index, _ in cwndlab.run_many([(scenario, seed) for seed in range(3)]))
+    [0, 1, 2]
+    """
+    workers = workers or available_cores()
+    cancel = _engine.Cancel()
+    waiting = iter(enumerate(jobs))
+    running: dict[Future[_engine.Records], int] = {}
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+
+        def start() -> None:
+            for index, (scenario, seed) in waiting:
+                running[pool.submit(_engine.run, scenario.to_json(), "json", seed, cancel)] = index
+                return
+
+        try:
+            # Twice as many as there are workers: enough to keep them busy, few enough that a slow reader of a long
+            # series does not pile up records.
+            for _ in range(2 * workers):
+                start()
+            done = 0
+            while running:
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    index = running.pop(future)
+                    records = Records(future.result())
+                    start()
+                    done += 1
+                    if progress is not None:
+                        progress(done, len(jobs))
+                    yield index, records
+        finally:
+            cancel.set()
+            for future in running:
+                future.cancel()
+
+
+def available_cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

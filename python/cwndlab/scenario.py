@@ -1,0 +1,432 @@
+"""The question as frozen values: network, flows, how long, what to record.
+
+Every class mirrors a table of the schema in ``docs/scenario.md``; a field left at ``None`` takes the schema's default. A
+quantity is text with its unit (``"50 ms"``, ``"100 Mbit/s"``). A ``Scenario`` is checked by the engine when it is built,
+all faults at once; two are equal when they mean the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.run import Checked, check, to_toml
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of the document; its fields are the table's, a trailing underscore apart."""
+
+    KIND: ClassVar[str | None] = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, list):
+                object.__setattr__(self, field.name, tuple(value))
+            elif isinstance(value, dict):
+                object.__setattr__(self, field.name, MappingProxyType(dict(value)))
+
+    def to_document(self) -> dict[str, Any]:
+        """The table as plain values, what is ``None`` left out."""
+        document: dict[str, Any] = {} if self.KIND is None else {"kind": self.KIND}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None:
+                document[field.name.rstrip("_")] = _plain(value)
+        return document
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Builds it from plain values."""
+        known = {field.name.rstrip("_"): field.name for field in fields(cls)}
+        return cls(**{known[key]: _value(key, value) for key, value in document.items() if key in known})
+
+
+def _plain(value: object) -> object:
+    match value:
+        case _Table():
+            return value.to_document()
+        case Mapping():
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case _:
+            return value
+
+
+@dataclass(frozen=True)
+class DropTail(_Table):
+    """A first-in-first-out queue that drops what does not fit.
+
+    ``capacity``: ``"100 packets"``, ``"64 KiB"``, ``"20 ms"``, ``"0.5 bdp"``, ``"0.5 bdp(50 ms)"`` or ``"unlimited"``;
+    ``counts_in_service``: the packet under transmission counts.
+    """
+
+    KIND: ClassVar[str] = "droptail"
+    capacity: str | None = None
+    _: KW_ONLY
+    counts_in_service: bool | None = None
+
+
+@dataclass(frozen=True)
+class StepEcn(_Table):
+    """A drop-tail queue that marks ECN-capable packets which find more than ``mark_above`` packets waiting."""
+
+    KIND: ClassVar[str] = "step-ecn"
+    capacity: str | None = None
+    _: KW_ONLY
+    mark_above: int
+    counts_in_service: bool | None = None
+
+
+@dataclass(frozen=True)
+class Bernoulli(_Table):
+    """Loss of each packet with probability ``p``."""
+
+    KIND: ClassVar[str] = "bernoulli"
+    p: float
+
+
+@dataclass(frozen=True)
+class GilbertElliott(_Table):
+    """Loss in bursts: ``p`` is P(good → bad), ``r`` P(bad → good), then the loss probability in each state."""
+
+    KIND: ClassVar[str] = "gilbert-elliott"
+    _: KW_ONLY
+    p: float
+    r: float
+    loss_bad: float | None = None
+    loss_good: float | None = None
+
+
+@dataclass(frozen=True)
+class LossList(_Table):
+    """Loss of the packets with these ``indices``, from 0; ``counts`` is ``"all"`` packets or only those with
+    ``"payload"``."""
+
+    KIND: ClassVar[str] = "list"
+    indices: Sequence[int]
+    _: KW_ONLY
+    counts: str | None = None
+
+
+@dataclass(frozen=True)
+class Jitter(_Table):
+    """A delay of each packet drawn evenly from [0, ``spread``); with ``reorder`` packets may overtake each other."""
+
+    spread: str
+    _: KW_ONLY
+    reorder: bool | None = None
+
+
+type_of_loss = Bernoulli | GilbertElliott | LossList
+
+
+@dataclass(frozen=True)
+class Link(_Table):
+    """A queue, a line and a wire. ``name``, ``from_``, ``to`` and ``duplex`` only in a graph of nodes."""
+
+    name: str | None = None
+    _: KW_ONLY
+    from_: str | None = None
+    to: str | None = None
+    duplex: bool | None = None
+    rate: str | None = None
+    delay: str | None = None
+    queue: DropTail | StepEcn | None = None
+    loss: type_of_loss | Sequence[type_of_loss] | None = None
+    jitter: Jitter | None = None
+    duplicate: float | None = None
+
+
+@dataclass(frozen=True)
+class Access(_Table):
+    """The links between hosts and routers; what delay a flow's RTT asks for is theirs."""
+
+    _: KW_ONLY
+    rate: str | None = None
+    queue: DropTail | StepEcn | None = None
+
+
+@dataclass(frozen=True)
+class Dumbbell(_Table):
+    """Sources — r1 — ``bottleneck`` — r2 — destinations; ``reverse`` is the way back."""
+
+    bottleneck: Link
+    _: KW_ONLY
+    reverse: Link | None = None
+    access: Access | None = None
+
+
+@dataclass(frozen=True)
+class ParkingLot(_Table):
+    """Routers in a row, joined by ``hops``."""
+
+    hops: Sequence[Link]
+    _: KW_ONLY
+    reverse: Link | None = None
+    access: Access | None = None
+
+
+@dataclass(frozen=True)
+class Node(_Table):
+    """A node of a graph."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Bulk(_Table):
+    """As much as possible, or ``bytes`` of it."""
+
+    KIND: ClassVar[str] = "bulk"
+    bytes: str | None = None
+
+
+@dataclass(frozen=True)
+class OnOff(_Table):
+    """As much as possible for ``on``, then nothing for ``off``, and so on."""
+
+    KIND: ClassVar[str] = "on-off"
+    _: KW_ONLY
+    on: str
+    off: str
+
+
+@dataclass(frozen=True)
+class Transfers(_Table):
+    """``count`` transfers of ``bytes`` each, ``gap`` after the one before; by default each over a new connection."""
+
+    KIND: ClassVar[str] = "transfers"
+    bytes: str
+    _: KW_ONLY
+    count: int | None = None
+    gap: str | None = None
+    new_connection: bool | None = None
+
+
+@dataclass(frozen=True)
+class Control(_Table):
+    """The algorithm is asked from afar: ``delay`` after an event, at most once per ``interval``."""
+
+    _: KW_ONLY
+    delay: str | None = None
+    interval: str | None = None
+
+
+@dataclass(frozen=True)
+class Flow(_Table):
+    """A flow: ``algorithm`` is ``GROWTH[+SLOW_START][/RECOVERY]``.
+
+    ``rtt`` (base, both ways) and ``direction`` belong to a dumbbell or a parking lot, ``enter`` and ``leave`` (routers)
+    to a parking lot, ``from_``, ``to`` and the routes to a graph.
+    """
+
+    algorithm: str
+    _: KW_ONLY
+    name: str | None = None
+    rtt: str | None = None
+    direction: str | None = None
+    start: str | None = None
+    stop: str | None = None
+    start_jitter: str | None = None
+    count: int | None = None
+    start_step: str | None = None
+    workload: Bulk | OnOff | Transfers | None = None
+    profile: str | None = None
+    stack: Mapping[str, Any] | None = None
+    control: Control | None = None
+    enter: int | None = None
+    leave: int | None = None
+    from_: str | None = None
+    to: str | None = None
+    route: Sequence[str] | None = None
+    reverse_route: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scenario(_Table):
+    """What is asked of an engine; one of ``dumbbell``, ``parking_lot`` or ``nodes`` with ``links``.
+
+    >>> import cwndlab
+    >>> path = cwndlab.Dumbbell(cwndlab.Link(rate="100 Mbit/s", delay="10 ms", queue=cwndlab.DropTail("0.5 bdp")))
+    >>> scenario = cwndlab.Scenario(duration="60 s", dumbbell=path, flows=[cwndlab.Flow("cubic", rtt="50 ms")])
+    >>> scenario == scenario.with_({"flow[0].rtt": "0.05 s"})
+    True
+    >>> scenario.with_({"flow[0].rtt": "50"})
+    Traceback (most recent call last):
+    cwndlab.errors.ScenarioError: flow[0].rtt: '50' has no unit
+      hint: write '50 ms' or '50 s'
+    """
+
+    duration: str
+    flows: Sequence[Flow]
+    dumbbell: Dumbbell | None = None
+    parking_lot: ParkingLot | None = None
+    nodes: Sequence[Node] | None = None
+    links: Sequence[Link] | None = None
+    title: str | None = None
+    sample_interval: str | None = None
+    packets: bool | None = None
+    measure_from: str | None = None
+    start_jitter: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._keep(check(json.dumps(self.to_document()), "json"))
+
+    def _keep(self, checked: Checked) -> None:
+        object.__setattr__(self, "_checked", checked)
+
+    def _found(self) -> Checked:
+        checked: Checked = self.__dict__["_checked"]
+        return checked
+
+    def to_document(self) -> dict[str, Any]:
+        """The scenario as plain values, in the shape of its TOML."""
+        document: dict[str, Any] = {"schema_version": SCHEMA_VERSION}
+        for key, value in super().to_document().items():
+            document[_SINGULAR.get(key, key)] = value
+        return document
+
+    @classmethod
+    def _from_checked(cls, checked: Checked) -> Self:
+        """Builds it without asking the engine a second time."""
+        self = object.__new__(cls)
+        document = {_PLURAL.get(key, key): value for key, value in json.loads(checked.document).items()}
+        for field in fields(cls):
+            value = document.get(field.name)
+            object.__setattr__(self, field.name, None if value is None else _value(field.name, value))
+        self._keep(checked)
+        return self
+
+    @classmethod
+    def from_toml(cls, text: str, *, folder: str | Path | None = None, changes: Iterable[tuple[str, str]] = ()) -> Self:
+        """Reads TOML; files that it names are looked for in ``folder``. ``changes`` are (path, value) as ``--set`` takes
+        them."""
+        return cls._from_checked(check(text, "toml", folder=_path(folder), changes=tuple(changes)))
+
+    @classmethod
+    def from_json(cls, text: str, *, folder: str | Path | None = None) -> Self:
+        """Reads the same schema as JSON."""
+        return cls._from_checked(check(text, "json", folder=_path(folder)))
+
+    @classmethod
+    def load(cls, path: str | Path, *, changes: Iterable[tuple[str, str]] = ()) -> Self:
+        """Reads a TOML file, then applies ``changes`` as ``--set`` does."""
+        path = Path(path)
+        return cls.from_toml(_text(path), folder=path.parent, changes=changes)
+
+    def to_toml(self) -> str:
+        """The scenario as TOML."""
+        return to_toml(self.to_json())
+
+    def to_json(self) -> str:
+        """The scenario as JSON."""
+        return self._found().document
+
+    def save(self, path: str | Path) -> None:
+        """Writes it as TOML."""
+        try:
+            Path(path).write_text(self.to_toml(), encoding="utf-8")
+        except OSError as cause:
+            raise ScenarioError(Fault(str(path), f"cannot be written ({cause.strerror})", "name another file")) from None
+
+    def with_(self, changes: Mapping[str, Any] | None = None, /, **top: Any) -> Self:
+        """The same scenario with other values: fields by their path, ``{"flow[1].rtt": "50 ms"}``, or by their name."""
+        pairs = [(path, _toml(value)) for path, value in {**(changes or {}), **top}.items()]
+        return self._from_checked(check(self.to_json(), "json", changes=pairs))
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the canonical form, in hex."""
+        return self._found().hash
+
+    @property
+    def canonical(self) -> str:
+        """The canonical form, JSON: units converted, defaults filled in."""
+        return self._found().canonical
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was derived, such as a queue that was floored at two packets."""
+        return self._found().notes
+
+    def __eq__(self, other: object) -> bool:
+        return self.hash == other.hash if isinstance(other, Scenario) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+
+# TOML names a list of tables by one of them.
+_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node"}
+_PLURAL = {one: many for many, one in _SINGULAR.items()}
+
+_QUEUES: dict[str, type[_Table]] = {kind.KIND: kind for kind in (DropTail, StepEcn)}
+_LOSSES: dict[str, type[_Table]] = {kind.KIND: kind for kind in (Bernoulli, GilbertElliott, LossList)}
+_WORKLOADS: dict[str, type[_Table]] = {kind.KIND: kind for kind in (Bulk, OnOff, Transfers)}
+_KINDS = {"queue": (_QUEUES, "droptail"), "loss": (_LOSSES, "list"), "workload": (_WORKLOADS, "bulk")}
+_TABLES: dict[str, type[_Table]] = {
+    "dumbbell": Dumbbell,
+    "parking_lot": ParkingLot,
+    "bottleneck": Link,
+    "reverse": Link,
+    "access": Access,
+    "hops": Link,
+    "jitter": Jitter,
+    "control": Control,
+    "flows": Flow,
+    "links": Link,
+    "nodes": Node,
+}
+
+
+def _value(key: str, value: Any) -> Any:
+    """A field's value from plain values; the engine has checked its shape."""
+    if isinstance(value, list):
+        return tuple(_value(key, item) for item in value)
+    if not isinstance(value, dict) or key == "stack":
+        return value
+    if key in _KINDS:
+        kinds, usual = _KINDS[key]
+        return kinds[value.get("kind", usual)].from_document(value)
+    return _TABLES[key].from_document(value)
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML writes it in one line."""
+    match _plain(value):
+        case dict() as table:
+            return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in table.items()) + " }"
+        case list() as items:
+            return "[" + ", ".join(_toml(item) for item in items) + "]"
+        case plain:
+            return json.dumps(plain)
+
+
+def _path(folder: str | Path | None) -> Path | None:
+    return None if folder is None else Path(folder)
+
+
+def _text(path: Path) -> str:
+    hint = "name a scenario in TOML"
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        what = "there is no such file"
+    except IsADirectoryError:
+        what = "is a folder, not a file"
+    except UnicodeDecodeError as cause:
+        what = f"is no UTF-8 text (byte {cause.start})"
+    except OSError as cause:
+        what = f"cannot be read ({cause.strerror})"
+    raise ScenarioError(Fault(str(path), what, hint))
