@@ -4,8 +4,22 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal, final
 
-Format = Literal["toml", "json"]
-TableName = Literal["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets"]
+__all__ = [
+    "Cancel",
+    "Records",
+    "Table",
+    "algorithms",
+    "aliases",
+    "canonical_algorithm",
+    "check",
+    "read",
+    "run",
+    "to_toml",
+    "version",
+]
+
+_Format = Literal["toml", "json"]
+_TableName = Literal["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets"]
 
 def version() -> str: ...
 def algorithms() -> list[dict[str, Any]]: ...
@@ -13,7 +27,7 @@ def aliases() -> list[tuple[str, str]]: ...
 def canonical_algorithm(text: str) -> str: ...
 def check(
     text: str,
-    format: Format,
+    format: _Format,
     *,
     folder: str | PathLike[str] | None = None,
     changes: Sequence[tuple[str, str]] = ...,
@@ -21,7 +35,7 @@ def check(
 def to_toml(document: str) -> str: ...
 def run(
     text: str,
-    format: Format,
+    format: _Format,
     seed: int,
     cancel: Cancel | None = None,
     *,
@@ -46,8 +60,8 @@ class Records:
     def version(self) -> str: ...
     @property
     def notes(self) -> list[str]: ...
-    def table(self, name: TableName) -> Table: ...
-    def rows(self, name: TableName) -> list[dict[str, Any]]: ...
+    def table(self, name: _TableName) -> Table: ...
+    def rows(self, name: _TableName) -> list[dict[str, Any]]: ...
     def write(self, folder: str | PathLike[str]) -> None: ...
     def hash(self) -> str: ...
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.run import aliases, canonical_algorithm, entries
@@ -24,6 +25,15 @@ class Parameter:
     def domain(self) -> str:
         """What it may be, in words."""
         return " | ".join(self.words) if self.words else f"{_number(self.low)} … {_number(self.high)}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values; either low and high, or words."""
+        left_out = ("low", "high") if self.words else ("words",)
+        return {
+            key: list(value) if key == "words" else value
+            for key, value in asdict(self).items()
+            if key not in left_out
+        }
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
@@ -48,6 +58,11 @@ class Algorithm:
     model_based: bool
     aliases: tuple[str, ...]
 
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        plain = {key: list(value) if isinstance(value, tuple) else value for key, value in vars(self).items()}
+        return plain | {"parameters": [parameter.as_dict() for parameter in self.parameters]}
+
     def __str__(self) -> str:
         return self.name
 
@@ -64,7 +79,8 @@ def algorithms(kind: str | None = None) -> tuple[Algorithm, ...]:
         if kind is not None and entry["kind"] != kind:
             continue
         parameters = tuple(
-            Parameter(**{**parameter, "words": tuple(parameter.get("words", ()))}) for parameter in entry["parameters"]
+            Parameter(**{**parameter, "words": tuple(parameter.get("words", ()))})
+            for parameter in entry["parameters"]
         )
         lists = {key: tuple(entry[key]) for key in ("choices", "pitfalls")}
         names = tuple(alias for alias, target in others if target == entry["name"])
@@ -72,26 +88,49 @@ def algorithms(kind: str | None = None) -> tuple[Algorithm, ...]:
     return tuple(found)
 
 
-def explain(name: str) -> str:
-    """What is known of ``name``: an entry, an alias, or a whole text such as ``cubic+ccm-ss(mu=1.5)/sack``.
+def canonical(text: str) -> str:
+    """The text in full: aliases resolved, companions named, parameters in the entry's order.
 
-    >>> print(explain("hstcp").splitlines()[0])
-    hstcp means highspeed+standard
+    >>> canonical("hstcp")
+    'highspeed+standard'
+    >>> canonical("cubic+ccm-ss(beta=0.5, mu=1.5)/sack-tcp")
+    Traceback (most recent call last):
+    cwndlab.errors.ScenarioError: no algorithm is called 'sack-tcp'
+      hint: did you mean 'sack'? `cwndlab list` shows them all
     """
-    name = name.strip()
+    return canonical_algorithm(text)
+
+
+def meant_by(text: str) -> tuple[Algorithm, ...]:
+    """The entries that ``text`` names: one, several of one name, or the parts of a whole algorithm."""
+    text = text.strip()
     known = algorithms()
-    found = [entry for entry in known if name in (entry.name, *entry.aliases)]
+    found = tuple(entry for entry in known if text in (entry.name, *entry.aliases))
+    if found:
+        return found
+    presets = [alias for alias, _ in aliases()]
+    if text not in presets and not any(mark in text for mark in "+/("):
+        raise ScenarioError(_unknown(text, [entry.name for entry in known] + presets))
+    parts = _parts(canonical(text))
+    return tuple(entry for part, kinds in parts for entry in known if entry.name == part and entry.kind in kinds)
+
+
+def explain(text: str) -> str:
+    """What is known of an entry, an alias, or a whole text such as ``cubic+ccm-ss(mu=1.5)/sack``.
+
+    >>> print(explain("tahoe").splitlines()[0])
+    tahoe means reno+standard/tahoe, or the recovery below
+    """
+    text = text.strip()
+    entries = meant_by(text)
+    target = dict(aliases()).get(text)
+    own = any(entry.name == text for entry in entries)
     heading = ""
-    presets = dict(aliases())
-    if not found:
-        if not any(mark in name for mark in "+/(") and name not in presets:
-            raise ScenarioError(_unknown(name, [entry.name for entry in known] + list(presets)))
-        whole = canonical_algorithm(name)
-        heading = f"{name} means {whole}\n\n"
-        found = [entry for part, kinds in _parts(whole) for entry in known if entry.name == part and entry.kind in kinds]
-    elif name in presets:
-        heading = f"{name} means {presets[name] if found[0].kind not in _GROWTHS else canonical_algorithm(name)}\n\n"
-    return heading + "\n\n".join(_page(entry) for entry in found)
+    if target is not None:
+        heading = f"{text} means {target}" + (f", or the {entries[0].kind} below" if own else "") + "\n\n"
+    elif not own:
+        heading = f"{text} means {canonical(text)}\n\n"
+    return heading + "\n\n".join(_page(entry) for entry in entries)
 
 
 _GROWTHS = ("growth", "whole", "router")

@@ -26,10 +26,12 @@ def bench(names: Sequence[str] = SCENARIOS, *, overhead: bool = False) -> Iterat
     """
     unknown = [name for name in names if name not in SCENARIOS]
     if unknown:
-        raise ScenarioError(Fault("bench", f"no scenario is called '{unknown[0]}'", f"there are {', '.join(SCENARIOS)}"))
+        raise ScenarioError(
+            Fault("bench", f"no scenario is called '{unknown[0]}'", f"there are {', '.join(SCENARIOS)}")
+        )
     program = _program()
     for name in names:
-        path = ROOT / "scenarios" / "bench" / f"{name}.toml"
+        path = ROOT / "scenarios" / f"{name.lower()}.toml"
         measured = json.loads(_output([str(program), "run", str(path), "1"]))
         row = {
             "scenario": name,
@@ -77,5 +79,3 @@ def _command_line(path: Path) -> tuple[float, float]:
     run = [sys.executable, "-m", "cwndlab", "run", str(path), "--seed", "1", "--format", "json"]
     cpu_s, peak_kb = _output([sys.executable, "-c", _MEASURE, *run]).split()
     return round(float(cpu_s), 6), round(float(peak_kb) / 1024, 3)
-
-

@@ -33,7 +33,16 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change a field: flow[1].rtt=50ms. May be repeated.", metavar="PATH=VALUE"),
 ]
-ScenarioArgument = Annotated[Path, typer.Argument(help="A scenario in TOML.", metavar="SCENARIO.toml", show_default=False)]
+ScenarioArgument = Annotated[
+    Path, typer.Argument(help="A scenario in TOML.", metavar="SCENARIO.toml", show_default=False)
+]
+AlgorithmsOption = Annotated[
+    str | None, typer.Option("--algorithms", help="Names, joined by commas.", metavar="A,B,C", show_default=False)
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option("--workers", help="Threads; one per core by default.", min=1, metavar="N", show_default=False),
+]
 
 
 def _version(asked: bool) -> None:
@@ -56,7 +65,8 @@ def _cwndlab(
 @app.command("list", epilog="Example: cwndlab list --kind slow-start")
 def list_(
     kind: Annotated[
-        str | None, typer.Option(help="Only growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND")
+        str | None,
+        typer.Option(help="Only growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND"),
     ] = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -96,7 +106,8 @@ def run(
     scenario: ScenarioArgument,
     seed: SeedOption,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False)
+        Path | None,
+        typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False),
     ] = None,
     set_: SetOption = None,
     format: FormatOption = Format.table,
@@ -186,19 +197,108 @@ def _load(path: Path, changes: Sequence[str] | None) -> Scenario:
     return Scenario.load(path, changes=pairs)
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error, once there are several runs and somebody who looks."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+@app.command(epilog="Example: cwndlab validate --reference known-answers/ns2")
+def validate(
+    reference: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--reference", help="Folder of a reference; the bundled ones by default.", metavar="DIR", show_default=False
+        ),
+    ] = None,
+    algorithms: AlgorithmsOption = None,
+    workers: WorkersOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Run the scenarios of a reference and hold the figures against it."""
+    from cwndlab.validate import COLUMNS, shares, validate
 
-    console = Console(stderr=True)
-    with Progress(BarColumn(), MofNCompleteColumn(), "runs", TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("", total=None, visible=False)
-        yield lambda done, total: bar.update(task, completed=done, total=total, visible=total > 1)
+    with _several() as progress:
+        rows, notes = validate(reference, algorithms=_names(algorithms), progress=progress, workers=workers)
+    write_rows([row.as_dict() for row in rows], COLUMNS, format)
+    if format is Format.table:
+        write("")
+        write_rows(shares(rows), ("algorithm", "judged", "hold", "share"), format)
+    for note in notes:
+        say(note)
+
+
+@app.command(epilog="Example: cwndlab bench S1 S3")
+def bench(
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(help="S1, S2, S3, S4; all by default.", metavar="[S1 S2 S3 S4]")
+    ] = None,
+    overhead: Annotated[bool, typer.Option("--overhead", help="Measure what the command line adds, too.")] = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """Measure the engine, each scenario in a fresh native process."""
+    from cwndlab.bench import COLUMNS, OVERHEAD_COLUMNS, SCENARIOS, bench
+
+    rows = list(bench(scenarios or SCENARIOS, overhead=overhead))
+    write_rows(rows, OVERHEAD_COLUMNS if overhead else COLUMNS, format)
+
+
+def _names(text: str | None) -> list[str] | None:
+    """``a,b(x=1, y=2),c`` at the commas that stand outside of parentheses."""
+    if text is None:
+        return None
+    names, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            names.append("")
+        else:
+            names[-1] += letter
+    return [name.strip() for name in names if name.strip()]
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, with what became of the runs."""
+
+
+@contextmanager
+def _several(out: Path | None = None) -> Iterator[Callable[[int, int], None]]:
+    """Counts runs as they finish: a bar on standard error once there are several; on Ctrl-C, what is kept."""
+    count = (0, 0)
+    bar = _Bar() if sys.stderr.isatty() else None
+
+    def progress(done: int, total: int) -> None:
+        nonlocal count
+        count = (done, total)
+        if bar is not None and total > 1:
+            bar.show(done, total)
+
+    try:
+        yield progress
+    except KeyboardInterrupt:
+        kept = f"are kept in {out}" if out is not None else "are lost, since no --out was given"
+        raise Stopped(f"stopped; {count[0]} of {count[1]} runs finished {kept}") from None
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+class _Bar:
+    """A progress bar, made when it is first shown."""
+
+    def __init__(self) -> None:
+        self._close: Callable[[], None] = lambda: None
+        self._update: Callable[[int, int], None] | None = None
+
+    def show(self, done: int, total: int) -> None:
+        if self._update is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+            columns = (BarColumn(), MofNCompleteColumn(), "runs", TimeRemainingColumn())
+            bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            task = bar.add_task("", total=total)
+            bar.start()
+            self._close = bar.stop
+            self._update = lambda done, total: bar.update(task, completed=done, total=total)
+        self._update(done, total)
+
+    def close(self) -> None:
+        self._close()
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -215,8 +315,8 @@ def status(arguments: Sequence[str] | None = None) -> int:
     except Error as error:
         say(str(error))
         return error.exit_status
-    except (KeyboardInterrupt, typer.Abort):
-        say("stopped")
+    except (KeyboardInterrupt, typer.Abort) as stop:
+        say(str(stop) or "stopped")
         return 130
     except BrokenPipeError:
         # Whoever read has gone; nothing is left to say, also not when the interpreter flushes at its end.

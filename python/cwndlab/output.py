@@ -52,7 +52,12 @@ def write_rows(rows: Sequence[Row], columns: Sequence[str], format: Format) -> N
         case Format.csv:
             write_csv(rows, columns)
         case Format.table:
-            write_table([[text(row.get(column)) for column in columns] for row in rows], columns)
+            numbers = [column for column in columns if _are_numbers(row.get(column) for row in rows)]
+            write_table([[text(row.get(column)) for column in columns] for row in rows], columns, numbers)
+
+
+def _are_numbers(values: Iterable[object]) -> bool:
+    return all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values)
 
 
 def write_table(rows: Iterable[Sequence[str]], columns: Sequence[str], right: Iterable[str] = ()) -> None:

@@ -1,7 +1,7 @@
 """The answer: what a run wrote down, as tables.
 
-Columns carry their unit in their name; the tables are described in ``docs/records.md``. Each becomes a polars frame when
-it is first asked for, without copying.
+Columns carry their unit in their name; the tables are described in ``docs/records.md``. Each becomes a polars frame,
+without copying, when it is first asked for.
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ class Records:
         return cls(read_records(folder))
 
     def write(self, folder: str | Path) -> None:
-        """Writes one Parquet file per table into ``folder``: all or, on any error, none. A folder that holds another run
-        is refused."""
+        """Writes one Parquet file per table into ``folder``: all or, on any error, none.
+
+        A folder that holds another run is refused.
+        """
         self._handle.write(folder)
 
     def rows(self, table: str) -> list[dict[str, Any]]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from cwndlab import _engine
 from cwndlab.records import Records
 
 if TYPE_CHECKING:
     from cwndlab.scenario import Scenario
+
+    Question: TypeAlias = Scenario | Mapping[str, Any]
 
 # What is asked of the engine apart from runs: thin names, so that no other module imports it.
 version = _engine.version
@@ -48,16 +51,16 @@ def check(
     return Checked(document, canonical, hash_, tuple(notes))
 
 
-def run(scenario: Scenario, *, seed: int) -> Records:
-    """Runs ``scenario`` with ``seed`` and returns what it recorded.
+def run(scenario: Question, *, seed: int) -> Records:
+    """Runs ``scenario``, or plain values in the shape of its TOML, with ``seed`` and returns what it recorded.
 
     The same scenario, seed and version give the same bits on any machine. Ctrl-C stops it within milliseconds.
     """
-    return Records(_engine.run(scenario.to_json(), "json", seed))
+    return Records(_engine.run(_json(scenario), "json", seed))
 
 
 def run_many(
-    jobs: Sequence[tuple[Scenario, int]],
+    jobs: Sequence[tuple[Question, int]],
     *,
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
@@ -82,7 +85,7 @@ def run_many(
 
         def start() -> None:
             for index, (scenario, seed) in waiting:
-                running[pool.submit(_engine.run, scenario.to_json(), "json", seed, cancel)] = index
+                running[pool.submit(_engine.run, _json(scenario), "json", seed, cancel)] = index
                 return
 
         try:
@@ -105,6 +108,10 @@ def run_many(
             cancel.set()
             for future in running:
                 future.cancel()
+
+
+def _json(scenario: Question) -> str:
+    return json.dumps(scenario) if isinstance(scenario, Mapping) else scenario.to_json()
 
 
 def available_cores() -> int:

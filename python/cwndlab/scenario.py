@@ -1,8 +1,8 @@
 """The question as frozen values: network, flows, how long, what to record.
 
-Every class mirrors a table of the schema in ``docs/scenario.md``; a field left at ``None`` takes the schema's default. A
-quantity is text with its unit (``"50 ms"``, ``"100 Mbit/s"``). A ``Scenario`` is checked by the engine when it is built,
-all faults at once; two are equal when they mean the same.
+Every class mirrors a table of the schema in ``docs/scenario.md``; a field left at ``None`` takes the schema's default.
+A quantity is text with its unit (``"50 ms"``, ``"100 Mbit/s"``). A ``Scenario`` is checked by the engine when it is
+built, all faults at once; two are equal when they mean the same.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ class _Table:
                 object.__setattr__(self, field.name, tuple(value))
             elif isinstance(value, dict):
                 object.__setattr__(self, field.name, MappingProxyType(dict(value)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_document, (self.to_document(),)
 
     def to_document(self) -> dict[str, Any]:
         """The table as plain values, what is ``None`` left out."""
@@ -290,6 +293,9 @@ class Scenario(_Table):
         checked: Checked = self.__dict__["_checked"]
         return checked
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_json, (self.to_json(),)
+
     def to_document(self) -> dict[str, Any]:
         """The scenario as plain values, in the shape of its TOML."""
         document: dict[str, Any] = {"schema_version": SCHEMA_VERSION}
@@ -309,9 +315,13 @@ class Scenario(_Table):
         return self
 
     @classmethod
-    def from_toml(cls, text: str, *, folder: str | Path | None = None, changes: Iterable[tuple[str, str]] = ()) -> Self:
-        """Reads TOML; files that it names are looked for in ``folder``. ``changes`` are (path, value) as ``--set`` takes
-        them."""
+    def from_toml(
+        cls, text: str, *, folder: str | Path | None = None, changes: Iterable[tuple[str, str]] = ()
+    ) -> Self:
+        """Reads TOML; files that it names are looked for in ``folder``.
+
+        ``changes`` are pairs of path and value, as ``--set`` takes them.
+        """
         return cls._from_checked(check(text, "toml", folder=_path(folder), changes=tuple(changes)))
 
     @classmethod
@@ -338,7 +348,9 @@ class Scenario(_Table):
         try:
             Path(path).write_text(self.to_toml(), encoding="utf-8")
         except OSError as cause:
-            raise ScenarioError(Fault(str(path), f"cannot be written ({cause.strerror})", "name another file")) from None
+            raise ScenarioError(
+                Fault(str(path), f"cannot be written ({cause.strerror})", "name another file")
+            ) from None
 
     def with_(self, changes: Mapping[str, Any] | None = None, /, **top: Any) -> Self:
         """The same scenario with other values: fields by their path, ``{"flow[1].rtt": "50 ms"}``, or by their name."""
@@ -429,4 +441,6 @@ def _text(path: Path) -> str:
         what = f"is no UTF-8 text (byte {cause.start})"
     except OSError as cause:
         what = f"cannot be read ({cause.strerror})"
+    except ValueError as cause:
+        what = f"cannot be read ({cause})"
     raise ScenarioError(Fault(str(path), what, hint))

@@ -1,0 +1,222 @@
+"""The question: Python and TOML say the same, and every fault is told at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from pathlib import Path
+
+import cwndlab
+import pytest
+from cwndlab import (
+    Access,
+    Bernoulli,
+    Bulk,
+    Control,
+    DropTail,
+    Dumbbell,
+    Flow,
+    GilbertElliott,
+    Jitter,
+    Link,
+    LossList,
+    Node,
+    OnOff,
+    ParkingLot,
+    Scenario,
+    ScenarioError,
+    StepEcn,
+    Transfers,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+FULL = Scenario(
+    title="every field that a dumbbell has",
+    duration="10 s",
+    sample_interval="50 ms",
+    packets=True,
+    measure_from="1 s",
+    start_jitter="rtt",
+    dumbbell=Dumbbell(
+        Link(
+            rate="100 Mbps",
+            delay="10 ms",
+            queue=StepEcn("200 packets", mark_above=20, counts_in_service=True),
+            loss=[
+                Bernoulli(1e-4),
+                GilbertElliott(p=0.01, r=0.3, loss_bad=0.5, loss_good=0.0),
+                LossList([17, 403], counts="payload"),
+            ],
+            jitter=Jitter("1 ms", reorder=True),
+            duplicate=1e-5,
+        ),
+        reverse=Link(rate="50 Mbps"),
+        access=Access(rate="1 Gbps", queue=DropTail("600 packets")),
+    ),
+    flows=[
+        Flow("cubic+ccm-ss(mu=2)/sack", rtt="50 ms", name="long", profile="ns2", stack={"initial_window": 2}),
+        Flow("reno", rtt="60 ms", count=3, start_step="100 ms", start_jitter="0 s", workload=Bulk("10 MB")),
+        Flow("bic", rtt="70 ms", direction="reverse", start="1 s", stop="9 s", workload=OnOff(on="1 s", off="500 ms")),
+        Flow("scalable", rtt="80 ms", workload=Transfers("100 kB", count=20, gap="10 ms", new_connection=False)),
+        Flow("ctcp", rtt="90 ms", control=Control(delay="64 us", interval="1 ms")),
+    ],
+)
+
+GRAPH = Scenario(
+    duration="1 s",
+    nodes=[Node("a"), Node("b"), Node("c")],
+    links=[
+        Link("first", from_="a", to="b", rate="10 Mbps", delay="5 ms"),
+        Link("second", from_="b", to="c", rate="20 Mbps", delay="5 ms", queue=DropTail("20 ms"), duplex=True),
+    ],
+    flows=[Flow("reno", from_="a", to="c", route=["first", "second"])],
+)
+
+LOT = Scenario(
+    duration="1 s",
+    parking_lot=ParkingLot([Link(rate="10 Mbps", delay="5 ms"), Link(rate="20 Mbps", delay="5 ms")]),
+    flows=[Flow("reno", rtt="50 ms", enter=1, leave=3), Flow("cubic", rtt="30 ms", enter=2, leave=3)],
+)
+
+
+@pytest.mark.parametrize("scenario", [FULL, GRAPH, LOT], ids=["dumbbell", "graph", "parking lot"])
+def test_a_scenario_comes_back_from_toml_and_json(scenario: Scenario, tmp_path: Path) -> None:
+    file = tmp_path / "scenario.toml"
+    scenario.save(file)
+    assert pickle.loads(pickle.dumps(scenario)) == scenario
+    for read in (Scenario.load(file), Scenario.from_toml(scenario.to_toml()), Scenario.from_json(scenario.to_json())):
+        assert read == scenario
+        assert hash(read) == hash(scenario)
+        assert read.to_document() == scenario.to_document()
+        assert (read.dumbbell, read.flows, read.links) == (scenario.dumbbell, scenario.flows, scenario.links)
+
+
+def test_toml_and_python_mean_the_same(path: Path, scenario: Scenario) -> None:
+    assert Scenario.load(path) == scenario
+
+
+def test_units_and_defaults_do_not_make_a_difference(scenario: Scenario) -> None:
+    same = scenario.with_({"flow[0].rtt": "0.04 s", "dumbbell.bottleneck.rate": "0.01 Gbit/s"}, duration="2000 ms")
+    assert same == scenario
+    assert scenario.with_({"flow[0].rtt": "41 ms"}) != scenario
+    assert scenario != "a scenario"
+
+
+def test_a_field_may_be_changed_to_a_table(scenario: Scenario) -> None:
+    changed = scenario.with_({"dumbbell.bottleneck.loss": [Bernoulli(0.5), LossList([1, 2])]}, packets=True)
+    assert changed.dumbbell is not None
+    assert changed.dumbbell.bottleneck.loss == (Bernoulli(0.5), LossList((1, 2)))
+    assert changed.packets is True
+
+
+def test_values_are_frozen(scenario: Scenario) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        scenario.flows[0].algorithm = "reno"  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        scenario.duration = "1 s"  # type: ignore[misc]
+
+
+def test_all_faults_are_told_at_once() -> None:
+    with pytest.raises(ScenarioError) as told:
+        Scenario(
+            duration="2",
+            dumbbell=Dumbbell(Link(rate="10", delay="10 ms")),
+            flows=[Flow("cubik", rtt="40 ms"), Flow("cubic", rtt="-1 ms")],
+        )
+    assert [fault.where for fault in told.value.faults] == [
+        "duration",
+        "dumbbell.bottleneck.rate",
+        "flow[1].rtt",
+        "flow[0].algorithm",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"flow[0].algorithm": "cubik"},
+            "flow[0].algorithm: no algorithm is called 'cubik'\n"
+            "  hint: did you mean 'cubic'? `cwndlab list` shows them all",
+        ),
+        (
+            {"flow[5].rtt": "1 ms"},
+            "flow[5]: there are 2 of them\n  hint: they count from 0",
+        ),
+        (
+            {"dumbbell.bottleneck.rat": "1 Mbps"},
+            "dumbbell.bottleneck.rat: no such field\n  hint: did you mean 'rate'?",
+        ),
+    ],
+)
+def test_a_fault_names_field_cause_and_cure(scenario: Scenario, change: dict[str, str], message: str) -> None:
+    with pytest.raises(ScenarioError) as told:
+        scenario.with_(change)
+    assert str(told.value) == message
+
+
+def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    hint = "\n  hint: name a scenario in TOML"
+    missing = tmp_path / "missing.toml"
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"title = '\xff'")
+    for file, what in [
+        (missing, "there is no such file"),
+        (tmp_path, "is a folder, not a file"),
+        (binary, "is no UTF-8 text (byte 9)"),
+        (Path("x\0y"), "cannot be read (embedded null byte)"),
+    ]:
+        with pytest.raises(ScenarioError) as told:
+            Scenario.load(file)
+        assert str(told.value) == f"{file}: {what}{hint}"
+
+
+def test_a_list_of_losses_is_read_from_its_file(tmp_path: Path, scenario: Scenario) -> None:
+    (tmp_path / "drops.csv").write_text("packet_index\n3\n8\n")
+    document = tmp_path / "scenario.toml"
+    document.write_text(
+        'schema_version = 1\nduration = "1 s"\n[dumbbell]\n'
+        'bottleneck = { rate = "10 Mbps", delay = "10 ms", loss = { kind = "list", file = "drops.csv" } }\n'
+        '[[flow]]\nalgorithm = "reno"\nrtt = "40 ms"\n'
+    )
+    read = Scenario.load(document)
+    assert read.dumbbell is not None
+    assert read.dumbbell.bottleneck.loss == LossList((3, 8))
+
+
+rates = st.integers(1, 10_000).map("{} kbps".format)
+delays = st.integers(0, 500_000).map("{} us".format)
+queues = st.none() | st.builds(DropTail, st.integers(1, 10_000).map("{} packets".format)) | st.just(DropTail("unlimited"))
+losses = st.none() | st.builds(Bernoulli, st.floats(0, 1)) | st.builds(LossList, st.lists(st.integers(0, 99), unique=True).map(sorted))
+flows = st.builds(
+    Flow,
+    st.sampled_from(["reno", "cubic+hystart/sack", "bic", "hstcp"]),
+    rtt=st.integers(1000, 2000).map("{} ms".format),
+    start=st.none() | delays,
+    direction=st.sampled_from([None, "forward", "reverse"]),
+    workload=st.none() | st.builds(Bulk, st.none() | st.integers(1, 10**9).map("{} B".format)),
+)
+scenarios = st.builds(
+    Scenario,
+    duration=st.integers(1, 100).map("{} s".format),
+    dumbbell=st.builds(Dumbbell, st.builds(Link, rate=rates, delay=delays, queue=queues, loss=losses)),
+    flows=st.lists(flows, min_size=1, max_size=4),
+)
+
+
+@given(scenarios)
+@settings(max_examples=100, deadline=None)
+def test_any_scenario_survives_toml(scenario: Scenario) -> None:
+    again = Scenario.from_toml(scenario.to_toml())
+    assert again == scenario
+    assert again.to_document() == scenario.to_document()
+
+
+def test_the_public_names_are_few_and_there() -> None:
+    assert len(cwndlab.__all__) <= 40
+    assert cwndlab.__all__ == sorted(cwndlab.__all__)
+    for name in cwndlab.__all__:
+        assert getattr(cwndlab, name) is not None
+    with pytest.raises(AttributeError, match="module 'cwndlab' has no attribute 'walk'"):
+        _ = cwndlab.walk
