@@ -207,9 +207,15 @@ def measure(records: Any, spec: dict[str, Any]) -> Measured:
     out.values["mean_queue_packets"] = [waited / 1e9 / span]
     sent = float(queue["sent_bytes"][-1] - queue["sent_bytes"][0])
     out.values["utilisation"] = [sent * 8 / span / (spec["bottleneck_rate_mbps"] * 1e6)]
+    mss = int(flows["mss_bytes"][0])
     reductions = records.events.filter((pl.col("kind") == "recovery") & (pl.col("flow") == 0)).sort("time_ns")
     before, after = reductions["cwnd_before_bytes"].to_list(), reductions["cwnd_after_bytes"].to_list()
-    out.factors = [b / a for a, b in zip(before, after, strict=True) if a > 0][_EARLY_CUTS:]
+    # Tahoe goes to one segment; what the cut decided is ssthresh, which the next sample shows.
+    thresholds = records.samples.filter(pl.col("flow") == 0).select("time_ns", "ssthresh_bytes").drop_nulls()
+    later = reductions.select("time_ns").join_asof(thresholds, on="time_ns", strategy="forward")["ssthresh_bytes"].to_list()
+    out.factors = [
+        max(b, threshold or b) / a if b <= mss else b / a for a, b, threshold in zip(before, after, later, strict=True) if a > 0
+    ][_EARLY_CUTS:]
     return out
 
 
@@ -285,7 +291,7 @@ def _judge(reference: Reference, name: str, algorithm: str, runs: list[Measured]
         allowed = _tolerance(pair.quantity, rule, spec, pair.theirs)
         deviation = ours - theirs
         # A hair for the rounding of the published figures.
-        yield Row(algorithm, name, pair.quantity, ours, theirs, deviation, allowed, abs(deviation) <= allowed * (1 + 1e-9) + 1e-12)
+        yield Row(algorithm, f"{reference.about['kind']}/{name}", pair.quantity, ours, theirs, deviation, allowed, abs(deviation) <= allowed * (1 + 1e-9) + 1e-12)
 
 
 def validate(
@@ -339,25 +345,27 @@ def validate(
 
 
 def shares(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Per algorithm: how many quantities were judged, how many hold, and the share."""
-    counts: dict[str, list[int]] = {}
+    """Per reference and algorithm: how many quantities were judged, how many hold, and the share."""
+    counts: dict[tuple[str, str], list[int]] = {}
     for row in rows:
-        held = counts.setdefault(row.algorithm, [0, 0])
+        held = counts.setdefault((row.scenario.split("/")[0], row.algorithm), [0, 0])
         held[0] += 1
         held[1] += row.holds
-    return [{"algorithm": name, "judged": n, "hold": k, "share": k / n} for name, (n, k) in counts.items()]
+    return [
+        {"reference": kind, "algorithm": name, "judged": n, "hold": k, "share": k / n} for (kind, name), (n, k) in counts.items()
+    ]
 
 
 def markdown(rows: list[Row], notes: list[str]) -> str:
     """The table of `docs/validity.md`."""
-    lines = ["| algorithm | judged | hold | share | not within tolerance |", "|---|---:|---:|---:|---|"]
+    lines = ["| reference | algorithm | judged | hold | share | not within tolerance |", "|---|---|---:|---:|---:|---|"]
     for share in shares(rows):
         off = [
             f"{row.scenario} {row.quantity}: {row.ours:.4g} for {row.reference:.4g} (±{row.tolerance:.2g})"
             for row in rows
-            if row.algorithm == share["algorithm"] and not row.holds
+            if row.algorithm == share["algorithm"] and row.scenario.startswith(f"{share['reference']}/") and not row.holds
         ]
-        lines.append(f"| `{share['algorithm']}` | {share['judged']} | {share['hold']} | {share['share']:.0%} | {'; '.join(off) or '–'} |")
+        lines.append(f"| {share['reference']} | `{share['algorithm']}` | {share['judged']} | {share['hold']} | {share['share']:.0%} | {'; '.join(off) or '–'} |")
     if notes:
         lines += ["", *(f"- {note}" for note in notes)]
     return "\n".join(lines) + "\n"

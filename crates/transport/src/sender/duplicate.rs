@@ -12,7 +12,7 @@ impl Sender {
         ack: &AckPacket,
         advanced: bool,
         prior_una: u32,
-        _gain: &Gain,
+        gain: &mut Gain,
         out: &mut impl Output,
     ) {
         if !advanced {
@@ -22,6 +22,10 @@ impl Sender {
             return;
         }
         let acked = ack.ack - prior_una;
+        // What duplicates told of has been delivered before: it does not count twice (Linux, tcp_add_reno_sack).
+        let known = self.delivered_before.min(acked - 1);
+        self.delivered_before -= known;
+        gain.bytes = gain.bytes.saturating_sub(u64::from(known) * u64::from(self.mss)).max(1);
         let full = self.board.una >= self.high_seq;
         match self.state {
             State::Recovery if self.kind == RecoveryKind::NewReno && !full => self.on_partial(acked),
@@ -33,17 +37,27 @@ impl Sender {
         if self.state != State::Recovery {
             self.dupacks = 0;
         }
+        if self.state == State::Open {
+            self.delivered_before = 0;
+        }
     }
 
     fn on_duplicate(&mut self, now: u64, out: &mut impl Output) {
         self.dupacks += 1;
+        self.delivered_before = (self.delivered_before + 1).min(self.board.outstanding() - 1);
         if self.state == State::Recovery {
             self.cwnd += 1; // RFC 5681, section 3.2, step 4: the segment that caused it has left
-        } else if self.dupacks == self.stack.dup_thresh && self.board.una >= self.high_seq && self.state != State::Loss {
+        } else if self.dupacks == self.stack.dup_thresh && self.is_news() && self.state != State::Loss {
             self.fast_retransmit(now, out);
         } else if self.state == State::Cwr {
             self.step_down(1, false, false);
         }
+    }
+
+    /// RFC 6582, section 3.2, step 2: the ACK covers more than `recover`, so these duplicates are not the echo of
+    /// what was sent again without need.
+    fn is_news(&self) -> bool {
+        self.high_seq == 0 || self.board.una > self.high_seq
     }
 
     fn fast_retransmit(&mut self, now: u64, out: &mut impl Output) {

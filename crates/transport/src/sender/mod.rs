@@ -97,6 +97,8 @@ pub struct Sender {
     pub(crate) recover_fs: u32,
     pub(crate) halving_odd: bool,
     pub(crate) dupacks: u32,
+    /// Segments that duplicates reported delivered and that are not acknowledged yet.
+    pub(crate) delivered_before: u32,
     pub(crate) force: bool,
     pub(crate) partial_seen: bool,
     pub(crate) rescued: bool,
@@ -137,6 +139,8 @@ pub struct Sender {
     pub(crate) syn_tries: u32,
     pub(crate) opened_at: u64,
     pub(crate) slow_start: bool,
+    /// The last sending held back for a larger burst: the window was the limit.
+    pub(crate) deferred: bool,
 }
 
 /// What one ACK brought.
@@ -187,6 +191,7 @@ impl Sender {
             recover_fs: 0,
             halving_odd: false,
             dupacks: 0,
+            delivered_before: 0,
             force: false,
             partial_seen: false,
             rescued: false,
@@ -227,6 +232,7 @@ impl Sender {
             syn_tries: 0,
             opened_at: 0,
             slow_start: true,
+            deferred: false,
         }
     }
 
@@ -360,7 +366,7 @@ impl Sender {
             self.round += 1;
             self.round_end = self.board.next;
         }
-        self.react(now, ack, advanced, prior_una, &gain, out);
+        self.react(now, ack, advanced, prior_una, &mut gain, out);
         if gain.segments > 0 {
             self.tell_control(now, &gain, prior_in_flight, rate, ce, advanced, out);
         }

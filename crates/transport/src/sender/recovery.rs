@@ -16,7 +16,7 @@ impl Sender {
         ack: &AckPacket,
         advanced: bool,
         prior_una: u32,
-        gain: &Gain,
+        gain: &mut Gain,
         out: &mut impl Output,
     ) {
         if !Self::uses_sack(self.kind) {
@@ -66,6 +66,9 @@ impl Sender {
         // FlightSize without what SACK reported; limited transmit sent one segment per SACKed one, so it is excluded too.
         let flight = if Self::uses_sack(self.kind) {
             self.board.outstanding() - self.board.sacked
+        } else if self.state == State::Recovery {
+            // What left on behalf of duplicates is not in flight: each of them tells of a segment that arrived.
+            self.board.outstanding().min(self.target)
         } else {
             self.board.outstanding().saturating_sub(if self.stack.limited_transmit { self.dupacks.min(2) } else { 0 })
         };

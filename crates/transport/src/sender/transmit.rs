@@ -27,6 +27,7 @@ impl Sender {
         }
         let paced = self.pacing_bps > 0;
         let burst = self.stack.pacing_quantum.max(1);
+        self.deferred = false;
         let mut sent_new = false;
         let mut sent = 0;
         loop {
@@ -64,7 +65,7 @@ impl Sender {
     fn after_sending(&mut self, now: u64, sent_new: bool, sent: u32) {
         let outstanding = self.board.outstanding();
         // Linux, tcp_cwnd_validate: remember the fullest moment of the window.
-        let limited = self.board.in_flight() >= self.cwnd;
+        let limited = self.board.in_flight() >= self.cwnd || self.deferred;
         if self.board.una >= self.usage_end || limited || (!self.window_limited && outstanding > self.usage_max) {
             self.window_limited = limited;
             self.usage_max = outstanding;
@@ -119,6 +120,7 @@ impl Sender {
             return self.fill_holes(now, out);
         }
         if self.stack.tso_burst && self.state <= State::Cwr && self.defers(now, window - in_flight) {
+            self.deferred = true;
             return Sending::Nothing;
         }
         self.send_new(now, out);
