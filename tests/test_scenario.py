@@ -187,8 +187,10 @@ def test_a_list_of_losses_is_read_from_its_file(tmp_path: Path, scenario: Scenar
 
 rates = st.integers(1, 10_000).map("{} kbps".format)
 delays = st.integers(0, 500_000).map("{} us".format)
-queues = st.none() | st.builds(DropTail, st.integers(1, 10_000).map("{} packets".format)) | st.just(DropTail("unlimited"))
-losses = st.none() | st.builds(Bernoulli, st.floats(0, 1)) | st.builds(LossList, st.lists(st.integers(0, 99), unique=True).map(sorted))
+sizes = st.integers(1, 10_000).map("{} packets".format) | st.just("unlimited")
+queues = st.none() | st.builds(DropTail, sizes)
+indices = st.lists(st.integers(0, 99), unique=True).map(sorted)
+losses = st.none() | st.builds(Bernoulli, st.floats(0, 1)) | st.builds(LossList, indices)
 flows = st.builds(
     Flow,
     st.sampled_from(["reno", "cubic+hystart/sack", "bic", "hstcp"]),

@@ -93,10 +93,10 @@ def canonical(text: str) -> str:
 
     >>> canonical("hstcp")
     'highspeed+standard'
-    >>> canonical("cubic+ccm-ss(beta=0.5, mu=1.5)/sack-tcp")
+    >>> canonical("cubik")
     Traceback (most recent call last):
-    cwndlab.errors.ScenarioError: no algorithm is called 'sack-tcp'
-      hint: did you mean 'sack'? `cwndlab list` shows them all
+    cwndlab.errors.ScenarioError: no algorithm is called 'cubik'
+      hint: did you mean 'cubic'? `cwndlab list` shows them all
     """
     return canonical_algorithm(text)
 

@@ -267,7 +267,7 @@ class Scenario(_Table):
     >>> scenario.with_({"flow[0].rtt": "50"})
     Traceback (most recent call last):
     cwndlab.errors.ScenarioError: flow[0].rtt: '50' has no unit
-      hint: write '50 ms' or '50 s'
+      hint: write '50 ms' or '10 s'
     """
 
     duration: str

@@ -1,0 +1,170 @@
+"""The answer: tables that come back as they were, and files that say what is wrong with them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import cwndlab
+import polars as pl
+import pytest
+from cwndlab import Records, RecordsError, Scenario
+from cwndlab.records import TABLES
+
+
+@pytest.fixture
+def records(scenario: Scenario) -> Records:
+    return cwndlab.run(scenario.with_(packets=True), seed=7)
+
+
+def test_every_table_is_a_frame(records: Records) -> None:
+    for name in TABLES:
+        frame = records.frame(name)
+        assert isinstance(frame, pl.DataFrame)
+        assert frame.equals(getattr(records, name))
+        assert frame.to_dicts() == records.rows(name)
+    assert records.runs.height == 1
+    assert records.flows.height == 2
+    assert records.samples.height > 0
+    assert records.packets.height > 100
+
+
+def test_an_unknown_table_is_named(records: Records) -> None:
+    with pytest.raises(KeyError, match="no table is called 'walks'; there are runs, flows, links"):
+        records.rows("walks")
+    with pytest.raises(KeyError, match="no table is called 'walks'"):
+        records.frame("walks")
+
+
+def test_differences_of_counters_may_be_negative(records: Records) -> None:
+    """Unsigned columns would wrap around."""
+    for name in TABLES:
+        frame = records.frame(name)
+        unsigned = [column for column in frame.columns if frame[column].dtype == pl.UInt64]
+        assert unsigned == (["seed"] if name == "runs" else [])
+
+
+def test_the_header_says_of_which_run(records: Records, scenario: Scenario) -> None:
+    assert records.seed == 7
+    assert records.version == cwndlab.version()
+    assert records.scenario == scenario.with_(packets=True)
+    assert records.scenario_hash == records.scenario.hash
+    assert records.document == records.scenario.to_document()
+    row = records.rows("runs")[0]
+    assert row["scenario_hash"] == records.scenario_hash
+    assert (row["seed"], row["engine"], row["version"]) == (7, "simulate", cwndlab.version())
+    assert (row["duration_ns"], row["measure_from_ns"], row["sample_interval_ns"]) == (2_000_000_000, 0, 100_000_000)
+    assert repr(records) == f"<Records of scenario {records.scenario_hash[:12]}, seed 7>"
+
+
+def test_what_is_written_is_read_back(records: Records, tmp_path: Path) -> None:
+    records.write(tmp_path / "out")
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted(f"{name}.parquet" for name in TABLES)
+    again = Records.read(tmp_path / "out")
+    assert again.hash() == records.hash()
+    assert again.scenario == records.scenario
+    assert (again.seed, again.version, again.notes) == (records.seed, records.version, records.notes)
+    for name in TABLES:
+        assert again.frame(name).equals(records.frame(name))
+
+
+def test_other_readers_of_parquet_see_the_same(records: Records, tmp_path: Path) -> None:
+    records.write(tmp_path)
+    for name in TABLES:
+        assert pl.read_parquet(tmp_path / f"{name}.parquet").equals(records.frame(name))
+    metadata = pl.read_parquet_metadata(tmp_path / "flows.parquet")
+    assert metadata["cwndlab.seed"] == "7"
+    assert metadata["cwndlab.scenario_hash"] == records.scenario_hash
+    assert Scenario.from_json(metadata["cwndlab.scenario"]) == records.scenario
+
+
+def test_records_of_another_run_are_kept(records: Records, scenario: Scenario, tmp_path: Path) -> None:
+    records.write(tmp_path)
+    records.write(tmp_path)
+    with pytest.raises(RecordsError) as told:
+        cwndlab.run(scenario, seed=8).write(tmp_path)
+    assert str(told.value) == (
+        f"{tmp_path}: holds another run (scenario {records.scenario_hash[:12]}, seed 7, version {cwndlab.version()})\n"
+        "  hint: name a folder that is empty or does not exist"
+    )
+    assert Records.read(tmp_path).hash() == records.hash()
+
+
+@pytest.mark.parametrize("kept", [0, 3, 0.5, -1])
+def test_a_truncated_file_is_named(records: Records, tmp_path: Path, kept: float) -> None:
+    records.write(tmp_path)
+    file = tmp_path / "events.parquet"
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(kept * len(whole)) if kept == 0.5 else int(kept)])
+    with pytest.raises(RecordsError) as told:
+        Records.read(tmp_path)
+    (fault,) = told.value.faults
+    assert fault.where == str(file)
+    assert fault.what.startswith("is no whole Parquet file (")
+    assert fault.hint == "it was cut off, altered or is of another kind; run again"
+
+
+def test_altered_bytes_are_an_error_not_a_panic(
+    records: Records, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    records.write(tmp_path)
+    file = tmp_path / "samples.parquet"
+    whole = file.read_bytes()
+    for at in range(0, len(whole), max(1, len(whole) // 200)):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        # Not every alteration can be seen.
+        with contextlib.suppress(RecordsError):
+            Records.read(tmp_path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RecordsError) as told:
+        Records.read(tmp_path)
+    assert str(told.value) == (
+        f"{tmp_path / 'runs.parquet'}: there is no such file\n"
+        "  hint: name a folder that `cwndlab run --out` has written"
+    )
+
+
+def test_a_foreign_parquet_file_is_told(records: Records, tmp_path: Path) -> None:
+    records.write(tmp_path)
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "flows.parquet")
+    with pytest.raises(RecordsError) as told:
+        Records.read(tmp_path)
+    assert str(told.value) == (
+        f"{tmp_path / 'flows.parquet'}: was not written by cwndlab (its header has no 'cwndlab.schema_version')\n"
+        "  hint: name a folder that `cwndlab run --out` has written"
+    )
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for 16 kB, where this machine lets us make one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)]
+    try:
+        mounted = os.geteuid() == 0 and subprocess.run(command, check=False, capture_output=True).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("mounting a tmpfs needs root")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(records: Records, small_disk: Path) -> None:
+    (small_disk / "mine").write_text("kept")
+    out = small_disk / "out"
+    with pytest.raises(RecordsError) as told:
+        records.write(out)
+    (fault,) = told.value.faults
+    assert Path(fault.where).parent == out
+    assert fault.what == "no space is left on the device"
+    assert fault.hint == "free some or name a folder elsewhere; nothing of this run was kept there"
+    assert [file.name for file in small_disk.iterdir()] == ["mine"]
+    assert (small_disk / "mine").read_text() == "kept"

@@ -1,0 +1,121 @@
+"""Runs: the same bits for the same seed, on any number of workers; stopped at once."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import cwndlab
+import pytest
+from cwndlab import RunError, Scenario, ScenarioError
+
+
+def test_the_same_seed_gives_the_same_bits(scenario: Scenario) -> None:
+    first = cwndlab.run(scenario, seed=1)
+    assert cwndlab.run(scenario, seed=1).hash() == first.hash()
+    assert cwndlab.run(scenario.to_document(), seed=1).hash() == first.hash()
+    assert cwndlab.run(scenario, seed=2).hash() != first.hash()
+
+
+@pytest.mark.parametrize("workers", [None, 1, 3])
+def test_workers_do_not_change_records(scenario: Scenario, workers: int | None) -> None:
+    lossy = scenario.with_({"dumbbell.bottleneck.loss": cwndlab.Bernoulli(0.01)})
+    alone = {seed: cwndlab.run(lossy, seed=seed).hash() for seed in range(6)}
+    told: list[tuple[int, int]] = []
+    jobs = [(lossy, seed) for seed in range(6)]
+    found = {
+        index: records.hash()
+        for index, records in cwndlab.run_many(jobs, workers=workers, progress=lambda *count: told.append(count))
+    }
+    assert found == alone
+    assert told == [(done, 6) for done in range(1, 7)]
+
+
+def test_nothing_to_run_is_no_fault() -> None:
+    assert list(cwndlab.run_many([])) == []
+
+
+def test_a_fault_in_one_job_is_told(scenario: Scenario) -> None:
+    broken = {**scenario.to_document(), "duration": "1"}
+    with pytest.raises(ScenarioError) as told:
+        list(cwndlab.run_many([(scenario, 1), (broken, 2)]))
+    assert [fault.where for fault in told.value.faults] == ["duration"]
+
+
+def test_the_interpreter_is_free_meanwhile(scenario: Scenario) -> None:
+    long = scenario.with_({"dumbbell.bottleneck.rate": "10 Gbps"}, duration="20 s")
+    worker = threading.Thread(target=lambda: cwndlab.run(long, seed=1))
+    worker.start()
+    turns = 0
+    while worker.is_alive():
+        turns += 1
+        time.sleep(0.001)
+    assert turns > 3
+
+
+def test_a_reader_who_leaves_early_stops_the_rest(scenario: Scenario) -> None:
+    endless = scenario.with_(duration="100000 s")
+    jobs = [(scenario, 1), *((endless, seed) for seed in range(20))]
+    results = cwndlab.run_many(jobs, workers=2)
+    index, records = next(results)
+    assert index == 0
+    assert records.seed == 1
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_a_cancelled_run_says_so(scenario: Scenario) -> None:
+    from cwndlab import _engine
+
+    cancel = _engine.Cancel()
+    assert not cancel.is_set()
+    cancel.set()
+    assert cancel.is_set()
+    with pytest.raises(RunError) as told:
+        _engine.run(scenario.with_(duration="1000 s").to_json(), "json", 1, cancel)
+    assert str(told.value) == "run: stopped before its end"
+    assert told.value.exit_status == 1
+
+
+ENDLESS = """
+import sys, cwndlab
+link = cwndlab.Link(rate="100 Mbps", delay="10 ms")
+flow = cwndlab.Flow("cubic", rtt="50 ms")
+endless = cwndlab.Scenario(duration="1000000 s", dumbbell=cwndlab.Dumbbell(link), flows=[flow])
+brief = endless.with_(duration="1 s")
+print("ready", flush=True)
+try:
+    if sys.argv[1] == "run":
+        cwndlab.run(endless, seed=1)
+    for index, records in cwndlab.run_many([(brief, 1), (endless, 1), (endless, 2)], workers=2):
+        print("kept", index, flush=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("how", "kept"), [("run", []), ("many", ["kept 0"])])
+def test_ctrl_c_stops_at_once(how: str, kept: list[str]) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ENDLESS, how], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    for line in kept:
+        assert process.stdout.readline() == f"{line}\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=10)
+    assert out == "interrupted\n"
+
+
+def test_faults_of_a_scenario_reach_python() -> None:
+    from cwndlab import _engine
+
+    with pytest.raises(ScenarioError) as told:
+        _engine.run("schema_version = 2", "toml", 1)
+    assert told.value.faults
+    with pytest.raises(ValueError, match="'xml' is neither 'toml' nor 'json'"):
+        _engine.check("", "xml")  # type: ignore[arg-type]
+    with pytest.raises(OverflowError):
+        _engine.run("{}", "json", -1)
