@@ -12,7 +12,8 @@
 //! γ-tuning on loss: γ = clamp((1 − λ) γ + λ · 3/4 · diff_reno, 5, 30)      (5)
 //! ```
 //!
-//! Units: segments, seconds; R is the minimum of the round. dwnd is 0 in slow start and below 38 segments.
+//! Units: segments, seconds; R is the minimum of the round, win in (2) and (3) the window at its start. dwnd is 0 in slow
+//! start and grows from 38 segments on.
 //! Differs from the source: the draft leaves λ open; 1/4 as in the Linux port.
 
 use cwndlab_control::{
@@ -66,6 +67,8 @@ pub struct Ctcp {
     round_min: u64,
     samples: u32,
     diff_reno: Option<f64>,
+    /// The whole window at the start of the round that is being measured.
+    measured: f64,
     before: f64,
 }
 
@@ -88,6 +91,7 @@ impl Ctcp {
             round_min: u64::MAX,
             samples: 0,
             diff_reno: None,
+            measured: 0.0,
             before: 0.0,
         }
     }
@@ -109,8 +113,9 @@ impl Ctcp {
         let cwnd = win - self.dwnd;
         let queued = 1.0 - self.base as f64 / self.round_min as f64;
         self.diff_reno = Some(cwnd * queued);
-        let diff = win * queued;
-        self.dwnd = if diff < self.gamma { self.dwnd + self.increment(win) } else { (self.dwnd - self.eta * diff).max(0.0) };
+        let diff = self.measured * queued;
+        let grown = self.dwnd + self.increment(self.measured);
+        self.dwnd = if diff < self.gamma { grown } else { (self.dwnd - self.eta * diff).max(0.0) };
         cwnd + self.dwnd
     }
 }
@@ -128,12 +133,10 @@ impl Growth for Ctcp {
         let mut win = w + segments(ack) / w; // (1)
         if ack.round > self.round {
             // The Vegas family's rule: two samples or fewer decide nothing.
-            if self.samples > 2 && w >= self.low_window {
+            if self.samples > 2 && self.measured >= self.low_window {
                 win = self.decide(win);
-            } else if w < self.low_window {
-                win -= self.dwnd;
-                self.dwnd = 0.0;
             }
+            self.measured = win;
             (self.round, self.round_min, self.samples) = (ack.round, u64::MAX, 0);
         }
         win.max(2.0)
