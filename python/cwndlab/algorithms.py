@@ -30,9 +30,7 @@ class Parameter:
         """Plain values; either low and high, or words."""
         left_out = ("low", "high") if self.words else ("words",)
         return {
-            key: list(value) if key == "words" else value
-            for key, value in asdict(self).items()
-            if key not in left_out
+            key: list(value) if key == "words" else value for key, value in asdict(self).items() if key not in left_out
         }
 
     def __str__(self) -> str:
@@ -79,8 +77,7 @@ def algorithms(kind: str | None = None) -> tuple[Algorithm, ...]:
         if kind is not None and entry["kind"] != kind:
             continue
         parameters = tuple(
-            Parameter(**{**parameter, "words": tuple(parameter.get("words", ()))})
-            for parameter in entry["parameters"]
+            Parameter(**{**parameter, "words": tuple(parameter.get("words", ()))}) for parameter in entry["parameters"]
         )
         lists = {key: tuple(entry[key]) for key in ("choices", "pitfalls")}
         names = tuple(alias for alias, target in others if target == entry["name"])

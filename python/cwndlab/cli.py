@@ -21,14 +21,35 @@ app = typer.Typer(
     name="cwndlab",
     help="A laboratory for TCP congestion control.",
     add_completion=False,
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-FormatOption = Annotated[Format, typer.Option("--format", help="How the data is printed.", metavar="table|json|csv")]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all chance.", min=0, max=2**64 - 1, metavar="N")]
+
+def _format(text: str) -> Format:
+    try:
+        return Format(text)
+    except ValueError:
+        raise ScenarioError(Fault("--format", f"'{text}' is no format", "write table, json or csv")) from None
+
+
+def _whole(option: str, low: int, high: int = 2**64 - 1) -> Callable[[str], int]:
+    def whole(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdecimal() else -1
+        if low <= number <= high:
+            return number
+        raise ScenarioError(
+            Fault(option, f"'{text}' is no whole number from {low} on", f"write {option} {max(low, 1)}")
+        )
+
+    return whole
+
+
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="How the data is printed.", metavar="table|json|csv", parser=_format)
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all chance.", metavar="N", parser=_whole("--seed", 0))]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change a field: flow[1].rtt=50ms. May be repeated.", metavar="PATH=VALUE"),
@@ -41,7 +62,13 @@ AlgorithmsOption = Annotated[
 ]
 WorkersOption = Annotated[
     int | None,
-    typer.Option("--workers", help="Threads; one per core by default.", min=1, metavar="N", show_default=False),
+    typer.Option(
+        "--workers",
+        help="Threads; one per core by default.",
+        metavar="N",
+        show_default=False,
+        parser=_whole("--workers", 1, 4096),
+    ),
 ]
 
 
@@ -53,13 +80,15 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _cwndlab(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        write(context.get_help())
 
 
 @app.command("list", epilog="Example: cwndlab list --kind slow-start")
@@ -70,7 +99,7 @@ def list_(
     ] = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """List algorithms, slow starts and recoveries with their sources and parameters."""
+    """List what there is, with sources and parameters."""
     from cwndlab.algorithms import algorithms
 
     kinds = sorted({entry.kind for entry in algorithms()})
@@ -91,7 +120,7 @@ def explain(
     name: Annotated[str, typer.Argument(help="A name, or a text such as 'cubic+ccm-ss/sack'.", show_default=False)],
     format: FormatOption = Format.table,
 ) -> None:
-    """Tell what an algorithm does, whence it is, and what its parameters are."""
+    """Tell what an algorithm does and whence it is."""
     from cwndlab.algorithms import explain, meant_by
 
     if format is Format.table:
@@ -101,7 +130,7 @@ def explain(
     write_rows(rows, tuple(rows[0]), format)
 
 
-@app.command(epilog="Example: cwndlab run scenario.toml --seed 1 --out out/ --set 'flow[0].rtt=50 ms'")
+@app.command(epilog="Example: cwndlab run path.toml --seed 1 --out out --set 'duration=5 s'")
 def run(
     scenario: ScenarioArgument,
     seed: SeedOption,
@@ -112,7 +141,7 @@ def run(
     set_: SetOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Run a scenario once and print what became of its flows and links."""
+    """Run a scenario once; print its flows and links."""
     from cwndlab.run import run
 
     question = _load(scenario, set_)
@@ -180,9 +209,10 @@ def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
         for row in sorted(busiest, key=lambda row: row["link"])
     ]
     write_table(cells, names, names[1:])
-    hidden = max(0, len(flows) - _SHOWN_FLOWS), max(0, len(links) - _SHOWN_LINKS)
-    if any(hidden):
-        say(f"{hidden[0]} flows and {hidden[1]} links more with --format json")
+    hidden = {"flows": len(flows) - _SHOWN_FLOWS, "links": len(links) - _SHOWN_LINKS}
+    left_out = [f"{count} {what}" for what, count in hidden.items() if count > 0]
+    if left_out:
+        say(f"{' and '.join(left_out)} more with --format json")
 
 
 def _load(path: Path, changes: Sequence[str] | None) -> Scenario:
@@ -202,14 +232,17 @@ def validate(
     reference: Annotated[
         list[Path] | None,
         typer.Option(
-            "--reference", help="Folder of a reference; the bundled ones by default.", metavar="DIR", show_default=False
+            "--reference",
+            help="Folder of a reference; the bundled ones by default.",
+            metavar="DIR",
+            show_default=False,
         ),
     ] = None,
     algorithms: AlgorithmsOption = None,
     workers: WorkersOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Run the scenarios of a reference and hold the figures against it."""
+    """Hold the simulator against a reference."""
     from cwndlab.validate import COLUMNS, shares, validate
 
     with _several() as progress:
@@ -230,7 +263,7 @@ def bench(
     overhead: Annotated[bool, typer.Option("--overhead", help="Measure what the command line adds, too.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """Measure the engine, each scenario in a fresh native process."""
+    """Measure the engine's speed, without Python."""
     from cwndlab.bench import COLUMNS, OVERHEAD_COLUMNS, SCENARIOS, bench
 
     rows = list(bench(scenarios or SCENARIOS, overhead=overhead))
@@ -251,8 +284,8 @@ def _names(text: str | None) -> list[str] | None:
     return [name.strip() for name in names if name.strip()]
 
 
-class Stopped(KeyboardInterrupt):
-    """Ctrl-C, with what became of the runs."""
+class Stopped(Exception):  # noqa: N818
+    """Ctrl-C, with what became of the runs. No ``KeyboardInterrupt``, whose text typer would drop."""
 
 
 @contextmanager
@@ -301,6 +334,10 @@ class _Bar:
         self._close()
 
 
+# As a shell reports a process that Ctrl-C ended.
+STOPPED = 130
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line; ends the process with 0, 1 (failed run), 2 (bad input) or 130 (stopped)."""
     sys.exit(status(arguments))
@@ -309,19 +346,24 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def status(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status."""
     try:
-        ended = app(arguments, standalone_mode=False)
+        ended = app(arguments, prog_name="cwndlab", standalone_mode=False)
         sys.stdout.flush()
+        if ended == STOPPED:
+            say("stopped")
         return ended if isinstance(ended, int) else 0
     except Error as error:
         say(str(error))
         return error.exit_status
-    except (KeyboardInterrupt, typer.Abort) as stop:
-        say(str(stop) or "stopped")
-        return 130
+    except Stopped as stop:
+        say(str(stop))
+        return STOPPED
+    except KeyboardInterrupt:
+        say("stopped")
+        return STOPPED
     except BrokenPipeError:
         # Whoever read has gone; nothing is left to say, also not when the interpreter flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return 1
     except OSError as cause:
         place = cause.filename or "standard output"
         say(str(Fault(str(place), f"failed ({cause.strerror})", "")))
@@ -332,6 +374,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
             raise
         context = getattr(error, "ctx", None)
         where = context.command_path if context is not None else "cwndlab"
-        what = message().rstrip(".")
-        say(str(Fault(where, what[:1].lower() + what[1:], f"`{where} --help` shows an example")))
+        what, _, near = message().rstrip(".").partition(". ")
+        hint = near[:1].lower() + near[1:] if near else f"`{where} --help` shows an example"
+        say(str(Fault(where, what[:1].lower() + what[1:], hint)))
         return 2

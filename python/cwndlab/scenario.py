@@ -315,9 +315,7 @@ class Scenario(_Table):
         return self
 
     @classmethod
-    def from_toml(
-        cls, text: str, *, folder: str | Path | None = None, changes: Iterable[tuple[str, str]] = ()
-    ) -> Self:
+    def from_toml(cls, text: str, *, folder: str | Path | None = None, changes: Iterable[tuple[str, str]] = ()) -> Self:
         """Reads TOML; files that it names are looked for in ``folder``.
 
         ``changes`` are pairs of path and value, as ``--set`` takes them.

@@ -1,0 +1,253 @@
+"""The command line: data on standard output, messages that help, exit statuses, no traceback."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import cwndlab
+import pytest
+from cwndlab import Records, Scenario
+
+Cli = Callable[..., tuple[int, str, str]]
+VERBS = ("list", "explain", "run", "validate", "bench")
+
+
+def start(*arguments: object, **options: object) -> subprocess.Popen[str]:
+    """The command line in a process of its own."""
+    command = [sys.executable, "-m", "cwndlab", *(str(argument) for argument in arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    return subprocess.Popen(command, **pipes)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_shows_an_example(cli: Cli, verb: str) -> None:
+    status, out, err = cli(verb, "--help")
+    assert (status, err) == (0, "")
+    assert f"Example: cwndlab {verb}" in out
+
+
+def test_without_a_verb_help_is_shown(cli: Cli) -> None:
+    status, out, _ = cli()
+    assert status == 0
+    assert all(f"\n  {verb} " in out for verb in VERBS)
+    assert cli("--help")[1] == out
+    assert cli("--version") == (0, f"cwndlab {cwndlab.version()}\n", "")
+
+
+def test_list_has_stable_keys(cli: Cli) -> None:
+    status, out, err = cli("list", "--format", "json")
+    assert (status, err) == (0, "")
+    rows = json.loads(out)
+    assert {tuple(row) for row in rows} == {("name", "kind", "source", "confidence", "parameters")}
+    names = {(row["name"], row["kind"]) for row in rows}
+    assert {("cubic", "growth"), ("ccm-ss", "slow-start"), ("rack", "recovery"), ("reno", "recovery")} <= names
+    (ccm_ss,) = (row for row in rows if row["name"] == "ccm-ss")
+    mu, _, delay, *_ = ccm_ss["parameters"]
+    assert list(mu) == ["name", "unit", "default", "low", "high", "doc"]
+    assert (mu["name"], mu["default"], mu["low"], mu["high"]) == ("mu", 1.5, 0.5, 10)
+    assert list(delay) == ["name", "unit", "default", "words", "doc"]
+
+
+def test_list_as_table_and_csv(cli: Cli) -> None:
+    _, out, _ = cli("list")
+    assert out.splitlines()[0].split() == ["name", "kind", "source", "confidence", "parameters"]
+    assert max(len(line) for line in out.splitlines()) <= 120
+    _, out, _ = cli("list", "--kind", "slow-start", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert {row["kind"] for row in rows} == {"slow-start"}
+    assert cli("list", "--kind", "walk") == (
+        2,
+        "",
+        "--kind: 'walk' is no kind\n  hint: there are growth, recovery, slow-start\n",
+    )
+
+
+def test_explain_tells_source_and_parameters(cli: Cli) -> None:
+    _, out, _ = cli("explain", "ccm-ss")
+    assert out.startswith("ccm-ss — ")
+    assert "source: Ahmad et al., IEEE Access 2018" in out
+    assert "  mu=1.5  (0.5 … 10)\n" in out
+    assert max(len(line) for line in out.splitlines()) <= 100
+
+
+def test_explain_resolves_aliases_and_whole_texts(cli: Cli) -> None:
+    assert cli("explain", "hstcp")[1].startswith("hstcp means highspeed\n\nhighspeed — ")
+    assert cli("explain", "newreno")[1].startswith("newreno means reno+standard/newreno, or the recovery below\n")
+    _, out, _ = cli("explain", "cubic+ccm-ss(mu=2)/sack")
+    assert [line.split(" — ")[0] for line in out.splitlines() if " — " in line] == ["cubic", "ccm-ss", "sack"]
+    status, out, _ = cli("explain", "rack", "--format", "json")
+    assert status == 0
+    assert [row["name"] for row in json.loads(out)] == ["rack"]
+
+
+def test_explain_suggests_the_nearest_name(cli: Cli) -> None:
+    assert cli("explain", "hystrat") == (
+        2,
+        "",
+        "no algorithm is called 'hystrat'\n  hint: did you mean 'hystart'? `cwndlab list` shows them all\n",
+    )
+
+
+def test_run_prints_flows_and_links(cli: Cli, path: Path, scenario: Scenario) -> None:
+    status, out, err = cli("run", path, "--seed", 1, "--format", "json")
+    assert (status, err) == (0, "")
+    printed = json.loads(out)
+    records = cwndlab.run(scenario, seed=1)
+    assert printed == {"flows": records.rows("flows"), "links": records.rows("links")}
+    _, out, _ = cli("run", path, "--seed", 1, "--format", "csv")
+    flows, links = (list(csv.DictReader(io.StringIO(part))) for part in out.split("\n\n"))
+    assert [row["algorithm"] for row in flows] == ["cubic+hystart-pp/rack", "reno+standard/newreno"]
+    assert links[0]["name"] == "bottleneck"
+    _, out, _ = cli("run", path, "--seed", 1)
+    lines = out.splitlines()
+    assert lines[0].split("  ")[0] == "flow"
+    assert lines[1].startswith("flow0  cubic+hystart-pp/rack ")
+    assert any(line.startswith("bottleneck ") for line in lines)
+
+
+def test_run_writes_records(cli: Cli, path: Path, scenario: Scenario, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    status, _, err = cli("run", path, "--seed", 3, "--out", out, "--set", "duration=1 s", "--set", "flow[0].rtt=50 ms")
+    assert (status, err) == (0, f"2 links more with --format json\nrecords: {out}\n")
+    records = Records.read(out)
+    assert records.scenario == scenario.with_({"flow[0].rtt": "50 ms"}, duration="1 s")
+    assert records.seed == 3
+    status, printed, err = cli("run", path, "--seed", 4, "--out", out)
+    assert (status, printed) == (2, "")
+    assert err == (
+        f"{out}: holds another run (scenario {records.scenario_hash[:12]}, seed 3, version {cwndlab.version()})\n"
+        "  hint: name a folder that is empty or does not exist\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--seed", "x"), "--seed: 'x' is no whole number from 0 on\n  hint: write --seed 1\n"),
+        (("--seed", -1), "--seed: '-1' is no whole number from 0 on\n  hint: write --seed 1\n"),
+        ((), "cwndlab run: missing option '--seed'\n  hint: `cwndlab run --help` shows an example\n"),
+        (
+            ("--seed", 1, "--set", "duration"),
+            "--set: 'duration' has no '='\n  hint: write --set 'flow[0].rtt=50 ms'\n",
+        ),
+        (
+            ("--seed", 1, "--format", "xml"),
+            "--format: 'xml' is no format\n  hint: write table, json or csv\n",
+        ),
+        (
+            ("--seed", 1, "--set", "flow[0].algorithm=cubik"),
+            "flow[0].algorithm: no algorithm is called 'cubik'\n"
+            "  hint: did you mean 'cubic'? `cwndlab list` shows them all\n",
+        ),
+    ],
+)
+def test_bad_arguments_are_told(cli: Cli, path: Path, arguments: tuple[object, ...], message: str) -> None:
+    assert cli("run", path, *arguments) == (2, "", message)
+
+
+def test_an_unknown_verb_is_told(cli: Cli) -> None:
+    assert cli("rum") == (2, "", "cwndlab: no such command 'rum'\n  hint: did you mean 'run'?\n")
+
+
+def test_files_that_cannot_be_read_are_told(cli: Cli, tmp_path: Path) -> None:
+    hint = "\n  hint: name a scenario in TOML\n"
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    for file, what in [
+        (tmp_path / "missing", "there is no such file"),
+        (tmp_path, "is a folder, not a file"),
+        (tmp_path / "binary", "is no UTF-8 text (byte 0)"),
+    ]:
+        assert cli("run", file, "--seed", 1) == (2, "", f"{file}: {what}{hint}")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_told(cli: Cli, path: Path) -> None:
+    path.chmod(0)
+    assert cli("run", path, "--seed", 1) == (
+        2,
+        "",
+        f"{path}: cannot be read (Permission denied)\n  hint: name a scenario in TOML\n",
+    )
+
+
+def test_a_reader_who_leaves_is_no_fault() -> None:
+    process = start("list", "--format", "json", stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=10) == 1
+    process.stderr.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_output_that_does_not_fit_is_told() -> None:
+    with Path("/dev/full").open("w") as full:
+        process = start("list", "--format", "json", stdout=full)
+        _, err = process.communicate(timeout=10)
+    assert (process.returncode, err) == (1, "standard output: failed (No space left on device)\n")
+
+
+def test_ctrl_c_ends_with_130(path: Path) -> None:
+    process = start("run", path, "--seed", 1, "--set", "duration=1000000 s")
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (130, "", "stopped\n")
+
+
+def test_bench_names_its_scenarios(cli: Cli) -> None:
+    assert cli("bench", "S9") == (
+        2,
+        "",
+        "bench: no scenario is called 'S9'\n  hint: there are S1, S2, S3, S4\n",
+    )
+
+
+@pytest.mark.parametrize("overhead", [False, True])
+def test_bench_prints_its_rows(cli: Cli, overhead: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "cwndlab-bench"
+    program.write_text("""#!/bin/sh\necho '{"packets": 1000, "cpu_s": 0.5, "peak_rss_mb": 3.25}'\n""")
+    program.chmod(0o755)
+    monkeypatch.setattr("cwndlab.bench._program", lambda: program)
+    monkeypatch.setattr("cwndlab.bench._command_line", lambda path: (0.75, 40.0))
+    status, out, err = cli("bench", "S4", "--format", "json", *(["--overhead"] if overhead else []))
+    row = {"scenario": "S4", "packets": 1000, "cpu_s": 0.5, "packets_per_cpu_s": 2000, "peak_rss_mb": 3.25}
+    added = {"cli_cpu_s": 0.75, "cli_peak_rss_mb": 40.0} if overhead else {}
+    assert (status, json.loads(out), err) == (0, [row | added], "")
+
+
+def test_bench_without_its_program_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("cwndlab.bench.ROOT", tmp_path)
+    monkeypatch.setattr("cwndlab.bench.sys.executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert cli("bench", "S4") == (
+        1,
+        "",
+        "bench: the program 'cwndlab-bench' was not found\n  hint: build it with `make build`\n",
+    )
+
+
+HEAVY = ("polars", "numpy", "scipy", "plotly", "matplotlib", "pyarrow")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["run", "PATH", "--seed", "1"]])
+def test_what_draws_is_not_imported_before_it_is_needed(arguments: list[str], path: Path) -> None:
+    arguments = [str(path) if argument == "PATH" else argument for argument in arguments]
+    code = (
+        "import sys, cwndlab.cli\n"
+        f"status = cwndlab.cli.status({arguments!r})\n"
+        f"loaded = [name for name in {HEAVY!r} if name in sys.modules]\n"
+        "print(status, loaded, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "0 []"
