@@ -95,7 +95,7 @@ def _cwndlab(
 def list_(
     kind: Annotated[
         str | None,
-        typer.Option(help="Only growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND"),
+        typer.Option("--kind", help="Only growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND"),
     ] = None,
     format: FormatOption = Format.table,
 ) -> None:

@@ -1,0 +1,23 @@
+"""Friendliness: what the flows of one algorithm get beside another over what they get beside their own kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from cwndlab.metrics.goodput import goodput
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+
+def friendliness(
+    records: Records, baseline: Records, *, algorithm: str, start_s: float | None = None, end_s: float | None = None
+) -> pl.DataFrame:
+    """One row: ``friendliness`` = goodput of the flows of ``algorithm`` in ``records`` / that of the same flows in
+    ``baseline``, where all flows are of that algorithm. 1 is perfectly friendly, 0 starves them."""
+    mixed = goodput(records, start_s=start_s, end_s=end_s).filter(pl.col("algorithm") == algorithm)
+    alone = goodput(baseline, start_s=start_s, end_s=end_s).filter(pl.col("flow").is_in(mixed["flow"].implode()))
+    denominator = alone["goodput_bps"].sum()
+    return pl.DataFrame({"friendliness": [mixed["goodput_bps"].sum() / denominator if denominator else None]}, schema={"friendliness": pl.Float64})
