@@ -162,11 +162,20 @@ def test_files_that_cannot_be_read_are_told(cli: Cli, tmp_path: Path) -> None:
     hint = "\n  hint: name a scenario in TOML\n"
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     for file, what in [
-        (tmp_path / "missing", "there is no such file"),
+        (tmp_path / "missing.toml", "there is no such file"),
         (tmp_path, "is a folder, not a file"),
         (tmp_path / "binary", "is no UTF-8 text (byte 0)"),
     ]:
         assert cli("run", file, "--seed", 1) == (2, "", f"{file}: {what}{hint}")
+
+
+def test_a_preset_is_found_by_its_name(cli: Cli) -> None:
+    status, out, _ = cli("run", "two-flows", "--seed", 1, "--set", "duration=1 s", "--format", "json")
+    assert status == 0
+    assert len(json.loads(out)["flows"]) == 2
+    status, out, err = cli("run", "two-flow", "--seed", 1)
+    assert (status, out) == (2, "")
+    assert err.startswith("two-flow: no scenario is called so\n  hint: ")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -168,3 +168,11 @@ def test_a_full_disk_is_told_and_nothing_is_lost(records: Records, small_disk: P
     assert fault.hint == "free some or name a folder elsewhere; nothing of this run was kept there"
     assert [file.name for file in small_disk.iterdir()] == ["mine"]
     assert (small_disk / "mine").read_text() == "kept"
+
+
+def test_the_page_lists_every_column(records: Records) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "records.md").read_text()
+    for part in page.split("\n## ")[1:]:
+        name = part.split("`")[1]
+        columns = [line.split("`")[1] for line in part.splitlines() if line.startswith("| `")]
+        assert columns == records.frame(name).columns

@@ -15,6 +15,8 @@ from cwndlab.errors import Error, Fault, ScenarioError
 from cwndlab.output import Format, Row, say, write, write_csv, write_json, write_rows, write_table
 
 if TYPE_CHECKING:
+    from cwndlab.compare import Comparison
+    from cwndlab.records import Records
     from cwndlab.scenario import Scenario
 
 app = typer.Typer(
@@ -55,7 +57,7 @@ SetOption = Annotated[
     typer.Option("--set", help="Change a field: flow[1].rtt=50ms. May be repeated.", metavar="PATH=VALUE"),
 ]
 ScenarioArgument = Annotated[
-    Path, typer.Argument(help="A scenario in TOML.", metavar="SCENARIO.toml", show_default=False)
+    Path, typer.Argument(help="A scenario in TOML, or the name of a preset.", metavar="SCENARIO", show_default=False)
 ]
 AlgorithmsOption = Annotated[
     str | None, typer.Option("--algorithms", help="Names, joined by commas.", metavar="A,B,C", show_default=False)
@@ -112,7 +114,7 @@ def list_(
         if format is not Format.json:
             parameters = " ".join(str(parameter) for parameter in entry.parameters)
         rows.append({column: getattr(entry, column) for column in columns} | {"parameters": parameters})
-    write_rows(rows, columns, format)
+    write_rows(rows, columns, format, wrap=("source", "parameters"))
 
 
 @app.command(epilog="Example: cwndlab explain ccm-ss")
@@ -150,6 +152,17 @@ def run(
     records = run(question, seed=seed)
     if out is not None:
         records.write(out)
+    _show_run(records, format)
+    if out is not None:
+        say(f"records: {out}")
+
+
+# Rows of a table that a person is shown.
+_SHOWN_FLOWS = 40
+_SHOWN_LINKS = 8
+
+
+def _show_run(records: Records, format: Format) -> None:
     flows, links = records.rows("flows"), records.rows("links")
     match format:
         case Format.json:
@@ -160,13 +173,6 @@ def run(
             write_csv(links, tuple(links[0]) if links else ())
         case Format.table:
             _flows_and_links(flows, links)
-    if out is not None:
-        say(f"records: {out}")
-
-
-# Rows of a table that a person is shown.
-_SHOWN_FLOWS = 40
-_SHOWN_LINKS = 8
 
 
 def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
@@ -190,7 +196,7 @@ def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
         )
         for row in flows[:_SHOWN_FLOWS]
     ]
-    write_table(cells, names, names[2:])
+    write_table(cells, names, right=names[2:])
     write("")
     # Where packets waited is where something happened.
     busiest = sorted(links, key=lambda row: (-row["mean_queue_packets"], row["link"]))[:_SHOWN_LINKS]
@@ -208,14 +214,16 @@ def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
         )
         for row in sorted(busiest, key=lambda row: row["link"])
     ]
-    write_table(cells, names, names[1:])
+    write_table(cells, names, right=names[1:])
     hidden = {"flows": len(flows) - _SHOWN_FLOWS, "links": len(links) - _SHOWN_LINKS}
     left_out = [f"{count} {what}" for what, count in hidden.items() if count > 0]
     if left_out:
         say(f"{' and '.join(left_out)} more with --format json")
 
 
-def _load(path: Path, changes: Sequence[str] | None) -> Scenario:
+def _load(name: Path, changes: Sequence[str] | None) -> Scenario:
+    """The scenario in a file, or the preset of this name, changed."""
+    from cwndlab import presets
     from cwndlab.scenario import Scenario
 
     pairs = []
@@ -224,7 +232,105 @@ def _load(path: Path, changes: Sequence[str] | None) -> Scenario:
         if not equals:
             raise ScenarioError(Fault("--set", f"'{change}' has no '='", "write --set 'flow[0].rtt=50 ms'"))
         pairs.append((field.strip(), value.strip()))
-    return Scenario.load(path, changes=pairs)
+    if name.suffix != ".toml" and not name.exists():
+        presets.load(name)
+        name = presets.folder() / f"{name}.toml"
+    return Scenario.load(name, changes=pairs)
+
+
+@app.command(epilog="Example: cwndlab compare two-flows --algorithms cubic,reno --seed 1")
+def compare(
+    scenario: ScenarioArgument,
+    algorithms: Annotated[
+        str,
+        typer.Option("--algorithms", help="What every flow uses in turn, joined by commas.", metavar="A,B,C"),
+    ],
+    seed: SeedOption,
+    repetitions: Annotated[
+        int,
+        typer.Option(
+            "--repetitions", help="Runs of each, seeds from N on.", metavar="N", parser=_whole("--repetitions", 1)
+        ),
+    ] = 10,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for what was found.", metavar="DIR", show_default=False)
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="HTML page with the pictures.", metavar="FILE", show_default=False)
+    ] = None,
+    set_: SetOption = None,
+    workers: WorkersOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Compare algorithms: means, intervals, differences."""
+    question = _load(scenario, set_)
+    from cwndlab.compare import compare
+
+    names = _names(algorithms) or []
+    with _several() as progress:
+        found = compare(question, names, repetitions=repetitions, seed=seed, workers=workers, progress=progress)
+    _show_comparison(found, format)
+    if out is not None:
+        found.write(out)
+        say(f"comparison: {out}")
+    if report is not None:
+        from cwndlab.report import report as draw
+
+        draw(found, report)
+        say(f"report: {report}")
+    finished, total = len(found.rows), len(found.algorithms) * repetitions
+    if finished < total:
+        raise Stopped(_stopped(finished, total, out))
+
+
+def _show_comparison(found: Comparison, format: Format) -> None:
+    match format:
+        case Format.json:
+            write_json(found.to_dict())
+        case Format.csv:
+            rows = found.summary()
+            write_csv(rows, tuple(rows[0]) if rows else ())
+        case Format.table:
+            for columns, cells in (found.table(), found.differences()):
+                if cells:
+                    write_table(cells, columns, right=columns[1:])
+                    write("")
+            for note in found.notes:
+                say(note)
+
+
+@app.command(epilog="Example: cwndlab report out --report page.html --figures svg")
+def report(
+    folder: Annotated[
+        Path, typer.Argument(help="What run or compare has written by --out.", metavar="DIR", show_default=False)
+    ],
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="The HTML page; DIR/report.html by default.", metavar="FILE", show_default=False),
+    ] = None,
+    figures: Annotated[
+        str | None,
+        typer.Option("--figures", help="Also write DIR/figures/*.png or svg.", metavar="png|svg", show_default=False),
+    ] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Draw a run or a comparison as one HTML file."""
+    from cwndlab.records import Records
+    from cwndlab.report import figures as draw_figures
+    from cwndlab.report import load
+    from cwndlab.report import report as draw
+
+    found = load(folder)
+    if isinstance(found, Records):
+        _show_run(found, format)
+    else:
+        _show_comparison(found, format)
+    page = report or folder / "report.html"
+    draw(found, page)
+    say(f"report: {page}")
+    if figures is not None:
+        for figure in draw_figures(found, folder / "figures", format=figures):
+            say(f"figure: {figure}")
 
 
 @app.command(epilog="Example: cwndlab validate --reference known-answers/ns2")
@@ -289,8 +395,8 @@ class Stopped(Exception):  # noqa: N818
 
 
 @contextmanager
-def _several(out: Path | None = None) -> Iterator[Callable[[int, int], None]]:
-    """Counts runs as they finish: a bar on standard error once there are several; on Ctrl-C, what is kept."""
+def _several() -> Iterator[Callable[[int, int], None]]:
+    """Counts runs as they finish: a bar on standard error once there are several; on Ctrl-C, how many were done."""
     count = (0, 0)
     bar = _Bar() if sys.stderr.isatty() else None
 
@@ -303,11 +409,16 @@ def _several(out: Path | None = None) -> Iterator[Callable[[int, int], None]]:
     try:
         yield progress
     except KeyboardInterrupt:
-        kept = f"are kept in {out}" if out is not None else "are lost, since no --out was given"
-        raise Stopped(f"stopped; {count[0]} of {count[1]} runs finished {kept}") from None
+        # Whatever is kept was handed back to the caller, which then does not come here.
+        raise Stopped(_stopped(*count, None)) from None
     finally:
         if bar is not None:
             bar.close()
+
+
+def _stopped(finished: int, total: int, out: Path | None) -> str:
+    kept = f"are kept in {out}" if out is not None else "are not kept"
+    return f"stopped; {finished} of {total} runs finished {kept}"
 
 
 class _Bar:

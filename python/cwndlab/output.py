@@ -44,7 +44,7 @@ def write_csv(rows: Sequence[Row], columns: Sequence[str]) -> None:
         writer.writerow([json.dumps(cell) if isinstance(cell, dict | list) else cell for cell in cells])
 
 
-def write_rows(rows: Sequence[Row], columns: Sequence[str], format: Format) -> None:
+def write_rows(rows: Sequence[Row], columns: Sequence[str], format: Format, *, wrap: Sequence[str] = ()) -> None:
     """One table in any format."""
     match format:
         case Format.json:
@@ -53,28 +53,43 @@ def write_rows(rows: Sequence[Row], columns: Sequence[str], format: Format) -> N
             write_csv(rows, columns)
         case Format.table:
             numbers = [column for column in columns if _are_numbers(row.get(column) for row in rows)]
-            write_table([[text(row.get(column)) for column in columns] for row in rows], columns, numbers)
+            cells = [[text(row.get(column)) for column in columns] for row in rows]
+            write_table(cells, columns, right=numbers, wrap=wrap)
 
 
 def _are_numbers(values: Iterable[object]) -> bool:
     return all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values)
 
 
-def write_table(rows: Iterable[Sequence[str]], columns: Sequence[str], right: Iterable[str] = ()) -> None:
-    """A table for people, as wide as the terminal; the columns ``right`` are set to the right."""
+# Columns of a page where nobody tells.
+_WIDTH = 120
+
+
+def write_table(
+    rows: Iterable[Sequence[str]], columns: Sequence[str], *, right: Sequence[str] = (), wrap: Sequence[str] = ()
+) -> None:
+    """A table for people; the columns ``right`` are set to the right, ``wrap`` give way where room is short."""
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
 
     console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
-        console = Console(highlight=False, markup=False, emoji=False, width=120)
-    flush_right = set(right)
+        console.width = _WIDTH
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, justify="right" if column in flush_right else "left", overflow="fold")
+        justify = "right" if column in right else "left"
+        table.add_column(column, justify=justify, no_wrap=column not in wrap, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*row)
-    console.print(table)
+    if not wrap:
+        # Numbers that are cut are worth less than a line that is long.
+        options = console.options.update(width=10_000)
+        console.width = max(console.width, Measurement.get(console, options, table).maximum)
+    with console.capture() as page:
+        console.print(table)
+    for line in page.get().splitlines():
+        write(line.rstrip())
 
 
 def text(value: object) -> str:
