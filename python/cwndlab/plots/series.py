@@ -119,8 +119,8 @@ def draw(runs: Mapping[str, Records], kind: str, path: str) -> None:
             axis.plot(trace.time_s, trace.values, color=colour(trace.flow if kind not in ("queue", "loss") else 0), linewidth=0.9, label=trace.label)
         if len(labels) > 1:
             axis.set_title(label, fontsize=9, loc="left")
-        axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
+    axes[0].set_ylim(bottom=0)  # after all: the panels share their axis
     axes[0].legend(fontsize=7, loc="upper right", ncols=4)
     axes[-1].set_xlabel("time, s")
     figure.supylabel(SERIES[kind], fontsize=10)
