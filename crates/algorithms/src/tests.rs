@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 fn all_texts() -> Vec<String> {
     let catalogue = catalogue();
     let names = |kind| catalogue.specs.iter().filter(move |spec| spec.kind == kind).map(|spec| spec.name);
-    names(Kind::Growth).flat_map(|growth| names(Kind::SlowStart).map(move |start| format!("{growth}+{start}"))).collect()
+    names(Kind::Growth)
+        .flat_map(|growth| names(Kind::SlowStart).map(move |start| format!("{growth}+{start}")))
+        .collect()
 }
 
 #[test]
@@ -16,7 +18,13 @@ fn names_are_unique_within_a_kind_and_aliases_resolve() {
     let names: BTreeSet<_> = catalogue.specs.iter().map(|spec| (format!("{:?}", spec.kind), spec.name)).collect();
     assert_eq!(names.len(), catalogue.specs.len());
     for (alias, target) in ALIASES {
-        let text = if ["hystart++"].contains(alias) { format!("cubic+{alias}") } else if *alias == "rack-tlp" { format!("cubic/{alias}") } else { (*alias).to_owned() };
+        let text = if ["hystart++"].contains(alias) {
+            format!("cubic+{alias}")
+        } else if *alias == "rack-tlp" {
+            format!("cubic/{alias}")
+        } else {
+            (*alias).to_owned()
+        };
         catalogue.parse(&text).unwrap_or_else(|fault| panic!("{alias} = {target}: {}", fault.what));
     }
 }
@@ -45,13 +53,25 @@ fn the_senders_of_the_references_parse() {
 fn faults_say_what_and_what_would_do() {
     let faults = [
         ("cubik", "no algorithm is called 'cubik'", "did you mean 'cubic'? `cwndlab list` shows them all"),
-        ("hystart", "'hystart' is a slow start, not a growth", "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'"),
+        (
+            "hystart",
+            "'hystart' is a slow start, not a growth",
+            "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
+        ),
         ("cubic+ccm-ss(mu=0.2)", "ccm-ss: mu = 0.2 is out of range", "mu goes from 0.5 to 10"),
         ("cubic+ccm-ss(nu=2)", "ccm-ss has no parameter called 'nu'", "did you mean 'mu'?"),
         ("cubic+ccm-ss(mu=x)", "ccm-ss: mu = 'x' is not a number", "mu goes from 0.5 to 10"),
         ("cubic+ccm-ss(delay=third)", "ccm-ss: delay = 'third' is not one of its words", "write one of half, full"),
-        ("cubic+ccm-ss(mu=1.5", "the parentheses of 'cubic+ccm-ss(mu=1.5' do not match", "write 'cubic+ccm-ss(mu=1.5)/sack'"),
-        ("cubic+", "a part of the algorithm is empty", "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'"),
+        (
+            "cubic+ccm-ss(mu=1.5",
+            "the parentheses of 'cubic+ccm-ss(mu=1.5' do not match",
+            "write 'cubic+ccm-ss(mu=1.5)/sack'",
+        ),
+        (
+            "cubic+",
+            "a part of the algorithm is empty",
+            "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
+        ),
     ];
     for (text, what, hint) in faults {
         let fault = catalogue().parse(text).unwrap_err();
@@ -61,7 +81,10 @@ fn faults_say_what_and_what_would_do() {
 
 #[test]
 fn the_canonical_text_reads_back_as_itself() {
-    for text in all_texts().into_iter().chain(["newreno", "cubic + ccm-ss( mu = 1.5, beta=0.3 )/fack", "reno(abc=1)/rack"].map(String::from)) {
+    for text in all_texts()
+        .into_iter()
+        .chain(["newreno", "cubic + ccm-ss( mu = 1.5, beta=0.3 )/fack", "reno(abc=1)/rack"].map(String::from))
+    {
         let algorithm = catalogue().parse(&text).unwrap();
         assert_eq!(catalogue().parse(&algorithm.to_string()).unwrap(), algorithm, "{text}");
     }
@@ -78,12 +101,37 @@ fn number(row: &str) -> f64 {
 fn every_known_answer_is_claimed() {
     let text = include_str!("../../../known-answers/known-answers.csv");
     let waiting = [
-        "htcp", "hybla", "illinois", "vegas", "tcp-fit", "cubic-fit", "fast", "dctcp", "ledbat-pp", "quick-start", "iotcc", "phcc",
-        "rcp", "codel", "wifi-g",
+        "htcp",
+        "hybla",
+        "illinois",
+        "vegas",
+        "tcp-fit",
+        "cubic-fit",
+        "fast",
+        "dctcp",
+        "ledbat-pp",
+        "quick-start",
+        "iotcc",
+        "phcc",
+        "rcp",
+        "codel",
+        "wifi-g",
     ];
     // Asserted in the files of the algorithms (equations), of the transport (prr, rto) and of the network (loss), and in
     // the flow laws (mean windows).
-    let elsewhere = ["scalable", "cubic", "reno", "cubic-ns2", "ctcp", "limited", "hystart", "ccm-ss", "prr", "rto", "gilbert-elliott"];
+    let elsewhere = [
+        "scalable",
+        "cubic",
+        "reno",
+        "cubic-ns2",
+        "ctcp",
+        "limited",
+        "hystart",
+        "ccm-ss",
+        "prr",
+        "rto",
+        "gilbert-elliott",
+    ];
     for row in text.lines().skip(1).filter(|row| !row.is_empty()) {
         let mut columns = row.split(',');
         let (name, quantity, input) = (columns.next().unwrap(), columns.next().unwrap(), columns.next().unwrap());

@@ -61,7 +61,12 @@ fn split(text: &str) -> Result<(&str, Option<&str>, Option<&str>), Fault> {
         match letter {
             '(' => depth += 1,
             ')' => depth -= 1,
-            '+' if depth == 0 && plus.is_none() && slash.is_none() && !text[at..].starts_with("++") && !text[..at].ends_with('+') => {
+            '+' if depth == 0
+                && plus.is_none()
+                && slash.is_none()
+                && !text[at..].starts_with("++")
+                && !text[..at].ends_with('+') =>
+            {
                 plus = Some(at);
             }
             '/' if depth == 0 && slash.is_none() => slash = Some(at),
@@ -83,7 +88,10 @@ fn read(text: &str) -> Result<Written<'_>, Fault> {
     let text = text.trim();
     let Some((name, rest)) = text.split_once('(') else {
         if text.is_empty() {
-            return fault("a part of the algorithm is empty", "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'");
+            return fault(
+                "a part of the algorithm is empty",
+                "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
+            );
         }
         return Ok(Written { name: text, arguments: Vec::new() });
     };
@@ -120,23 +128,36 @@ fn distance(a: &str, b: &str) -> usize {
 #[must_use]
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (word.chars().count() / 3).max(1) + 1;
-    names.into_iter().map(|name| (distance(word, name), name)).filter(|(far, _)| *far <= allowed).min().map(|(_, name)| name)
+    names
+        .into_iter()
+        .map(|name| (distance(word, name), name))
+        .filter(|(far, _)| *far <= allowed)
+        .min()
+        .map(|(_, name)| name)
 }
 
 fn read_value(part: &str, parameter: &'static Parameter, text: &str) -> Result<Value, Fault> {
     let name = parameter.name;
     match parameter.domain {
-        Domain::Words(words) => words.iter().find(|word| **word == text).map(|word| Value::Word(word)).ok_or_else(|| Fault {
-            what: format!("{part}: {name} = '{text}' is not one of its words"),
-            hint: format!("write one of {}", words.join(", ")),
-        }),
+        Domain::Words(words) => {
+            words.iter().find(|word| **word == text).map(|word| Value::Word(word)).ok_or_else(|| Fault {
+                what: format!("{part}: {name} = '{text}' is not one of its words"),
+                hint: format!("write one of {}", words.join(", ")),
+            })
+        }
         Domain::Range(low, high) => match text.parse::<f64>() {
             Ok(number) if number >= low && number <= high => Ok(Value::Number(number)),
             Ok(number) => fault(
                 format!("{part}: {name} = {number} is out of range"),
-                format!("{name} goes from {low} to {high}{}{}", if parameter.unit.is_empty() { "" } else { " " }, parameter.unit),
+                format!(
+                    "{name} goes from {low} to {high}{}{}",
+                    if parameter.unit.is_empty() { "" } else { " " },
+                    parameter.unit
+                ),
             ),
-            Err(_) => fault(format!("{part}: {name} = '{text}' is not a number"), format!("{name} goes from {low} to {high}")),
+            Err(_) => {
+                fault(format!("{part}: {name} = '{text}' is not a number"), format!("{name} goes from {low} to {high}"))
+            }
         },
     }
 }
@@ -232,7 +253,13 @@ impl Catalogue {
     }
 
     /// An alias such as `newreno` = `reno+standard/newreno`; what the text names itself goes before.
-    fn preset(&self, written: &Written<'_>, target: &str, slow_start: Option<&str>, recovery: Option<&str>) -> Result<Algorithm, Fault> {
+    fn preset(
+        &self,
+        written: &Written<'_>,
+        target: &str,
+        slow_start: Option<&str>,
+        recovery: Option<&str>,
+    ) -> Result<Algorithm, Fault> {
         let mut whole = self.parse(target)?;
         if !written.arguments.is_empty() {
             let named = Written { name: whole.growth.spec.name, arguments: written.arguments.clone() };
@@ -252,11 +279,16 @@ impl Catalogue {
         match (growth.spec.kind, text) {
             (Kind::Whole, None) => Ok(None),
             (Kind::Whole, Some(text)) => fault(
-                format!("'{name}' is a whole algorithm that owns its start, so '+{}' cannot be joined to it", text.trim()),
+                format!(
+                    "'{name}' is a whole algorithm that owns its start, so '+{}' cannot be joined to it",
+                    text.trim()
+                ),
                 format!("write '{name}'"),
             ),
             (_, Some(text)) => self.part(&read(text)?, &[Kind::SlowStart]).map(Some),
-            (_, None) => self.part(&Written { name: growth.spec.companion, arguments: Vec::new() }, &[Kind::SlowStart]).map(Some),
+            (_, None) => {
+                self.part(&Written { name: growth.spec.companion, arguments: Vec::new() }, &[Kind::SlowStart]).map(Some)
+            }
         }
     }
 }
@@ -313,7 +345,11 @@ impl fmt::Display for Part {
                 Value::Word(word) => f.write_str(word)?,
             }
         }
-        if open { f.write_str(")") } else { Ok(()) }
+        if open {
+            f.write_str(")")
+        } else {
+            Ok(())
+        }
     }
 }
 

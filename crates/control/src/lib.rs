@@ -14,10 +14,6 @@ pub mod testing;
 
 pub use catalogue::{Algorithm, Catalogue, Fault};
 pub use composed::Composed;
-pub use contract::{
-    Ack, Cause, Change, CongestionControl, Congestion, DeliveryRate, Note, Path, Sent, Window,
-};
+pub use contract::{Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Note, Path, Sent, Window};
 pub use parts::{Exit, Growth, SlowStart, Step};
-pub use spec::{
-    Arguments, Build, Confidence, Domain, Kind, Parameter, RecoveryKind, Spec, Value,
-};
+pub use spec::{Arguments, Build, Confidence, Domain, Kind, Parameter, RecoveryKind, Spec, Value};

@@ -224,7 +224,8 @@ impl Link {
     pub fn sent(&mut self, now: u64) -> (u64, u64) {
         let busy = self.free.saturating_sub(now);
         if !self.queue.is_tracked() {
-            let hold = self.rate.map_or(Bytes::ZERO, |rate| rate.bytes_in(Duration(busy))).0.min(self.totals.accepted_bytes);
+            let hold =
+                self.rate.map_or(Bytes::ZERO, |rate| rate.bytes_in(Duration(busy))).0.min(self.totals.accepted_bytes);
             let packets = hold.div_ceil(u64::from(self.sizes[0].max(1))).min(self.totals.accepted);
             return (self.totals.accepted - packets, self.totals.accepted_bytes - hold);
         }

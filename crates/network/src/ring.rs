@@ -33,7 +33,11 @@ impl<T: Copy + Default> Ring<T> {
     #[inline]
     #[must_use]
     pub fn front(&self) -> Option<&T> {
-        if self.len == 0 { None } else { Some(&self.slots[self.head]) }
+        if self.len == 0 {
+            None
+        } else {
+            Some(&self.slots[self.head])
+        }
     }
 
     /// Adds at the end.
@@ -91,10 +95,7 @@ mod tests {
         fn it_is_a_fifo(steps in prop::collection::vec(prop::option::of(0u32..100), 0..300)) {
             let (mut ring, mut model) = (Ring::default(), VecDeque::new());
             for step in steps {
-                match step {
-                    Some(value) => { ring.push(value); model.push_back(value); }
-                    None => prop_assert_eq!(ring.pop(), model.pop_front()),
-                }
+                if let Some(value) = step { ring.push(value); model.push_back(value); } else { prop_assert_eq!(ring.pop(), model.pop_front()) }
                 prop_assert_eq!(ring.front(), model.front());
                 prop_assert!(ring.iter().eq(model.iter()));
             }

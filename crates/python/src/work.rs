@@ -2,10 +2,10 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::panic::{self, AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::panic::{self, catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -102,6 +102,7 @@ pub(crate) fn run(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         host: std::fs::read_to_string("/proc/sys/kernel/hostname").map_or(String::new(), |name| name.trim().to_owned()),
         duration_ns: plan.duration.0,
+        #[allow(clippy::redundant_closure_for_method_calls, reason = "the method's crate is not a dependency here")]
         measure_from_ns: canonical.get("measure_from_ns").and_then(|value| value.as_u64()).unwrap_or(0),
         sample_interval_ns: plan.sample_interval.0,
         notes,
@@ -127,9 +128,8 @@ fn simulate(py: Python<'_>, plan: Plan, header: Header, stop: &Arc<AtomicBool>) 
     let inner = Arc::clone(stop);
     let seed = header.seed;
     let worker = thread::spawn(move || {
-        let outcome = guarded(|| {
-            cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| Tables::new(header, &records))
-        });
+        let outcome =
+            guarded(|| cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| Tables::new(header, &records)));
         // Nobody listens any more if the waiting thread was interrupted.
         let _ = sender.send(outcome);
     });

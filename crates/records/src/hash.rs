@@ -12,7 +12,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use sha2::{Digest, Sha256};
 
-use crate::table::{NAMES, Tables, schema};
+use crate::table::{schema, Tables, NAMES};
 
 /// Columns of `runs` that say who ran it.
 const LEFT_OUT: [&str; 2] = ["host", "version"];
@@ -40,7 +40,9 @@ pub fn hash(tables: &Tables) -> String {
                     (0..array.len()).for_each(|row| sink.bytes(&[u8::from(array.is_valid(row))]));
                 }
             }
-            batches.iter().for_each(|batch| sink.values(batch.column(at)));
+            for batch in batches {
+                sink.values(batch.column(at));
+            }
         }
     }
     let mut hex = String::with_capacity(64);

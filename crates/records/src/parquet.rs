@@ -5,17 +5,17 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ::parquet::arrow::ArrowWriter;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::Compression;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::WriterProperties;
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use arrow_array::RecordBatch;
 
-use crate::table::{Header, NAMES, SCHEMA_VERSION, Tables, schema};
+use crate::table::{schema, Header, Tables, NAMES, SCHEMA_VERSION};
 
 /// Names of the header's entries.
 const SCHEMA: &str = "cwndlab.schema_version";
@@ -39,7 +39,11 @@ pub struct RecordsError {
 impl fmt::Display for RecordsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.what)?;
-        if self.hint.is_empty() { Ok(()) } else { write!(f, "\n  hint: {}", self.hint) }
+        if self.hint.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "\n  hint: {}", self.hint)
+        }
     }
 }
 
@@ -59,7 +63,8 @@ fn file(folder: &Path, table: &str) -> PathBuf {
 /// A folder that holds the same run (scenario, seed, version) is written anew; one that holds another is refused.
 pub fn write(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
     let made = make(folder)?;
-    let written = refuse_other(&tables.header, folder).and_then(|()| stage(tables, folder)).and_then(|()| commit(folder));
+    let written =
+        refuse_other(&tables.header, folder).and_then(|()| stage(tables, folder)).and_then(|()| commit(folder));
     if written.is_err() {
         for name in NAMES {
             // What was never made cannot be removed, which is well.
@@ -109,7 +114,8 @@ fn refuse_other(header: &Header, folder: &Path) -> Result<(), RecordsError> {
         let Ok(Ok(held)) = std::panic::catch_unwind(header_of) else {
             return error(&path, "is in the way and cannot be read as part of a run", hint);
         };
-        let same = (&held.scenario_hash, held.seed, &held.version) == (&header.scenario_hash, header.seed, &header.version);
+        let same =
+            (&held.scenario_hash, held.seed, &held.version) == (&header.scenario_hash, header.seed, &header.version);
         if !same {
             let scenario = held.scenario_hash.get(..12).unwrap_or(&held.scenario_hash);
             return error(
@@ -158,7 +164,12 @@ fn stage(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
     Ok(())
 }
 
-fn stage_one(path: &Path, table: &str, batches: &[RecordBatch], properties: WriterProperties) -> Result<(), ParquetError> {
+fn stage_one(
+    path: &Path,
+    table: &str,
+    batches: &[RecordBatch],
+    properties: WriterProperties,
+) -> Result<(), ParquetError> {
     let schema = schema(table).expect("every name has a schema");
     let mut writer = ArrowWriter::try_new(File::create(path)?, schema, Some(properties))?;
     for batch in batches {
@@ -229,7 +240,9 @@ fn open(path: &Path) -> Result<Reader, RecordsError> {
     let file = match File::open(path) {
         Ok(file) if !path.is_dir() => file,
         Ok(_) => return error(path, "is a folder, not a file", WHAT_HOLDS),
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return error(path, "there is no such file", WHAT_HOLDS),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            return error(path, "there is no such file", WHAT_HOLDS)
+        }
         Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => {
             return error(path, "may not be read", "ask whoever wrote it");
         }
@@ -241,7 +254,11 @@ fn open(path: &Path) -> Result<Reader, RecordsError> {
 fn damaged<T>(path: &Path, cause: &dyn fmt::Display) -> Result<T, RecordsError> {
     let cause = cause.to_string();
     let cause = cause.lines().next().unwrap_or_default();
-    error(path, format!("is no whole Parquet file ({cause})"), "it was cut off, altered or is of another kind; run again")
+    error(
+        path,
+        format!("is no whole Parquet file ({cause})"),
+        "it was cut off, altered or is of another kind; run again",
+    )
 }
 
 fn read_header(reader: &Reader, path: &Path) -> Result<Header, RecordsError> {
@@ -256,7 +273,7 @@ fn read_header(reader: &Reader, path: &Path) -> Result<Header, RecordsError> {
     };
     let version = entry(SCHEMA)?;
     if version != SCHEMA_VERSION.to_string() {
-        let writer = entry(VERSION).map_or_else(|_| "?".to_owned(), |version| version);
+        let writer = entry(VERSION).unwrap_or_else(|_| "?".to_owned());
         return error(
             path,
             format!("has schema version {version} (written by cwndlab {writer}), this is version {SCHEMA_VERSION}"),

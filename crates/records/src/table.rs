@@ -16,8 +16,7 @@ use crate::rows::{EventRow, FlowRow, LinkRow, LinkSampleRow, PacketRow, Records,
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The tables of a run, in canonical order.
-pub const NAMES: [&str; 8] =
-    ["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets"];
+pub const NAMES: [&str; 8] = ["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets"];
 
 /// Of which run the tables are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -168,29 +167,88 @@ macro_rules! row {
 }
 
 row!(FlowRow {
-    flow, name, algorithm, profile, mss_bytes, base_rtt_ns, start_ns, end_ns, delivered_bytes, acked_bytes,
-    sent_bytes, wire_bytes, sent_packets, retransmitted_bytes, retransmitted_packets, ack_packets, queue_drops,
-    wire_losses, timeouts, recoveries, ecn_reductions, undos, loss_probes, min_rtt_ns, mean_rtt_ns,
+    flow,
+    name,
+    algorithm,
+    profile,
+    mss_bytes,
+    base_rtt_ns,
+    start_ns,
+    end_ns,
+    delivered_bytes,
+    acked_bytes,
+    sent_bytes,
+    wire_bytes,
+    sent_packets,
+    retransmitted_bytes,
+    retransmitted_packets,
+    ack_packets,
+    queue_drops,
+    wire_losses,
+    timeouts,
+    recoveries,
+    ecn_reductions,
+    undos,
+    loss_probes,
+    min_rtt_ns,
+    mean_rtt_ns,
 });
 row!(LinkRow {
-    link, name, rate_bps, delay_ns, capacity_packets, capacity_bytes, arrived_packets, dropped_packets,
-    lost_packets, marked_packets, sent_packets, sent_bytes, mean_queue_packets, mean_queue_bytes,
-    max_queue_packets, utilisation,
+    link,
+    name,
+    rate_bps,
+    delay_ns,
+    capacity_packets,
+    capacity_bytes,
+    arrived_packets,
+    dropped_packets,
+    lost_packets,
+    marked_packets,
+    sent_packets,
+    sent_bytes,
+    mean_queue_packets,
+    mean_queue_bytes,
+    max_queue_packets,
+    utilisation,
 });
 row!(SampleRow {
-    time_ns, flow, cwnd_bytes, ssthresh_bytes, in_flight_bytes, srtt_ns, rtt_ns, pacing_rate_bps,
-    delivery_rate_bps, delivered_bytes, sent_bytes, retransmitted_bytes, retransmitted_packets,
-    congestion_events, timeouts, queue_drops, wire_losses, rtt_sum_ns, rtt_count, state,
+    time_ns,
+    flow,
+    cwnd_bytes,
+    ssthresh_bytes,
+    in_flight_bytes,
+    srtt_ns,
+    rtt_ns,
+    pacing_rate_bps,
+    delivery_rate_bps,
+    delivered_bytes,
+    sent_bytes,
+    retransmitted_bytes,
+    retransmitted_packets,
+    congestion_events,
+    timeouts,
+    queue_drops,
+    wire_losses,
+    rtt_sum_ns,
+    rtt_count,
+    state,
 });
 row!(LinkSampleRow {
-    time_ns, link, queue_packets, queue_bytes, arrived_packets, dropped_packets, lost_packets, marked_packets,
-    sent_bytes, queue_packet_ns, queue_byte_ns,
+    time_ns,
+    link,
+    queue_packets,
+    queue_bytes,
+    arrived_packets,
+    dropped_packets,
+    lost_packets,
+    marked_packets,
+    sent_bytes,
+    queue_packet_ns,
+    queue_byte_ns,
 });
 row!(EventRow { time_ns, flow, kind, cause, cwnd_before_bytes, cwnd_after_bytes, pipe_segments });
 row!(TransferRow { flow, transfer, start_ns, end_ns, size_bytes });
-row!(PacketRow {
-    time_ns, link, flow, kind, sequence_bytes, size_bytes, fate, departure_ns, retransmission,
-});
+row!(PacketRow { time_ns, link, flow, kind, sequence_bytes, size_bytes, fate, departure_ns, retransmission });
 
 /// The one row of `runs`.
 struct RunRow(Header);

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use cwndlab_control::Catalogue;
 use cwndlab_control::catalogue::nearest;
+use cwndlab_control::Catalogue;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -30,8 +30,13 @@ impl Scenario {
         let document: Value = toml::from_str(text).map_err(|error| {
             let span = error.span().map_or(0, |span| span.start.min(text.len()));
             let before = text.get(..span).unwrap_or("");
-            let (line, column) = (before.matches('\n').count() + 1, before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1);
-            one(format!("line {line}, column {column}"), format!("this is no TOML: {}", error.message().trim().replace('\n', "; ")), "")
+            let (line, column) =
+                (before.matches('\n').count() + 1, before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1);
+            one(
+                format!("line {line}, column {column}"),
+                format!("this is no TOML: {}", error.message().trim().replace('\n', "; ")),
+                "",
+            )
         })?;
         Self::from_document(document, folder)
     }
@@ -46,7 +51,11 @@ impl Scenario {
     fn from_document(mut document: Value, folder: Option<&Path>) -> Result<Self, Vec<Fault>> {
         let mut faults = Faults::default();
         read_files(&mut document, "", folder, &mut faults);
-        if faults.0.is_empty() { Ok(Self { document }) } else { Err(faults.0) }
+        if faults.0.is_empty() {
+            Ok(Self { document })
+        } else {
+            Err(faults.0)
+        }
     }
 
     /// The document as TOML.
@@ -117,10 +126,14 @@ impl Scenario {
             if let Some(index) = index {
                 let length = at.as_array().map_or(0, Vec::len);
                 let Some(item) = at.get_mut(index) else {
-                    return Err(one(format!("{walked}[{index}]"), format!("there are {length} of them"), "they count from 0"));
+                    return Err(one(
+                        format!("{walked}[{index}]"),
+                        format!("there are {length} of them"),
+                        "they count from 0",
+                    ));
                 };
                 at = item;
-                walked.push_str(&format!("[{index}]"));
+                walked = format!("{walked}[{index}]");
             }
         }
         *at = value;
@@ -135,7 +148,8 @@ fn unknown(path: &str, name: &str, map: &Map<String, Value>) -> Vec<Fault> {
 }
 
 fn hash(canonical: &Value) -> String {
-    Sha256::digest(canonical.to_string().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    let digest = Sha256::digest(canonical.to_string().as_bytes());
+    digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// Replaces `{ kind = "list", file = … }` by the indices in the file, so that the hash covers them.
@@ -158,7 +172,11 @@ fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
                         }
                         map.insert("indices".to_owned(), Value::from(indices));
                     }
-                    Err(what) => faults.add(format!("{path}.file"), what, "a CSV file with a header line and a column of packet indices"),
+                    Err(what) => faults.add(
+                        format!("{path}.file"),
+                        what,
+                        "a CSV file with a header line and a column of packet indices",
+                    ),
                 }
             }
             for (key, item) in map.iter_mut() {
@@ -176,7 +194,9 @@ fn drop_list(file: &Path, column: &str, select: Option<&Value>) -> Result<Vec<u6
     let text = std::fs::read_to_string(file).map_err(|error| format!("'{name}' cannot be read: {error}"))?;
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap_or("").split(',').collect();
-    let position = |wanted: &str| header.iter().position(|one| *one == wanted).ok_or_else(|| format!("'{name}' has no column '{wanted}'"));
+    let position = |wanted: &str| {
+        header.iter().position(|one| *one == wanted).ok_or_else(|| format!("'{name}' has no column '{wanted}'"))
+    };
     let at = position(column)?;
     let mut filters = Vec::new();
     for (key, value) in select.and_then(Value::as_object).into_iter().flatten() {

@@ -55,18 +55,33 @@ impl Network {
             to,
             rate: link.rate,
             delay: link.delay,
-            queue: QueuePlan { capacity: Capacity::Unlimited, counts_in_service: queue.counts_in_service, mark_above: queue.mark_above },
+            queue: QueuePlan {
+                capacity: Capacity::Unlimited,
+                counts_in_service: queue.counts_in_service,
+                mark_above: queue.mark_above,
+            },
             losses: link.losses.clone(),
             jitter: link.jitter,
             duplicate: link.duplicate,
             sampled,
         });
-        self.sizes.push((if link.rate.is_none() && link.queue.is_none() { Size::Unlimited } else { queue.size }, link.path.clone()));
+        self.sizes.push((
+            if link.rate.is_none() && link.queue.is_none() { Size::Unlimited } else { queue.size },
+            link.path.clone(),
+        ));
         self.links.len() as u32 - 1
     }
 
     fn access(&mut self, from: &str, to: &str, access: &Access, delay: Duration) -> u32 {
-        let link = Link { path: "access".to_owned(), rate: access.rate, delay, queue: Some(access.queue), losses: Vec::new(), jitter: None, duplicate: 0.0 };
+        let link = Link {
+            path: "access".to_owned(),
+            rate: access.rate,
+            delay,
+            queue: Some(access.queue),
+            losses: Vec::new(),
+            jitter: None,
+            duplicate: 0.0,
+        };
         self.add(format!("{from}-{to}"), from, to, &link, Size::Unlimited, false)
     }
 
@@ -111,19 +126,29 @@ impl Network {
                 Size::Time(time) => {
                     let bytes = rate.bytes_in(time).0;
                     if bytes < FLOOR_PACKETS * PACKET {
-                        notes.push(format!("{}: {time} of its rate is {bytes} bytes; the queue holds {FLOOR_PACKETS} packets instead", link.name));
+                        notes.push(format!(
+                            "{}: {time} of its rate is {bytes} bytes; the queue holds {FLOOR_PACKETS} packets instead",
+                            link.name
+                        ));
                     }
                     Capacity::Bytes(Bytes(bytes.max(FLOOR_PACKETS * PACKET)))
                 }
                 Size::Bdp(factor, rtt) => {
                     let rtt = rtt.map_or(rtts[index], |rtt| rtt.0);
                     if rtt == 0 {
-                        faults.add(format!("{path}.queue.capacity"), "no flow with a base RTT crosses the link, so its BDP is not known", "write '1 bdp(50 ms)' or a number of packets");
+                        faults.add(
+                            format!("{path}.queue.capacity"),
+                            "no flow with a base RTT crosses the link, so its BDP is not known",
+                            "write '1 bdp(50 ms)' or a number of packets",
+                        );
                     }
                     let exact = rate.0 as f64 * rtt as f64 * 1e-9 / (8 * PACKET) as f64 * factor;
                     let packets = half_to_even(exact);
                     if packets < FLOOR_PACKETS {
-                        notes.push(format!("{}: {factor} bdp are {exact:.3} packets; the queue holds {FLOOR_PACKETS} instead", link.name));
+                        notes.push(format!(
+                            "{}: {factor} bdp are {exact:.3} packets; the queue holds {FLOOR_PACKETS} instead",
+                            link.name
+                        ));
                     }
                     Capacity::Packets(packets.clamp(FLOOR_PACKETS, u64::from(u32::MAX)) as u32)
                 }
@@ -135,7 +160,11 @@ impl Network {
 /// Rounds as IEEE does by default.
 fn half_to_even(value: f64) -> u64 {
     let (whole, rest) = (value as u64, value - (value as u64) as f64);
-    if rest > 0.5 || (rest == 0.5 && whole % 2 == 1) { whole + 1 } else { whole }
+    if rest > 0.5 || (rest == 0.5 && whole % 2 == 1) {
+        whole + 1
+    } else {
+        whole
+    }
 }
 
 /// One flow of a `count`, with its routes.
@@ -153,17 +182,28 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     let algorithms: Vec<Option<Algorithm>> = schema
         .flows
         .iter()
-        .map(|flow| catalogue.parse(&flow.algorithm).map_err(|fault| faults.add(format!("{}.algorithm", flow.path), fault.what, fault.hint)).ok())
+        .map(|flow| {
+            catalogue
+                .parse(&flow.algorithm)
+                .map_err(|fault| faults.add(format!("{}.algorithm", flow.path), fault.what, fault.hint))
+                .ok()
+        })
         .collect();
     let placed = match &schema.topology {
-        Topology::Dumbbell(forward, reverse, access) => dumbbell(schema, forward, reverse, access, &mut network, &mut faults),
+        Topology::Dumbbell(forward, reverse, access) => {
+            dumbbell(schema, forward, reverse, access, &mut network, &mut faults)
+        }
         Topology::ParkingLot(hops, access) => parking_lot(schema, hops, access, &mut network, &mut faults),
         Topology::Graph(nodes, links) => graph(schema, nodes, links, &mut network, &mut faults),
     };
     let mut names = BTreeSet::new();
     for one in &placed {
         if !names.insert(one.name.clone()) {
-            faults.add(format!("{}.name", one.flow.path), format!("'{}' is the name of another flow", one.name), "names are unique");
+            faults.add(
+                format!("{}.name", one.flow.path),
+                format!("'{}' is the name of another flow", one.name),
+                "names are unique",
+            );
         }
     }
     let mut rtts = vec![0; network.links.len()];
@@ -292,13 +332,24 @@ fn rest(flow: &Flow, taken: u64, faults: &mut Faults) -> Option<u64> {
     };
     if rtt.0 < taken {
         let needed = Duration(taken);
-        faults.add(format!("{}.rtt", flow.path), format!("{rtt} is shorter than the {needed} that the links between the routers take both ways"), "a longer rtt, or a shorter delay of the links");
+        faults.add(
+            format!("{}.rtt", flow.path),
+            format!("{rtt} is shorter than the {needed} that the links between the routers take both ways"),
+            "a longer rtt, or a shorter delay of the links",
+        );
         return None;
     }
     Some(rtt.0 - taken)
 }
 
-fn dumbbell<'a>(schema: &'a Schema, forward: &Link, reverse: &Link, access: &Access, network: &mut Network, faults: &mut Faults) -> Vec<Placed<'a>> {
+fn dumbbell<'a>(
+    schema: &'a Schema,
+    forward: &Link,
+    reverse: &Link,
+    access: &Access,
+    network: &mut Network,
+    faults: &mut Faults,
+) -> Vec<Placed<'a>> {
     let there = network.add("bottleneck".to_owned(), "r1", "r2", forward, Size::Bdp(1.0, None), true);
     let back = network.add("bottleneck-reverse".to_owned(), "r2", "r1", reverse, Size::Bdp(1.0, None), true);
     let mut placed = Vec::new();
@@ -311,18 +362,37 @@ fn dumbbell<'a>(schema: &'a Schema, forward: &Link, reverse: &Link, access: &Acc
         let down = network.access(far, &d, access, quarter(1));
         let back_up = network.access(&d, far, access, quarter(2));
         let back_down = network.access(near, &s, access, quarter(3));
-        placed.push(Placed { flow, number, name, forward: vec![up, out, down], reverse: vec![back_up, home, back_down] });
+        placed.push(Placed {
+            flow,
+            number,
+            name,
+            forward: vec![up, out, down],
+            reverse: vec![back_up, home, back_down],
+        });
     }
     placed
 }
 
-fn parking_lot<'a>(schema: &'a Schema, hops: &[Link], access: &Access, network: &mut Network, faults: &mut Faults) -> Vec<Placed<'a>> {
+fn parking_lot<'a>(
+    schema: &'a Schema,
+    hops: &[Link],
+    access: &Access,
+    network: &mut Network,
+    faults: &mut Faults,
+) -> Vec<Placed<'a>> {
     let router = |n: usize| format!("r{}", n + 1);
     let mut ways = Vec::new();
     for (n, hop) in hops.iter().enumerate() {
         let there = network.add(format!("hop{}", n + 1), &router(n), &router(n + 1), hop, Size::Bdp(1.0, None), true);
         let plain = Link { losses: Vec::new(), ..hop.clone() };
-        let back = network.add(format!("hop{}-reverse", n + 1), &router(n + 1), &router(n), &plain, Size::Bdp(1.0, None), true);
+        let back = network.add(
+            format!("hop{}-reverse", n + 1),
+            &router(n + 1),
+            &router(n),
+            &plain,
+            Size::Bdp(1.0, None),
+            true,
+        );
         ways.push((there, back, 2 * hop.delay.0));
     }
     let mut placed = Vec::new();
@@ -330,7 +400,11 @@ fn parking_lot<'a>(schema: &'a Schema, hops: &[Link], access: &Access, network: 
         let last = hops.len() as u64 + 1;
         let (enter, leave) = (flow.hops.0.unwrap_or(1), flow.hops.1.unwrap_or(last));
         if enter >= leave || leave > last {
-            faults.add(format!("{}.leave", flow.path), format!("from router {enter} to router {leave} there is no way"), format!("routers count from 1 to {last}; a flow leaves after it enters"));
+            faults.add(
+                format!("{}.leave", flow.path),
+                format!("from router {enter} to router {leave} there is no way"),
+                format!("routers count from 1 to {last}; a flow leaves after it enters"),
+            );
             continue;
         }
         let (enter, leave) = (enter as usize - 1, leave as usize - 1);
@@ -349,12 +423,24 @@ fn parking_lot<'a>(schema: &'a Schema, hops: &[Link], access: &Access, network: 
             std::mem::swap(&mut there, &mut back);
         }
         let route = |first, middle: Vec<u32>, last| [vec![first], middle, vec![last]].concat();
-        placed.push(Placed { flow, number, name, forward: route(up, there, down), reverse: route(back_up, back, back_down) });
+        placed.push(Placed {
+            flow,
+            number,
+            name,
+            forward: route(up, there, down),
+            reverse: route(back_up, back, back_down),
+        });
     }
     placed
 }
 
-fn graph<'a>(schema: &'a Schema, nodes: &[String], links: &[NamedLink], network: &mut Network, faults: &mut Faults) -> Vec<Placed<'a>> {
+fn graph<'a>(
+    schema: &'a Schema,
+    nodes: &[String],
+    links: &[NamedLink],
+    network: &mut Network,
+    faults: &mut Faults,
+) -> Vec<Placed<'a>> {
     for node in nodes {
         network.node(node);
     }
@@ -363,19 +449,34 @@ fn graph<'a>(schema: &'a Schema, nodes: &[String], links: &[NamedLink], network:
         let given = links.iter().any(|other| other.from == one.to && other.to == one.from);
         if one.duplex && !given {
             let plain = Link { losses: Vec::new(), ..one.link.clone() };
-            network.add(format!("{}-{}", one.to, one.from), &one.to, &one.from, &plain, Size::Bdp(1.0, None), one.link.rate.is_some());
+            network.add(
+                format!("{}-{}", one.to, one.from),
+                &one.to,
+                &one.from,
+                &plain,
+                Size::Bdp(1.0, None),
+                one.link.rate.is_some(),
+            );
         }
     }
     let mut placed = Vec::new();
     for (_, flow, number, name) in expand(schema) {
         let mut end = |key: &str, node: &Option<String>| {
             let Some(node) = node else {
-                faults.add(format!("{}.{key}", flow.path), "is missing", format!("the node of the flow's end: '{key} = \"a\"'"));
+                faults.add(
+                    format!("{}.{key}", flow.path),
+                    "is missing",
+                    format!("the node of the flow's end: '{key} = \"a\"'"),
+                );
                 return None;
             };
             let at = nodes.iter().position(|one| one == node);
             if at.is_none() {
-                faults.add(format!("{}.{key}", flow.path), format!("no node is called '{node}'"), format!("there are {}", nodes.join(", ")));
+                faults.add(
+                    format!("{}.{key}", flow.path),
+                    format!("no node is called '{node}'"),
+                    format!("there are {}", nodes.join(", ")),
+                );
             }
             at.map(|at| at as u32)
         };
@@ -390,7 +491,15 @@ fn graph<'a>(schema: &'a Schema, nodes: &[String], links: &[NamedLink], network:
     placed
 }
 
-fn route(flow: &Flow, key: &str, names: Option<&Vec<String>>, from: u32, to: u32, network: &Network, faults: &mut Faults) -> Option<Vec<u32>> {
+fn route(
+    flow: &Flow,
+    key: &str,
+    names: Option<&Vec<String>>,
+    from: u32,
+    to: u32,
+    network: &Network,
+    faults: &mut Faults,
+) -> Option<Vec<u32>> {
     let path = format!("{}.{key}", flow.path);
     let name = |node: u32| network.nodes[node as usize].clone();
     if from == to {
@@ -412,7 +521,11 @@ fn route(flow: &Flow, key: &str, names: Option<&Vec<String>>, from: u32, to: u32
         };
         let link = &network.links[index];
         if link.from != at {
-            faults.add(path, format!("'{wanted}' begins at '{}', but the route stands at '{}'", name(link.from), name(at)), "");
+            faults.add(
+                path,
+                format!("'{wanted}' begins at '{}', but the route stands at '{}'", name(link.from), name(at)),
+                "",
+            );
             return None;
         }
         at = link.to;

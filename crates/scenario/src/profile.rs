@@ -13,37 +13,37 @@ pub const NAMES: &[&str] = &["linux", "rfc", "ns2", "windows-10-20h1"];
 fn linux() -> Stack {
     Stack {
         mss: Bytes(1448),
-        header: Bytes(52),                        // 20 IP + 20 TCP + 12 timestamps
+        header: Bytes(52), // 20 IP + 20 TCP + 12 timestamps
         ack: Bytes(52),
-        sack_block: Bytes(8),                     // RFC 2018; the option's 4 bytes of head are not counted
-        initial_window: 10,                       // RFC 6928
+        sack_block: Bytes(8), // RFC 2018; the option's 4 bytes of head are not counted
+        initial_window: 10,   // RFC 6928
         initial_ssthresh: None,
-        min_rto: Duration::from_millis(200),      // TCP_RTO_MIN
-        max_rto: Duration::from_secs(120),        // TCP_RTO_MAX
+        min_rto: Duration::from_millis(200), // TCP_RTO_MIN
+        max_rto: Duration::from_secs(120),   // TCP_RTO_MAX
         initial_rto: Duration::from_secs(1),
         rto_granularity: Duration::from_millis(4), // HZ = 250
-        rto_floor_on_variance: true,              // tcp_rtt_estimator: rttvar starts each round from the floor
+        rto_floor_on_variance: true,               // tcp_rtt_estimator: rttvar starts each round from the floor
         ack_every: 2,
-        ack_delay: Duration::from_millis(40),     // TCP_DELACK_MIN
-        quick_acks: 16,                           // TCP_MAX_QUICKACKS; about 700 were measured with large receive buffers
+        ack_delay: Duration::from_millis(40), // TCP_DELACK_MIN
+        quick_acks: 16,                       // TCP_MAX_QUICKACKS; about 700 were measured with large receive buffers
         sack: true,
-        sack_blocks: 3,                           // with timestamps
+        sack_blocks: 3, // with timestamps
         dsack: true,
         timestamps: true,
-        ecn: Ecn::Off,                            // tcp_ecn = 2: only when the peer asks
-        pacing: Pacing::Algorithm,                // no fq
-        pacing_quantum: 2,                        // tcp_min_tso_segs
+        ecn: Ecn::Off,             // tcp_ecn = 2: only when the peer asks
+        pacing: Pacing::Algorithm, // no fq
+        pacing_quantum: 2,         // tcp_min_tso_segs
         tso_burst: true,
         receive_window: Bytes(64 << 20),
-        auto_tuning: true,                        // tcp_moderate_rcvbuf
+        auto_tuning: true, // tcp_moderate_rcvbuf
         read_rate: None,
-        idle_restart: IdleRestart::Decay,         // tcp_slow_start_after_idle
+        idle_restart: IdleRestart::Decay, // tcp_slow_start_after_idle
         limited_transmit: true,
-        undo: true,                               // tcp_frto, timestamps, D-SACK
-        tail_loss_probe: true,                    // tcp_early_retrans = 3
+        undo: true,            // tcp_frto, timestamps, D-SACK
+        tail_loss_probe: true, // tcp_early_retrans = 3
         prr: Prr::Rfc9937,
         rampdown: Rampdown::None,
-        dup_thresh: 3,                            // tcp_reordering
+        dup_thresh: 3, // tcp_reordering
         syn_retries: 6,
         exit_burst: 0,
     }
@@ -55,16 +55,16 @@ fn rfc() -> Stack {
         mss: Bytes(1460),
         header: Bytes(40),
         ack: Bytes(40),
-        min_rto: Duration::from_secs(1),          // RFC 6298 (2.4)
-        max_rto: Duration::from_secs(60),         // RFC 6298 (2.5)
+        min_rto: Duration::from_secs(1),  // RFC 6298 (2.4)
+        max_rto: Duration::from_secs(60), // RFC 6298 (2.5)
         rto_granularity: Duration::from_millis(1),
         rto_floor_on_variance: false,
-        ack_delay: Duration::from_millis(200),    // RFC 5681 allows up to 500
+        ack_delay: Duration::from_millis(200), // RFC 5681 allows up to 500
         quick_acks: 0,
         timestamps: false,
         sack_blocks: 4,
         tso_burst: false,
-        receive_window: Bytes(1 << 30),           // the largest that RFC 7323 can announce
+        receive_window: Bytes(1 << 30), // the largest that RFC 7323 can announce
         auto_tuning: false,
         idle_restart: IdleRestart::InitialWindow, // RFC 5681, section 4.1
         syn_retries: 5,
@@ -88,8 +88,8 @@ fn ns2() -> Stack {
         idle_restart: IdleRestart::InitialWindow, // slow_start_restart_
         undo: false,
         tail_loss_probe: false,
-        rampdown: Rampdown::None,                 // without a min_cwnd of their own modules go to ssthresh at once
-        exit_burst: 3,                            // tcp_moderate_cwnd: in flight + 3
+        rampdown: Rampdown::None, // without a min_cwnd of their own modules go to ssthresh at once
+        exit_burst: 3,            // tcp_moderate_cwnd: in flight + 3
         ..rfc()
     }
 }
@@ -97,15 +97,15 @@ fn ns2() -> Stack {
 /// Windows 10 20H1, "Internet" template, as `Get-NetTCPSetting` printed it in the Windows/LTE study.
 fn windows() -> Stack {
     Stack {
-        min_rto: Duration::from_millis(300),      // MinRto
-        initial_rto: Duration::from_secs(1),      // InitialRto
-        ack_every: 2,                             // DelayedAckFrequency
-        ack_delay: Duration::from_millis(40),     // DelayedAckTimeout
+        min_rto: Duration::from_millis(300),  // MinRto
+        initial_rto: Duration::from_secs(1),  // InitialRto
+        ack_every: 2,                         // DelayedAckFrequency
+        ack_delay: Duration::from_millis(40), // DelayedAckTimeout
         ecn: Ecn::Off,
         receive_window: Bytes(16 << 20),
-        auto_tuning: true,                        // AutoTuningLevelLocal Normal
-        idle_restart: IdleRestart::Off,           // CwndRestart False
-        syn_retries: 4,                           // MaxSynRetransmissions
+        auto_tuning: true,              // AutoTuningLevelLocal Normal
+        idle_restart: IdleRestart::Off, // CwndRestart False
+        syn_retries: 4,                 // MaxSynRetransmissions
         ..rfc()
     }
 }
@@ -124,10 +124,40 @@ pub fn find(name: &str) -> Option<(Stack, RecoveryKind)> {
 
 /// The fields that `stack = { … }` may override.
 pub const FIELDS: &[&str] = &[
-    "mss", "header", "ack", "sack_block", "initial_window", "initial_ssthresh", "min_rto", "max_rto", "initial_rto",
-    "rto_granularity", "rto_floor_on_variance", "ack_every", "ack_delay", "quick_acks", "sack", "sack_blocks", "dsack",
-    "timestamps", "ecn", "pacing", "pacing_quantum", "tso_burst", "receive_window", "auto_tuning", "read_rate", "idle_restart",
-    "limited_transmit", "undo", "tail_loss_probe", "prr", "rampdown", "dup_thresh", "syn_retries", "exit_burst",
+    "mss",
+    "header",
+    "ack",
+    "sack_block",
+    "initial_window",
+    "initial_ssthresh",
+    "min_rto",
+    "max_rto",
+    "initial_rto",
+    "rto_granularity",
+    "rto_floor_on_variance",
+    "ack_every",
+    "ack_delay",
+    "quick_acks",
+    "sack",
+    "sack_blocks",
+    "dsack",
+    "timestamps",
+    "ecn",
+    "pacing",
+    "pacing_quantum",
+    "tso_burst",
+    "receive_window",
+    "auto_tuning",
+    "read_rate",
+    "idle_restart",
+    "limited_transmit",
+    "undo",
+    "tail_loss_probe",
+    "prr",
+    "rampdown",
+    "dup_thresh",
+    "syn_retries",
+    "exit_burst",
 ];
 
 /// Applies the overrides of `table`.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use cwndlab_control::catalogue::nearest;
-use cwndlab_units::{Bytes, Duration, ParseError, Rate, parse_bytes, parse_duration, parse_rate};
+use cwndlab_units::{parse_bytes, parse_duration, parse_rate, Bytes, Duration, ParseError, Rate};
 use serde_json::{Map, Value};
 
 /// What is wrong with a scenario: where, what, what would do.
@@ -23,7 +23,11 @@ impl fmt::Display for Fault {
             write!(f, "{}: ", self.path)?;
         }
         f.write_str(&self.what)?;
-        if self.hint.is_empty() { Ok(()) } else { write!(f, "\n  hint: {}", self.hint) }
+        if self.hint.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "\n  hint: {}", self.hint)
+        }
     }
 }
 
@@ -59,7 +63,12 @@ fn kind(value: &Value) -> &'static str {
 
 impl<'a> Table<'a> {
     /// Reads `value` as a table whose fields are `known`; others are faults.
-    pub fn new(value: &'a Value, path: impl Into<String>, known: &'static [&'static str], faults: &mut Faults) -> Option<Self> {
+    pub fn new(
+        value: &'a Value,
+        path: impl Into<String>,
+        known: &'static [&'static str],
+        faults: &mut Faults,
+    ) -> Option<Self> {
         let path = path.into();
         let Value::Object(map) = value else {
             faults.add(path, format!("a table is wanted, this is {}", kind(value)), "write '{ … }'");
@@ -79,7 +88,11 @@ impl<'a> Table<'a> {
     /// The path of a field.
     #[must_use]
     pub fn at(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
     }
 
     /// The field as it stands.
@@ -93,7 +106,11 @@ impl<'a> Table<'a> {
         match self.get(key)? {
             Value::String(text) => Some(text),
             other => {
-                let hint = if other.is_number() { format!("write it as text with its unit, as \"{other} …\"") } else { String::new() };
+                let hint = if other.is_number() {
+                    format!("write it as text with its unit, as \"{other} …\"")
+                } else {
+                    String::new()
+                };
                 faults.add(self.at(key), format!("a text is wanted, this is {}", kind(other)), hint);
                 None
             }
@@ -124,7 +141,11 @@ impl<'a> Table<'a> {
     pub fn rate(&self, key: &str, faults: &mut Faults) -> Option<Rate> {
         let rate = self.quantity(key, parse_rate, faults)?;
         if rate.0 == 0 {
-            faults.add(self.at(key), "the rate is zero", "a link without rate carries nothing; write \"none\" for one that serialises in no time");
+            faults.add(
+                self.at(key),
+                "the rate is zero",
+                "a link without rate carries nothing; write \"none\" for one that serialises in no time",
+            );
             return None;
         }
         Some(rate)
@@ -189,7 +210,9 @@ impl<'a> Table<'a> {
     pub fn items(&self, key: &str, faults: &mut Faults) -> Vec<(String, &'a Value)> {
         match self.get(key) {
             None => Vec::new(),
-            Some(Value::Array(items)) => items.iter().enumerate().map(|(n, item)| (format!("{}[{n}]", self.at(key)), item)).collect(),
+            Some(Value::Array(items)) => {
+                items.iter().enumerate().map(|(n, item)| (format!("{}[{n}]", self.at(key)), item)).collect()
+            }
             Some(item @ Value::Object(_)) => vec![(self.at(key), item)],
             Some(other) => {
                 faults.add(self.at(key), format!("a list is wanted, this is {}", kind(other)), "");

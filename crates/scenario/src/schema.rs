@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cwndlab_control::RecoveryKind;
-use cwndlab_units::{Bytes, Duration, Rate, parse_bytes, parse_duration, parse_rate};
-use serde_json::{Value, json};
+use cwndlab_units::{parse_bytes, parse_duration, parse_rate, Bytes, Duration, Rate};
+use serde_json::{json, Value};
 
 use crate::document::SCHEMA_VERSION;
 use crate::plan::{JitterPlan, LossPlan, Remote, Stack, Workload};
@@ -12,8 +12,18 @@ use crate::profile;
 use crate::read::{Fault, Faults, Table};
 
 const TOP: &[&str] = &[
-    "schema_version", "title", "duration", "sample_interval", "packets", "measure_from", "start_jitter", "dumbbell", "parking_lot",
-    "node", "link", "flow",
+    "schema_version",
+    "title",
+    "duration",
+    "sample_interval",
+    "packets",
+    "measure_from",
+    "start_jitter",
+    "dumbbell",
+    "parking_lot",
+    "node",
+    "link",
+    "flow",
 ];
 const DUMBBELL: &[&str] = &["bottleneck", "reverse", "access"];
 const PARKING_LOT: &[&str] = &["hops", "access"];
@@ -25,8 +35,25 @@ const QUEUE: &[&str] = &["kind", "capacity", "counts_in_service", "mark_above"];
 const JITTER: &[&str] = &["spread", "reorder"];
 const LOSS: &[&str] = &["kind", "p", "r", "loss_bad", "loss_good", "indices", "counts", "file", "column", "where"];
 const FLOW: &[&str] = &[
-    "algorithm", "name", "rtt", "direction", "start", "stop", "start_jitter", "count", "start_step", "workload", "profile", "stack",
-    "control", "from", "to", "route", "reverse_route", "enter", "leave",
+    "algorithm",
+    "name",
+    "rtt",
+    "direction",
+    "start",
+    "stop",
+    "start_jitter",
+    "count",
+    "start_step",
+    "workload",
+    "profile",
+    "stack",
+    "control",
+    "from",
+    "to",
+    "route",
+    "reverse_route",
+    "enter",
+    "leave",
 ];
 const WORKLOAD: &[&str] = &["kind", "bytes", "on", "off", "count", "gap", "new_connection"];
 const CONTROL: &[&str] = &["delay", "interval"];
@@ -115,6 +142,7 @@ pub struct Access {
 }
 
 /// The kind of network.
+#[allow(clippy::large_enum_variant, reason = "there is one per scenario")]
 #[derive(Clone, Debug)]
 pub enum Topology {
     /// One bottleneck, both ways, and access links.
@@ -211,7 +239,11 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
     match table.get("schema_version") {
         None => faults.add("schema_version", "is missing", format!("write 'schema_version = {SCHEMA_VERSION}'")),
         Some(version) if version.as_u64() == Some(SCHEMA_VERSION) => {}
-        Some(other) => faults.add("schema_version", format!("{other} is another version than this program's {SCHEMA_VERSION}"), "use the release that wrote it"),
+        Some(other) => faults.add(
+            "schema_version",
+            format!("{other} is another version than this program's {SCHEMA_VERSION}"),
+            "use the release that wrote it",
+        ),
     }
     let duration = table.duration("duration", faults);
     let duration = table.require("duration", duration, "'duration = \"60 s\"'", faults);
@@ -219,7 +251,8 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
         faults.add("duration", "is zero", "write \"60 s\"");
     }
     let topology = read_topology(&table, faults);
-    let flows: Vec<Option<Flow>> = table.items("flow", faults).into_iter().map(|(path, item)| read_flow(item, path, faults)).collect();
+    let flows: Vec<Option<Flow>> =
+        table.items("flow", faults).into_iter().map(|(path, item)| read_flow(item, path, faults)).collect();
     if flows.is_empty() {
         faults.add("flow", "there is none", "write a '[[flow]]' with an algorithm");
     }
@@ -247,12 +280,17 @@ fn read_jitter(table: &Table<'_>, faults: &mut Faults) -> Option<Jitter> {
 }
 
 fn read_topology(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
-    let kinds: Vec<&str> = ["dumbbell", "parking_lot", "link"].into_iter().filter(|key| table.get(key).is_some()).collect();
+    let kinds: Vec<&str> =
+        ["dumbbell", "parking_lot", "link"].into_iter().filter(|key| table.get(key).is_some()).collect();
     match kinds[..] {
         ["dumbbell"] => {
             let inner = Table::new(table.get("dumbbell")?, "dumbbell", DUMBBELL, faults)?;
             let Some(value) = inner.get("bottleneck") else {
-                faults.add("dumbbell.bottleneck", "is missing", "write 'bottleneck = { rate = \"100 Mbps\", delay = \"10 ms\" }'");
+                faults.add(
+                    "dumbbell.bottleneck",
+                    "is missing",
+                    "write 'bottleneck = { rate = \"100 Mbps\", delay = \"10 ms\" }'",
+                );
                 return None;
             };
             let forward = read_link(value, inner.at("bottleneck"), LINK, None, faults);
@@ -266,9 +304,17 @@ fn read_topology(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
         }
         ["parking_lot"] => {
             let inner = Table::new(table.get("parking_lot")?, "parking_lot", PARKING_LOT, faults)?;
-            let hops: Vec<_> = inner.items("hops", faults).into_iter().map(|(path, item)| read_link(item, path, LINK, None, faults)).collect();
+            let hops: Vec<_> = inner
+                .items("hops", faults)
+                .into_iter()
+                .map(|(path, item)| read_link(item, path, LINK, None, faults))
+                .collect();
             if hops.is_empty() {
-                faults.add("parking_lot.hops", "there is none", "write 'hops = [{ rate = \"10 Mbps\", delay = \"5 ms\" }, …]'");
+                faults.add(
+                    "parking_lot.hops",
+                    "there is none",
+                    "write 'hops = [{ rate = \"10 Mbps\", delay = \"5 ms\" }, …]'",
+                );
             }
             let access = read_access(&inner, faults);
             Some(Topology::ParkingLot(hops.into_iter().collect::<Option<_>>()?, access?))
@@ -316,7 +362,11 @@ fn read_graph(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
         for (key, node) in [("from", &from), ("to", &to)] {
             if !nodes.contains(node) {
                 if declared {
-                    faults.add(inner.at(key), format!("no node is called '{node}'"), "add a '[[node]]', or leave all of them out");
+                    faults.add(
+                        inner.at(key),
+                        format!("no node is called '{node}'"),
+                        "add a '[[node]]', or leave all of them out",
+                    );
                 }
                 nodes.push(node.clone());
             }
@@ -333,17 +383,31 @@ fn read_graph(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
     Some(Topology::Graph(nodes, links))
 }
 
-fn read_link(value: &Value, path: String, known: &'static [&'static str], base: Option<&Link>, faults: &mut Faults) -> Option<Link> {
+fn read_link(
+    value: &Value,
+    path: String,
+    known: &'static [&'static str],
+    base: Option<&Link>,
+    faults: &mut Faults,
+) -> Option<Link> {
     let table = Table::new(value, path.clone(), known, faults)?;
-    let rate = if table.get("rate").and_then(Value::as_str) == Some("none") { None } else { table.rate("rate", faults).or(base.and_then(|link| link.rate)) };
-    let queue = table.get("queue").and_then(|value| read_queue(value, table.at("queue"), faults)).or(base.and_then(|link| link.queue));
+    let rate = if table.get("rate").and_then(Value::as_str) == Some("none") {
+        None
+    } else {
+        table.rate("rate", faults).or(base.and_then(|link| link.rate))
+    };
+    let queue = table
+        .get("queue")
+        .and_then(|value| read_queue(value, table.at("queue"), faults))
+        .or(base.and_then(|link| link.queue));
     let jitter = table.get("jitter").and_then(|value| {
         let inner = Table::new(value, table.at("jitter"), JITTER, faults)?;
         let spread = inner.duration("spread", faults);
         let spread = inner.require("spread", spread, "'spread = \"5 ms\"'", faults)?;
         Some(JitterPlan { spread, reorder: inner.flag("reorder", faults).unwrap_or(false) })
     });
-    let losses = table.items("loss", faults).into_iter().filter_map(|(path, item)| read_loss(item, path, faults)).collect();
+    let losses =
+        table.items("loss", faults).into_iter().filter_map(|(path, item)| read_loss(item, path, faults)).collect();
     Some(Link {
         rate,
         delay: table.duration("delay", faults).or(base.map(|link| link.delay)).unwrap_or_default(),
@@ -360,7 +424,15 @@ fn read_queue(value: &Value, path: String, faults: &mut Faults) -> Option<Queue>
     let step = table.word("kind", &[("droptail", false), ("step-ecn", true)], faults).unwrap_or(false);
     let text = table.string("capacity", faults);
     let size = text.and_then(|text| {
-        read_size(&text).map_err(|what| faults.add(table.at("capacity"), what, "write \"100 packets\", \"64 KiB\", \"20 ms\", \"0.5 bdp\" or \"unlimited\"")).ok()
+        read_size(&text)
+            .map_err(|what| {
+                faults.add(
+                    table.at("capacity"),
+                    what,
+                    "write \"100 packets\", \"64 KiB\", \"20 ms\", \"0.5 bdp\" or \"unlimited\"",
+                );
+            })
+            .ok()
     });
     let mark_above = table.whole("mark_above", 0, 100_000_000, faults).map(|n| n as u32);
     if step && mark_above.is_none() {
@@ -395,7 +467,7 @@ fn read_size(text: &str) -> Result<Size, String> {
     for unit in ["packets", "packet", "pkts", "pkt"] {
         if let Some(number) = text.strip_suffix(unit) {
             let number: f64 = number.trim().parse().map_err(|_| format!("'{text}' is no size of a queue"))?;
-            if !(number >= 1.0) {
+            if number.is_nan() || number < 1.0 {
                 return Err(format!("'{text}' is less than a packet"));
             }
             return Ok(Size::Packets(number as u64));
@@ -404,7 +476,13 @@ fn read_size(text: &str) -> Result<Size, String> {
     if let Ok(time) = parse_duration(text) {
         return Ok(Size::Time(time));
     }
-    let bytes = parse_bytes(text).map_err(|fault| if parse_rate(text).is_ok() { format!("'{text}' is a rate, not a size") } else { fault.what })?;
+    let bytes = parse_bytes(text).map_err(|fault| {
+        if parse_rate(text).is_ok() {
+            format!("'{text}' is a rate, not a size")
+        } else {
+            fault.what
+        }
+    })?;
     if bytes.0 < 1500 {
         return Err(format!("'{text}' is less than a packet"));
     }
@@ -479,16 +557,22 @@ fn read_flow(value: &Value, path: String, faults: &mut Faults) -> Option<Flow> {
     let profile = table.string("profile", faults).unwrap_or_else(|| "linux".to_owned());
     let Some((mut stack, recovery)) = profile::find(&profile) else {
         let near = cwndlab_control::catalogue::nearest(&profile, profile::NAMES.iter().copied());
-        let hint = near.map_or_else(|| format!("one of {}", profile::NAMES.join(", ")), |near| format!("did you mean '{near}'?"));
+        let hint = near
+            .map_or_else(|| format!("one of {}", profile::NAMES.join(", ")), |near| format!("did you mean '{near}'?"));
         faults.add(table.at("profile"), format!("no profile is called '{profile}'"), hint);
         return None;
     };
-    if let Some(inner) = table.get("stack").and_then(|value| Table::new(value, table.at("stack"), profile::FIELDS, faults)) {
+    if let Some(inner) =
+        table.get("stack").and_then(|value| Table::new(value, table.at("stack"), profile::FIELDS, faults))
+    {
         profile::override_with(&mut stack, &inner, faults);
     }
     let control = table.get("control").and_then(|value| {
         let inner = Table::new(value, table.at("control"), CONTROL, faults)?;
-        Some(Remote { delay: inner.duration("delay", faults).unwrap_or_default(), interval: inner.duration("interval", faults).unwrap_or_default() })
+        Some(Remote {
+            delay: inner.duration("delay", faults).unwrap_or_default(),
+            interval: inner.duration("interval", faults).unwrap_or_default(),
+        })
     });
     let workload = match table.get("workload") {
         Some(value) => read_workload(value, table.at("workload"), faults),

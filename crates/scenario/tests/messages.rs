@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use cwndlab_algorithms::catalogue;
-use cwndlab_scenario::Scenario;
 use cwndlab_scenario::plan::{Capacity, Plan};
+use cwndlab_scenario::Scenario;
 use cwndlab_units::{Duration, Rate};
 use proptest::prelude::*;
 
 fn plan(text: &str) -> Result<Plan, String> {
-    let join = |faults: Vec<cwndlab_scenario::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let join =
+        |faults: Vec<cwndlab_scenario::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let scenario = Scenario::from_toml(text, None).map_err(join)?;
     scenario.plan(&catalogue()).map(|(plan, _)| plan).map_err(join)
 }
@@ -21,11 +22,13 @@ const FLOW: &str = "[[flow]]\nalgorithm = \"cubic\"\nrtt = \"40 ms\"\n";
 /// The example of the schema's page: half of 100 Mbit/s × 120 ms in 1500-byte packets is 500.
 #[test]
 fn the_example_plans_as_written() {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml")).unwrap();
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml")).unwrap();
     let plan = plan(&text).unwrap();
     assert_eq!(plan.links[0].rate, Some(Rate::from_mbps(100)));
     assert_eq!(plan.links[0].queue.capacity, Capacity::Packets(500));
-    let flows: Vec<_> = plan.flows.iter().map(|flow| (flow.algorithm_text.as_str(), flow.base_rtt, flow.start)).collect();
+    let flows: Vec<_> =
+        plan.flows.iter().map(|flow| (flow.algorithm_text.as_str(), flow.base_rtt, flow.start)).collect();
     assert_eq!(
         flows,
         [
@@ -44,7 +47,8 @@ fn every_bundled_scenario_plans() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|end| end == "toml") {
-            plan(&std::fs::read_to_string(&path).unwrap()).unwrap_or_else(|faults| panic!("{}: {faults}", path.display()));
+            plan(&std::fs::read_to_string(&path).unwrap())
+                .unwrap_or_else(|faults| panic!("{}: {faults}", path.display()));
             n += 1;
         }
     }
@@ -70,7 +74,8 @@ fn all_faults_come_at_once() {
 
 #[test]
 fn each_fault_has_its_message() {
-    let graph = "[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n[[link]]\nfrom = \"b\"\nto = \"c\"\nduplex = false\n";
+    let graph =
+        "[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n[[link]]\nfrom = \"b\"\nto = \"c\"\nduplex = false\n";
     let cases = [
         (format!("{}{NET}{FLOW}", HEAD.replace('1', "7")), "schema_version: 7 is another version than this program's 1\n  hint: use the release that wrote it"),
         (format!("{HEAD}{FLOW}"), "there is no network\n  hint: write '[dumbbell]', '[parking_lot]' or '[[link]]'"),

@@ -4,13 +4,13 @@ use cwndlab_control::{CongestionControl, Path};
 use cwndlab_network::random::Stream;
 use cwndlab_records::rows::{EventRow, TransferRow};
 use cwndlab_scenario::plan::{FlowPlan, Pacing, Workload};
-use cwndlab_transport::receiver::{NEVER, Receiver};
+use cwndlab_transport::receiver::{Receiver, NEVER};
 use cwndlab_transport::remote::Remote;
-use cwndlab_transport::sender::{Counters, ENDLESS, Sender};
+use cwndlab_transport::sender::{Counters, Sender, ENDLESS};
 use cwndlab_transport::wire::{AckPacket, Data, Output};
 use cwndlab_units::Bytes;
 
-use crate::packet::{ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, Packet, SYN, SYN_ACK};
+use crate::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
 use crate::world::{Extra, World};
 
 /// The timers of a flow.

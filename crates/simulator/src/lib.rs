@@ -12,4 +12,4 @@ pub mod packet;
 pub mod world;
 
 pub use cwndlab_algorithms::catalogue;
-pub use engine::{RunError, Statistics, run, run_counted};
+pub use engine::{run, run_counted, RunError, Statistics};

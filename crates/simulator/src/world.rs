@@ -3,8 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-
-
 use cwndlab_network::link::{Link, LinkConfig, Offer, Passage};
 use cwndlab_network::loss::Loss;
 use cwndlab_network::queue::Limit;
@@ -15,7 +13,7 @@ use cwndlab_scenario::plan::{Capacity, LinkPlan, LossPlan, Plan};
 use cwndlab_transport::wire::Blocks;
 
 use crate::agenda::Agenda;
-use crate::packet::{ACK, AGAIN, CE, DATA, ECT, EXTRA, KIND, Packet};
+use crate::packet::{Packet, ACK, AGAIN, CE, DATA, ECT, EXTRA, KIND};
 
 /// What an ACK carries beyond its number and window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -318,8 +316,12 @@ impl World {
     /// Memory held by packets, queues and extras, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let overtaking: usize = self.overtaking.iter().flatten().map(|one| one.order.capacity() * 16 + one.packets.len() * 64).sum();
-        overtaking + self.flights.iter().map(Ring::memory).sum::<usize>() + self.links.iter().map(Link::memory).sum::<usize>() + self.extras.capacity() * size_of::<Extra>()
+        let overtaking: usize =
+            self.overtaking.iter().flatten().map(|one| one.order.capacity() * 16 + one.packets.len() * 64).sum();
+        overtaking
+            + self.flights.iter().map(Ring::memory).sum::<usize>()
+            + self.links.iter().map(Link::memory).sum::<usize>()
+            + self.extras.capacity() * size_of::<Extra>()
     }
 }
 

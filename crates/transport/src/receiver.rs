@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use cwndlab_units::Time;
 
 use crate::stack::{Ecn, Stack};
-use crate::wire::{AckPacket, Blocks, Data, MAX_BLOCKS, Output};
+use crate::wire::{AckPacket, Blocks, Data, Output, MAX_BLOCKS};
 
 /// Never: a timer that is off.
 pub const NEVER: u64 = u64::MAX;
@@ -173,14 +173,13 @@ impl Receiver {
             self.send_ack(now, out, None); // RFC 5681, section 4.2: at once when a gap is filled
             return;
         }
-        match self.insert(data.seq) {
-            Some(true) => {
-                if data.len != self.mss {
-                    self.odd.push((data.seq, data.len));
-                }
-                self.send_ack(now, out, None);
+        if self.insert(data.seq) {
+            if data.len != self.mss {
+                self.odd.push((data.seq, data.len));
             }
-            _ => self.send_ack(now, out, Some((data.seq, data.seq + 1))),
+            self.send_ack(now, out, None);
+        } else {
+            self.send_ack(now, out, Some((data.seq, data.seq + 1)));
         }
     }
 
@@ -197,8 +196,8 @@ impl Receiver {
         bytes
     }
 
-    /// Puts `seq` into the runs; `Some(false)` if it was there.
-    fn insert(&mut self, seq: u32) -> Option<bool> {
+    /// Puts `seq` into the runs; `false` if it was there.
+    fn insert(&mut self, seq: u32) -> bool {
         let at = self.runs.partition_point(|&(_, to)| to < seq);
         let fresh = match self.runs.get(at).copied() {
             None => {
@@ -224,7 +223,7 @@ impl Receiver {
             }
         };
         self.remember(seq);
-        Some(fresh)
+        fresh
     }
 
     /// The run of `seq` is the most recent one.

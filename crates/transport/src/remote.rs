@@ -52,7 +52,7 @@ impl Remote {
 }
 
 /// Two reports as one.
-fn join(first: Ack, then: &Ack) -> Ack {
+fn join(first: &Ack, then: &Ack) -> Ack {
     Ack {
         acked: first.acked + then.acked,
         acks: first.acks + then.acks,
@@ -72,7 +72,7 @@ impl CongestionControl for Remote {
     fn on_ack(&mut self, ack: &Ack) {
         self.apply(ack.now);
         self.pending = Some(match self.pending.take() {
-            Some(first) => join(first, ack),
+            Some(first) => join(&first, ack),
             None => ack.clone(),
         });
         if ack.now.saturating_since(self.reported) >= self.interval {

@@ -91,7 +91,11 @@ impl RttEstimator {
                 (self.srtt + variance).max(self.floor) // RFC 6298 (2.4)
             }
         };
-        if self.backoff == 0 { base.min(self.ceiling) } else { base.saturating_mul(1 << self.backoff).min(self.ceiling) }
+        if self.backoff == 0 {
+            base.min(self.ceiling)
+        } else {
+            base.saturating_mul(1 << self.backoff).min(self.ceiling)
+        }
     }
 
     /// The timer expired: doubles the timeout (RFC 6298, 5.5).

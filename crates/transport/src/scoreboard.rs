@@ -275,7 +275,11 @@ impl Scoreboard {
     #[must_use]
     pub fn limit_sack(&self, dup_thresh: u32) -> u32 {
         if dup_thresh == 3 {
-            if self.top[0] == NONE { self.una } else { self.top[0] }
+            if self.top[0] == NONE {
+                self.una
+            } else {
+                self.top[0]
+            }
         } else if self.sacked >= dup_thresh {
             self.fack.saturating_sub(dup_thresh)
         } else {
@@ -321,7 +325,9 @@ impl Scoreboard {
     #[must_use]
     pub fn oldest_original(&self) -> Option<(u32, &Segment)> {
         let at = self.scan.max(self.una);
-        (at < self.next).then(|| (at, self.get(at))).filter(|(_, one)| one.flags & (SACKED | LOST | RETRANS | EVER_RETRANS) == 0)
+        (at < self.next)
+            .then(|| (at, self.get(at)))
+            .filter(|(_, one)| one.flags & (SACKED | LOST | RETRANS | EVER_RETRANS) == 0)
     }
 
     /// Takes the oldest live retransmission off the queue if `lost` says so, and marks it lost again.

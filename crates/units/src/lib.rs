@@ -7,7 +7,7 @@ pub mod maths;
 mod parse;
 mod print;
 
-pub use parse::{ParseError, parse_bytes, parse_duration, parse_rate};
+pub use parse::{parse_bytes, parse_duration, parse_rate, ParseError};
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};

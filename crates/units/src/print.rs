@@ -20,7 +20,11 @@ const TIMES: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us",
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == 0 { f.write_str("0 s") } else { show(f, self.0, &TIMES) }
+        if self.0 == 0 {
+            f.write_str("0 s")
+        } else {
+            show(f, self.0, &TIMES)
+        }
     }
 }
 
@@ -44,7 +48,7 @@ impl fmt::Display for Bytes {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Bytes, Duration, Rate, parse_bytes, parse_duration, parse_rate};
+    use crate::{parse_bytes, parse_duration, parse_rate, Bytes, Duration, Rate};
     use proptest::prelude::*;
 
     #[test]

@@ -17,7 +17,9 @@
 //! Units: segments. A timeout forgets W_max.
 //! Differs from the source: the paper has S_max = 32, β = 0.875 and halves the distance (B = 2): `bic(smax=32, beta=0.875, b=2)`.
 
-use cwndlab_control::{Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+use cwndlab_control::{
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value,
+};
 
 use super::reno::segments;
 
@@ -31,12 +33,48 @@ pub static SPEC: Spec = Spec {
     confidence: Confidence::High,
     summary: "Searches the window of the last loss by bisection, then probes beyond it.",
     parameters: &[
-        Parameter { name: "smax", unit: "segments", default: Value::Number(16.0), domain: Domain::Range(1.0, 1000.0), doc: "largest increment per round trip" },
-        Parameter { name: "b", unit: "", default: Value::Number(4.0), domain: Domain::Range(2.0, 16.0), doc: "the search goes 1/b of the distance" },
-        Parameter { name: "beta", unit: "", default: Value::Number(819.0 / 1024.0), domain: Domain::Range(0.1, 0.99), doc: "what a loss leaves of the window" },
-        Parameter { name: "smooth", unit: "", default: Value::Number(20.0), domain: Domain::Range(1.0, 1000.0), doc: "round trips near the old maximum" },
-        Parameter { name: "low_window", unit: "segments", default: Value::Number(14.0), domain: Domain::Range(1.0, 1000.0), doc: "Reno up to here" },
-        Parameter { name: "ack_ratio", unit: "", default: Value::Word("unit"), domain: Domain::Words(&["unit", "ns2"]), doc: "ns2: increments 31/16 times as large, as ns-2.35 with one ACK per segment" },
+        Parameter {
+            name: "smax",
+            unit: "segments",
+            default: Value::Number(16.0),
+            domain: Domain::Range(1.0, 1000.0),
+            doc: "largest increment per round trip",
+        },
+        Parameter {
+            name: "b",
+            unit: "",
+            default: Value::Number(4.0),
+            domain: Domain::Range(2.0, 16.0),
+            doc: "the search goes 1/b of the distance",
+        },
+        Parameter {
+            name: "beta",
+            unit: "",
+            default: Value::Number(819.0 / 1024.0),
+            domain: Domain::Range(0.1, 0.99),
+            doc: "what a loss leaves of the window",
+        },
+        Parameter {
+            name: "smooth",
+            unit: "",
+            default: Value::Number(20.0),
+            domain: Domain::Range(1.0, 1000.0),
+            doc: "round trips near the old maximum",
+        },
+        Parameter {
+            name: "low_window",
+            unit: "segments",
+            default: Value::Number(14.0),
+            domain: Domain::Range(1.0, 1000.0),
+            doc: "Reno up to here",
+        },
+        Parameter {
+            name: "ack_ratio",
+            unit: "",
+            default: Value::Word("unit"),
+            domain: Domain::Words(&["unit", "ns2"]),
+            doc: "ns2: increments 31/16 times as large, as ns-2.35 with one ACK per segment",
+        },
     ],
     choices: &["Linux' constants rather than the paper's"],
     pitfalls: &["takes bandwidth from Reno on short paths"],
@@ -107,7 +145,11 @@ impl Growth for Bic {
         if event.cause == Cause::Timeout {
             self.w_max = 0.0;
         }
-        if w <= self.low_window { (w / 2.0).max(2.0) } else { (w * self.beta).max(2.0) }
+        if w <= self.low_window {
+            (w / 2.0).max(2.0)
+        } else {
+            (w * self.beta).max(2.0)
+        }
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {

@@ -33,14 +33,62 @@ pub static SPEC: Spec = Spec {
     confidence: Confidence::High,
     summary: "Reno plus a delay window that grows while the queue is short and goes away when it is not.",
     parameters: &[
-        Parameter { name: "alpha", unit: "", default: Value::Number(0.125), domain: Domain::Range(0.001, 10.0), doc: "growth of the delay window" },
-        Parameter { name: "beta", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.1, 0.9), doc: "what a loss takes of the whole window" },
-        Parameter { name: "k", unit: "", default: Value::Number(0.75), domain: Domain::Range(0.1, 1.0), doc: "exponent of the growth" },
-        Parameter { name: "eta", unit: "", default: Value::Number(1.0), domain: Domain::Range(0.1, 10.0), doc: "how fast the delay window goes" },
-        Parameter { name: "gamma", unit: "segments", default: Value::Number(30.0), domain: Domain::Range(1.0, 1000.0), doc: "queue that counts as congestion" },
-        Parameter { name: "auto", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "tune gamma at losses" },
-        Parameter { name: "lambda", unit: "", default: Value::Number(0.25), domain: Domain::Range(0.0, 1.0), doc: "weight of a new sample in gamma; left open by the draft" },
-        Parameter { name: "low_window", unit: "segments", default: Value::Number(38.0), domain: Domain::Range(1.0, 1000.0), doc: "Reno alone below" },
+        Parameter {
+            name: "alpha",
+            unit: "",
+            default: Value::Number(0.125),
+            domain: Domain::Range(0.001, 10.0),
+            doc: "growth of the delay window",
+        },
+        Parameter {
+            name: "beta",
+            unit: "",
+            default: Value::Number(0.5),
+            domain: Domain::Range(0.1, 0.9),
+            doc: "what a loss takes of the whole window",
+        },
+        Parameter {
+            name: "k",
+            unit: "",
+            default: Value::Number(0.75),
+            domain: Domain::Range(0.1, 1.0),
+            doc: "exponent of the growth",
+        },
+        Parameter {
+            name: "eta",
+            unit: "",
+            default: Value::Number(1.0),
+            domain: Domain::Range(0.1, 10.0),
+            doc: "how fast the delay window goes",
+        },
+        Parameter {
+            name: "gamma",
+            unit: "segments",
+            default: Value::Number(30.0),
+            domain: Domain::Range(1.0, 1000.0),
+            doc: "queue that counts as congestion",
+        },
+        Parameter {
+            name: "auto",
+            unit: "",
+            default: Value::Word("on"),
+            domain: Domain::Words(&["on", "off"]),
+            doc: "tune gamma at losses",
+        },
+        Parameter {
+            name: "lambda",
+            unit: "",
+            default: Value::Number(0.25),
+            domain: Domain::Range(0.0, 1.0),
+            doc: "weight of a new sample in gamma; left open by the draft",
+        },
+        Parameter {
+            name: "low_window",
+            unit: "segments",
+            default: Value::Number(38.0),
+            domain: Domain::Range(1.0, 1000.0),
+            doc: "Reno alone below",
+        },
     ],
     choices: &["win^k as in the paper, not the draft's dwnd^k", "LowWindow 38; other descriptions have about 40"],
     pitfalls: &["a base RTT measured with a standing queue hides the queue"],
@@ -189,7 +237,9 @@ mod tests {
     #[test]
     fn increments_and_gamma_are_those_of_the_sheet() {
         let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
-        for (win, step) in [(16.0, 0.0), (38.0, 0.913_144_222_023_742_2), (100.0, 2.952_847_075_210_474), (10_000.0, 124.0)] {
+        for (win, step) in
+            [(16.0, 0.0), (38.0, 0.913_144_222_023_742_2), (100.0, 2.952_847_075_210_474), (10_000.0, 124.0)]
+        {
             assert!((flow.increment(win) - step).abs() < 1e-9);
         }
         flow.tune(20.0);

@@ -31,7 +31,8 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1145/1400097.1400105; Linux tcp_cubic.c v2.3",
     year: 2008,
     confidence: Confidence::High,
-    summary: "CUBIC in whole segments as Linux computes it: an ACK counter, the minimum RTT in the target, beta 717/1024.",
+    summary:
+        "CUBIC in whole segments as Linux computes it: an ACK counter, the minimum RTT in the target, beta 717/1024.",
     parameters: &[
         Parameter {
             name: "beta",
@@ -145,7 +146,8 @@ impl CubicLinux {
         if self.last_max <= w {
             (self.k, self.origin) = (0.0, w);
         } else {
-            (self.k, self.origin) = (cbrt((self.last_max - w) / C), self.last_max); // (1)
+            (self.k, self.origin) = (cbrt((self.last_max - w) / C), self.last_max);
+            // (1)
         }
     }
 

@@ -19,7 +19,9 @@
 //! segments/s) are not offered but `rate_clamp = literal`. `ack_ratio = ns2` divides cnt by the ACK ratio of 31/16 at which
 //! ns-2.35 freezes where no ACK is delayed.
 
-use cwndlab_control::{Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+use cwndlab_control::{
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value,
+};
 use cwndlab_units::maths::{cbrt, floor};
 
 /// The entry.
@@ -32,11 +34,32 @@ pub static SPEC: Spec = Spec {
     confidence: Confidence::High,
     summary: "The first CUBIC: 0.8 after a loss, growth limited to 160 segments per second.",
     parameters: &[
-        Parameter { name: "ack_ratio", unit: "", default: Value::Word("unit"), domain: Domain::Words(&["unit", "ns2"]), doc: "ns2: increments 31/16 times as large, as ns-2.35 with one ACK per segment" },
-        Parameter { name: "rate_clamp", unit: "", default: Value::Word("code"), domain: Domain::Words(&["code", "literal", "off"]), doc: "limit of the growth: 160 segments/s (code), 2.5 (the paper's text), none" },
-        Parameter { name: "tcp_friendliness", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "never slower than Reno; in the code, not in the paper's Algorithm 2" },
+        Parameter {
+            name: "ack_ratio",
+            unit: "",
+            default: Value::Word("unit"),
+            domain: Domain::Words(&["unit", "ns2"]),
+            doc: "ns2: increments 31/16 times as large, as ns-2.35 with one ACK per segment",
+        },
+        Parameter {
+            name: "rate_clamp",
+            unit: "",
+            default: Value::Word("code"),
+            domain: Domain::Words(&["code", "literal", "off"]),
+            doc: "limit of the growth: 160 segments/s (code), 2.5 (the paper's text), none",
+        },
+        Parameter {
+            name: "tcp_friendliness",
+            unit: "",
+            default: Value::Word("on"),
+            domain: Domain::Words(&["on", "off"]),
+            doc: "never slower than Reno; in the code, not in the paper's Algorithm 2",
+        },
     ],
-    choices: &["the paper's Eq. 3 lacks a parenthesis: K = (W_max beta / C)^(1/3)", "ssthresh is 0.8 w on a loss, which Algorithm 2 does not list"],
+    choices: &[
+        "the paper's Eq. 3 lacks a parenthesis: K = (W_max beta / C)^(1/3)",
+        "ssthresh is 0.8 w on a loss, which Algorithm 2 does not list",
+    ],
     pitfalls: &["no HyStart of its own: after a large overshoot its mild decrease repairs for seconds"],
     companion: "standard",
     model_based: false,

@@ -40,13 +40,18 @@ const LOW_WINDOW: f64 = 38.0;
 const HIGH_WINDOW: f64 = 83_000.0;
 
 fn u(w: f64) -> f64 {
-    ((ln(w) - ln(LOW_WINDOW)) / (ln(HIGH_WINDOW) - ln(LOW_WINDOW))).clamp(0.0, 1.0) // (1)
+    ((ln(w) - ln(LOW_WINDOW)) / (ln(HIGH_WINDOW) - ln(LOW_WINDOW))).clamp(0.0, 1.0)
+    // (1)
 }
 
 /// b(w): what a loss takes.
 #[must_use]
 pub fn b(w: f64) -> f64 {
-    if w <= LOW_WINDOW { 0.5 } else { 0.5 + (0.1 - 0.5) * u(w) } // (2)
+    if w <= LOW_WINDOW {
+        0.5
+    } else {
+        0.5 + (0.1 - 0.5) * u(w)
+    } // (2)
 }
 
 /// a(w): segments per round trip.

@@ -68,7 +68,11 @@ impl Growth for Scalable {
             }
             return w;
         }
-        if w <= LEGACY_WINDOW { w + n / w } else { w + self.a * n } // (4), (1)
+        if w <= LEGACY_WINDOW {
+            w + n / w
+        } else {
+            w + self.a * n
+        } // (4), (1)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {

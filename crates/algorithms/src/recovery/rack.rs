@@ -14,8 +14,15 @@ pub static SPEC: Spec = Spec {
     source: "RFC 8985, RFC 9937",
     year: 2021,
     confidence: Confidence::High,
-    summary: "A segment is lost when one sent later has arrived and a reordering window has passed; tail loss probes; PRR.",
-    parameters: &[Parameter { name: "prr", unit: "", default: Value::Word("profile"), domain: Domain::Words(&["profile", "6937", "9937"]), doc: "version of proportional rate reduction" }],
+    summary:
+        "A segment is lost when one sent later has arrived and a reordering window has passed; tail loss probes; PRR.",
+    parameters: &[Parameter {
+        name: "prr",
+        unit: "",
+        default: Value::Word("profile"),
+        domain: Domain::Words(&["profile", "6937", "9937"]),
+        doc: "version of proportional rate reduction",
+    }],
     choices: &["RFC 9937 by default, RFC 6937 as an option"],
     pitfalls: &["needs SACK"],
     companion: "",

@@ -18,11 +18,12 @@
 //! (`s = oracle` takes the simulator's word); avoidance is the growth's, not the Reno of its Algorithm 1.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, Path, SlowStart, Spec, Step, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, Path, SlowStart, Spec,
+    Step, Value, Window,
 };
 
 use crate::growth::reno::segments;
-use crate::part::hybrid::{GAP_NS, Hybrid};
+use crate::part::hybrid::{Hybrid, GAP_NS};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -72,7 +73,11 @@ struct Train {
 impl Train {
     /// (2), bytes/s; three ACKs at least.
     fn rate(&self) -> f64 {
-        if self.acks < 3 || self.last <= self.first { 0.0 } else { self.bytes as f64 * 1e9 / (self.last - self.first) as f64 }
+        if self.acks < 3 || self.last <= self.first {
+            0.0
+        } else {
+            self.bytes as f64 * 1e9 / (self.last - self.first) as f64
+        }
     }
 }
 
@@ -166,10 +171,14 @@ impl SlowStart for CcmSs {
         self.observe(ack);
         let signal = self.hybrid.detect(ack, self.hybrid.rtt_min / 2);
         let (lower, upper) = self.bounds(w);
-        let reason = if w >= upper { Some("cap") } else { signal.filter(|_| w >= lower).map(crate::part::hybrid::Signal::name) }; // (6)
+        let reason =
+            if w >= upper { Some("cap") } else { signal.filter(|_| w >= lower).map(crate::part::hybrid::Signal::name) }; // (6)
         let exit = reason.map(|reason| {
             let (b, d, _) = self.path(w);
-            Exit { ssthresh: w, note: Note { what: "slow-start-exit", reason, cwnd_segments: w, pipe_segments: b * d / self.mss } }
+            Exit {
+                ssthresh: w,
+                note: Note { what: "slow-start-exit", reason, cwnd_segments: w, pipe_segments: b * d / self.mss },
+            }
         });
         Step { grow: segments(ack), exit } // (1)
     }

@@ -10,7 +10,9 @@
 //!
 //! Units: segments, nanoseconds. Differs from the source: nothing known; the forward delay is half of the smallest RTT.
 
-use cwndlab_control::{Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, SlowStart, Spec, Step, Value};
+use cwndlab_control::{
+    Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, SlowStart, Spec, Step, Value,
+};
 
 use crate::growth::reno::segments;
 use crate::part::hybrid::Hybrid;
@@ -35,7 +37,9 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["jitter and delayed ACKs make it leave early"],
     companion: "",
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(HyStart { low_window: arguments.number("low_window"), hybrid: Hybrid::default() })),
+    build: Build::SlowStart(|_, arguments| {
+        Box::new(HyStart { low_window: arguments.number("low_window"), hybrid: Hybrid::default() })
+    }),
 };
 
 /// HyStart.

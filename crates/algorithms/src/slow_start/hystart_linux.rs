@@ -12,7 +12,9 @@
 //! Units: segments, nanoseconds. The allowance is for delayed ACKs: 64 kB at the pacing rate ×4, at most 1 ms.
 //! Differs from the source: microseconds become nanoseconds.
 
-use cwndlab_control::{Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, Path, SlowStart, Spec, Step, Value};
+use cwndlab_control::{
+    Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, Path, SlowStart, Spec, Step, Value,
+};
 
 use crate::growth::reno::segments;
 use crate::part::hybrid::Hybrid;
@@ -62,7 +64,11 @@ impl HyStartLinux {
         let rate = 2.0 * w * ack.mss.0 as f64 / ack.srtt.0.max(1) as f64;
         let allowance = ((BURST_BYTES / rate) as u64).min(MAX_ALLOWANCE_NS);
         let whole = self.hybrid.rtt_min + allowance;
-        if self.paced { whole } else { whole / 2 }
+        if self.paced {
+            whole
+        } else {
+            whole / 2
+        }
     }
 }
 
@@ -75,7 +81,12 @@ impl SlowStart for HyStartLinux {
             let threshold = self.threshold(ack, w);
             exit = self.hybrid.detect(ack, threshold).map(|signal| Exit {
                 ssthresh: w,
-                note: Note { what: "slow-start-exit", reason: signal.name(), cwnd_segments: w, pipe_segments: f64::NAN },
+                note: Note {
+                    what: "slow-start-exit",
+                    reason: signal.name(),
+                    cwnd_segments: w,
+                    pipe_segments: f64::NAN,
+                },
             });
         }
         Step { grow: segments(ack), exit }

@@ -13,7 +13,9 @@
 //!
 //! Units: segments, nanoseconds. Only in the initial slow start. Differs from the source: nothing known.
 
-use cwndlab_control::{Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, SlowStart, Spec, Step, Value};
+use cwndlab_control::{
+    Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, SlowStart, Spec, Step, Value,
+};
 
 use crate::growth::reno::segments;
 
@@ -27,9 +29,27 @@ pub static SPEC: Spec = Spec {
     confidence: Confidence::High,
     summary: "When the RTT rises it first slows down for five rounds (conservative slow start), then leaves.",
     parameters: &[
-        Parameter { name: "css_rounds", unit: "rounds", default: Value::Number(5.0), domain: Domain::Range(1.0, 100.0), doc: "rounds of conservative slow start" },
-        Parameter { name: "css_growth_divisor", unit: "", default: Value::Number(4.0), domain: Domain::Range(2.0, 100.0), doc: "how much slower it grows there" },
-        Parameter { name: "l", unit: "segments", default: Value::Number(8.0), domain: Domain::Range(1.0, 1000.0), doc: "most that one ACK may add where the sender does not pace" },
+        Parameter {
+            name: "css_rounds",
+            unit: "rounds",
+            default: Value::Number(5.0),
+            domain: Domain::Range(1.0, 100.0),
+            doc: "rounds of conservative slow start",
+        },
+        Parameter {
+            name: "css_growth_divisor",
+            unit: "",
+            default: Value::Number(4.0),
+            domain: Domain::Range(2.0, 100.0),
+            doc: "how much slower it grows there",
+        },
+        Parameter {
+            name: "l",
+            unit: "segments",
+            default: Value::Number(8.0),
+            domain: Domain::Range(1.0, 1000.0),
+            doc: "most that one ACK may add where the sender does not pace",
+        },
     ],
     choices: &[],
     pitfalls: &["sees only the delay: with a very short buffer the loss comes first"],
@@ -118,7 +138,8 @@ impl SlowStart for HyStartPp {
                 _ => {}
             }
         }
-        Step { grow: if self.css.is_some() { grow / self.divisor } else { grow }, exit: None } // (4)
+        Step { grow: if self.css.is_some() { grow / self.divisor } else { grow }, exit: None }
+        // (4)
     }
 
     fn on_congestion(&mut self, _: &Congestion) {

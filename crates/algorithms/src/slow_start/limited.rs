@@ -45,7 +45,11 @@ pub struct Limited {
 
 impl Limited {
     fn k(&self, w: f64) -> f64 {
-        if w <= self.most { 1.0 } else { floor(w / (0.5 * self.most)) } // (2)
+        if w <= self.most {
+            1.0
+        } else {
+            floor(w / (0.5 * self.most))
+        } // (2)
     }
 }
 

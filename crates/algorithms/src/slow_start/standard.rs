@@ -47,7 +47,8 @@ pub struct Standard {
 impl SlowStart for Standard {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, _: f64, _: f64) -> Step {
-        Step { grow: segments(ack).min(self.limit * f64::from(ack.acks)), exit: None } // (1)
+        Step { grow: segments(ack).min(self.limit * f64::from(ack.acks)), exit: None }
+        // (1)
     }
 }
 

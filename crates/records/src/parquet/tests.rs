@@ -46,7 +46,9 @@ fn tables(seed: u64, rows: u64) -> Tables {
     let records = Records {
         flows: vec![FlowRow { name: "flow0".to_owned(), end_ns: None, min_rtt_ns: Some(4), ..FlowRow::default() }],
         links: vec![LinkRow { name: "bottleneck".to_owned(), utilisation: 0.75, ..LinkRow::default() }],
-        samples: (0..rows).map(|at| SampleRow { time_ns: at, ssthresh_bytes: (at % 2 == 0).then_some(at), ..SampleRow::default() }).collect(),
+        samples: (0..rows)
+            .map(|at| SampleRow { time_ns: at, ssthresh_bytes: (at % 2 == 0).then_some(at), ..SampleRow::default() })
+            .collect(),
         events: vec![EventRow {
             time_ns: 1,
             flow: 0,
@@ -155,7 +157,10 @@ fn a_missing_file_is_named() {
     fs::remove_file(&place).unwrap();
     assert_eq!(
         read(&folder.0).unwrap_err().to_string(),
-        format!("{}: there is no such file\n  hint: name a folder that `cwndlab run --out` has written", place.display())
+        format!(
+            "{}: there is no such file\n  hint: name a folder that `cwndlab run --out` has written",
+            place.display()
+        )
     );
 }
 

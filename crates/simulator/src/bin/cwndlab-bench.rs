@@ -19,7 +19,8 @@ fn usage() -> (f64, u64) {
         .find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok())
         .unwrap_or(0);
     // schedstat counts nanoseconds on the CPU; `stat` only ticks of 10 ms, but splits off the kernel's share.
-    let on_cpu: f64 = read("/proc/self/schedstat").split_whitespace().next().and_then(|text| text.parse().ok()).unwrap_or(0.0);
+    let on_cpu: f64 =
+        read("/proc/self/schedstat").split_whitespace().next().and_then(|text| text.parse().ok()).unwrap_or(0.0);
     (if on_cpu > 0.0 { on_cpu * 1e-9 } else { ticks / 100.0 }, peak)
 }
 
@@ -38,11 +39,14 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let planned = Scenario::from_toml(&text, path.parent()).and_then(|scenario| scenario.plan(&cwndlab_simulator::catalogue()));
+    let planned =
+        Scenario::from_toml(&text, path.parent()).and_then(|scenario| scenario.plan(&cwndlab_simulator::catalogue()));
     let plan = match planned {
         Ok((plan, _)) => plan,
         Err(faults) => {
-            faults.iter().for_each(|fault| eprintln!("{fault}"));
+            for fault in &faults {
+                eprintln!("{fault}");
+            }
             return ExitCode::from(2);
         }
     };

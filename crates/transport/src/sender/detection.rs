@@ -39,8 +39,9 @@ impl Sender {
         let (sent, seq) = (self.rack_sent, self.rack_seq);
         let before = |at: u64, number: u32| (at, number) < (sent, seq);
         let next = self.board.next;
-        let marked = self.board.mark_while(next, |number, one| before(one.sent_at, number) && one.sent_at + wait <= now)
-            + self.board.mark_resent_while(|one| before(one.sent_at, one.seq) && one.sent_at + wait <= now);
+        let marked =
+            self.board.mark_while(next, |number, one| before(one.sent_at, number) && one.sent_at + wait <= now)
+                + self.board.mark_resent_while(|one| before(one.sent_at, one.seq) && one.sent_at + wait <= now);
         let original = self.board.oldest_original().filter(|(number, one)| before(one.sent_at, *number));
         let resent = self.board.resent.front().filter(|one| before(one.sent_at, one.seq));
         let due = original.map(|(_, one)| one.sent_at).into_iter().chain(resent.map(|one| one.sent_at)).min();

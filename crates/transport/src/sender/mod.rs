@@ -13,7 +13,7 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::receiver::NEVER;
 use crate::rtt::RttEstimator;
-use crate::scoreboard::{APP_LIMITED, EVER_RETRANS, SACKED, Scoreboard, Segment};
+use crate::scoreboard::{Scoreboard, Segment, APP_LIMITED, EVER_RETRANS, SACKED};
 use crate::stack::{Ecn, Stack};
 use crate::wire::{AckPacket, Output};
 

@@ -219,7 +219,8 @@ impl Sender {
         if !self.stack.undo || self.undo_from.is_none() {
             return false;
         }
-        let eifel = self.stack.timestamps && self.retrans_stamp > 0 && ack.echo.0 > 0 && ack.echo.0 < self.retrans_stamp;
+        let eifel =
+            self.stack.timestamps && self.retrans_stamp > 0 && ack.echo.0 > 0 && ack.echo.0 < self.retrans_stamp;
         let frto = self.frto && self.state == State::Loss && gain.original;
         let resent = self.undo_retrans == 0 && self.retrans_stamp > 0 && ack.blocks.duplicate;
         if !(eifel || frto || resent) {
@@ -228,7 +229,13 @@ impl Sender {
             }
             return false;
         }
-        let cause = if frto { "f-rto" } else if eifel { "eifel" } else { "dsack" };
+        let cause = if frto {
+            "f-rto"
+        } else if eifel {
+            "eifel"
+        } else {
+            "dsack"
+        };
         self.undo(now, cause, out);
         true
     }

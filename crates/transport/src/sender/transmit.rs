@@ -3,9 +3,9 @@
 use cwndlab_control::{Change, RecoveryKind, Sent};
 use cwndlab_units::{Bytes, Time};
 
-use super::{ENDLESS, Sender, State};
+use super::{Sender, State, ENDLESS};
 use crate::receiver::NEVER;
-use crate::scoreboard::{APP_LIMITED, Segment};
+use crate::scoreboard::{Segment, APP_LIMITED};
 use crate::stack::{Ecn, IdleRestart, Pacing};
 use crate::wire::{Data, Output};
 
@@ -148,7 +148,11 @@ impl Sender {
     }
 
     fn next_len(&self) -> u32 {
-        if self.unsent == ENDLESS { self.mss } else { u64::from(self.mss).min(self.unsent) as u32 }
+        if self.unsent == ENDLESS {
+            self.mss
+        } else {
+            u64::from(self.mss).min(self.unsent) as u32
+        }
     }
 
     #[inline]
@@ -248,7 +252,11 @@ impl Sender {
     }
 
     fn next_supply(&self) -> u32 {
-        if self.unsent == ENDLESS { u32::MAX } else { self.unsent.div_ceil(u64::from(self.mss)).min(1 << 20) as u32 }
+        if self.unsent == ENDLESS {
+            u32::MAX
+        } else {
+            self.unsent.div_ceil(u64::from(self.mss)).min(1 << 20) as u32
+        }
     }
 
     /// Linux, tcp_tso_autosize: a millisecond of the pacing rate, two segments at least.
@@ -290,14 +298,13 @@ impl Sender {
         }
         let restart = self.stack.initial_window.min(self.cwnd);
         let window = match self.stack.idle_restart {
-            IdleRestart::Off => return,
             IdleRestart::InitialWindow => restart, // RFC 5681, section 4.1
             IdleRestart::Decay => {
                 let halvings = (idle / rto).min(31) as u32; // RFC 2861, as Linux' tcp_cwnd_restart
                 (self.cwnd >> halvings).max(restart)
             }
             IdleRestart::Rfc7661 if idle > NVP_NS => (self.cwnd / 2).max(restart),
-            IdleRestart::Rfc7661 => return,
+            IdleRestart::Off | IdleRestart::Rfc7661 => return,
         };
         let before = self.cwnd;
         self.impose(now, Change::Idle, window, idle);

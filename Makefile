@@ -1,0 +1,73 @@
+# One task runner. `make demo` and `make test` do all the set-up on a fresh machine with Rust, Python 3.11 and a C compiler.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
+ALGORITHMS := $(wildcard crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs)
+
+.PHONY: help build demo test check fmt bench bench-peers docs clean
+
+help:
+	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
+	@echo 'make demo         CUBIC with HyStart and with CCM-SS, Reno, HighSpeed, BIC and Compound on one path'
+	@echo 'make test         all tests'
+	@echo 'make check        formatting, lints, types, documentation'
+	@echo 'make fmt          formats everything'
+	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory'
+	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
+	@echo 'make docs         the generated parts of docs/ and README.md'
+
+$(VENV)/.ready: requirements/lock.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'make: Python 3.11 or later is needed; name it: make PYTHON=python3.11 build' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo 'make: Python has no ensurepip; on Debian: apt-get install python3-venv' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/lock.txt
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.ready $(RUST) pyproject.toml
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	cargo build --release --locked --quiet --package cwndlab-simulator --bin cwndlab-bench
+	install -m 755 target/release/cwndlab-bench $(BIN)/cwndlab-bench
+	@touch $@
+
+build: $(VENV)/.built
+
+demo: build
+	@mkdir -p build
+	$(BIN)/cwndlab compare ccm-ss-path --algorithms cubic+hystart,cubic+ccm-ss,reno,highspeed,bic,ctcp --repetitions 5 --seed 1 --out build/demo --report build/demo.html
+	@echo "pictures: build/demo.html"
+
+test: build
+	cargo test --locked --workspace --exclude cwndlab-python
+	$(BIN)/python -m pytest -q
+
+check: build
+	cargo fmt --all --check
+	rustfmt --edition 2021 --check $(ALGORITHMS)
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --document-private-items --quiet
+	$(BIN)/ruff check python tests tools
+	$(BIN)/ruff format --check python tests tools
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest cwndlab._engine
+	$(BIN)/python tools/check_arrows.py
+	@if command -v cargo-deny >/dev/null; then cargo deny check; else echo 'cargo-deny is not installed: licences of dependencies are not checked'; fi
+
+fmt: $(VENV)/.ready
+	cargo fmt --all
+	rustfmt --edition 2021 $(ALGORITHMS)
+	$(BIN)/ruff check --fix python tests tools || true
+	$(BIN)/ruff format python tests tools
+
+bench: build
+	$(BIN)/python benches/engine.py
+
+bench-peers: build
+	$(BIN)/python benches/peers.py
+
+docs: build
+	$(BIN)/python tools/refresh_docs.py
+
+clean:
+	rm -rf build out target $(VENV)
