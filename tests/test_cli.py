@@ -10,15 +10,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import cwndlab
 import pytest
 from cwndlab import Records, Scenario
+from cwndlab.reproduce.claims import Finding
+from cwndlab.validate import Row
 
 Cli = Callable[..., tuple[int, str, str]]
-VERBS = ("list", "explain", "run", "validate", "bench")
+VERBS = ("list", "explain", "run", "compare", "reproduce", "report", "validate", "bench")
 
 
 def start(*arguments: object, **options: object) -> subprocess.Popen[str]:
@@ -214,6 +217,89 @@ def test_ctrl_c_ends_with_130(path: Path) -> None:
     assert (process.returncode, out, err) == (130, "", "stopped\n")
 
 
+def test_compare_prints_writes_and_reports(cli: Cli, path: Path, tmp_path: Path) -> None:
+    out, page = tmp_path / "out", tmp_path / "page.html"
+    arguments = ("compare", path, "--algorithms", "cubic+ccm-ss(mu=2, beta=0.3),reno", "--seed", 5, "--repetitions", 3)
+    status, printed, err = cli(*arguments, "--out", out, "--report", page, "--format", "json")
+    assert (status, err) == (0, f"comparison: {out}\nreport: {page}\n")
+    found = json.loads(printed)
+    assert found["algorithms"] == ["cubic+ccm-ss(mu=2, beta=0.3)", "reno"]
+    assert found["seeds"] == [5, 6, 7]
+    assert len(found["rows"]) == 6
+    assert json.loads((out / "comparison.json").read_text()) == found
+    assert page.read_text().startswith("<!doctype html>")
+    status, table, _ = cli("report", out)
+    assert status == 0
+    assert table == cli(*arguments)[1]
+    assert (out / "report.html").exists()
+
+
+def test_report_draws_a_run(cli: Cli, path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    _, printed, _ = cli("run", path, "--seed", 1, "--out", out)
+    status, again, err = cli("report", out, "--figures", "svg")
+    assert (status, again) == (0, printed)
+    assert (out / "report.html").exists()
+    assert all(Path(line.removeprefix("figure: ")).exists() for line in err.splitlines() if line.startswith("figure: "))
+    assert {file.suffix for file in (out / "figures").iterdir()} == {".svg"}
+
+
+def test_compare_keeps_what_is_finished(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    long = ("--set", "duration=30 s", "--repetitions", 2000, "--seed", 1, "--out", out)
+    process = start("compare", path, "--algorithms", "cubic,reno", *long)
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    words = err.splitlines()[-1].split()
+    assert (words[0], words[3:]) == ("stopped;", ["4000", "runs", "finished", "are", "kept", "in", str(out)])
+    assert len(json.loads((out / "comparison.json").read_text())["rows"]) == int(words[1]) > 0
+
+
+def test_compare_stops_at_once(path: Path) -> None:
+    endless = ("--set", "duration=1000000 s", "--repetitions", 3, "--seed", 1)
+    process = start("compare", path, "--algorithms", "cubic,reno", *endless)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (130, "", "stopped; 0 of 6 runs finished\n")
+
+
+def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, _ = cli("reproduce", "--list", "--format", "json")
+    assert status == 0
+    assert {tuple(row) for row in json.loads(out)} == {("id", "title")}
+    assert "ccm-ss/fig14" in {row["id"] for row in json.loads(out)}
+    assert cli("reproduce") == (
+        2,
+        "",
+        "cwndlab reproduce: no paper is named\n  hint: `cwndlab reproduce --list` shows them\n",
+    )
+
+    def findings(target: str, **options: object) -> Iterator[Finding]:
+        assert (target, options["quick"], options["seed"]) == ("ccm-ss", True, 1)
+        yield Finding("ccm-ss/fig14", "ratio", "0.5", 0.75, 0.7, 0.8, "direction only", "because")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_module("cwndlab.reproduce"), "reproduce", findings)
+    status, out, err = cli("reproduce", "ccm-ss", "--quick", "--format", "json")
+    assert (status, err) == (130, "stopped; the 1 findings that were complete are above\n")
+    keys = ["id", "quantity", "published", "measured", "low", "high", "verdict", "reason"]
+    assert [list(row) for row in json.loads(out)] == [keys]
+
+
+def test_validate_has_stable_keys(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [Row("reno", "a", "goodput_bps", 1.0, 2.0, -1.0, 0.5, False)]
+    monkeypatch.setattr(import_module("cwndlab.validate"), "validate", lambda *_, **__: (rows, ["x is left out"]))
+    status, out, err = cli("validate", "--format", "json")
+    assert (status, err) == (0, "x is left out\n")
+    keys = ["algorithm", "scenario", "quantity", "ours", "reference", "deviation", "tolerance", "holds"]
+    assert [list(row) for row in json.loads(out)] == [keys]
+    _, out, _ = cli("validate")
+    assert out.splitlines()[-1].split() == ["reno", "1", "0", "0"]
+
+
 def test_bench_names_its_scenarios(cli: Cli) -> None:
     assert cli("bench", "S9") == (
         2,
@@ -227,8 +313,9 @@ def test_bench_prints_its_rows(cli: Cli, overhead: bool, tmp_path: Path, monkeyp
     program = tmp_path / "cwndlab-bench"
     program.write_text("""#!/bin/sh\necho '{"packets": 1000, "cpu_s": 0.5, "peak_rss_mb": 3.25}'\n""")
     program.chmod(0o755)
-    monkeypatch.setattr("cwndlab.bench._program", lambda: program)
-    monkeypatch.setattr("cwndlab.bench._command_line", lambda path: (0.75, 40.0))
+    module = import_module("cwndlab.bench")
+    monkeypatch.setattr(module, "_program", lambda: program)
+    monkeypatch.setattr(module, "_command_line", lambda path: (0.75, 40.0))
     status, out, err = cli("bench", "S4", "--format", "json", *(["--overhead"] if overhead else []))
     row = {"scenario": "S4", "packets": 1000, "cpu_s": 0.5, "packets_per_cpu_s": 2000, "peak_rss_mb": 3.25}
     added = {"cli_cpu_s": 0.75, "cli_peak_rss_mb": 40.0} if overhead else {}
@@ -236,8 +323,8 @@ def test_bench_prints_its_rows(cli: Cli, overhead: bool, tmp_path: Path, monkeyp
 
 
 def test_bench_without_its_program_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("cwndlab.bench.ROOT", tmp_path)
-    monkeypatch.setattr("cwndlab.bench.sys.executable", str(tmp_path / "python"))
+    monkeypatch.setattr(import_module("cwndlab.bench"), "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert cli("bench", "S4") == (
         1,

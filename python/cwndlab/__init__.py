@@ -11,9 +11,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cwndlab import metrics, plots, presets, statistics
     from cwndlab.algorithms import Algorithm, algorithms, explain
+    from cwndlab.bench import bench
+    from cwndlab.compare import Comparison, compare
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
     from cwndlab.records import Records
+    from cwndlab.report import report
+    from cwndlab.reproduce import reproduce
     from cwndlab.run import run, run_many, version
     from cwndlab.scenario import (
         Access,
@@ -34,12 +39,14 @@ if TYPE_CHECKING:
         StepEcn,
         Transfers,
     )
+    from cwndlab.validate import validate
 
 __all__ = [
     "Access",
     "Algorithm",
     "Bernoulli",
     "Bulk",
+    "Comparison",
     "Control",
     "DropTail",
     "Dumbbell",
@@ -61,17 +68,30 @@ __all__ = [
     "StepEcn",
     "Transfers",
     "algorithms",
+    "bench",
+    "compare",
     "explain",
+    "metrics",
+    "plots",
+    "presets",
+    "report",
+    "reproduce",
     "run",
     "run_many",
+    "statistics",
+    "validate",
     "version",
 ]
 
 # Where each name lives.
 _HOMES = {
     "algorithms": ("Algorithm", "algorithms", "explain"),
+    "bench": ("bench",),
+    "compare": ("Comparison", "compare"),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
     "records": ("Records",),
+    "report": ("report",),
+    "reproduce": ("reproduce",),
     "run": ("run", "run_many", "version"),
     "scenario": (
         "Access",
@@ -92,11 +112,15 @@ _HOMES = {
         "StepEcn",
         "Transfers",
     ),
+    "validate": ("validate",),
 }
+_MODULES = ("metrics", "plots", "presets", "statistics")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"cwndlab.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'cwndlab' has no attribute '{name}'")
     value = getattr(import_module(f"cwndlab.{_HOME[name]}"), name)

@@ -38,6 +38,7 @@ def _format(text: str) -> Format:
 
 def _whole(option: str, low: int, high: int = 2**64 - 1) -> Callable[[str], int]:
     def whole(text: str) -> int:
+        text = str(text)  # typer hands over a default as it is
         number = int(text) if text.isascii() and text.isdecimal() else -1
         if low <= number <= high:
             return number
@@ -333,6 +334,40 @@ def report(
             say(f"figure: {figure}")
 
 
+@app.command(epilog="Example: cwndlab reproduce ccm-ss/fig14 --quick")
+def reproduce(
+    target: Annotated[
+        str | None, typer.Argument(help="A paper, or one of its figures.", metavar="PAPER[/FIGURE]", show_default=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of the paper's size.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Print what can be reproduced, and end.")] = False,
+    seed: SeedOption = 1,
+    workers: WorkersOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Run a published experiment and judge its claims."""
+    if list_:
+        from cwndlab.reproduce import listing
+
+        write_rows(listing(), ("id", "title"), format)
+        return
+    if target is None:
+        raise ScenarioError(Fault("cwndlab reproduce", "no paper is named", "`cwndlab reproduce --list` shows them"))
+    from cwndlab.reproduce import COLUMNS, reproduce
+
+    found: list[dict[str, Any]] = []
+    stop: Stopped | None = None
+    try:
+        with _several() as progress:
+            for finding in reproduce(target, quick=quick, seed=seed, workers=workers, progress=progress):
+                found.append(finding.as_dict())
+    except Stopped:
+        stop = Stopped(f"stopped; the {len(found)} findings that were complete are above")
+    write_rows(found, COLUMNS, format, wrap=("quantity", "published", "reason"))
+    if stop is not None:
+        raise stop
+
+
 @app.command(epilog="Example: cwndlab validate --reference known-answers/ns2")
 def validate(
     reference: Annotated[
@@ -417,8 +452,8 @@ def _several() -> Iterator[Callable[[int, int], None]]:
 
 
 def _stopped(finished: int, total: int, out: Path | None) -> str:
-    kept = f"are kept in {out}" if out is not None else "are not kept"
-    return f"stopped; {finished} of {total} runs finished {kept}"
+    kept = f" are kept in {out}" if out is not None and finished > 0 else ""
+    return f"stopped; {finished} of {total} runs finished{kept}"
 
 
 class _Bar:

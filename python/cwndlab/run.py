@@ -26,6 +26,11 @@ to_toml = _engine.to_toml
 read_records = _engine.read
 
 
+# How often a waiting main thread looks for Ctrl-C. Polars installs a handler after which a lock that is waited for
+# without end is not interrupted.
+_GLANCE_S = 0.05
+
+
 class Checked(NamedTuple):
     """A scenario that the engine found sound."""
 
@@ -88,6 +93,8 @@ def run_many(
                 running[pool.submit(_engine.run, _json(scenario), "json", seed, cancel)] = index
                 return
 
+        if progress is not None:
+            progress(0, len(jobs))
         try:
             # Twice as many as there are workers: enough to keep them busy, few enough that a slow reader of a long
             # series does not pile up records.
@@ -95,7 +102,7 @@ def run_many(
                 start()
             done = 0
             while running:
-                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                finished, _ = wait(running, timeout=_GLANCE_S, return_when=FIRST_COMPLETED)
                 for future in finished:
                     index = running.pop(future)
                     records = Records(future.result())
