@@ -1,0 +1,215 @@
+//! What every run obeys: conservation, determinism, and laws known from elsewhere.
+
+use std::sync::atomic::AtomicBool;
+
+use cwndlab_records::rows::Records;
+use cwndlab_scenario::Scenario;
+use cwndlab_simulator::{catalogue, run};
+use proptest::prelude::*;
+use serde_json::{json, Value};
+
+fn simulate(document: &Value, seed: u64) -> Records {
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    run(&plan, seed, &AtomicBool::new(false), None).expect("nobody cancels")
+}
+
+fn dumbbell(rate: &str, queue: &str, duration: &str, flows: Value) -> Value {
+    json!({
+        "schema_version": 1, "duration": duration,
+        "dumbbell": { "bottleneck": { "rate": rate, "delay": "10 ms", "queue": { "capacity": queue } }, "access": { "rate": "1 Gbps" } },
+        "flow": flows,
+    })
+}
+
+/// By hand: a SYN of 40 bytes and its answer, then one segment of 1500 bytes over 1 Gbit/s, 12 Mbit/s and 1 Gbit/s links
+/// with 20 ms of propagation one way: 40 ms + 2 · (2 · 320 ns + 26,667 ns) + 20 ms + 2 · 12,000 ns + 1 ms.
+#[test]
+fn a_transfer_takes_serialisation_and_propagation_to_the_nanosecond() {
+    let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "workload": { "kind": "bulk", "bytes": "1460 B" } }]);
+    let records = simulate(&dumbbell("12 Mbps", "100 packets", "1 s", flow), 1);
+    let handshake = 40_000_000 + 2 * (2 * 320 + 26_667);
+    let transfer = 20_000_000 + 2 * 12_000 + 1_000_000;
+    assert_eq!(records.transfers[0].end_ns, handshake + transfer);
+    assert_eq!(records.flows[0].delivered_bytes, 1460);
+}
+
+/// A buffer of a BDP keeps a halving flow's link busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004).
+#[test]
+fn a_buffer_of_one_bdp_keeps_the_pipe_full() {
+    let flow = json!([{ "algorithm": "reno", "rtt": "40 ms" }]);
+    let mut document = dumbbell("10 Mbps", "1 bdp", "60 s", flow);
+    document["measure_from"] = json!("10 s");
+    let records = simulate(&document, 1);
+    assert!(records.links[0].utilisation > 0.99, "{}", records.links[0].utilisation);
+}
+
+/// Reno's law: with one loss per 1/p packets the mean window is √(3/(2p)) where every segment is acknowledged
+/// (Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997), here for losses at every 2500th packet: 61.2 segments.
+#[test]
+fn renos_window_follows_one_over_the_root_of_p() {
+    let every = 2500u64;
+    let indices: Vec<u64> = (1..400).map(|n| n * every).collect();
+    let flow = json!([{ "algorithm": "reno", "rtt": "50 ms", "profile": "rfc", "stack": { "ack_every": 1, "initial_ssthresh": 60 } }]);
+    let mut document = dumbbell("1 Gbps", "10000 packets", "200 s", flow);
+    document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "list", "indices": indices, "counts": "payload" });
+    let records = simulate(&document, 1);
+    let windows: Vec<f64> = records
+        .samples
+        .iter()
+        .filter(|row| row.time_ns > 20_000_000_000)
+        .map(|row| row.cwnd_bytes as f64 / 1460.0)
+        .collect();
+    let mean = windows.iter().sum::<f64>() / windows.len() as f64;
+    let law = (1.5 * every as f64).sqrt();
+    assert!((mean / law - 1.0).abs() < 0.05, "mean window {mean:.2}, law {law:.2}");
+}
+
+/// RFC 9438, equation 2: alone on a wide path after one loss, CUBIC is back at `W_max` after K = (W_max (1 − β) / C)^(1/3).
+#[test]
+fn cubic_returns_to_its_maximum_after_k() {
+    let flow = json!([{ "algorithm": "cubic(reno_friendly=off)+standard", "rtt": "100 ms", "profile": "rfc",
+        "stack": { "initial_ssthresh": 400, "ack_every": 1 } }]);
+    let mut document = dumbbell("1 Gbps", "100000 packets", "40 s", flow);
+    document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "list", "indices": [20000], "counts": "payload" });
+    let records = simulate(&document, 1);
+    let cut = records.events.iter().find(|row| row.kind == "recovery").expect("the packet is lost");
+    let over = records.events.iter().find(|row| row.kind == "recovered").expect("it is repaired");
+    let w_max = cut.cwnd_before_bytes as f64 / 1460.0;
+    let k = cwndlab_units::maths::cbrt(w_max * 0.3 / 0.4);
+    let back =
+        records.samples.iter().find(|row| row.time_ns > over.time_ns && row.cwnd_bytes >= cut.cwnd_before_bytes - 1460);
+    let took = (back.expect("it comes back").time_ns - over.time_ns) as f64 * 1e-9;
+    // A window within one segment of the plateau is reached (1/C)^(1/3) = 1.36 s before K; the target looks one RTT ahead.
+    assert!(took > k - 1.36 - 0.1 - 0.3 && took < k + 0.2, "K = {k:.2} s, back after {took:.2} s");
+}
+
+/// The same plan and seed give the same records; another seed does not.
+#[test]
+fn a_run_is_a_function_of_scenario_and_seed() {
+    let flows = json!([{ "algorithm": "cubic", "rtt": "40 ms", "count": 3 }, { "algorithm": "newreno", "rtt": "80 ms", "direction": "reverse" }]);
+    let mut document = dumbbell("20 Mbps", "0.5 bdp", "5 s", flows);
+    document["start_jitter"] = json!("rtt");
+    document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.001 });
+    let text = |seed| format!("{:?}", simulate(&document, seed));
+    let one = text(7);
+    assert!(one == text(7), "two runs of one seed differ");
+    assert!(one != text(8), "two seeds give the same run");
+}
+
+const GROWTHS: [&str; 8] = ["reno", "cubic", "cubic-linux", "cubic-ns2", "bic", "highspeed", "scalable", "ctcp"];
+const STARTS: [&str; 6] = ["standard", "limited", "hystart", "hystart-linux", "hystart-pp", "ccm-ss"];
+const RECOVERIES: [&str; 6] = ["tahoe", "reno", "newreno", "sack", "fack", "rack"];
+
+fn conserved(records: &Records) {
+    for link in &records.links {
+        assert!(link.arrived_packets >= link.dropped_packets + link.sent_packets, "{}: more left than came", link.name);
+        assert!(link.utilisation <= 1.0 + 1e-9, "{}: more than the line carries", link.name);
+    }
+    for flow in &records.flows {
+        assert!(flow.delivered_bytes <= flow.sent_bytes - flow.retransmitted_bytes, "{}: delivered twice", flow.name);
+        assert!(flow.acked_bytes <= flow.delivered_bytes, "{}: acknowledged before it was delivered", flow.name);
+        assert!(flow.retransmitted_packets <= flow.sent_packets);
+    }
+    let mut last = 0;
+    for sample in &records.samples {
+        assert!(sample.time_ns >= last, "the clock goes back");
+        last = sample.time_ns;
+        assert!(sample.cwnd_bytes > 0 && sample.in_flight_bytes < 1 << 40, "a window or flight out of bounds");
+    }
+}
+
+/// Every growth over every recovery on a path that loses finishes its transfer.
+#[test]
+fn every_growth_over_every_recovery_finishes() {
+    for growth in GROWTHS {
+        for recovery in RECOVERIES {
+            let flow = json!([{ "algorithm": format!("{growth}+standard/{recovery}"), "rtt": "20 ms", "workload": { "kind": "bulk", "bytes": "3 MB" } }]);
+            let mut document = dumbbell("20 Mbps", "20 packets", "120 s", flow);
+            document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.01 });
+            let records = simulate(&document, 3);
+            conserved(&records);
+            assert!(records.flows[0].end_ns.is_some(), "{growth}/{recovery} does not finish: {:?}", records.flows[0]);
+            assert_eq!(records.flows[0].delivered_bytes, 3_000_000, "{growth}/{recovery}");
+        }
+    }
+}
+
+fn any_flow() -> impl Strategy<Value = Value> {
+    (
+        (0..8usize, 0..6usize, 0..6usize),
+        (21u64..150, 0u64..800, any::<bool>()),
+        prop::sample::select(vec!["linux", "rfc", "ns2", "windows-10-20h1"]),
+        prop::sample::select(vec![
+            json!({ "kind": "bulk" }),
+            json!({ "kind": "bulk", "bytes": "100 kB" }),
+            json!({ "kind": "on-off", "on": "200 ms", "off": "300 ms" }),
+            json!({ "kind": "transfers", "bytes": "20 kB", "gap": "50 ms" }),
+            json!({ "kind": "transfers", "bytes": "5001 B", "count": 9, "new_connection": true }),
+        ]),
+        prop::sample::select(vec![
+            json!({}),
+            json!({ "ecn": "classic" }),
+            json!({ "ecn": "accurate", "pacing": "always" }),
+            json!({ "read_rate": "3 Mbps", "receive_window": "60 kB", "auto_tuning": false }),
+            json!({ "ack_every": 4, "sack_blocks": 1, "limited_transmit": false }),
+            json!({ "idle_restart": "rfc7661", "undo": false, "timestamps": false }),
+        ]),
+        any::<bool>(),
+    )
+        .prop_map(|((growth, start, recovery), (rtt, begin, reverse), profile, workload, stack, remote)| {
+            let mut flow = json!({
+                "algorithm": format!("{}+{}/{}", GROWTHS[growth], STARTS[start], RECOVERIES[recovery]),
+                "rtt": format!("{rtt} ms"), "start": format!("{begin} ms"), "profile": profile, "workload": workload, "stack": stack,
+                "direction": if reverse { "reverse" } else { "forward" },
+            });
+            if remote {
+                flow["control"] = json!({ "delay": "100 us", "interval": "1 ms" });
+            }
+            flow
+        })
+}
+
+fn any_wire() -> impl Strategy<Value = Value> {
+    prop::sample::select(vec![
+        json!({}),
+        json!({ "loss": { "kind": "bernoulli", "p": 0.02 } }),
+        json!({ "loss": { "kind": "gilbert-elliott", "p": 0.01, "r": 0.3, "loss_bad": 0.7 } }),
+        json!({ "loss": { "kind": "bernoulli", "p": 0.6 } }),
+        json!({ "jitter": { "spread": "5 ms" } }),
+        json!({ "jitter": { "spread": "8 ms", "reorder": true } }),
+        json!({ "duplicate": 0.05 }),
+        json!({ "duplicate": 0.1, "jitter": { "spread": "3 ms", "reorder": true }, "loss": { "kind": "bernoulli", "p": 0.05 } }),
+    ])
+}
+
+/// How many random scenarios: `CWNDLAB_CASES=10000` for the long run.
+fn cases() -> u32 {
+    std::env::var("CWNDLAB_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1500)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is asked: no panic, nothing delivered twice, nothing out of nothing.
+    #[test]
+    fn random_scenarios_obey(
+        flows in prop::collection::vec(any_flow(), 1..4),
+        wire in any_wire(),
+        rate in 1u64..40,
+        queue in prop::sample::select(vec!["2 packets", "0.1 bdp", "1 bdp", "30 ms", "8 kB", "unlimited"]),
+        mark in prop::option::of(0u64..20),
+        seed in 0u64..1000,
+    ) {
+        let mut document = dumbbell(&format!("{rate} Mbps"), queue, "1500 ms", Value::from(flows));
+        let bottleneck = document["dumbbell"]["bottleneck"].as_object_mut().expect("it is a table");
+        for (key, value) in wire.as_object().expect("it is a table") {
+            bottleneck.insert(key.clone(), value.clone());
+        }
+        if let Some(mark) = mark {
+            bottleneck["queue"]["mark_above"] = json!(mark);
+            bottleneck["queue"]["kind"] = json!("step-ecn");
+        }
+        conserved(&simulate(&document, seed));
+    }
+}
