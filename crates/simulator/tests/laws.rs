@@ -183,9 +183,9 @@ fn any_wire() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// How many random scenarios: `CWNDLAB_CASES=10000` for the long run.
+/// How many random scenarios; `CWNDLAB_CASES` changes it.
 fn cases() -> u32 {
-    std::env::var("CWNDLAB_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1500)
+    std::env::var("CWNDLAB_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000)
 }
 
 proptest! {

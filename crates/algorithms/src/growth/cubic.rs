@@ -155,7 +155,7 @@ impl Growth for Cubic {
         if self.idle {
             // Section 5.8: time in which the window was not used does not count.
             self.idle = false;
-            self.now.start = self.now.start.map(|start| start + (now - self.last_ack));
+            self.now.start = self.now.start.map(|start| (start + (now - self.last_ack)).min(now));
         }
         if self.now.start.is_none() {
             self.begin(now, w);
@@ -185,7 +185,7 @@ impl Growth for Cubic {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Undo => self.now = self.before,
-            Change::Idle => self.now.start = self.now.start.map(|start| start + window.idle.0),
+            Change::Idle => self.now.start = self.now.start.map(|start| (start + window.idle.0).min(window.now.0)),
             Change::Recovered => {}
         }
     }

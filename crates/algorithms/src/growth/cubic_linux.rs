@@ -221,7 +221,8 @@ impl Growth for CubicLinux {
 
     fn on_window(&mut self, window: &Window) {
         if window.change == Change::Idle && self.epoch != 0 {
-            self.epoch += window.idle.0; // Linux, cubictcp_cwnd_event: the curve waits
+            // Linux, cubictcp_cwnd_event: the curve waits, but never begins in the future.
+            self.epoch = (self.epoch + window.idle.0).min(window.now.0);
         }
         self.not_limited_since = window.now.0;
     }
