@@ -46,7 +46,7 @@ def test_a_fault_in_one_job_is_told(scenario: Scenario) -> None:
 
 
 def test_the_interpreter_is_free_meanwhile(scenario: Scenario) -> None:
-    long = scenario.with_({"dumbbell.bottleneck.rate": "10 Gbps"}, duration="20 s")
+    long = scenario.with_({"dumbbell.bottleneck.rate": "1 Gbps"}, duration="20 s")
     worker = threading.Thread(target=lambda: cwndlab.run(long, seed=1))
     worker.start()
     turns = 0
