@@ -47,8 +47,8 @@ check: build
 	rustfmt --edition 2021 --check $(ALGORITHMS)
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --document-private-items --quiet
-	$(BIN)/ruff check python tests tools
-	$(BIN)/ruff format --check python tests tools
+	$(BIN)/ruff check python tests tools benches
+	$(BIN)/ruff format --check python tests tools benches
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest cwndlab._engine
 	$(BIN)/python tools/check_arrows.py
@@ -57,8 +57,8 @@ check: build
 fmt: $(VENV)/.ready
 	cargo fmt --all
 	rustfmt --edition 2021 $(ALGORITHMS)
-	$(BIN)/ruff check --fix python tests tools || true
-	$(BIN)/ruff format python tests tools
+	$(BIN)/ruff check --fix python tests tools benches || true
+	$(BIN)/ruff format python tests tools benches
 
 bench: build
 	$(BIN)/python benches/engine.py
