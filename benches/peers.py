@@ -70,7 +70,8 @@ def main() -> None:
     need("ns3", "ns3 libns3-dev g++ pkg-config")
     program = BUILD / "dumbbell-ns3"
     if not program.exists():
-        libraries = "$(pkg-config --libs ns3-point-to-point ns3-applications ns3-nix-vector-routing | tr ' ' '\\n' | grep '^-l')"
+        modules = "ns3-point-to-point ns3-applications ns3-nix-vector-routing"
+        libraries = f"$(pkg-config --libs {modules} | tr ' ' '\\n' | grep '^-l')"
         subprocess.run(
             f"g++ -O2 -std=c++17 {PEERS}/dumbbell.cc -o {program} -Wl,--no-as-needed {libraries}",
             shell=True,

@@ -25,8 +25,8 @@ SHOWN = ("goodput_bps", "utilisation", "loss_ratio", "jain", "queue_ms", "mean_r
 class Comparison:
     """What a comparison found.
 
-    ``rows`` has one entry per run: algorithm, seed and every metric of `cwndlab.metrics.summary`. ``examples`` keeps the
-    records of the first seed of each algorithm, for pictures of windows and queues over time.
+    ``rows`` has one entry per run: algorithm, seed and every metric of `cwndlab.metrics.summary`. ``examples`` keeps
+    the records of the first seed of each algorithm, for pictures of windows and queues over time.
     """
 
     scenario: Scenario
@@ -47,7 +47,10 @@ class Comparison:
 
     def difference(self, algorithm: str, metric: str, base: str | None = None) -> Difference | None:
         """Against ``base`` (the first algorithm), over the seeds that both have a value for."""
-        first, second = ({row["seed"]: row[metric] for row in self.rows if row["algorithm"] == one} for one in (base or self.algorithms[0], algorithm))
+        first, second = (
+            {row["seed"]: row[metric] for row in self.rows if row["algorithm"] == one}
+            for one in (base or self.algorithms[0], algorithm)
+        )
         seeds = [seed for seed in self.seeds if first.get(seed) is not None and second.get(seed) is not None]
         return difference([first[seed] for seed in seeds], [second[seed] for seed in seeds]) if seeds else None
 
@@ -58,7 +61,14 @@ class Comparison:
         for algorithm in self.algorithms:
             for metric in COLUMNS:
                 one = self.estimate(algorithm, metric)
-                entry: dict[str, Any] = {"algorithm": algorithm, "metric": metric, "mean": one.mean if one.n else None, "low": one.low, "high": one.high, "n": one.n}
+                entry: dict[str, Any] = {
+                    "algorithm": algorithm,
+                    "metric": metric,
+                    "mean": one.mean if one.n else None,
+                    "low": one.low,
+                    "high": one.high,
+                    "n": one.n,
+                }
                 delta = self.difference(algorithm, metric) if algorithm != self.algorithms[0] else None
                 entry |= {
                     "difference": delta.paired.mean if delta else None,
@@ -77,7 +87,10 @@ class Comparison:
         for metric in metrics:
             title, unit, _ = COLUMNS[metric]
             header.append(f"{title}\n{unit}".strip())
-        cells = [[name, *(show(self.estimate(name, metric), COLUMNS[metric][2]) for metric in metrics)] for name in self.algorithms]
+        cells = [
+            [name, *(show(self.estimate(name, metric), COLUMNS[metric][2]) for metric in metrics)]
+            for name in self.algorithms
+        ]
         return header, cells
 
     def differences(self, metrics: Sequence[str] = SHOWN) -> tuple[list[str], list[list[str]]]:
@@ -94,7 +107,17 @@ class Comparison:
                 interval = "–" if low is None or high is None else f"{number(low * factor)} … {number(high * factor)}"
                 p = "–" if delta.welch_p is None else f"{delta.welch_p:.3g}"
                 effect = "–" if delta.effect is None else f"{delta.effect:.2f}"
-                cells.append([name, f"{title} {unit}".strip(), number(delta.paired.mean * factor), interval, p, effect, delta.verdict])
+                cells.append(
+                    [
+                        name,
+                        f"{title} {unit}".strip(),
+                        number(delta.paired.mean * factor),
+                        interval,
+                        p,
+                        effect,
+                        delta.verdict,
+                    ]
+                )
         return header, cells
 
     def to_dict(self) -> dict[str, Any]:
@@ -116,15 +139,22 @@ class Comparison:
         place = folder / "comparison.json"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if place.exists() and json.loads(place.read_text(encoding="utf-8")).get("scenario_hash") != self.scenario.hash:
-                raise ScenarioError(Fault(str(folder), "holds another comparison", "choose another folder, or remove this one"))
+            if (
+                place.exists()
+                and json.loads(place.read_text(encoding="utf-8")).get("scenario_hash") != self.scenario.hash
+            ):
+                raise ScenarioError(
+                    Fault(str(folder), "holds another comparison", "choose another folder, or remove this one")
+                )
             for algorithm, records in self.examples.items():
                 records.write(folder / slug(algorithm) / f"seed-{records.seed}")
             partial = folder / ".comparison.json.partial"
             partial.write_text(json.dumps(self.to_dict(), indent=1), encoding="utf-8")
             partial.replace(place)
         except OSError as error:
-            raise ScenarioError(Fault(str(folder), f"cannot be written: {error.strerror}", "make room, or choose another folder")) from None
+            raise ScenarioError(
+                Fault(str(folder), f"cannot be written: {error.strerror}", "make room, or choose another folder")
+            ) from None
 
     @classmethod
     def read(cls, folder: Path | str) -> Comparison:
@@ -132,9 +162,22 @@ class Comparison:
         folder = Path(folder)
         try:
             stored = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
-            made = cls(Scenario.from_json(json.dumps(stored["scenario"])), stored["algorithms"], stored["seeds"], stored["rows"], {}, stored["notes"])
+            made = cls(
+                Scenario.from_json(json.dumps(stored["scenario"])),
+                stored["algorithms"],
+                stored["seeds"],
+                stored["rows"],
+                {},
+                stored["notes"],
+            )
         except (OSError, ValueError, KeyError) as error:
-            raise ScenarioError(Fault(str(folder), f"holds no whole comparison ({type(error).__name__})", "a folder that `cwndlab compare --out` wrote")) from None
+            raise ScenarioError(
+                Fault(
+                    str(folder),
+                    f"holds no whole comparison ({type(error).__name__})",
+                    "a folder that `cwndlab compare --out` wrote",
+                )
+            ) from None
         for algorithm in made.algorithms:
             place = folder / slug(algorithm) / f"seed-{made.seeds[0]}"
             if place.is_dir():
@@ -185,8 +228,8 @@ def compare(
 ) -> Comparison:
     """Runs every algorithm in every flow of ``scenario`` with the seeds ``seed`` … ``seed + repetitions − 1``.
 
-    Where the scenario has no jitter of its own each flow starts at a random time within its base RTT, so that repetitions
-    differ. The same seeds are used for each algorithm, so differences are paired. What is finished is kept on Ctrl-C.
+    Where the scenario has no jitter of its own each flow starts at a random time within its base RTT, so that
+    repetitions differ. The same seeds are used for each algorithm, so differences are paired. What is finished is kept on Ctrl-C.
     """
     if not algorithms:
         raise ScenarioError(Fault("--algorithms", "there is none to compare", "write --algorithms cubic,reno"))
@@ -208,7 +251,9 @@ def compare(
         found.notes.append(f"stopped: {len(found.rows)} of {len(jobs)} runs finished")
         if not found.rows:
             raise
-        found.seeds = [one for one in seeds if all((row["algorithm"], row["seed"]) != (None, one) for row in found.rows)]
+        found.seeds = [
+            one for one in seeds if all((row["algorithm"], row["seed"]) != (None, one) for row in found.rows)
+        ]
     order = {key: n for n, key in enumerate(keys)}
     found.rows.sort(key=lambda row: order[row["algorithm"], row["seed"]])
     return found

@@ -29,5 +29,7 @@ def load(name: str | Path) -> Scenario:
         return Scenario.load(preset)
     path = Path(name)
     if path.suffix != ".toml" and not path.exists():
-        raise ScenarioError(Fault(str(name), "no scenario is called so", f"a file in TOML, or one of {', '.join(names())}"))
+        raise ScenarioError(
+            Fault(str(name), "no scenario is called so", f"a file in TOML, or one of {', '.join(names())}")
+        )
     return Scenario.load(path)

@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 #: Bars of a comparison.
-BARS = ("goodput_bps", "utilisation", "loss_ratio", "jain", "queue_ms", "mean_rtt_ms", "retransmitted_packets", "convergence_s")
+BARS = (
+    "goodput_bps",
+    "utilisation",
+    "loss_ratio",
+    "jain",
+    "queue_ms",
+    "mean_rtt_ms",
+    "retransmitted_packets",
+    "convergence_s",
+)
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --line: #d0d7de; --soft: #f4f6f8; }
@@ -97,12 +106,18 @@ def comparison_page(found: Comparison) -> str:
         name, unit, factor = COLUMNS[metric]
         estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
         if any(one.n for one in estimates):
-            parts.append(_figure(bars(found.algorithms, estimates, title=name, unit=unit, factor=factor), f"bars-{metric}"))
+            parts.append(
+                _figure(bars(found.algorithms, estimates, title=name, unit=unit, factor=factor), f"bars-{metric}")
+            )
     parts.append("</div>")
     if found.examples:
         parts += _series_parts(found.examples, f"Over time, seed {found.seeds[0]}")
     parts += _about(found.scenario.to_toml(), found.notes)
-    return page(title, parts, footer=f"cwndlab {version()} · scenario {found.scenario.hash[:12]} · seeds {found.seeds[0]}–{found.seeds[-1]}")
+    return page(
+        title,
+        parts,
+        footer=f"cwndlab {version()} · scenario {found.scenario.hash[:12]} · seeds {found.seeds[0]}–{found.seeds[-1]}",
+    )
 
 
 def run_page(records: Records) -> str:
@@ -110,13 +125,28 @@ def run_page(records: Records) -> str:
     from cwndlab.compare import number
 
     flows = records.flows
-    columns = ["name", "algorithm", "delivered_bytes", "sent_packets", "retransmitted_packets", "recoveries", "timeouts"]
+    columns = [
+        "name",
+        "algorithm",
+        "delivered_bytes",
+        "sent_packets",
+        "retransmitted_packets",
+        "recoveries",
+        "timeouts",
+    ]
     rows = [[str(cell) for cell in row] for row in flows.select(columns).rows()]
     values = summary(records)
-    metrics = [[f"{COLUMNS[key][0]} {COLUMNS[key][1]}".strip(), "–" if value is None else number(value * COLUMNS[key][2])] for key, value in values.items()]
+    metrics = [
+        [f"{COLUMNS[key][0]} {COLUMNS[key][1]}".strip(), "–" if value is None else number(value * COLUMNS[key][2])]
+        for key, value in values.items()
+    ]
     parts = [_table(columns, rows), _table(["metric", "value"], metrics), *_series_parts({"run": records}, "Over time")]
     parts += _about(records.scenario.to_toml(), records.notes)
-    return page(records.scenario.title or "A run", parts, footer=f"cwndlab {records.version} · scenario {records.scenario_hash[:12]} · seed {records.seed}")
+    return page(
+        records.scenario.title or "A run",
+        parts,
+        footer=f"cwndlab {records.version} · scenario {records.scenario_hash[:12]} · seed {records.seed}",
+    )
 
 
 def _about(toml: str, notes: Sequence[str]) -> list[str]:
@@ -136,7 +166,9 @@ def save(text: str, path: Path | str) -> None:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise RecordsError(Fault(str(path), f"cannot be written: {error.strerror}", "make room, or choose another place")) from None
+        raise RecordsError(
+            Fault(str(path), f"cannot be written: {error.strerror}", "make room, or choose another place")
+        ) from None
 
 
 def load(folder: Path | str) -> Comparison | Records:
@@ -146,7 +178,9 @@ def load(folder: Path | str) -> Comparison | Records:
 
     folder = Path(folder)
     if not folder.is_dir():
-        raise RecordsError(Fault(str(folder), "is no folder", "a folder that `cwndlab run --out` or `cwndlab compare --out` wrote"))
+        raise RecordsError(
+            Fault(str(folder), "is no folder", "a folder that `cwndlab run --out` or `cwndlab compare --out` wrote")
+        )
     return Comparison.read(folder) if (folder / "comparison.json").exists() else Records.read(folder)
 
 

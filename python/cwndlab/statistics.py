@@ -98,6 +98,8 @@ def bootstrap(values: Sequence[float], *, seed: int, level: float = LEVEL, draws
     """Mean with a bootstrap interval (BCa), for what is not normal."""
     if len(values) < 2 or np.ptp(values) == 0:
         return estimate(values, level)
-    found = stats.bootstrap((np.asarray(values),), np.mean, n_resamples=draws, confidence_level=level, rng=np.random.default_rng(seed))
+    found = stats.bootstrap(
+        (np.asarray(values),), np.mean, n_resamples=draws, confidence_level=level, rng=np.random.default_rng(seed)
+    )
     interval = found.confidence_interval
     return Estimate(float(np.mean(values)), float(interval.low), float(interval.high), len(values))

@@ -60,7 +60,9 @@ def bundled() -> list[Path]:
         folders = [base / kind for kind in ("ns2", "linux")]
         if all((folder / "reference.json").is_file() for folder in folders):
             return folders
-    raise RecordsError(Fault("known-answers", "the bundled references are not installed", "name a folder: --reference DIR"))
+    raise RecordsError(
+        Fault("known-answers", "the bundled references are not installed", "name a folder: --reference DIR")
+    )
 
 
 class Reference:
@@ -72,14 +74,18 @@ class Reference:
         self.scenarios = self._json("scenarios.json")
         for key in ("senders", "tolerances", "columns", "profile"):
             if key not in self.about:
-                raise RecordsError(Fault(str(self.folder / "reference.json"), f"has no '{key}'", "see known-answers/README.md"))
+                raise RecordsError(
+                    Fault(str(self.folder / "reference.json"), f"has no '{key}'", "see known-answers/README.md")
+                )
 
     def _json(self, name: str) -> dict[str, Any]:
         path = self.folder / name
         try:
             loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
-            raise RecordsError(Fault(str(path), f"cannot be read: {error.strerror}", "a folder with reference.json and scenarios.json")) from None
+            raise RecordsError(
+                Fault(str(path), f"cannot be read: {error.strerror}", "a folder with reference.json and scenarios.json")
+            ) from None
         except ValueError as error:
             raise RecordsError(Fault(str(path), f"is no JSON: {error}", "")) from None
         return loaded
@@ -142,7 +148,10 @@ class Reference:
             }
             if transfers:
                 entry["workload"] = {
-                    "kind": "transfers", "bytes": f"{spec['transfer_bytes']} B", "count": transfers, "new_connection": True,
+                    "kind": "transfers",
+                    "bytes": f"{spec['transfer_bytes']} B",
+                    "count": transfers,
+                    "new_connection": True,
                 }
             flows.append(entry)
         return {
@@ -202,7 +211,9 @@ def measure(records: Any, spec: dict[str, Any]) -> Measured:
         out.values.setdefault("mean_rtt_s", []).append(float(inside["srtt_ns"].mean()) / 1e9)
         out.values.setdefault("congestion_events", []).append(events)
     link = int(records.links.filter(pl.col("name") == "bottleneck")["link"][0])
-    queue = records.link_samples.filter((pl.col("link") == link) & pl.col("time_ns").is_between(begin_ns, end_ns)).sort("time_ns")
+    queue = records.link_samples.filter((pl.col("link") == link) & pl.col("time_ns").is_between(begin_ns, end_ns)).sort(
+        "time_ns"
+    )
     waited = float(queue["queue_packet_ns"][-1] - queue["queue_packet_ns"][0])
     out.values["mean_queue_packets"] = [waited / 1e9 / span]
     sent = float(queue["sent_bytes"][-1] - queue["sent_bytes"][0])
@@ -212,9 +223,13 @@ def measure(records: Any, spec: dict[str, Any]) -> Measured:
     before, after = reductions["cwnd_before_bytes"].to_list(), reductions["cwnd_after_bytes"].to_list()
     # Tahoe goes to one segment; what the cut decided is ssthresh, which the next sample shows.
     thresholds = records.samples.filter(pl.col("flow") == 0).select("time_ns", "ssthresh_bytes").drop_nulls()
-    later = reductions.select("time_ns").join_asof(thresholds, on="time_ns", strategy="forward")["ssthresh_bytes"].to_list()
+    later = (
+        reductions.select("time_ns").join_asof(thresholds, on="time_ns", strategy="forward")["ssthresh_bytes"].to_list()
+    )
     out.factors = [
-        max(b, threshold or b) / a if b <= mss else b / a for a, b, threshold in zip(before, after, later, strict=True) if a > 0
+        max(b, threshold or b) / a if b <= mss else b / a
+        for a, b, threshold in zip(before, after, later, strict=True)
+        if a > 0
     ][_EARLY_CUTS:]
     return out
 
@@ -246,12 +261,20 @@ def _pairs(reference: Reference, name: str, algorithm: str, runs: list[Measured]
     tolerances = reference.about["tolerances"][spec["judge_as"]]
     columns = reference.about["columns"]
     if spec["judge_as"] == "transfers":
-        yield _Pair("median_completion_s", [run.values["median_completion_s"][0] for run in runs], [float(row["p50_fct_ms"]) / 1e3 for row in rows])
+        yield _Pair(
+            "median_completion_s",
+            [run.values["median_completion_s"][0] for run in runs],
+            [float(row["p50_fct_ms"]) / 1e3 for row in rows],
+        )
         return
     for quantity in tolerances:
         base = quantity.removesuffix("_sum").removesuffix("_each")
         if quantity == "decrease_factor":
-            cuts = [row for row in reference.cuts(name) if row["algo"] == algorithm and row["flow"] == "0" and row["kind"] == "fast"]
+            cuts = [
+                row
+                for row in reference.cuts(name)
+                if row["algo"] == algorithm and row["flow"] == "0" and row["kind"] == "fast"
+            ]
             factors = [float(row["ssthresh_after_seg"]) / float(row["cwnd_before_seg"]) for row in cuts][_EARLY_CUTS:]
             if factors and runs[0].factors:
                 yield _Pair(quantity, [statistics.median(runs[0].factors)], [statistics.median(factors)])
@@ -261,7 +284,11 @@ def _pairs(reference: Reference, name: str, algorithm: str, runs: list[Measured]
         theirs = _theirs(rows, columns[base])
         ours = [[run.values[base][flow] for run in runs] for flow in range(len(runs[0].values[base]))]
         if quantity.endswith("_sum"):
-            yield _Pair(quantity, [sum(values) for values in zip(*ours, strict=True)], [sum(values) for values in zip(*theirs, strict=True)])
+            yield _Pair(
+                quantity,
+                [sum(values) for values in zip(*ours, strict=True)],
+                [sum(values) for values in zip(*theirs, strict=True)],
+            )
         elif base in ("mean_queue_packets", "utilisation"):
             yield _Pair(quantity, ours[0], theirs[0])
         else:
@@ -291,7 +318,16 @@ def _judge(reference: Reference, name: str, algorithm: str, runs: list[Measured]
         allowed = _tolerance(pair.quantity, rule, spec, pair.theirs)
         deviation = ours - theirs
         # A hair for the rounding of the published figures.
-        yield Row(algorithm, f"{reference.about['kind']}/{name}", pair.quantity, ours, theirs, deviation, allowed, abs(deviation) <= allowed * (1 + 1e-9) + 1e-12)
+        yield Row(
+            algorithm,
+            f"{reference.about['kind']}/{name}",
+            pair.quantity,
+            ours,
+            theirs,
+            deviation,
+            allowed,
+            abs(deviation) <= allowed * (1 + 1e-9) + 1e-12,
+        )
 
 
 def validate(
@@ -340,7 +376,11 @@ def validate(
         done[index] = measure(records, specs[index])
         if progress is not None:
             progress(len(done), len(jobs))
-    rows = [row for reference, name, algorithm, numbers in plan for row in _judge(reference, name, algorithm, [done[n] for n in numbers])]
+    rows = [
+        row
+        for reference, name, algorithm, numbers in plan
+        for row in _judge(reference, name, algorithm, [done[n] for n in numbers])
+    ]
     return rows, notes
 
 
@@ -352,7 +392,8 @@ def shares(rows: Iterable[Row]) -> list[dict[str, Any]]:
         held[0] += 1
         held[1] += row.holds
     return [
-        {"reference": kind, "algorithm": name, "judged": n, "hold": k, "share": k / n} for (kind, name), (n, k) in counts.items()
+        {"reference": kind, "algorithm": name, "judged": n, "hold": k, "share": k / n}
+        for (kind, name), (n, k) in counts.items()
     ]
 
 
@@ -363,9 +404,13 @@ def markdown(rows: list[Row], notes: list[str]) -> str:
         off = [
             f"{row.scenario} {row.quantity}: {row.ours:.4g} for {row.reference:.4g} (±{row.tolerance:.2g})"
             for row in rows
-            if row.algorithm == share["algorithm"] and row.scenario.startswith(f"{share['reference']}/") and not row.holds
+            if row.algorithm == share["algorithm"]
+            and row.scenario.startswith(f"{share['reference']}/")
+            and not row.holds
         ]
-        lines.append(f"| {share['reference']} | `{share['algorithm']}` | {share['judged']} | {share['hold']} | {share['share']:.0%} | {'; '.join(off) or '–'} |")
+        lines.append(
+            f"| {share['reference']} | `{share['algorithm']}` | {share['judged']} | {share['hold']} | {share['share']:.0%} | {'; '.join(off) or '–'} |"
+        )
     if notes:
         lines += ["", *(f"- {note}" for note in notes)]
     return "\n".join(lines) + "\n"

@@ -18,4 +18,6 @@ def cwnd(records: Records, *, start_s: float | None = None, end_s: float | None 
     inside = records.samples.filter(pl.col("time_ns").is_between(round(start * 1e9), round(end * 1e9), closed="right"))
     mean = inside.group_by("flow").agg(pl.col("cwnd_bytes").mean())
     flows = records.flows.select("flow", "algorithm", "mss_bytes")
-    return flows.join(mean, on="flow", how="left").select("flow", "algorithm", (pl.col("cwnd_bytes") / pl.col("mss_bytes")).alias("mean_cwnd_segments"))
+    return flows.join(mean, on="flow", how="left").select(
+        "flow", "algorithm", (pl.col("cwnd_bytes") / pl.col("mss_bytes")).alias("mean_cwnd_segments")
+    )

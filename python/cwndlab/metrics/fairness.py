@@ -29,7 +29,9 @@ def fairness(records: Records, *, start_s: float | None = None, end_s: float | N
     return pl.DataFrame({"jain": [jain(table["goodput_bps"].to_list())]}, schema={"jain": pl.Float64})
 
 
-def fairness_over_time(records: Records, *, window_s: float = 1.0, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
+def fairness_over_time(
+    records: Records, *, window_s: float = 1.0, start_s: float | None = None, end_s: float | None = None
+) -> pl.DataFrame:
     """One row per window of ``window_s``: ``time_s`` (its end) and ``jain`` of the goodputs in it."""
     start, end = window.bounds(records, start_s, end_s)
     rows = []

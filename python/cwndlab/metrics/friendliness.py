@@ -19,5 +19,8 @@ def friendliness(
     ``baseline``, where all flows are of that algorithm. 1 is perfectly friendly, 0 starves them."""
     mixed = goodput(records, start_s=start_s, end_s=end_s).filter(pl.col("algorithm") == algorithm)
     alone = goodput(baseline, start_s=start_s, end_s=end_s).filter(pl.col("flow").is_in(mixed["flow"].implode()))
-    denominator = alone["goodput_bps"].sum()
-    return pl.DataFrame({"friendliness": [mixed["goodput_bps"].sum() / denominator if denominator else None]}, schema={"friendliness": pl.Float64})
+    numerator, denominator = float(mixed["goodput_bps"].sum()), float(alone["goodput_bps"].sum())
+    return pl.DataFrame(
+        {"friendliness": [numerator / denominator if denominator else None]},
+        schema={"friendliness": pl.Float64},
+    )

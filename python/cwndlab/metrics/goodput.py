@@ -21,9 +21,13 @@ def goodput(records: Records, *, start_s: float | None = None, end_s: float | No
     counters = ["delivered_bytes", "sent_bytes", "retransmitted_bytes"]
     gained = window.gains(records.samples, "flow", counters, start, end)
     rate = 8 / pl.col("alive_s")
-    return window.alive(records, start, end).join(gained, on="flow", how="left").select(
-        "flow",
-        "algorithm",
-        (pl.col("delivered_bytes").fill_null(0) * rate).alias("goodput_bps"),
-        ((pl.col("sent_bytes") - pl.col("retransmitted_bytes")).fill_null(0) * rate).alias("sent_goodput_bps"),
+    return (
+        window.alive(records, start, end)
+        .join(gained, on="flow", how="left")
+        .select(
+            "flow",
+            "algorithm",
+            (pl.col("delivered_bytes").fill_null(0) * rate).alias("goodput_bps"),
+            ((pl.col("sent_bytes") - pl.col("retransmitted_bytes")).fill_null(0) * rate).alias("sent_goodput_bps"),
+        )
     )

@@ -37,9 +37,15 @@ COLUMNS: dict[str, tuple[str, str, float]] = {
 
 
 def summary(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> dict[str, float | None]:
-    """One number per metric: sums over flows (goodput, events), means over flows (RTT, window), the bottleneck's values."""
+    """One number per metric: sums over flows (goodput, events), means over flows (RTT, window), the bottleneck's
+    values."""
     at = {"start_s": start_s, "end_s": end_s}
-    flows, events, lost, waiting = goodput(records, **at), timeouts(records, **at), loss(records, **at), queue(records, **at)
+    flows, events, lost, waiting = (
+        goodput(records, **at),
+        timeouts(records, **at),
+        loss(records, **at),
+        queue(records, **at),
+    )
     return {
         "goodput_bps": _float(flows["goodput_bps"].sum()),
         "sent_goodput_bps": _float(flows["sent_goodput_bps"].sum()),

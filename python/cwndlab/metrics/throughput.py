@@ -19,7 +19,16 @@ def throughput(records: Records, *, start_s: float | None = None, end_s: float |
     """
     start, end = window.bounds(records, start_s, end_s)
     gained = window.gains(records.samples, "flow", ["sent_bytes"], start, end)
-    share = records.flows.select("flow", (pl.col("wire_bytes") / pl.col("sent_bytes").clip(lower_bound=1)).alias("per_byte"))
-    return window.alive(records, start, end).join(gained, on="flow", how="left").join(share, on="flow").select(
-        "flow", "algorithm", (pl.col("sent_bytes").fill_null(0) * pl.col("per_byte") * 8 / pl.col("alive_s")).alias("throughput_bps")
+    share = records.flows.select(
+        "flow", (pl.col("wire_bytes") / pl.col("sent_bytes").clip(lower_bound=1)).alias("per_byte")
+    )
+    return (
+        window.alive(records, start, end)
+        .join(gained, on="flow", how="left")
+        .join(share, on="flow")
+        .select(
+            "flow",
+            "algorithm",
+            (pl.col("sent_bytes").fill_null(0) * pl.col("per_byte") * 8 / pl.col("alive_s")).alias("throughput_bps"),
+        )
     )

@@ -18,4 +18,8 @@ def timeouts(records: Records, *, start_s: float | None = None, end_s: float | N
     start, end = window.bounds(records, start_s, end_s)
     counters = ["timeouts", "retransmitted_packets", "congestion_events"]
     gained = window.gains(records.samples, "flow", counters, start, end)
-    return records.flows.select("flow", "algorithm").join(gained, on="flow", how="left").with_columns(pl.col(counters).fill_null(0.0))
+    return (
+        records.flows.select("flow", "algorithm")
+        .join(gained, on="flow", how="left")
+        .with_columns(pl.col(counters).fill_null(0.0))
+    )

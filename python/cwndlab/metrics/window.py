@@ -23,10 +23,24 @@ def gains(table: pl.DataFrame, key: str, counters: list[str], start_s: float, en
 
     A flow that begins later counts from zero.
     """
-    until = table.filter(pl.col("time_ns") <= round(end_s * 1e9)).group_by(key, maintain_order=True).agg(pl.col(counters).last())
-    before = table.filter(pl.col("time_ns") <= round(start_s * 1e9)).group_by(key, maintain_order=True).agg(pl.col(counters).last())
+    until = (
+        table.filter(pl.col("time_ns") <= round(end_s * 1e9))
+        .group_by(key, maintain_order=True)
+        .agg(pl.col(counters).last())
+    )
+    before = (
+        table.filter(pl.col("time_ns") <= round(start_s * 1e9))
+        .group_by(key, maintain_order=True)
+        .agg(pl.col(counters).last())
+    )
     joined = until.join(before, on=key, how="left", suffix="_before")
-    return joined.select(key, *((pl.col(name).cast(pl.Float64) - pl.col(f"{name}_before").fill_null(0).cast(pl.Float64)).alias(name) for name in counters))
+    return joined.select(
+        key,
+        *(
+            (pl.col(name).cast(pl.Float64) - pl.col(f"{name}_before").fill_null(0).cast(pl.Float64)).alias(name)
+            for name in counters
+        ),
+    )
 
 
 def alive(records: Records, start_s: float, end_s: float) -> pl.DataFrame:

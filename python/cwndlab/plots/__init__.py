@@ -1,4 +1,5 @@
-"""Figures: one kind per file; plotly for pages, matplotlib for PNG and SVG. Colours go by position, never by algorithm."""
+"""Figures: one kind per file; plotly for pages, matplotlib for PNG and SVG. Colours go by position, never by
+algorithm."""
 
 from cwndlab.plots.bars import bars
 from cwndlab.plots.series import SERIES, Trace, series, traces

@@ -16,8 +16,13 @@ def bars(labels: Sequence[str], estimates: Sequence[Estimate], *, title: str, un
     means = [one.mean * factor if one.n else None for one in estimates]
     halves = [(one.half or 0.0) * factor for one in estimates]
     figure = go.Figure(
-        go.Bar(x=list(labels), y=means, error_y={"type": "data", "array": halves, "thickness": 1.4}, marker_color=[colour(n) for n in range(len(labels))],
-               hovertemplate="%{x}: %{y:.4g}<extra></extra>")
+        go.Bar(
+            x=list(labels),
+            y=means,
+            error_y={"type": "data", "array": halves, "thickness": 1.4},
+            marker_color=[colour(n) for n in range(len(labels))],
+            hovertemplate="%{x}: %{y:.4g}<extra></extra>",
+        )
     )
     axis = f"{title}, {unit}" if unit else title
     figure.update_layout(yaxis_title=axis, height=330, margin={"l": 70, "r": 20, "t": 20, "b": 80}, showlegend=False)
@@ -25,14 +30,22 @@ def bars(labels: Sequence[str], estimates: Sequence[Estimate], *, title: str, un
     return figure
 
 
-def draw(labels: Sequence[str], estimates: Sequence[Estimate], path: str, *, title: str, unit: str, factor: float) -> None:
+def draw(
+    labels: Sequence[str], estimates: Sequence[Estimate], path: str, *, title: str, unit: str, factor: float
+) -> None:
     """The same as a PNG or SVG by matplotlib."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(max(4, 1.1 * len(labels) + 1.5), 3.2), layout="constrained")
     axis = figure.subplots()
     halves = [(one.half or 0.0) * factor for one in estimates]
-    axis.bar(list(labels), [one.mean * factor for one in estimates], yerr=halves, color=[colour(n) for n in range(len(labels))], capsize=3)
+    axis.bar(
+        list(labels),
+        [one.mean * factor for one in estimates],
+        yerr=halves,
+        color=[colour(n) for n in range(len(labels))],
+        capsize=3,
+    )
     axis.set_ylabel(f"{title}, {unit}" if unit else title)
     axis.tick_params(axis="x", rotation=20)
     axis.grid(axis="y", alpha=0.3)

@@ -35,7 +35,7 @@ class Trace:
 
     label: str
     time_s: list[float]
-    values: list[float]
+    values: list[float | None]
     run: int
     flow: int
 
@@ -51,7 +51,13 @@ def traces(records: Records, kind: str, *, label: str = "", run: int = 0) -> lis
     flows = records.flows.select("flow", "name", "mss_bytes").head(MOST_FLOWS).rows()
     several = len(records.flows) > 1
     return [
-        _trace(f"{prefix}{name}" if several or not label else label, table["time_ns"], _flow_values(table, kind, mss), run, flow)
+        _trace(
+            f"{prefix}{name}" if several or not label else label,
+            table["time_ns"],
+            _flow_values(table, kind, mss),
+            run,
+            flow,
+        )
         for flow, name, mss in flows
         if len(table := records.samples.filter(pl.col("flow") == flow).sort("time_ns"))
     ]
@@ -76,17 +82,29 @@ def _trace(label: str, time_ns: pl.Series, values: pl.Series, run: int, flow: in
     step = max(1, -(-len(values) // MOST_POINTS))
     time = (time_ns.cast(pl.Float64) / 1e9).gather_every(step).to_list()
     thin = values.gather_every(step)
-    return Trace(label, [round(one, 4) for one in time], [round(one, 4) if one is not None else None for one in thin.to_list()], run, flow)  # type: ignore[misc]
+    return Trace(
+        label,
+        [round(one, 4) for one in time],
+        [round(one, 4) if one is not None else None for one in thin.to_list()],
+        run,
+        flow,
+    )
 
 
 def series(runs: Mapping[str, Records], kind: str) -> Any:
     """A plotly figure of ``kind``: one panel per run, stacked, with a common time axis."""
+    import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
-    import plotly.graph_objects as go
-
     labels = list(runs)
-    figure = make_subplots(rows=len(labels), cols=1, shared_xaxes=True, shared_yaxes="all", vertical_spacing=min(0.05, 0.3 / len(labels)), subplot_titles=labels if len(labels) > 1 else None)
+    figure = make_subplots(
+        rows=len(labels),
+        cols=1,
+        shared_xaxes=True,
+        shared_yaxes="all",
+        vertical_spacing=min(0.05, 0.3 / len(labels)),
+        subplot_titles=labels if len(labels) > 1 else None,
+    )
     flows_named: set[str] = set()
     for row, label in enumerate(labels, start=1):
         for trace in traces(runs[label], kind, run=row - 1):
@@ -95,15 +113,29 @@ def series(runs: Mapping[str, Records], kind: str) -> Any:
             first = trace.label not in flows_named
             flows_named.add(trace.label)
             figure.add_trace(
-                go.Scatter(x=trace.time_s, y=trace.values, name=trace.label, legendgroup=trace.label, showlegend=first, line=line, mode="lines",
-                           hovertemplate="%{x:.1f} s: %{y:.1f}"),
-                row=row, col=1,
+                go.Scatter(
+                    x=trace.time_s,
+                    y=trace.values,
+                    name=trace.label,
+                    legendgroup=trace.label,
+                    showlegend=first,
+                    line=line,
+                    mode="lines",
+                    hovertemplate="%{x:.1f} s: %{y:.1f}",
+                ),
+                row=row,
+                col=1,
             )
     figure.update_xaxes(title_text="time, s", row=len(labels), col=1)
     middle = (len(labels) + 1) // 2
     figure.update_yaxes(title_text=SERIES[kind], row=middle, col=1)
     figure.update_yaxes(rangemode="tozero")
-    figure.update_layout(height=max(320, 130 * len(labels) + 120), margin={"l": 70, "r": 20, "t": 40, "b": 50}, hovermode="x unified", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 1, "xanchor": "right"})
+    figure.update_layout(
+        height=max(320, 130 * len(labels) + 120),
+        margin={"l": 70, "r": 20, "t": 40, "b": 50},
+        hovermode="x unified",
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 1, "xanchor": "right"},
+    )
     return figure
 
 
@@ -116,7 +148,13 @@ def draw(runs: Mapping[str, Records], kind: str, path: str) -> None:
     axes = figure.subplots(len(labels), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for axis, label in zip(axes, labels, strict=True):
         for trace in traces(runs[label], kind):
-            axis.plot(trace.time_s, trace.values, color=colour(trace.flow if kind not in ("queue", "loss") else 0), linewidth=0.9, label=trace.label)
+            axis.plot(
+                trace.time_s,
+                trace.values,
+                color=colour(trace.flow if kind not in ("queue", "loss") else 0),
+                linewidth=0.9,
+                label=trace.label,
+            )
         if len(labels) > 1:
             axis.set_title(label, fontsize=9, loc="left")
         axis.grid(alpha=0.3)

@@ -26,5 +26,11 @@ def find(target: str) -> list[str]:
     found = [name for name in EXPERIMENTS if name == target or name.startswith(f"{target}/")]
     if not found:
         papers = sorted({name.split("/")[0] for name in EXPERIMENTS})
-        raise ScenarioError(Fault("reproduce", f"no experiment is called '{target}'", f"papers here: {', '.join(papers)}; `cwndlab reproduce --list` shows the figures"))
+        raise ScenarioError(
+            Fault(
+                "reproduce",
+                f"no experiment is called '{target}'",
+                f"papers here: {', '.join(papers)}; `cwndlab reproduce --list` shows the figures",
+            )
+        )
     return found

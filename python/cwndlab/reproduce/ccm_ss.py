@@ -82,10 +82,13 @@ def pairs(length: str, kind: str, size: Size) -> list[tuple[int, int]]:
     return [(first, second) for second in seconds[step - 1 :: step][: size.partners]]
 
 
-def document(cell: Cell, algorithm: str, stack: dict[str, Any], *, duration_s: float, starts: tuple[float, float]) -> dict[str, Any]:
+def document(
+    cell: Cell, algorithm: str, stack: dict[str, Any], *, duration_s: float, starts: tuple[float, float]
+) -> dict[str, Any]:
     """The scenario of a cell."""
     flows = [
-        {"algorithm": algorithm, "rtt": f"{rtt} ms", "start": f"{start} s", **stack} for rtt, start in zip(cell.rtts, starts, strict=True)
+        {"algorithm": algorithm, "rtt": f"{rtt} ms", "start": f"{start} s", **stack}
+        for rtt, start in zip(cell.rtts, starts, strict=True)
     ]
     return {
         "schema_version": 1,
@@ -93,7 +96,11 @@ def document(cell: Cell, algorithm: str, stack: dict[str, Any], *, duration_s: f
         "duration": f"{duration_s} s",
         "start_jitter": "rtt",
         "dumbbell": {
-            "bottleneck": {"rate": f"{cell.bandwidth} Mbps", "delay": f"{min(cell.rtts) / 4} ms", "queue": {"capacity": f"{cell.buffer} bdp"}},
+            "bottleneck": {
+                "rate": f"{cell.bandwidth} Mbps",
+                "delay": f"{min(cell.rtts) / 4} ms",
+                "queue": {"capacity": f"{cell.buffer} bdp"},
+            },
             "access": {"rate": f"{2 * cell.bandwidth} Mbps"},
         },
         "flow": flows,
@@ -115,7 +122,9 @@ Progress = Callable[[int, int], Any]
 
 def _exits(records: Any) -> tuple[int, int]:
     """Slow-start exits that CCM-SS held against B·D, and how many fell where μ can matter."""
-    left = records.events.filter((pl.col("kind") == "slow-start-exit") & pl.col("pipe_segments").is_not_null() & (pl.col("pipe_segments") > 0))
+    left = records.events.filter(
+        (pl.col("kind") == "slow-start-exit") & pl.col("pipe_segments").is_not_null() & (pl.col("pipe_segments") > 0)
+    )
     if len(left) == 0:
         return 0, 0
     mss = int(records.flows["mss_bytes"][0])
@@ -123,7 +132,16 @@ def _exits(records: Any) -> tuple[int, int]:
     return len(left), int(share.is_between(*BAND, closed="left").sum())
 
 
-def run_cells(algorithms: Sequence[tuple[str, dict[str, Any]]], cells: Sequence[Cell], size: Size, *, late: bool, seed: int, workers: int | None, progress: Progress | None) -> dict[Key, Outcome]:
+def run_cells(
+    algorithms: Sequence[tuple[str, dict[str, Any]]],
+    cells: Sequence[Cell],
+    size: Size,
+    *,
+    late: bool,
+    seed: int,
+    workers: int | None,
+    progress: Progress | None,
+) -> dict[Key, Outcome]:
     """Every algorithm in every cell with the same seeds."""
     starts = (1.0, size.late_start_s if late else 2.0)
     keys: list[Key] = []
@@ -132,7 +150,9 @@ def run_cells(algorithms: Sequence[tuple[str, dict[str, Any]]], cells: Sequence[
         for cell in cells:
             for algorithm, stack in algorithms:
                 keys.append((algorithm, cell, repetition))
-                jobs.append((document(cell, algorithm, stack, duration_s=size.duration_s, starts=starts), seed + repetition))
+                jobs.append(
+                    (document(cell, algorithm, stack, duration_s=size.duration_s, starts=starts), seed + repetition)
+                )
     found: dict[Key, Outcome] = {}
     for index, records in run_many(jobs, workers=workers, progress=progress):
         exits, band = _exits(records)
@@ -140,7 +160,9 @@ def run_cells(algorithms: Sequence[tuple[str, dict[str, Any]]], cells: Sequence[
     return found
 
 
-def per_seed(found: dict[Key, Outcome], algorithm: str, metric: str, cells: Sequence[Cell], size: Size) -> list[float | None]:
+def per_seed(
+    found: dict[Key, Outcome], algorithm: str, metric: str, cells: Sequence[Cell], size: Size
+) -> list[float | None]:
     """The mean of a metric over the cells, one value per seed; nothing where no cell has one."""
     out: list[float | None] = []
     for repetition in range(size.repetitions):
@@ -155,7 +177,9 @@ def _band(id: str, name: str, found: dict[Key, Outcome], algorithm: str) -> Find
     exits, inside = sum(one.exits for one in mine), sum(one.in_band for one in mine)
     share = inside / exits if exits else None
     reason = f"{inside} of {exits} exits of {algorithm} lay between {BAND[0]} and {BAND[1]} of B·D, the only place where μ can matter; the paper counts none"
-    return Finding(id, f"{name}: share of slow-start exits where mu can matter", "–", share, None, None, "not testable", reason)
+    return Finding(
+        id, f"{name}: share of slow-start exits where mu can matter", "–", share, None, None, "not testable", reason
+    )
 
 
 def _algorithms(baseline: Baseline) -> list[tuple[str, dict[str, Any]]]:
@@ -164,9 +188,21 @@ def _algorithms(baseline: Baseline) -> list[tuple[str, dict[str, Any]]]:
 
 Direction = Literal["lower", "higher"]
 
+#: Metric, title, direction, published ratio if a size is given, the paper's words.
+Claim = tuple[str, str, Direction, float | None, str]
 
-def compare_modules(id: str, cells: Sequence[Cell], size: Size, claims: Sequence[tuple[str, str, Direction, float | None, str]], *, late: bool = False, split: Callable[[Cell], str] | None = None, **run: Any) -> Iterator[Finding]:
-    """Each claim (metric, title, direction, published ratio, words) for each baseline, together or per ``split`` of the cells."""
+
+def compare_modules(
+    id: str,
+    cells: Sequence[Cell],
+    size: Size,
+    claims: Sequence[Claim],
+    *,
+    late: bool = False,
+    split: Callable[[Cell], str] | None = None,
+    **run: Any,
+) -> Iterator[Finding]:
+    """Each claim for each baseline, over all cells together or per ``split`` of them."""
     for baseline in BASELINES:
         found = run_cells(_algorithms(baseline), cells, size, late=late, **run)
         groups: dict[str, list[Cell]] = {}
@@ -176,7 +212,15 @@ def compare_modules(id: str, cells: Sequence[Cell], size: Size, claims: Sequence
             for metric, title, direction, ratio, words in claims:
                 base, module = (per_seed(found, one, metric, members, size) for one in (baseline.base, baseline.module))
                 place = f" at {group}" if group else ""
-                yield judge_ratio(id, f"{baseline.name}: {title}{place}, CCM-SS / {'mu = 1' if 'mu=1' in baseline.base else 'HyStart'}", base, module, published=ratio, direction=direction, words=words)
+                yield judge_ratio(
+                    id,
+                    f"{baseline.name}: {title}{place}, CCM-SS / {'mu = 1' if 'mu=1' in baseline.base else 'HyStart'}",
+                    base,
+                    module,
+                    published=ratio,
+                    direction=direction,
+                    words=words,
+                )
         yield _band(id, baseline.name, found, baseline.module)
 
 
@@ -187,37 +231,47 @@ def _cells(size: Size, bandwidths: Sequence[int], rtts: Sequence[tuple[int, int]
 def fig12a(size: Size, **run: Any) -> Iterator[Finding]:
     """Packet loss rate, long RTTs: 10 % lower on average."""
     cells = _cells(size, (250,), pairs("long", "different", size))
-    return compare_modules("ccm-ss/fig12a", cells, size, [("drops_per_s", "drops per second", "lower", 0.90, "10 % lower on average")], **run)
+    return compare_modules(
+        "ccm-ss/fig12a",
+        cells,
+        size,
+        [("drops_per_s", "drops per second", "lower", 0.90, "10 % lower on average")],
+        **run,
+    )
 
 
 def fig12b(size: Size, **run: Any) -> Iterator[Finding]:
     """Packet loss rate, short RTTs: slightly lower."""
     cells = _cells(size, (250,), pairs("short", "different", size))
-    return compare_modules("ccm-ss/fig12b", cells, size, [("drops_per_s", "drops per second", "lower", None, "slightly lower")], **run)
+    return compare_modules(
+        "ccm-ss/fig12b", cells, size, [("drops_per_s", "drops per second", "lower", None, "slightly lower")], **run
+    )
 
 
 def fig13a(size: Size, **run: Any) -> Iterator[Finding]:
     """Goodput over the bandwidth: higher at every one."""
     cells = _cells(size, size.bandwidths, pairs("long", "different", size))
-    claim = [("sent_goodput_bps", "goodput", "higher", None, "higher at every bandwidth")]
-    return compare_modules("ccm-ss/fig13a", cells, size, claim, split=lambda cell: f"{cell.bandwidth} Mbit/s", **run)  # type: ignore[arg-type]
+    claim: list[Claim] = [("sent_goodput_bps", "goodput", "higher", None, "higher at every bandwidth")]
+    return compare_modules("ccm-ss/fig13a", cells, size, claim, split=lambda cell: f"{cell.bandwidth} Mbit/s", **run)
 
 
 def fig13b(size: Size, **run: Any) -> Iterator[Finding]:
     """Goodput over the RTT: higher."""
     cells = _cells(size, (250,), [*pairs("long", "similar", size), *pairs("short", "similar", size)])
-    claim = [("sent_goodput_bps", "goodput", "higher", None, "higher")]
-    return compare_modules("ccm-ss/fig13b", cells, size, claim, split=lambda cell: f"{cell.rtts[0]} and {cell.rtts[1]} ms", **run)  # type: ignore[arg-type]
+    claim: list[Claim] = [("sent_goodput_bps", "goodput", "higher", None, "higher")]
+    return compare_modules(
+        "ccm-ss/fig13b", cells, size, claim, split=lambda cell: f"{cell.rtts[0]} and {cell.rtts[1]} ms", **run
+    )
 
 
 def fig14(size: Size, **run: Any) -> Iterator[Finding]:
     """Two flows, the second late: converges sooner, fairer."""
     cells = _cells(size, (250,), [(100, 190)])
-    claims = [
+    claims: list[Claim] = [
         ("convergence_s", "convergence time", "lower", None, "converges faster"),
         ("jain", "Jain's index of goodputs", "higher", None, "fairer"),
     ]
-    return compare_modules("ccm-ss/fig14", cells, size, claims, late=True, **run)  # type: ignore[arg-type]
+    return compare_modules("ccm-ss/fig14", cells, size, claims, late=True, **run)
 
 
 def table4(size: Size, **run: Any) -> Iterator[Finding]:
@@ -227,14 +281,23 @@ def table4(size: Size, **run: Any) -> Iterator[Finding]:
         cells = _cells(size, (250,), pairs(length, kind, size))
         found = run_cells(_algorithms(baseline), cells, size, late=False, **run)
         for metric, title in (("drops_per_s", "drops per second"), ("sent_goodput_bps", "goodput")):
-            first, second = ([value for value in per_seed(found, one, metric, cells, size) if value is not None] for one in (baseline.base, baseline.module))
+            first, second = (
+                [value for value in per_seed(found, one, metric, cells, size) if value is not None]
+                for one in (baseline.base, baseline.module)
+            )
             yield judge_welch("ccm-ss/table4", f"{length} RTT, {kind}: {title}", first, second, below=0.05)
 
 
 def claim18(size: Size, **run: Any) -> Iterator[Finding]:
     """Loss, goodput, fairness and convergence against five others: 18 % better."""
     cells = _cells(size, (250,), [(100, 190)])
-    others = ["reno+standard/sack", "highspeed+standard/sack", "bic+standard/sack", "cubic-ns2+standard/sack", "ctcp+standard/sack"]
+    others = [
+        "reno+standard/sack",
+        "highspeed+standard/sack",
+        "bic+standard/sack",
+        "cubic-ns2+standard/sack",
+        "ctcp+standard/sack",
+    ]
     module = BASELINES[0].module
     found = run_cells([(name, _NS2) for name in [*others, module]], cells, size, late=True, **run)
     claims: list[tuple[str, str, Direction, float]] = [
@@ -246,7 +309,15 @@ def claim18(size: Size, **run: Any) -> Iterator[Finding]:
     for other in others:
         for metric, title, direction, ratio in claims:
             base, mine = (per_seed(found, one, metric, cells, size) for one in (other, module))
-            yield judge_ratio("ccm-ss/claim18", f"{title}, CUBIC with CCM-SS / {other.split('+')[0]}", base, mine, published=ratio, direction=direction, words="18 % better")
+            yield judge_ratio(
+                "ccm-ss/claim18",
+                f"{title}, CUBIC with CCM-SS / {other.split('+')[0]}",
+                base,
+                mine,
+                published=ratio,
+                direction=direction,
+                words="18 % better",
+            )
 
 
 FIGURES: dict[str, Callable[..., Iterator[Finding]]] = {

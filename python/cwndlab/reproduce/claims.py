@@ -47,18 +47,38 @@ def geometric(values: Sequence[float]) -> Estimate:
     return Estimate(math.exp(logs.mean), low, high, logs.n)
 
 
-def judge_ratio(id: str, quantity: str, base: Sequence[float | None], other: Sequence[float | None], *, published: float | None, direction: Literal["lower", "higher"], words: str) -> Finding:
-    """The claim that ``other`` / ``base`` lies on the side ``direction`` of 1, at ``published`` where a size is given."""
+def judge_ratio(
+    id: str,
+    quantity: str,
+    base: Sequence[float | None],
+    other: Sequence[float | None],
+    *,
+    published: float | None,
+    direction: Literal["lower", "higher"],
+    words: str,
+) -> Finding:
+    """The claim that ``other`` / ``base`` lies on the side ``direction`` of 1, at ``published`` where a size is
+    given."""
     values = ratios(base, other)
     if not values:
-        return Finding(id, quantity, words, None, None, None, "not testable", "one side is zero or missing in every repetition")
+        return Finding(
+            id, quantity, words, None, None, None, "not testable", "one side is zero or missing in every repetition"
+        )
     found = geometric(values)
     if found.low is None or found.high is None:
         return Finding(id, quantity, words, found.mean, None, None, "not testable", "one pair of runs has no interval")
     right = found.high < 1 if direction == "lower" else found.low > 1
     wrong = found.low > 1 if direction == "lower" else found.high < 1
-    if right and (published is None or found.low <= published <= found.high or abs(found.mean - published) <= TOLERANCE * published):
-        verdict, reason = "reproduced", "the interval lies on the claimed side" + ("" if published is None else f", and the size is within {TOLERANCE:.0%} of the claim")
+    if right and (
+        published is None
+        or found.low <= published <= found.high
+        or abs(found.mean - published) <= TOLERANCE * published
+    ):
+        verdict, reason = (
+            "reproduced",
+            "the interval lies on the claimed side"
+            + ("" if published is None else f", and the size is within {TOLERANCE:.0%} of the claim"),
+        )
     elif right:
         verdict, reason = "direction only", "the interval lies on the claimed side, at another size"
     elif wrong:
@@ -74,4 +94,13 @@ def judge_welch(id: str, quantity: str, first: Sequence[float], second: Sequence
     if p is None:
         return Finding(id, quantity, f"p < {below}", None, None, None, "not testable", "the repetitions do not differ")
     met = p < below
-    return Finding(id, quantity, f"p < {below}", p, None, None, "reproduced" if met else "not reproduced", "Welch's t-test, two-sided")
+    return Finding(
+        id,
+        quantity,
+        f"p < {below}",
+        p,
+        None,
+        None,
+        "reproduced" if met else "not reproduced",
+        "Welch's t-test, two-sided",
+    )
