@@ -95,7 +95,7 @@ def test_an_unknown_algorithm_is_named_before_anything_runs(found: Comparison) -
 
 
 def test_the_simulator_holds_against_both_references() -> None:
-    """The rows of the bundled references for four senders of each kind of recovery; all of them are in docs/validity.md."""
+    """The rows of the bundled references for a few senders; docs/validity.md has all."""
     rows, notes = validate(algorithms=["reno", "newreno_ns", "sack1_ns", "fack_ns"])
     assert notes == []
     for share in shares(rows):
@@ -113,17 +113,15 @@ def test_a_reference_that_is_none_says_so(tmp_path: Path) -> None:
 
 
 def test_validation_can_fail(tmp_path: Path) -> None:
-    """A reference whose goodput is doubled is not met: the check is able to fail."""
+    """Run with a third of the buffer, the reference's own figures are not met: the check is able to fail."""
     source = bundled()[0]
     for file in source.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    summary = tmp_path / "a_summary.csv"
-    summary.write_text(summary.read_text().replace("9.7274", "4.7274").replace("9.7258", "4.7258"))
-    scenarios = json.loads((tmp_path / "scenarios.json").read_text())
-    (tmp_path / "scenarios.json").write_text(json.dumps({"a": scenarios["a"]}))
+    scenario = json.loads((tmp_path / "scenarios.json").read_text())["a"] | {"buffer_packets": 11}
+    (tmp_path / "scenarios.json").write_text(json.dumps({"a": scenario}))
     rows, _ = validate([tmp_path], algorithms=["reno"])
-    goodput = next(row for row in rows if row.quantity == "goodput_bps")
-    assert not goodput.holds
+    failed = {row.quantity for row in rows if not row.holds}
+    assert failed >= {"mean_cwnd_segments", "mean_queue_packets", "congestion_events"}
 
 
 def test_every_figure_of_the_paper_is_listed() -> None:

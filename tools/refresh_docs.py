@@ -1,7 +1,7 @@
-"""Refreshes the blocks between `<!-- output: … -->` and `<!-- end -->` in README.md and docs/ by running what they name.
+"""Refreshes the blocks between `<!-- output: … -->` and `<!-- end -->` in README.md and docs/: runs what they name.
 
-`python tools/refresh_docs.py [NAME …]` refreshes only blocks whose name contains one of the words. `make docs` refreshes all
-but `bench-peers`, which needs ns-2 and ns-3 and takes minutes: name it.
+`python tools/refresh_docs.py [NAME …]` refreshes only blocks whose name contains one of the words. `make docs`
+refreshes all but `bench-peers`, which needs ns-2 and ns-3 and takes minutes: name it.
 """
 
 from __future__ import annotations

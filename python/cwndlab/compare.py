@@ -229,7 +229,8 @@ def compare(
     """Runs every algorithm in every flow of ``scenario`` with the seeds ``seed`` … ``seed + repetitions − 1``.
 
     Where the scenario has no jitter of its own each flow starts at a random time within its base RTT, so that
-    repetitions differ. The same seeds are used for each algorithm, so differences are paired. What is finished is kept on Ctrl-C.
+    repetitions differ. The same seeds are used for each algorithm, so differences are paired. What is finished is
+    kept on Ctrl-C.
     """
     if not algorithms:
         raise ScenarioError(Fault("--algorithms", "there is none to compare", "write --algorithms cubic,reno"))

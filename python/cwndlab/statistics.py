@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -82,7 +83,11 @@ def welch(first: Sequence[float], second: Sequence[float]) -> float | None:
     """The two-sided p-value of Welch's t-test; nothing where neither series varies or has two values."""
     if len(first) < 2 or len(second) < 2 or (np.ptp(first) == 0 and np.ptp(second) == 0):
         return None
-    return float(stats.ttest_ind(second, first, equal_var=False).pvalue)
+    with warnings.catch_warnings():
+        # Nearly constant series: scipy warns of lost digits; the p-value is next to 0 or 1 all the same.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        p = float(stats.ttest_ind(second, first, equal_var=False).pvalue)
+    return None if math.isnan(p) else p
 
 
 def hedges(deltas: Sequence[float]) -> float | None:
