@@ -265,9 +265,11 @@ def compare(
 ) -> None:
     """Compare algorithms: means, intervals, differences."""
     question = _load(scenario, set_)
-    from cwndlab.compare import compare
+    from cwndlab.compare import compare, refuse, repeated
 
     names = _names(algorithms) or []
+    if out is not None:
+        refuse(out, repeated(question, repetitions))
     with _several() as progress:
         found = compare(question, names, repetitions=repetitions, seed=seed, workers=workers, progress=progress)
     _show_comparison(found, format)

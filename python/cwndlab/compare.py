@@ -137,15 +137,9 @@ class Comparison:
         """``comparison.json``, and the records of each algorithm's first seed in a folder of its own."""
         folder = Path(folder)
         place = folder / "comparison.json"
+        refuse(folder, self.scenario)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if (
-                place.exists()
-                and json.loads(place.read_text(encoding="utf-8")).get("scenario_hash") != self.scenario.hash
-            ):
-                raise ScenarioError(
-                    Fault(str(folder), "holds another comparison", "choose another folder, or remove this one")
-                )
             for algorithm, records in self.examples.items():
                 records.write(folder / slug(algorithm) / f"seed-{records.seed}")
             partial = folder / ".comparison.json.partial"
@@ -183,6 +177,25 @@ class Comparison:
             if place.is_dir():
                 made.examples[algorithm] = Records.read(place)
         return made
+
+
+def refuse(folder: Path | str, scenario: Scenario) -> None:
+    """Raises where ``folder`` holds something that a comparison on ``scenario`` would overwrite."""
+    place = Path(folder) / "comparison.json"
+    try:
+        other = place.exists() and json.loads(place.read_text(encoding="utf-8")).get("scenario_hash") != scenario.hash
+    except (OSError, ValueError):
+        other = True
+    if other or (Path(folder) / "flows.parquet").exists():
+        what = "holds another comparison" if other else "holds a run"
+        raise ScenarioError(Fault(str(folder), what, "choose another folder, or remove this one"))
+
+
+def repeated(scenario: Scenario, repetitions: int) -> Scenario:
+    """The scenario as it is compared: with a random start where repetitions would else be the same."""
+    if repetitions > 1 and "start_jitter" not in json.loads(scenario.to_json()):
+        return scenario.with_(start_jitter="rtt")
+    return scenario
 
 
 def slug(text: str) -> str:
@@ -236,8 +249,7 @@ def compare(
         raise ScenarioError(Fault("--algorithms", "there is none to compare", "write --algorithms cubic,reno"))
     for name in algorithms:
         canonical(name)
-    if repetitions > 1 and "start_jitter" not in json.loads(scenario.to_json()):
-        scenario = scenario.with_(start_jitter="rtt")
+    scenario = repeated(scenario, repetitions)
     seeds = list(range(seed, seed + repetitions))
     found = Comparison(scenario, list(dict.fromkeys(algorithms)), seeds, notes=list(scenario.notes))
     jobs = [(with_algorithm(scenario, name), one) for one in seeds for name in found.algorithms]
@@ -255,6 +267,7 @@ def compare(
         found.seeds = [
             one for one in seeds if all((row["algorithm"], row["seed"]) != (None, one) for row in found.rows)
         ]
+    found.examples = {name: found.examples[name] for name in found.algorithms if name in found.examples}
     order = {key: n for n, key in enumerate(keys)}
     found.rows.sort(key=lambda row: order[row["algorithm"], row["seed"]])
     return found

@@ -29,17 +29,19 @@ BARS = (
 _STYLE = """
 :root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --line: #d0d7de; --soft: #f4f6f8; }
 @media (prefers-color-scheme: dark) { :root { --text: #e6e9ec; --back: #14181d; --line: #39424c; --soft: #1d232a; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 1100px; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 1240px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; display: block; overflow-x: auto; }
 th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; } th { white-space: pre-line; vertical-align: bottom; }
 pre { background: var(--soft); padding: 1rem; overflow-x: auto; border-radius: 6px; }
 .bars { display: grid; grid-template-columns: repeat(auto-fit, minmax(420px, 1fr)); gap: 1rem; }
+.bars > div { min-width: 0; overflow: hidden; }
 footer { margin-top: 3rem; color: gray; font-size: .85rem; }
 """
 
-# Figures take the page's colours, and follow when the system changes between light and dark.
+# Figures take the page's colours, and follow when the system changes between light and dark; their size is settled
+# once the whole page is laid out.
 _SCRIPT = """
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
 function dress() {
@@ -48,6 +50,7 @@ function dress() {
     const change = {paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', 'font.color': text};
     Object.keys(div.layout).filter(key => /^[xy]axis/.test(key)).forEach(key => { change[key + '.gridcolor'] = grid; change[key + '.zerolinecolor'] = grid; });
     Plotly.relayout(div, change);
+    Plotly.Plots.resize(div);
   });
 }
 dark.addEventListener('change', dress); window.addEventListener('load', dress);
@@ -61,7 +64,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _figure(figure: Any, name: str) -> str:
-    config = {"displaylogo": False, "responsive": True}
+    config = {"displayModeBar": False, "responsive": True}
     text: str = figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=config)
     return text
 

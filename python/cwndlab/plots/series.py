@@ -134,7 +134,7 @@ def series(runs: Mapping[str, Records], kind: str) -> Any:
         height=max(320, 130 * len(labels) + 120),
         margin={"l": 70, "r": 20, "t": 40, "b": 50},
         hovermode="x unified",
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 1, "xanchor": "right"},
+        legend={"orientation": "h", "y": 1.0, "yref": "container", "yanchor": "top", "x": 1, "xanchor": "right"},
     )
     return figure
 
