@@ -88,7 +88,7 @@ impl Totals {
     }
 }
 
-/// A link at work. What every packet touches stands first.
+/// A link at work: what every packet touches, and the rest apart, so that many links share the cache.
 #[derive(Clone, Debug)]
 pub struct Link {
     free: u64,
@@ -101,6 +101,12 @@ pub struct Link {
     pub totals: Totals,
     queue: Queue,
     plain: bool,
+    wire: Box<Wire>,
+}
+
+/// What few packets touch.
+#[derive(Clone, Debug)]
+struct Wire {
     rate: Option<Rate>,
     losses: Vec<Loss>,
     jitter: Option<(u64, bool)>,
@@ -115,27 +121,29 @@ impl Link {
     pub fn new(config: LinkConfig) -> Self {
         let plain = config.losses.is_empty() && config.jitter.is_none() && config.duplicate == 0.0;
         Self {
-            rate: config.rate,
-            delay: config.delay.0,
-            queue: Queue::new(config.limit, config.counts_in_service, config.mark_above, config.watched),
             free: 0,
             busy_since: 0,
+            delay: config.delay.0,
             sizes: [0; 2],
             times: [0; 2],
-            plain,
-            losses: config.losses,
-            jitter: config.jitter.map(|(spread, reorder)| (spread.0, reorder)),
-            last_arrival: 0,
-            duplicate: config.duplicate,
-            stream: config.stream,
             totals: Totals::default(),
+            queue: Queue::new(config.limit, config.counts_in_service, config.mark_above, config.watched),
+            plain,
+            wire: Box::new(Wire {
+                rate: config.rate,
+                losses: config.losses,
+                jitter: config.jitter.map(|(spread, reorder)| (spread.0, reorder)),
+                last_arrival: 0,
+                duplicate: config.duplicate,
+                stream: config.stream,
+            }),
         }
     }
 
     /// Packets may overtake each other, so that arrivals are not in the order of offers.
     #[must_use]
     pub fn reorders(&self) -> bool {
-        self.duplicate > 0.0 || self.jitter.is_some_and(|(_, reorder)| reorder)
+        self.wire.duplicate > 0.0 || self.wire.jitter.is_some_and(|(_, reorder)| reorder)
     }
 
     /// The time that `size` takes on the line. Sizes repeat: two are remembered, which saves the division.
@@ -147,7 +155,7 @@ impl Link {
         if size == self.sizes[1] {
             return self.times[1];
         }
-        let time = self.rate.map_or(0, |rate| rate.time_for(Bytes(u64::from(size))).0);
+        let time = self.wire.rate.map_or(0, |rate| rate.time_for(Bytes(u64::from(size))).0);
         self.sizes = [size, self.sizes[0]];
         self.times = [time, self.times[0]];
         time
@@ -195,7 +203,7 @@ impl Link {
     fn cross(&mut self, departure: u64, payload: bool, marked: bool) -> Passage {
         // Every process sees every packet, so that one list's count does not depend on another process.
         let mut lost = false;
-        for one in &mut self.losses {
+        for one in &mut self.wire.losses {
             lost |= one.takes(payload);
         }
         if lost {
@@ -203,19 +211,20 @@ impl Link {
             return Passage::Lost { departure };
         }
         let at = self.arrival(departure);
-        let again = (self.duplicate > 0.0 && self.stream.unit() < self.duplicate).then(|| self.arrival(departure));
+        let again = (self.wire.duplicate > 0.0 && self.wire.stream.unit() < self.wire.duplicate)
+            .then(|| self.arrival(departure));
         Passage::Arrives { departure, at, again, marked }
     }
 
     fn arrival(&mut self, departure: u64) -> u64 {
         let mut at = departure + self.delay;
-        if let Some((spread, reorder)) = self.jitter {
-            at += self.stream.below(spread);
+        if let Some((spread, reorder)) = self.wire.jitter {
+            at += self.wire.stream.below(spread);
             if !reorder {
-                at = at.max(self.last_arrival);
+                at = at.max(self.wire.last_arrival);
             }
         }
-        self.last_arrival = at;
+        self.wire.last_arrival = at;
         at
     }
 
@@ -232,8 +241,12 @@ impl Link {
         if !self.queue.is_tracked() {
             // Its packets may lie ahead of the clock (a link computed with its feeder): the line's pauses do not count.
             let busy = self.free.saturating_sub(now.max(self.busy_since));
-            let hold =
-                self.rate.map_or(Bytes::ZERO, |rate| rate.bytes_in(Duration(busy))).0.min(self.totals.accepted_bytes);
+            let hold = self
+                .wire
+                .rate
+                .map_or(Bytes::ZERO, |rate| rate.bytes_in(Duration(busy)))
+                .0
+                .min(self.totals.accepted_bytes);
             let packets = hold.div_ceil(u64::from(self.sizes[0].max(1))).min(self.totals.accepted);
             return (self.totals.accepted - packets, self.totals.accepted_bytes - hold);
         }
