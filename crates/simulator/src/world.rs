@@ -213,7 +213,7 @@ impl World {
                 let link = &mut self.links[hop.link as usize];
                 let (at, mark) = link.pass(now, u32::from(packet.size));
                 let Some(at) = at else {
-                    self.lose(&packet, Passage::Dropped);
+                    self.lose(packet, Passage::Dropped);
                     return;
                 };
                 if mark && packet.flags & (ECT | KIND) == ECT | DATA {
@@ -221,8 +221,10 @@ impl World {
                     packet.flags |= CE;
                 }
                 packet.at = at;
-            } else if !self.offer(now, hop.link, hop.last, &mut packet) {
-                return;
+            } else {
+                // By value, as everywhere here: a packet whose address is taken goes through memory, field by field.
+                let Some(passed) = self.offer(now, hop.link, hop.last, packet) else { return };
+                packet = passed;
             }
             packet.hop = if hop.last { ARRIVED } else { packet.hop + 1 };
             if hop.fused {
@@ -235,21 +237,22 @@ impl World {
     }
 
     /// The long way: a wire that loses, delays at random or duplicates, or packets that are recorded.
-    fn offer(&mut self, now: u64, index: u32, last: bool, packet: &mut Packet) -> bool {
+    #[cold]
+    fn offer(&mut self, now: u64, index: u32, last: bool, mut packet: Packet) -> Option<Packet> {
         let payload = packet.kind() == DATA;
         let ect = payload && packet.flags & ECT != 0;
         let passage = self.links[index as usize].offer(now, Offer { size: u32::from(packet.size), ect, payload });
         self.record(now, index, packet, passage);
         let Passage::Arrives { at, again, marked, .. } = passage else {
             self.lose(packet, passage);
-            return false;
+            return None;
         };
         packet.at = at;
         if marked {
             packet.flags |= CE;
         }
         if let Some(again) = again {
-            let mut copy = *packet;
+            let mut copy = packet;
             copy.at = again;
             copy.hop = if last { ARRIVED } else { copy.hop + 1 };
             if copy.flags & EXTRA != 0 && copy.kind() == ACK {
@@ -258,7 +261,7 @@ impl World {
             }
             self.launch(index, copy);
         }
-        true
+        Some(packet)
     }
 
     #[inline]
@@ -278,7 +281,7 @@ impl World {
     }
 
     #[cold]
-    fn lose(&mut self, packet: &Packet, passage: Passage) {
+    fn lose(&mut self, packet: Packet, passage: Passage) {
         if packet.is_forward() {
             let losses = &mut self.losses[packet.flow()];
             match passage {
@@ -291,7 +294,7 @@ impl World {
     }
 
     #[cold]
-    fn record(&mut self, now: u64, link: u32, packet: &Packet, passage: Passage) {
+    fn record(&mut self, now: u64, link: u32, packet: Packet, passage: Passage) {
         let (fate, departure) = match passage {
             Passage::Dropped => (1, None),
             Passage::Lost { departure } => (2, Some(departure)),
