@@ -19,7 +19,7 @@ BLOCK = re.compile(r"(<!-- output: (?P<name>[^>]*?) -->\n).*?(<!-- end -->)", re
 
 
 def _text(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip("\n")
 
 
 def _machine() -> str:
