@@ -104,10 +104,9 @@ def main(words: list[str]) -> None:
                 body = MAKERS[name]()
             else:
                 command = name.split(" ")
-                body = "\n".join(
-                    f"    {line}".rstrip()
-                    for line in [f"$ {name}", "", *_text(str(ROOT / command[0]), *command[1:]).splitlines()]
-                )
+                # The first table; what follows is in the report.
+                first = _text(str(ROOT / command[0]), *command[1:]).split("\n\n")[0]
+                body = "\n".join(f"    {line}".rstrip() for line in [f"$ {name}", "", *first.splitlines()])
             return f"{block[1]}\n{body.strip(chr(10))}\n\n{block[3]}"
 
         path.write_text(BLOCK.sub(refresh, path.read_text(encoding="utf-8")), encoding="utf-8")
