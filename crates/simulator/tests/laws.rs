@@ -65,6 +65,22 @@ fn renos_window_follows_one_over_the_root_of_p() {
     assert!((mean / law - 1.0).abs() < 0.05, "mean window {mean:.2}, law {law:.2}");
 }
 
+/// RFC 9438, equation 6, `known-answers.csv`: at a loss per 10,000 packets and 100 ms CUBIC's mean window is 187.4 segments.
+#[test]
+fn cubics_window_follows_its_response_function() {
+    let indices: Vec<u64> = (1..200).map(|n| n * 10_000).collect();
+    let flow = json!([{ "algorithm": "cubic(reno_friendly=off)+standard/sack", "rtt": "100 ms", "profile": "rfc",
+        "stack": { "ack_every": 1, "initial_ssthresh": 180 } }]);
+    let mut document = dumbbell("10 Gbps", "unlimited", "600 s", flow);
+    document["dumbbell"]["access"] = json!({ "rate": "10 Gbps" });
+    document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "list", "indices": indices, "counts": "payload" });
+    let records = simulate(&document, 1);
+    let after = |row: &&cwndlab_records::rows::SampleRow| row.time_ns > 100_000_000_000;
+    let windows: Vec<f64> = records.samples.iter().filter(after).map(|row| row.cwnd_bytes as f64 / 1460.0).collect();
+    let mean = windows.iter().sum::<f64>() / windows.len() as f64;
+    assert!((mean / 187.4 - 1.0).abs() < 0.05, "mean window {mean:.2}");
+}
+
 /// RFC 9438, equation 2: alone on a wide path after one loss, CUBIC is back at `W_max` after K = (W_max (1 − β) / C)^(1/3).
 #[test]
 fn cubic_returns_to_its_maximum_after_k() {

@@ -116,3 +116,74 @@ impl RttEstimator {
         Duration(if self.min == u64::MAX { 0 } else { self.min })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn estimator(floor_ms: u64, on_variance: bool) -> RttEstimator {
+        RttEstimator {
+            srtt: 0,
+            rttvar: 0,
+            min: u64::MAX,
+            last: 0,
+            sum: 0,
+            count: 0,
+            min_ever: u64::MAX,
+            min_at: 0,
+            backoff: 0,
+            floor: floor_ms * MS,
+            ceiling: 120_000 * MS,
+            initial: 1000 * MS,
+            granularity: MS,
+            floor_on_variance: on_variance,
+        }
+    }
+
+    fn first(ms: u64, floor_ms: u64, on_variance: bool) -> u64 {
+        let mut rtt = estimator(floor_ms, on_variance);
+        rtt.sample(0, ms * MS, ms * MS);
+        rtt.rto() / MS
+    }
+
+    /// `known-answers.csv`: the first RTO before floors is three times the sample.
+    #[test]
+    fn the_first_timeout_is_three_times_the_sample() {
+        assert_eq!([20, 100, 200, 500].map(|ms| first(ms, 0, false)), [60, 300, 600, 1500]);
+    }
+
+    /// By hand, 100 and 20 ms: the RFC's floor of 1 s, Windows' 300 ms, and Linux' 200 ms under the variance term.
+    #[test]
+    fn each_stack_has_its_floor() {
+        assert_eq!([first(100, 1000, false), first(20, 300, false)], [1000, 300]);
+        assert_eq!([first(100, 200, true), first(20, 200, true)], [300, 220]);
+    }
+
+    /// RFC 6298 by hand: after 100 ms, samples of 100, 100 and 140 ms give 250, 212.5 and 229.4 ms.
+    #[test]
+    fn samples_are_smoothed_variance_first() {
+        let mut rtt = estimator(0, false);
+        rtt.sample(0, 100 * MS, 100 * MS);
+        let after = [100, 100, 140].map(|ms| {
+            rtt.sample(1, ms * MS, ms * MS);
+            (rtt.rto() as f64 / 1e6 * 10.0).round() / 10.0
+        });
+        assert_eq!(after, [250.0, 212.5, 229.4]);
+    }
+
+    /// RFC 6298 (5.5): each expiry doubles, up to the ceiling; a sample ends it.
+    #[test]
+    fn expiries_double_the_timeout() {
+        let mut rtt = estimator(0, false);
+        rtt.sample(0, 100 * MS, 100 * MS);
+        let doubled = [0; 3].map(|_| {
+            rtt.back_off();
+            rtt.rto() / MS
+        });
+        assert_eq!(doubled, [600, 1200, 2400]);
+        rtt.sample(1, 100 * MS, 100 * MS);
+        assert_eq!(rtt.rto() / MS, 250);
+    }
+}

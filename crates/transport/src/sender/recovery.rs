@@ -165,18 +165,12 @@ impl Sender {
     /// Proportional rate reduction (RFC 9937; RFC 6937 with its slow-start reduction bound).
     fn reduce_proportionally(&mut self, pipe: u32, delivered: u32, advanced: bool, marked: bool) {
         self.prr_delivered += delivered;
-        let allowed = if pipe > self.target {
-            let share = u64::from(self.prr_delivered) * u64::from(self.target);
-            (share.div_ceil(u64::from(self.recover_fs)) as u32).saturating_sub(self.prr_out)
-        } else {
-            let mut limit = self.prr_delivered.saturating_sub(self.prr_out).max(delivered);
-            let safe = match self.stack.prr {
-                Prr::Rfc6937 => true,
-                Prr::Rfc9937 => advanced && !marked,
-            };
-            limit += u32::from(safe);
-            limit.min(self.target - pipe)
+        let safe = match self.stack.prr {
+            Prr::Rfc6937 => true,
+            Prr::Rfc9937 => advanced && !marked,
         };
+        let (done, out) = (self.prr_delivered, self.prr_out);
+        let allowed = prr_allows(pipe, self.target, self.recover_fs, done, out, delivered, safe);
         let allowed = allowed.max(u32::from(self.prr_out == 0));
         self.cwnd = pipe + allowed;
     }
@@ -277,5 +271,43 @@ impl Sender {
             self.cwnd = self.target;
             out.event("recovery", "tail-loss-probe", before, self.target, f64::NAN);
         }
+    }
+}
+
+/// RFC 9937, section 6: how many segments this ACK allows. `safe` adds one below `ssthresh`, as RFC 6937's slow-start
+/// reduction bound always does.
+fn prr_allows(
+    pipe: u32,
+    ssthresh: u32,
+    recover_fs: u32,
+    prr_delivered: u32,
+    prr_out: u32,
+    delivered: u32,
+    safe: bool,
+) -> u32 {
+    if pipe > ssthresh {
+        let share = u64::from(prr_delivered) * u64::from(ssthresh);
+        return (share.div_ceil(u64::from(recover_fs)) as u32).saturating_sub(prr_out);
+    }
+    let limit = prr_delivered.saturating_sub(prr_out).max(delivered) + u32::from(safe);
+    limit.min(ssthresh - pipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prr_allows;
+
+    /// `known-answers.csv`: RecoverFS 20, ssthresh 10, 6 delivered, 2 out: ⌈6 · 10/20⌉ − 2 = 1.
+    #[test]
+    fn prr_sends_its_share_while_the_pipe_is_above_ssthresh() {
+        assert_eq!(prr_allows(14, 10, 20, 6, 2, 1, false), 1);
+        assert_eq!(prr_allows(11, 10, 20, 20, 0, 1, false), 10);
+    }
+
+    /// By hand: pipe 4 below ssthresh 10, 12 delivered, 8 out: 4, and 5 on a safe ACK.
+    #[test]
+    fn prr_catches_up_below_ssthresh_and_adds_one_on_a_safe_ack() {
+        assert_eq!(prr_allows(4, 10, 20, 12, 8, 1, false), 4);
+        assert_eq!(prr_allows(4, 10, 20, 12, 8, 1, true), 5);
     }
 }
