@@ -6,7 +6,7 @@ import math
 
 import pytest
 from cwndlab.reproduce.claims import geometric, judge_ratio
-from cwndlab.statistics import bootstrap, difference, estimate, hedges, welch
+from cwndlab.statistics import bootstrap, difference, estimate, hedges, hedges_unpaired, welch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
@@ -30,7 +30,12 @@ def test_one_value_has_no_interval() -> None:
     one = estimate([3.0])
     assert (one.mean, one.low, one.high, one.half) == (3.0, None, None, None)
     assert difference([1.0], [2.0]).verdict == "not decided: one repetition"
+    assert one.reason == "one value tells nothing of the spread"
     assert math.isnan(estimate([]).mean)
+    assert estimate([]).reason == "no values"
+    assert estimate([1.0, 2.0]).reason is None
+    assert bootstrap([1.0, 2.0], seed=1).reason == "too few values"
+    assert bootstrap([], seed=1).n == 0
 
 
 def test_series_of_other_lengths_are_no_pairs() -> None:
@@ -38,9 +43,43 @@ def test_series_of_other_lengths_are_no_pairs() -> None:
         difference([1.0], [1.0, 2.0])
 
 
+def test_effect_sizes_are_those_of_the_sleep_data() -> None:
+    """By hand from R's summary of `sleep`: t of the pairs is 4.0621, so d_z = t / √10 = 1.2846, J(9) = 1 − 3/35; means
+    0.75 and 2.33 with s 1.789 and 2.002 give d = 1.58 / 1.8985 = 0.8322, J(18) = 1 − 3/71."""
+    found = difference(DRUG_1, DRUG_2)
+    assert found.effect == pytest.approx(1.2846 * (1 - 3 / 35), abs=1e-4)
+    assert found.effect_unpaired == pytest.approx(0.8322 * (1 - 3 / 71), abs=1e-4)
+    assert found.ratio == pytest.approx(2.33 / 0.75)
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=20), st.floats(0.1, 10), st.floats(-100, 100))
+def test_effects_have_no_unit_and_know_their_side(values: list[float], factor: float, shift: float) -> None:
+    assume(max(values) - min(values) > 1e-3)
+    scaled, found = hedges([factor * value for value in values]), hedges(values)
+    assert scaled == pytest.approx(found, rel=1e-6, abs=1e-9)
+    moved = hedges_unpaired(values, [value + shift for value in values])
+    assert moved is not None
+    assert math.copysign(1, moved) == math.copysign(1, shift) or abs(moved) < 1e-6
+    back = hedges_unpaired([value + shift for value in values], values)
+    assert back == pytest.approx(-moved, abs=1e-9)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=6))
+def test_nothing_in_the_statistics_warns(values: list[float]) -> None:
+    """Warnings are errors here; nearly equal values made scipy divide by zero."""
+    difference(values, values[::-1])
+    found = bootstrap(values, seed=1, draws=99)
+    assert (found.low is None) == (len(values) < 3)
+    assert found.low is None or not math.isnan(found.low)
+
+
 def test_values_that_do_not_vary_have_no_test() -> None:
     assert welch([1.0, 1.0], [1.0, 1.0]) is None
     assert hedges([1.0, 1.0, 1.0]) is None
+    assert hedges_unpaired([1.0, 1.0], [1.0, 1.0]) is None
+    # Rounding of the mean makes the deviation of these 1.4e-17, not 0.
+    assert hedges([0.1, 0.1, 0.1]) is None
+    assert estimate([0.1, 0.1, 0.1]).half == 0.0
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30))
