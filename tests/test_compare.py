@@ -1,25 +1,35 @@
-"""Comparisons, reports, figures, validation and reproduction, end to end on short runs."""
+"""Comparisons; validation and reproduction, end to end on short runs."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import cwndlab
 import pytest
-from cwndlab.compare import Comparison, compare, number, slug
-from cwndlab.report import figures, report
+from cwndlab.compare import Comparison, compare, slug, with_algorithm
+from cwndlab.digits import interval, mean_and_half
+from cwndlab.metrics import COLUMNS
 from cwndlab.reproduce import listing
 from cwndlab.reproduce.ccm_ss import FIGURES, FULL, QUICK, Size, fig12b, pairs
+from cwndlab.statistics import Estimate
 from cwndlab.validate import Reference, bundled, shares, validate
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def scenario() -> cwndlab.Scenario:
+    """Two flows on one path."""
+    bottleneck = cwndlab.Link(rate="20 Mbps", delay="10 ms", queue=cwndlab.DropTail("0.5 bdp"))
+    flows = [cwndlab.Flow("reno", rtt="40 ms"), cwndlab.Flow("reno", rtt="60 ms", start="1 s")]
+    return cwndlab.Scenario(duration="6 s", dumbbell=cwndlab.Dumbbell(bottleneck), flows=flows)
 
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    bottleneck = cwndlab.Link(rate="20 Mbps", delay="10 ms", queue=cwndlab.DropTail("0.5 bdp"))
-    flows = [cwndlab.Flow("reno", rtt="40 ms"), cwndlab.Flow("reno", rtt="60 ms", start="1 s")]
-    scenario = cwndlab.Scenario(duration="6 s", dumbbell=cwndlab.Dumbbell(bottleneck), flows=flows)
-    return compare(scenario, ["reno", "cubic+ccm-ss"], repetitions=3)
+    return compare(scenario(), ["reno", "cubic+ccm-ss"], repetitions=3)
 
 
 def test_each_algorithm_meets_the_same_seeds(found: Comparison) -> None:
@@ -31,6 +41,21 @@ def test_each_algorithm_meets_the_same_seeds(found: Comparison) -> None:
     assert again.rows[0] == first
 
 
+def test_repetitions_start_at_other_times() -> None:
+    """By default within the base RTT where there are repetitions, else not at all; a jitter of its own stays."""
+    bare = scenario()
+    starts = {records.flows["start_ns"][0] for records in compare(bare, ["reno"], repetitions=1).examples.values()}
+    assert starts == {0}
+    found = compare(bare, ["reno", "cubic"], repetitions=2)
+    assert found.scenario.start_jitter == "rtt"
+    assert [records.flows["start_ns"][0] for records in found.examples.values()] == [
+        pytest.approx(20e6, abs=20e6)
+    ] * 2  # the same for both: a seed is a seed
+    assert len({records.flows["start_ns"][0] for records in found.examples.values()}) == 1
+    own = bare.with_(start_jitter="5 ms")
+    assert compare(own, ["reno"], repetitions=2).scenario.start_jitter == "5 ms"
+
+
 def test_a_difference_is_paired_and_says_what_its_interval_says(found: Comparison) -> None:
     delta = found.difference("cubic+ccm-ss", "goodput_bps")
     assert delta is not None
@@ -38,60 +63,188 @@ def test_a_difference_is_paired_and_says_what_its_interval_says(found: Compariso
     assert delta.verdict in ("higher", "lower", "no difference")
 
 
+def made(**values: list[float | None]) -> Comparison:
+    """A comparison with these Jain indices."""
+    rows = [
+        {"algorithm": name, "seed": seed, "jain": value}
+        for name, series in values.items()
+        for seed, value in enumerate(series, start=1)
+    ]
+    return Comparison(scenario(), list(values), [1, 2, 3], rows)
+
+
+def test_the_tables_say_what_the_rows_hold() -> None:
+    """By hand: 0.1 each is 0.3 apart, so the interval is a point; of two values 0.6 and 0.8, t(1) = 12.7 is wide."""
+    found = made(reno=[0.5, 0.6, 0.7], cubic=[0.6, 0.7, 0.8], bic=[None, 0.8, 0.6], ctcp=[None, None, None])
+    header, cells = found.table(["jain"])
+    assert header == ["algorithm", "Jain index"]
+    assert cells == [
+        ["reno", "0.60 ± 0.25"],
+        ["cubic", "0.70 ± 0.25"],
+        ["bic", "0.7 ± 1.3 (2 of 3)"],
+        ["ctcp", "–"],
+    ]
+    header, cells = found.differences(["jain"])
+    assert header[0] == "minus reno"
+    assert cells[0][:4] == ["cubic", "Jain index", "0.100", "0.100 … 0.100"]
+    assert cells[0][-1] == "higher"
+    assert cells[1][-1] == "no difference (2 pairs)"
+    assert len(cells) == 2
+    entry = next(row for row in found.summary() if row["algorithm"] == "bic" and row["metric"] == "jain")
+    assert (entry["n"], entry["pairs"], entry["verdict"]) == (2, 2, "no difference")
+    assert found.frame().filter(algorithm="cubic", metric="jain")["mean"][0] == pytest.approx(0.7)
+
+
+def test_one_repetition_claims_nothing() -> None:
+    found = made(reno=[0.5], cubic=[0.9])
+    found.seeds = [1]
+    assert found.table(["jain"])[1] == [["reno", "0.500"], ["cubic", "0.900"]]
+    assert found.differences(["jain"])[1][0][2:] == ["0.400", "–", "–", "–", "not decided: one repetition"]
+
+
+def test_a_table_is_read_in_100_columns(found: Comparison) -> None:
+    from rich.console import Console
+
+    console = Console(width=100, record=True, file=StringIO())
+    console.print(found.to_rich())
+    text = console.export_text()
+    assert all(len(line) <= 100 for line in text.splitlines())
+    assert "±" in text
+    assert "…" not in text
+
+
+def test_some_flows_can_keep_their_algorithm() -> None:
+    changed = with_algorithm(scenario(), "bic", ["flow1"])
+    assert [flow["algorithm"] for flow in changed["flow"]] == ["reno", "bic"]
+    mixed = compare(scenario(), ["bic", "cubic"], flows=["flow1"], repetitions=1)
+    assert [records.flows["algorithm"].to_list()[0] for records in mixed.examples.values()] == [
+        "reno+standard/rack"
+    ] * 2
+    with pytest.raises(cwndlab.ScenarioError, match="flows: no flow is called 'flow7'\n  hint: there are flow0, flow1"):
+        compare(scenario(), ["bic"], flows=["flow7"])
+
+
+def test_the_measured_interval_can_be_named(found: Comparison) -> None:
+    late = compare(found.scenario, ["reno"], repetitions=1, start_s=3.0)
+    assert late.rows[0]["goodput_bps"] != found.rows[0]["goodput_bps"]
+    assert (late.to_dict()["start_s"], found.to_dict()["start_s"]) == (3.0, None)
+
+
 def test_a_comparison_survives_its_folder(found: Comparison, tmp_path: Path) -> None:
     found.write(tmp_path / "out")
     again = Comparison.read(tmp_path / "out")
-    assert again.rows == found.rows
-    assert set(again.examples) == {"reno", "cubic+ccm-ss"}
-    (tmp_path / "out" / "comparison.json").write_text("{")
-    with pytest.raises(cwndlab.ScenarioError, match="holds no whole comparison"):
-        Comparison.read(tmp_path / "out")
+    assert again == replace(found, examples=again.examples)
+    assert {name: records.hash() for name, records in again.examples.items()} == {
+        name: records.hash() for name, records in found.examples.items()
+    }
+    found.write(tmp_path / "out")
+    assert json.loads(found.to_json()) == json.loads((tmp_path / "out" / "comparison.json").read_text())
+    lines = (tmp_path / "out" / "summary.csv").read_text().splitlines()
+    assert lines[0].startswith("algorithm,metric,mean,low,high,n,difference,")
+    assert len(lines) == 1 + 2 * len(COLUMNS)
 
 
-def test_the_page_stands_alone_and_names_everything(found: Comparison, tmp_path: Path) -> None:
-    report(found, tmp_path / "page.html")
-    text = (tmp_path / "page.html").read_text()
-    for word in (
-        "cubic+ccm-ss",
-        "95 %",
-        "cwnd, segments",
-        "bottleneck queue, packets",
-        "[dumbbell.bottleneck]",
-        "seeds 1–3",
-    ):
-        assert word in text, word
-    assert text.count('class="plotly-graph-div"') >= 5 + 7
-    assert 'src="http' not in text
-    assert len(text) < 8e6
+def test_a_folder_given_keeps_every_run(tmp_path: Path) -> None:
+    short = scenario().with_(duration="1 s")
+    compare(short, ["reno", "cubic+ccm-ss(mu=2)"], repetitions=2, out=tmp_path)
+    runs = sorted(str(place.parent.relative_to(tmp_path)) for place in tmp_path.rglob("flows.parquet"))
+    assert runs == [f"{name}/seed-{seed}" for name in ("cubic+ccm-ss_mu=2", "reno") for seed in (1, 2)]
+    assert cwndlab.Records.read(tmp_path / "reno" / "seed-2").seed == 2
+    # The same question may be asked again; another one is refused before anything runs, and nothing is lost.
+    compare(short, ["reno", "cubic+ccm-ss(mu=2)"], repetitions=2, out=tmp_path)
+    before = (tmp_path / "comparison.json").read_bytes()
+    for other in (["reno"], ["reno", "bic"]):
+        with pytest.raises(cwndlab.ScenarioError, match="holds another comparison"):
+            compare(short, other, repetitions=2, out=tmp_path, progress=lambda done, total: pytest.fail("it runs"))
+    assert (tmp_path / "comparison.json").read_bytes() == before
+    with pytest.raises(cwndlab.ScenarioError, match="holds a run\n  hint: choose another folder, or remove this one"):
+        compare(short, ["reno"], out=tmp_path / "reno" / "seed-1")
 
 
-def test_figures_are_files(found: Comparison, tmp_path: Path) -> None:
-    for ending in ("png", "svg"):
-        made = figures(found, tmp_path, format=ending)
-        assert all(path.stat().st_size > 3000 for path in made)
-        assert {path.stem for path in made} >= {"cwnd", "goodput", "rtt", "queue", "loss", "goodput_bps"}
+def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    short = scenario().with_(duration="1 s")
+    found = compare(short, ["reno", "cubic"], repetitions=3, workers=1, progress=stop, out=tmp_path)
+    assert len(found.rows) == 2  # whichever two ended first
+    assert found.notes == ["stopped: 2 of 6 runs finished"]
+    assert len(Comparison.read(tmp_path).rows) == 2
+    whole = compare(short, ["reno", "cubic"], repetitions=3, out=tmp_path)
+    assert len(Comparison.read(tmp_path).rows) == 6
+    # Stopped a second time, the runs that are there stay.
+    again = compare(short, ["reno", "cubic"], repetitions=3, workers=1, progress=stop, out=tmp_path)
+    assert again.rows == whole.rows
 
 
-def test_a_run_has_a_page_too(found: Comparison, tmp_path: Path) -> None:
-    found.examples["reno"].write(tmp_path / "run")
-    report(tmp_path / "run", tmp_path / "run.html")
-    assert "goodput, Mbit/s" in (tmp_path / "run.html").read_text()
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is cut off or no comparison"),
+        ("[]", "has no 'scenario'"),
+        ('{"scenario": {}}', "has no 'algorithms'"),
+    ],
+)
+def test_a_comparison_that_is_none_says_so(found: Comparison, tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "comparison.json").write_text(text)
+    with pytest.raises(cwndlab.RecordsError, match=message):
+        Comparison.read(tmp_path)
+    with pytest.raises(cwndlab.ScenarioError, match="holds another comparison"):
+        found.write(tmp_path)
+    with pytest.raises(cwndlab.RecordsError, match="cannot be read: No such file"):
+        Comparison.read(tmp_path / "none")
 
 
-def test_numbers_read_naturally() -> None:
-    assert [number(value) for value in (0.0, 0.12345, 12.345, 123.45, 12345.6)] == [
-        "0",
-        "0.123",
-        "12.35",
-        "123.5",
-        "12346",
-    ]
+def test_a_folder_that_cannot_be_written_says_so(found: Comparison, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(cwndlab.Error, match=r"file/out: cannot be (written|read): Not a directory"):
+        found.write(tmp_path / "file" / "out")
+
+
+def test_slugs_are_names_of_folders() -> None:
     assert slug("cubic+ccm-ss(mu=1.5)/sack") == "cubic+ccm-ss_mu=1.5_sack"
 
 
-def test_an_unknown_algorithm_is_named_before_anything_runs(found: Comparison) -> None:
-    with pytest.raises(cwndlab.ScenarioError, match="no algorithm is called 'renoo'"):
-        compare(found.scenario, ["renoo"])
+@pytest.mark.parametrize(
+    ("mean", "half", "text"),
+    [
+        (237.18, 1.08, "237.2 ± 1.1"),
+        (237.18, 3.5, "237.2 ± 3.5"),
+        (237.18, 3.6, "237 ± 4"),
+        (886.3, 40.0, "890 ± 40"),
+        (146.7, 0.00479, "146.7 ± 0.005"),
+        (0.0, 0.0, "0 ± 0"),
+        (-1.78, 10.2, "-2 ± 10"),
+        (12.0, None, "12.0"),
+    ],
+)
+def test_a_mean_is_as_long_as_its_interval_tells(mean: float, half: float | None, text: str) -> None:
+    assert mean_and_half(mean, half) == text
+
+
+def test_an_end_that_is_not_zero_is_not_written_as_zero() -> None:
+    assert interval(Estimate(4.0, -0.49, 8.49, 4)) == ("4", "-0.5", "8")
+    assert interval(Estimate(4.0, None, None, 1)) == ("4.00", "", "")
+    assert interval(Estimate(0.5, 0.5, 0.5, 3)) == ("0.500", "0.500", "0.500")
+
+
+@given(st.floats(-1e12, 1e12), st.floats(0, 1e12))
+def test_any_number_can_be_written(mean: float, half: float) -> None:
+    assert "nan" not in mean_and_half(mean, half)
+    first, second = mean_and_half(mean, half).split(" ± ")
+    if half > abs(mean) / 1000 and half > 1e-9:
+        assert float(second) == pytest.approx(half, rel=0.15)
+        assert float(first) == pytest.approx(mean, abs=0.15 * half + 1e-9)
+
+
+def test_every_fault_of_a_question_is_named_before_anything_runs(found: Comparison) -> None:
+    with pytest.raises(cwndlab.ScenarioError) as caught:
+        compare(found.scenario, ["renoo", "cubicc"], repetitions=0)
+    assert str(caught.value).count("no algorithm is called") == 2
+    assert "--repetitions: '0' runs nothing" in str(caught.value)
+    with pytest.raises(cwndlab.ScenarioError, match="there is none to compare"):
+        compare(found.scenario, [])
 
 
 def test_the_simulator_holds_against_both_references() -> None:

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cwndlab.algorithms import canonical
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.digits import interval, mean_and_half, number
+from cwndlab.errors import Fault, RecordsError, ScenarioError
 from cwndlab.metrics import COLUMNS, summary
 from cwndlab.records import Records
 from cwndlab.run import run_many, version
 from cwndlab.scenario import Scenario
 from cwndlab.statistics import Difference, Estimate, difference, estimate
 
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.table import Table
+
 #: What the terminal shows.
-SHOWN = ("goodput_bps", "utilisation", "loss_ratio", "jain", "queue_ms", "mean_rtt_ms", "retransmitted_packets")
+SHOWN = ("goodput_bps", "utilisation", "loss_ratio", "jain", "queue_ms", "retransmitted_packets")
+
+# What makes two comparisons on one scenario the same.
+_QUESTION = ("algorithms", "flows", "start_s", "end_s", "seeds", "version")
+_ELSEWHERE = "choose another folder, or remove this one"
 
 
 @dataclass
@@ -26,7 +36,9 @@ class Comparison:
     """What a comparison found.
 
     ``rows`` has one entry per run: algorithm, seed and every metric of `cwndlab.metrics.summary`. ``examples`` keeps
-    the records of the first seed of each algorithm, for pictures of windows and queues over time.
+    the records of the first seed of each algorithm, for pictures of windows and queues over time. ``flows`` names the
+    flows that used the algorithms in turn; nothing where all did. Metrics are over ``start_s`` to ``end_s``; nothing
+    means the scenario's ``measure_from`` and its end.
     """
 
     scenario: Scenario
@@ -35,11 +47,13 @@ class Comparison:
     rows: list[dict[str, Any]] = field(default_factory=list)
     examples: dict[str, Records] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    flows: list[str] | None = None
+    start_s: float | None = None
+    end_s: float | None = None
 
     def values(self, algorithm: str, metric: str) -> list[float]:
         """A metric of an algorithm, one value per seed in their order; runs without a value are left out."""
-        found = {row["seed"]: row[metric] for row in self.rows if row["algorithm"] == algorithm}
-        return [found[seed] for seed in self.seeds if found.get(seed) is not None]
+        return list(self._by_seed(algorithm, metric).values())
 
     def estimate(self, algorithm: str, metric: str) -> Estimate:
         """Mean and 95 % interval."""
@@ -47,16 +61,18 @@ class Comparison:
 
     def difference(self, algorithm: str, metric: str, base: str | None = None) -> Difference | None:
         """Against ``base`` (the first algorithm), over the seeds that both have a value for."""
-        first, second = (
-            {row["seed"]: row[metric] for row in self.rows if row["algorithm"] == one}
-            for one in (base or self.algorithms[0], algorithm)
-        )
-        seeds = [seed for seed in self.seeds if first.get(seed) is not None and second.get(seed) is not None]
+        first = self._by_seed(base or self.algorithms[0], metric)
+        second = self._by_seed(algorithm, metric)
+        seeds = [seed for seed in first if seed in second]
         return difference([first[seed] for seed in seeds], [second[seed] for seed in seeds]) if seeds else None
 
+    def _by_seed(self, algorithm: str, metric: str) -> dict[int, float]:
+        found = {row["seed"]: row.get(metric) for row in self.rows if row["algorithm"] == algorithm}
+        return {seed: value for seed in self.seeds if (value := found.get(seed)) is not None}
+
     def summary(self) -> list[dict[str, Any]]:
-        """One entry per algorithm and metric: mean, low, high, n; difference to the first algorithm with its interval,
-        Welch's p, effect size and verdict."""
+        """One entry per algorithm and metric: mean, low, high, n; difference to the first algorithm with its interval
+        and number of pairs, Welch's p, effect sizes and verdict."""
         out = []
         for algorithm in self.algorithms:
             for metric in COLUMNS:
@@ -74,28 +90,40 @@ class Comparison:
                     "difference": delta.paired.mean if delta else None,
                     "difference_low": delta.paired.low if delta else None,
                     "difference_high": delta.paired.high if delta else None,
+                    "pairs": delta.paired.n if delta else None,
                     "welch_p": delta.welch_p if delta else None,
                     "effect": delta.effect if delta else None,
+                    "effect_unpaired": delta.effect_unpaired if delta else None,
                     "verdict": delta.verdict if delta else None,
                 }
                 out.append(entry)
         return out
 
+    def frame(self) -> pl.DataFrame:
+        """`summary` as a polars frame."""
+        import polars as pl
+
+        return pl.DataFrame(self.summary(), infer_schema_length=None)
+
     def table(self, metrics: Sequence[str] = SHOWN) -> tuple[list[str], list[list[str]]]:
-        """Header and cells for a terminal: mean ± half of the 95 % interval."""
-        header = ["algorithm"]
-        for metric in metrics:
-            title, unit, _ = COLUMNS[metric]
-            header.append(f"{title}\n{unit}".strip())
-        cells = [
-            [name, *(show(self.estimate(name, metric), COLUMNS[metric][2]) for metric in metrics)]
-            for name in self.algorithms
-        ]
+        """Header and cells for a terminal: mean ± half of the 95 % interval, and of how many runs where some have no
+        value."""
+        header = ["algorithm", *(f"{COLUMNS[metric].title}\n{COLUMNS[metric].unit}".strip() for metric in metrics)]
+        cells = [[name, *(self.cell(name, metric) for metric in metrics)] for name in self.algorithms]
         return header, cells
+
+    def cell(self, algorithm: str, metric: str) -> str:
+        """A metric of an algorithm for people to read."""
+        one = self.estimate(algorithm, metric)
+        if one.n == 0:
+            return "–"
+        factor = COLUMNS[metric].factor
+        text = mean_and_half(one.mean * factor, None if one.half is None else one.half * factor)
+        return text if one.n == len(self.seeds) else f"{text} ({one.n} of {len(self.seeds)})"
 
     def differences(self, metrics: Sequence[str] = SHOWN) -> tuple[list[str], list[list[str]]]:
         """Header and cells of the paired differences to the first algorithm."""
-        header = ["algorithm", "metric", f"minus {self.algorithms[0]}", "95 % interval", "Welch p", "effect g", "says"]
+        header = [f"minus {self.algorithms[0]}", "metric", "difference", "95 % interval", "Welch p", "effect", "says"]
         cells = []
         for name in self.algorithms[1:]:
             for metric in metrics:
@@ -103,22 +131,32 @@ class Comparison:
                 if delta is None:
                     continue
                 title, unit, factor = COLUMNS[metric]
-                low, high = delta.paired.low, delta.paired.high
-                interval = "–" if low is None or high is None else f"{number(low * factor)} … {number(high * factor)}"
-                p = "–" if delta.welch_p is None else f"{delta.welch_p:.3g}"
-                effect = "–" if delta.effect is None else f"{delta.effect:.2f}"
+                mean, low, high = interval(delta.paired, factor)
+                fewer = "" if delta.paired.n == len(self.seeds) else f" ({delta.paired.n} pairs)"
                 cells.append(
                     [
                         name,
                         f"{title} {unit}".strip(),
-                        number(delta.paired.mean * factor),
-                        interval,
-                        p,
-                        effect,
-                        delta.verdict,
+                        mean,
+                        f"{low} … {high}" if low else "–",
+                        "–" if delta.welch_p is None else number(delta.welch_p),
+                        "–" if delta.effect is None else f"{delta.effect:.2f}",
+                        delta.verdict + fewer,
                     ]
                 )
         return header, cells
+
+    def to_rich(self, metrics: Sequence[str] = SHOWN) -> Table:
+        """`table` for rich to print."""
+        from rich.table import Table
+
+        header, cells = self.table(metrics)
+        table = Table(box=None, pad_edge=False)
+        for position, title in enumerate(header):
+            table.add_column(title, justify="right" if position else "left", overflow="fold")
+        for row in cells:
+            table.add_row(*row)
+        return table
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the time series, for programs."""
@@ -127,56 +165,120 @@ class Comparison:
             "scenario_hash": self.scenario.hash,
             "version": version(),
             "algorithms": self.algorithms,
+            "flows": self.flows,
+            "start_s": self.start_s,
+            "end_s": self.end_s,
             "seeds": self.seeds,
             "rows": self.rows,
             "summary": self.summary(),
             "notes": self.notes,
         }
 
+    def to_json(self) -> str:
+        """`to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+
     def write(self, folder: Path | str) -> None:
-        """``comparison.json``, and the records of each algorithm's first seed in a folder of its own."""
+        """``comparison.json``, ``summary.csv``, and the records of each algorithm's first seed in
+        ``<algorithm>/seed-<n>/``; those of the other seeds where `compare` was given the folder.
+
+        A folder that holds another comparison, or a run, is refused; runs of this comparison that it holds are kept.
+        """
         folder = Path(folder)
-        place = folder / "comparison.json"
-        refuse(folder, self.scenario)
+        stored = self._stored(folder)
+        mine = {(row["algorithm"], row["seed"]) for row in self.rows}
+        self.rows += [row for row in stored if (row["algorithm"], row["seed"]) not in mine]
+        self._sort()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for algorithm, records in self.examples.items():
-                records.write(folder / slug(algorithm) / f"seed-{records.seed}")
-            partial = folder / ".comparison.json.partial"
-            partial.write_text(json.dumps(self.to_dict(), indent=1), encoding="utf-8")
-            partial.replace(place)
+                records.write(self.place(folder, algorithm, records.seed))
+            _replace(folder / "summary.csv", _csv(self.summary()))
+            _replace(folder / "comparison.json", self.to_json())
         except OSError as error:
-            raise ScenarioError(
+            raise RecordsError(
                 Fault(str(folder), f"cannot be written: {error.strerror}", "make room, or choose another folder")
             ) from None
+
+    @staticmethod
+    def place(folder: Path, algorithm: str, seed: int) -> Path:
+        """Where the records of a run are."""
+        return folder / slug(algorithm) / f"seed-{seed}"
+
+    def _stored(self, folder: Path) -> list[dict[str, Any]]:
+        """The runs of this comparison that ``folder`` holds; raises where it holds another one."""
+        refuse(folder, self.scenario)
+        if not (folder / "comparison.json").exists():
+            return []
+        stored = _read(folder)
+        mine = self.to_dict()
+        if any(stored.get(key) != mine[key] for key in _QUESTION):
+            raise ScenarioError(Fault(str(folder), "holds another comparison", _ELSEWHERE))
+        rows: list[dict[str, Any]] = stored["rows"]
+        same = all(row.keys() == {"algorithm", "seed", *COLUMNS} for row in rows)
+        return rows if same else []
+
+    def _sort(self) -> None:
+        algorithms = {name: position for position, name in enumerate(self.algorithms)}
+        self.rows.sort(key=lambda row: (row["seed"], algorithms[row["algorithm"]]))
 
     @classmethod
     def read(cls, folder: Path | str) -> Comparison:
         """What `write` wrote."""
         folder = Path(folder)
-        try:
-            stored = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
-            made = cls(
-                Scenario.from_json(json.dumps(stored["scenario"])),
-                stored["algorithms"],
-                stored["seeds"],
-                stored["rows"],
-                {},
-                stored["notes"],
-            )
-        except (OSError, ValueError, KeyError) as error:
-            raise ScenarioError(
-                Fault(
-                    str(folder),
-                    f"holds no whole comparison ({type(error).__name__})",
-                    "a folder that `cwndlab compare --out` wrote",
-                )
-            ) from None
+        stored = _read(folder)
+        made = cls(
+            Scenario.from_json(json.dumps(stored["scenario"])),
+            stored["algorithms"],
+            stored["seeds"],
+            stored["rows"],
+            {},
+            stored["notes"],
+            stored.get("flows"),
+            stored.get("start_s"),
+            stored.get("end_s"),
+        )
         for algorithm in made.algorithms:
-            place = folder / slug(algorithm) / f"seed-{made.seeds[0]}"
+            place = made.place(folder, algorithm, made.seeds[0])
             if place.is_dir():
                 made.examples[algorithm] = Records.read(place)
         return made
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    """``comparison.json`` of a folder, with all that this module needs of it."""
+    place = folder / "comparison.json"
+    hint = "a folder that `cwndlab compare --out` wrote"
+    try:
+        stored: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+        missing = [key for key in ("scenario", "algorithms", "seeds", "rows", "notes") if key not in stored]
+    except OSError as error:
+        raise RecordsError(Fault(str(place), f"cannot be read: {error.strerror}", hint)) from None
+    except (ValueError, TypeError):
+        raise RecordsError(Fault(str(place), "is cut off or no comparison", hint)) from None
+    if missing:
+        raise RecordsError(Fault(str(place), f"has no '{missing[0]}'", hint))
+    return stored
+
+
+def _csv(rows: Sequence[dict[str, Any]]) -> str:
+    from io import StringIO
+
+    text = StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _replace(path: Path, text: str) -> None:
+    """Writes a file whole, or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def refuse(folder: Path | str, scenario: Scenario) -> None:
@@ -184,11 +286,11 @@ def refuse(folder: Path | str, scenario: Scenario) -> None:
     place = Path(folder) / "comparison.json"
     try:
         other = place.exists() and json.loads(place.read_text(encoding="utf-8")).get("scenario_hash") != scenario.hash
-    except (OSError, ValueError):
+    except (OSError, ValueError, AttributeError):
         other = True
     if other or (Path(folder) / "flows.parquet").exists():
         what = "holds another comparison" if other else "holds a run"
-        raise ScenarioError(Fault(str(folder), what, "choose another folder, or remove this one"))
+        raise ScenarioError(Fault(str(folder), what, _ELSEWHERE))
 
 
 def repeated(scenario: Scenario, repetitions: int) -> Scenario:
@@ -203,71 +305,92 @@ def slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.+=-]+", "_", text).strip("_")
 
 
-def number(value: float) -> str:
-    """Three significant digits and no exponent where people read it."""
-    if value != 0 and abs(value) < 0.001:
-        return f"{value:.2e}"
-    if abs(value) >= 100:
-        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.1f}"
-    return f"{value:.3g}" if abs(value) < 10 else f"{value:.2f}"
-
-
-def show(one: Estimate, factor: float) -> str:
-    """Mean ± half of the interval."""
-    if one.n == 0:
-        return "–"
-    half = "" if one.half is None else f" ± {number(one.half * factor)}"
-    return f"{number(one.mean * factor)}{half}"
-
-
-def with_algorithm(scenario: Scenario, algorithm: str) -> dict[str, Any]:
-    """The scenario's document with ``algorithm`` in every flow."""
+def with_algorithm(scenario: Scenario, algorithm: str, flows: Sequence[str] | None = None) -> dict[str, Any]:
+    """The scenario's document with ``algorithm`` in every flow, or in those that ``flows`` names as the scenario
+    does."""
     document: dict[str, Any] = json.loads(scenario.to_json())
-    for flow in document["flow"]:
-        flow["algorithm"] = algorithm
+    named = {flow.get("name", f"flow{index}"): flow for index, flow in enumerate(document["flow"])}
+    unknown = [name for name in flows or () if name not in named]
+    if unknown:
+        hint = f"there are {', '.join(named)}"
+        raise ScenarioError(*(Fault("flows", f"no flow is called '{name}'", hint) for name in unknown))
+    for name, flow in named.items():
+        if flows is None or name in flows:
+            flow["algorithm"] = algorithm
     return document
+
+
+def _check(algorithms: Sequence[str], repetitions: int) -> list[str]:
+    """The algorithms, each once; raises with every fault."""
+    faults = []
+    if not algorithms:
+        faults.append(Fault("--algorithms", "there is none to compare", "write --algorithms cubic,reno"))
+    if repetitions < 1:
+        faults.append(Fault("--repetitions", f"'{repetitions}' runs nothing", "write --repetitions 10"))
+    for name in algorithms:
+        try:
+            canonical(name)
+        except ScenarioError as error:
+            faults += error.faults
+    if faults:
+        raise ScenarioError(*faults)
+    return list(dict.fromkeys(algorithms))
 
 
 def compare(
     scenario: Scenario,
     algorithms: Sequence[str],
     *,
+    flows: Sequence[str] | None = None,
     repetitions: int = 10,
     seed: int = 1,
+    out: Path | str | None = None,
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
     start_s: float | None = None,
     end_s: float | None = None,
 ) -> Comparison:
-    """Runs every algorithm in every flow of ``scenario`` with the seeds ``seed`` … ``seed + repetitions − 1``.
+    """Runs every algorithm in every flow of ``scenario``, or in ``flows`` of it, with the seeds ``seed`` …
+    ``seed + repetitions − 1``.
 
     Where the scenario has no jitter of its own each flow starts at a random time within its base RTT, so that
-    repetitions differ. The same seeds are used for each algorithm, so differences are paired. What is finished is
-    kept on Ctrl-C.
+    repetitions differ. The same seeds are used for each algorithm, so differences are paired. Records of every run go
+    to the folder ``out`` as they finish; in memory stay those of the first seed. Metrics are over ``start_s`` to
+    ``end_s``. What is finished is kept on Ctrl-C.
     """
-    if not algorithms:
-        raise ScenarioError(Fault("--algorithms", "there is none to compare", "write --algorithms cubic,reno"))
-    for name in algorithms:
-        canonical(name)
+    names = _check(algorithms, repetitions)
     scenario = repeated(scenario, repetitions)
     seeds = list(range(seed, seed + repetitions))
-    found = Comparison(scenario, list(dict.fromkeys(algorithms)), seeds, notes=list(scenario.notes))
-    jobs = [(with_algorithm(scenario, name), one) for one in seeds for name in found.algorithms]
-    keys = [(name, one) for one in seeds for name in found.algorithms]
+    found = Comparison(
+        scenario,
+        names,
+        seeds,
+        notes=list(scenario.notes),
+        flows=None if flows is None else list(flows),
+        start_s=start_s,
+        end_s=end_s,
+    )
+    documents = {name: with_algorithm(scenario, name, flows) for name in names}
+    keys = [(name, one) for one in seeds for name in names]
+    folder = None if out is None else Path(out)
+    if folder is not None:
+        found.write(folder)  # refuses before anything runs
+        found.rows.clear()
     try:
+        jobs = [(documents[name], one) for name, one in keys]
         for index, records in run_many(jobs, workers=workers, progress=progress):
             name, one = keys[index]
             found.rows.append({"algorithm": name, "seed": one, **summary(records, start_s=start_s, end_s=end_s)})
             if one == seed:
                 found.examples[name] = records
+            elif folder is not None:
+                records.write(found.place(folder, name, one))
     except KeyboardInterrupt:
-        found.notes.append(f"stopped: {len(found.rows)} of {len(jobs)} runs finished")
         if not found.rows:
             raise
-        found.seeds = [
-            one for one in seeds if all((row["algorithm"], row["seed"]) != (None, one) for row in found.rows)
-        ]
-    found.examples = {name: found.examples[name] for name in found.algorithms if name in found.examples}
-    order = {key: n for n, key in enumerate(keys)}
-    found.rows.sort(key=lambda row: order[row["algorithm"], row["seed"]])
+        found.notes.append(f"stopped: {len(found.rows)} of {len(keys)} runs finished")
+    found.examples = {name: found.examples[name] for name in names if name in found.examples}
+    found._sort()
+    if folder is not None:
+        found.write(folder)
     return found

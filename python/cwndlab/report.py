@@ -7,37 +7,49 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.digits import interval, number
 from cwndlab.errors import Fault, RecordsError
-from cwndlab.metrics import COLUMNS, summary
+from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.compare import Comparison
     from cwndlab.records import Records
 
-#: Bars of a comparison.
+#: Bars of a comparison, where there are values.
 BARS = (
     "goodput_bps",
     "utilisation",
     "loss_ratio",
+    "drops_per_s",
     "jain",
     "queue_ms",
     "mean_rtt_ms",
     "retransmitted_packets",
+    "timeouts",
     "convergence_s",
+    "mean_completion_s",
 )
 
+# Columns of words.
+_TEXTS = ("metric", "algorithm", "link")
+
 _STYLE = """
-:root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --line: #d0d7de; --soft: #f4f6f8; }
-@media (prefers-color-scheme: dark) { :root { --text: #e6e9ec; --back: #14181d; --line: #39424c; --soft: #1d232a; } }
+:root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --line: #d0d7de; --soft: #f4f6f8; --quiet: #5b6670; }
+@media (prefers-color-scheme: dark) { :root { --text: #e6e9ec; --back: #14181d; --line: #39424c; --soft: #1d232a; --quiet: #9aa5b1; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 1240px; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; display: block; overflow-x: auto; }
-th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; } th { white-space: pre-line; vertical-align: bottom; }
-pre { background: var(--soft); padding: 1rem; overflow-x: auto; border-radius: 6px; }
-.bars { display: grid; grid-template-columns: repeat(auto-fit, minmax(420px, 1fr)); gap: 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.25rem; margin-top: 2.4rem; } h3 { font-size: 1rem; margin: 1.6rem 0 .2rem; }
+p, li { max-width: 75ch; } p.quiet { color: var(--quiet); font-size: .9rem; margin: .2rem 0; }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; display: block; overflow-x: auto; font-size: .87rem; }
+th, td { padding: .25rem .45rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th:first-child, td:first-child, th.text, td.text { text-align: left; } th { white-space: pre-line; vertical-align: bottom; }
+td.told { font-weight: 600; } td.untold { color: var(--quiet); }
+pre { background: var(--soft); padding: 1rem; overflow-x: auto; border-radius: 6px; font-size: .85rem; }
+summary { cursor: pointer; }
+.bars { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(380px, 100%), 1fr)); gap: 1rem; }
 .bars > div { min-width: 0; overflow: hidden; }
-footer { margin-top: 3rem; color: gray; font-size: .85rem; }
+footer { margin-top: 3rem; color: var(--quiet); font-size: .85rem; }
 """
 
 # Figures take the page's colours, and follow when the system changes between light and dark; their size is settled
@@ -45,9 +57,9 @@ footer { margin-top: 3rem; color: gray; font-size: .85rem; }
 _SCRIPT = """
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
 function dress() {
-  const text = dark.matches ? '#e6e9ec' : '#1b1f24', grid = dark.matches ? '#39424c' : '#d0d7de';
+  const text = dark.matches ? '#e6e9ec' : '#1b1f24', grid = dark.matches ? '#39424c' : '#d0d7de', back = dark.matches ? '#1d232a' : '#ffffff';
   document.querySelectorAll('.plotly-graph-div').forEach(div => {
-    const change = {paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', 'font.color': text};
+    const change = {paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', 'font.color': text, 'hoverlabel.bgcolor': back, 'legend.bgcolor': 'rgba(0,0,0,0)'};
     Object.keys(div.layout).filter(key => /^[xy]axis/.test(key)).forEach(key => { change[key + '.gridcolor'] = grid; change[key + '.zerolinecolor'] = grid; });
     Plotly.relayout(div, change);
     Plotly.Plots.resize(div);
@@ -55,18 +67,6 @@ function dress() {
 }
 dark.addEventListener('change', dress); window.addEventListener('load', dress);
 """
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _figure(figure: Any, name: str) -> str:
-    config = {"displayModeBar": False, "responsive": True}
-    text: str = figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=config)
-    return text
 
 
 def page(title: str, parts: Sequence[str], *, footer: str) -> str:
@@ -81,82 +81,163 @@ def page(title: str, parts: Sequence[str], *, footer: str) -> str:
     )
 
 
-def _series_parts(runs: Mapping[str, Records], heading: str) -> list[str]:
-    from cwndlab.plots import SERIES, series
-
-    parts = [f"<h2>{html.escape(heading)}</h2>"]
-    for kind, axis in SERIES.items():
-        parts += [f"<h3>{html.escape(axis)}</h3>", _figure(series(runs, kind), f"series-{kind}")]
-    return parts
-
-
 def comparison_page(found: Comparison) -> str:
     """The page of a comparison."""
     from cwndlab.plots import bars
     from cwndlab.run import version
 
-    title = found.scenario.title or "Comparison of congestion controls"
-    intro = (
-        f"<p>{len(found.algorithms)} algorithms, {len(found.seeds)} repetitions each with the same seeds ({found.seeds[0]} to {found.seeds[-1]}). "
-        "Means with 95 % intervals (Student's t). Differences are paired over equal seeds; only an interval that excludes zero says higher or lower.</p>"
-    )
-    parts = [intro, _table(*found.table())]
-    header, rows = found.differences()
-    if rows:
-        parts += [f"<h2>Differences to {html.escape(found.algorithms[0])}</h2>", _table(header, rows)]
-    parts.append('<h2>Means and intervals</h2><div class="bars">')
-    for metric in BARS:
-        name, unit, factor = COLUMNS[metric]
+    if not found.rows:
+        raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
+    parts = [*_summary(found), "<h2>Means and intervals</h2>", _table(*found.table(_with_values(found)))]
+    parts.append('<div class="bars">')
+    for metric in _with_values(found):
         estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
-        if any(one.n for one in estimates):
-            parts.append(
-                _figure(bars(found.algorithms, estimates, title=name, unit=unit, factor=factor), f"bars-{metric}")
-            )
+        parts.append(_figure(bars(found.algorithms, estimates, COLUMNS[metric]), f"bars-{metric}"))
     parts.append("</div>")
+    header, rows = found.differences(_with_values(found))
+    if rows:
+        parts += [f"<h2>Paired differences to {html.escape(found.algorithms[0])}</h2>", _how(len(rows))]
+        parts.append(_table(header, rows))
     if found.examples:
-        parts += _series_parts(found.examples, f"Over time, seed {found.seeds[0]}")
+        parts += _over_time(found.examples, f"Over time, seed {found.seeds[0]}")
     parts += _about(found.scenario.to_toml(), found.notes)
+    seeds = f"seeds {found.seeds[0]}–{found.seeds[-1]}"
     return page(
-        title,
+        found.scenario.title or "Comparison of congestion controls",
         parts,
-        footer=f"cwndlab {version()} · scenario {found.scenario.hash[:12]} · seeds {found.seeds[0]}–{found.seeds[-1]}",
+        footer=f"cwndlab {version()} · scenario {found.scenario.hash} · {seeds} · {len(found.rows)} runs",
     )
 
 
 def run_page(records: Records) -> str:
     """The page of one run."""
-    from cwndlab.compare import number
-
-    flows = records.flows
-    columns = [
-        "name",
-        "algorithm",
-        "delivered_bytes",
-        "sent_packets",
-        "retransmitted_packets",
-        "recoveries",
-        "timeouts",
-    ]
-    rows = [[str(cell) for cell in row] for row in flows.select(columns).rows()]
-    values = summary(records)
-    metrics = [
-        [f"{COLUMNS[key][0]} {COLUMNS[key][1]}".strip(), "–" if value is None else number(value * COLUMNS[key][2])]
-        for key, value in values.items()
-    ]
-    parts = [_table(columns, rows), _table(["metric", "value"], metrics), *_series_parts({"run": records}, "Over time")]
+    fair, near = fairness(records)["jain"][0], convergence(records).row(0, named=True)
+    told = [] if fair is None else [f"Jain's index of the flows' goodputs: {number(fair)}."]
+    if near["convergence_s"] is not None:
+        told.append(
+            f"The second flow's window reached 80 % of the first one's after {number(near['convergence_s'])} s."
+        )
+    elif len(records.flows) > 1:
+        told.append(f"Convergence time: none, {html.escape(near['reason'])}.")
+    parts = [f"<p>{' '.join(told)}</p>", "<h2>Flows</h2>", _frame(per_flow(records).drop("flow"))]
+    parts += ["<h2>Bottlenecks</h2>", _frame(per_link(records)), *_over_time({"run": records}, "Over time")]
     parts += _about(records.scenario.to_toml(), records.notes)
     return page(
         records.scenario.title or "A run",
         parts,
-        footer=f"cwndlab {records.version} · scenario {records.scenario_hash[:12]} · seed {records.seed}",
+        footer=f"cwndlab {records.version} · scenario {records.scenario_hash} · seed {records.seed}",
     )
+
+
+def _with_values(found: Comparison) -> list[str]:
+    return [metric for metric in BARS if any(found.values(name, metric) for name in found.algorithms)]
+
+
+def _summary(found: Comparison) -> list[str]:
+    """What was compared, and in a sentence per algorithm what its intervals tell."""
+    used = "in every flow" if found.flows is None else f"in {', '.join(found.flows)}"
+    count, total = len(found.rows), len(found.algorithms) * len(found.seeds)
+    missing = "" if count == total else f" {count} of {total} runs finished."
+    intro = (
+        f"{len(found.algorithms)} algorithms, each {used}, {len(found.seeds)} runs each with the same seeds.{missing} "
+        "a ± b is a mean with half of its 95 % interval (Student's t)."
+    )
+    base = found.algorithms[0]
+    items = []
+    for name in found.algorithms[1:]:
+        told, untold = [], []
+        for metric in _with_values(found):
+            delta, column = found.difference(name, metric), COLUMNS[metric]
+            if delta is None or delta.verdict not in ("higher", "lower"):
+                untold.append(column.title)
+                continue
+            mean, *ends = (end.lstrip("-") for end in interval(delta.paired, column.factor))
+            low, high = ends if delta.verdict == "higher" else reversed(ends)
+            unit = {"": "", "%": " points"}.get(column.unit, f" {column.unit}")
+            told.append(f"{column.title} {delta.verdict} by {mean}{unit} ({low} to {high})")
+        text = "; ".join(told) or "no interval excludes zero"
+        rest = f" Not told apart: {', '.join(untold)}." if untold else ""
+        items.append(f"<li><b>{html.escape(name)}</b>: {html.escape(text)}.{html.escape(rest)}</li>")
+    parts = [f"<p>{html.escape(intro)}</p>"]
+    if items:
+        parts += [f"<p>Against <b>{html.escape(base)}</b>, over pairs of equal seeds:</p><ul>", *items, "</ul>"]
+    return parts
+
+
+def _how(count: int) -> str:
+    return (
+        f'<p class="quiet">Over pairs of equal seeds. An interval that excludes zero says higher or lower; of {count} such '
+        f"intervals about {number(count / 20)} would do so by chance alone if nothing differed. Welch's test, which takes no notice of pairs, "
+        "stands beside them; effect is the mean difference over its standard deviation, with Hedges' correction.</p>"
+    )
+
+
+def _over_time(runs: Mapping[str, Records], heading: str) -> list[str]:
+    from cwndlab.plots import SERIES, series, share
+    from cwndlab.plots.series import MOST_FLOWS
+
+    parts = [f"<h2>{html.escape(heading)}</h2>"]
+    flows = max(len(records.flows) for records in runs.values())
+    if not all(len(records.samples) for records in runs.values()):
+        return [*parts, "<p>The scenario takes no samples, so nothing is known over time.</p>"]
+    if flows > MOST_FLOWS:
+        parts.append(f'<p class="quiet">The first {MOST_FLOWS} of {flows} flows are drawn.</p>')
+    for kind, what in SERIES.items():
+        parts += [f"<h3>{html.escape(what.axis)}</h3>", _figure(series(runs, kind), f"series-{kind}")]
+    if flows > 1:
+        parts += ["<h3>share of all goodput, %</h3>", _figure(share(runs), "series-share")]
+    return parts
 
 
 def _about(toml: str, notes: Sequence[str]) -> list[str]:
     parts = ["<h2>Scenario</h2>", f"<pre>{html.escape(toml)}</pre>"]
     if notes:
-        parts.append("<ul>" + "".join(f"<li>{html.escape(note)}</li>" for note in notes) + "</ul>")
+        parts.append("<h3>Notes</h3><ul>" + "".join(f"<li>{html.escape(note)}</li>" for note in notes) + "</ul>")
     return parts
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    said = {"higher": "told", "lower": "told", "no difference": "untold"}
+
+    def row(tag: str, cells: Sequence[str]) -> str:
+        marks = [
+            "text" if name in _TEXTS else said.get(cell.split(" (")[0], "")
+            for name, cell in zip(header, cells, strict=True)
+        ]
+        texts = (
+            f'<{tag} class="{mark}">{html.escape(cell)}</{tag}>' if mark else f"<{tag}>{html.escape(cell)}</{tag}>"
+            for mark, cell in zip(marks, cells, strict=True)
+        )
+        return f"<tr>{''.join(texts)}</tr>"
+
+    body = "".join(row("td", cells) for cells in rows)
+    return f"<table><thead>{row('th', header)}</thead><tbody>{body}</tbody></table>"
+
+
+def _frame(table: pl.DataFrame) -> str:
+    """A table of metrics, in the units in which they are shown; columns without any value are left out."""
+    names = [name for name in table.columns if table[name].null_count() < len(table)]
+    header = [
+        f"{COLUMNS[name].title}\n{COLUMNS[name].unit}" if name in COLUMNS else name.replace("_", " ") for name in names
+    ]
+    rows = []
+    for row in table.select(names).iter_rows():
+        cells = []
+        for name, value in zip(names, row, strict=True):
+            factor = COLUMNS[name].factor if name in COLUMNS else 1.0
+            cells.append("–" if value is None else value if isinstance(value, str) else _number(value, factor))
+        rows.append(cells)
+    return _table(header, rows)
+
+
+def _number(value: float, factor: float) -> str:
+    return str(value) if isinstance(value, int) and factor == 1.0 else number(value * factor)
+
+
+def _figure(figure: Any, name: str) -> str:
+    config = {"displayModeBar": False, "responsive": True}
+    text: str = figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=config)
+    return text
 
 
 def save(text: str, path: Path | str) -> None:
@@ -168,10 +249,12 @@ def save(text: str, path: Path | str) -> None:
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise RecordsError(
             Fault(str(path), f"cannot be written: {error.strerror}", "make room, or choose another place")
         ) from None
+    finally:
+        if partial.is_file():
+            partial.unlink()
 
 
 def load(folder: Path | str) -> Comparison | Records:
@@ -202,24 +285,33 @@ def figures(found: Comparison | Records | Path | str, folder: Path | str, *, for
     from cwndlab.plots import SERIES
     from cwndlab.plots.bars import draw as draw_bars
     from cwndlab.plots.series import draw as draw_series
+    from cwndlab.plots.share import draw as draw_share
 
     if format not in ("png", "svg"):
         raise RecordsError(Fault("--figures", f"'{format}' is no format of figures", "write png or svg"))
     if isinstance(found, Path | str):
         found = load(found)
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     runs: Mapping[str, Records] = found.examples if isinstance(found, Comparison) else {"run": found}
-    made = []
-    for kind in SERIES:
-        if runs:
-            made.append(folder / f"{kind}.{format}")
-            draw_series(runs, kind, str(made[-1]))
-    if isinstance(found, Comparison):
-        for metric in BARS:
-            name, unit, factor = COLUMNS[metric]
-            estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
-            if all(one.n for one in estimates):
-                made.append(folder / f"{metric}.{format}")
-                draw_bars(found.algorithms, estimates, str(made[-1]), title=name, unit=unit, factor=factor)
+    runs = {name: records for name, records in runs.items() if len(records.samples)}
+    made: list[Path] = []
+
+    def place(name: str) -> str:
+        made.append(folder / f"{name}.{format}")
+        return str(made[-1])
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind in SERIES if runs else ():
+            draw_series(runs, kind, place(kind))
+        if any(len(records.flows) > 1 for records in runs.values()):
+            draw_share(runs, place("share"))
+        if isinstance(found, Comparison):
+            for metric in _with_values(found):
+                estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
+                draw_bars(found.algorithms, estimates, place(metric), COLUMNS[metric])
+    except OSError as error:
+        raise RecordsError(
+            Fault(str(folder), f"cannot be written: {error.strerror}", "make room, or choose another place")
+        ) from None
     return made

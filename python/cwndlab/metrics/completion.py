@@ -6,20 +6,35 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from cwndlab.metrics import window
+
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
+_SPAN_S = (pl.col("end_ns") - pl.col("start_ns")) / 1e9
+_STATISTICS = (
+    pl.len().alias("transfers"),
+    _SPAN_S.mean().alias("mean_completion_s"),
+    _SPAN_S.median().alias("median_completion_s"),
+    _SPAN_S.quantile(0.95, "linear").alias("p95_completion_s"),
+)
+
 
 def completion(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """Per flow: ``transfers``, ``mean_s``, ``median_s``, ``p95_s`` from request to the last byte at the
-    application, of the
-    transfers that began in the interval."""
-    low, high = round((start_s or 0.0) * 1e9), round((end_s or 1e9) * 1e9)
-    times = records.transfers.filter(pl.col("start_ns").is_between(low, high))
-    span = (pl.col("end_ns").cast(pl.Float64) - pl.col("start_ns").cast(pl.Float64)) / 1e9
-    return times.group_by("flow", maintain_order=True).agg(
-        pl.len().alias("transfers"),
-        span.mean().alias("mean_s"),
-        span.median().alias("median_s"),
-        span.quantile(0.95).alias("p95_s"),
-    )
+    """Per flow: ``transfers``, and mean, median and 95th percentile of ``end − start``, from the request to the last
+    byte at the receiving application.
+
+    Of the transfers that began within the interval and were completed in the run; flows without any have no row.
+    """
+    found = _began(records, start_s, end_s).group_by("flow").agg(*_STATISTICS)
+    return records.flows.select("flow", "name", "algorithm").join(found, on="flow", maintain_order="left")
+
+
+def total_completion(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
+    """One row: the same over the transfers of all flows; the times are null where there are none."""
+    return _began(records, start_s, end_s).select(*_STATISTICS)
+
+
+def _began(records: Records, start_s: float | None, end_s: float | None) -> pl.DataFrame:
+    span = window.bounds(records, start_s, end_s)
+    return records.transfers.filter((pl.col("start_ns") >= span.start_ns) & (pl.col("start_ns") < span.end_ns))

@@ -1,4 +1,4 @@
-"""Mean congestion window over the samples of the interval."""
+"""Mean congestion window."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ if TYPE_CHECKING:
 
 
 def cwnd(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """Per flow: ``mean_cwnd_segments`` = mean of the sampled windows / MSS."""
-    start, end = window.bounds(records, start_s, end_s)
-    inside = records.samples.filter(pl.col("time_ns").is_between(round(start * 1e9), round(end * 1e9), closed="right"))
-    mean = inside.group_by("flow").agg(pl.col("cwnd_bytes").mean())
-    flows = records.flows.select("flow", "algorithm", "mss_bytes")
-    return flows.join(mean, on="flow", how="left").select(
-        "flow", "algorithm", (pl.col("cwnd_bytes") / pl.col("mss_bytes")).alias("mean_cwnd_segments")
+    """Per flow: ``mean_cwnd_segments`` = mean of the windows at the sampling instants, while the flow lived, / SMSS."""
+    span = window.bounds(records, start_s, end_s)
+    time = pl.col("time_ns")
+    flows = records.flows.select("flow", "name", "algorithm", "mss_bytes", "end_ns")
+    living = records.samples.join(flows.select("flow", "end_ns"), on="flow").filter(
+        (time > span.start_ns) & (time <= span.end_ns) & (pl.col("end_ns").is_null() | (time <= pl.col("end_ns")))
+    )
+    mean = living.group_by("flow").agg(pl.col("cwnd_bytes").mean())
+    return flows.join(mean, on="flow", how="left", maintain_order="left").select(
+        "flow", "name", "algorithm", (pl.col("cwnd_bytes") / pl.col("mss_bytes")).alias("mean_cwnd_segments")
     )

@@ -2,42 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
 from cwndlab.metrics.goodput import goodput
+from cwndlab.metrics.over_time import flows_over_time
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
 
-def jain(values: list[float]) -> float | None:
-    """(Σx)² / (n Σx²); nothing where all are zero.
+def jain(values: Sequence[float]) -> float | None:
+    """(Σx)² / (n Σx²): 1 where all are equal, 1/n where one has everything; nothing where all are zero.
 
-    >>> jain([58, 72, 68])
-    0.992...
+    >>> round(jain([58, 72, 68]), 3)
+    0.992
     """
     squares = sum(value * value for value in values)
     return sum(values) ** 2 / (len(values) * squares) if squares else None
 
 
-def fairness(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """One row: ``jain`` of the flows' goodputs over the interval."""
-    table = goodput(records, start_s=start_s, end_s=end_s)
-    return pl.DataFrame({"jain": [jain(table["goodput_bps"].to_list())]}, schema={"jain": pl.Float64})
+def fairness(
+    records: Records,
+    *,
+    flows: Sequence[str] | None = None,
+    start_s: float | None = None,
+    end_s: float | None = None,
+) -> pl.DataFrame:
+    """One row: ``jain`` of the goodputs of ``flows`` (their names; all by default) that lived in the interval."""
+    table = _named(goodput(records, start_s=start_s, end_s=end_s), flows)
+    values = table["goodput_bps"].drop_nulls().to_list()
+    return pl.DataFrame({"jain": [jain(values)]}, schema={"jain": pl.Float64})
 
 
 def fairness_over_time(
-    records: Records, *, window_s: float = 1.0, start_s: float | None = None, end_s: float | None = None
+    records: Records,
+    *,
+    window_s: float = 1.0,
+    flows: Sequence[str] | None = None,
+    start_s: float | None = None,
+    end_s: float | None = None,
 ) -> pl.DataFrame:
-    """One row per window of ``window_s``: ``time_s`` (its end) and ``jain`` of the goodputs in it."""
-    start, end = window.bounds(records, start_s, end_s)
-    rows = []
-    time = start + window_s
-    while time <= end + 1e-9:
-        gained = window.gains(records.samples, "flow", ["delivered_bytes"], time - window_s, time)
-        rows.append({"time_s": time, "jain": jain(gained["delivered_bytes"].to_list())})
-        time += window_s
+    """One row per window: ``time_s`` (its end) and ``jain`` of the goodputs in it, of the flows that lived in it."""
+    table = _named(flows_over_time(records, window_s=window_s, start_s=start_s, end_s=end_s), flows)
+    rows = [
+        {"time_s": time, "jain": jain(part["goodput_bps"].drop_nulls().to_list())}
+        for (time,), part in table.group_by("time_s", maintain_order=True)
+    ]
     return pl.DataFrame(rows, schema={"time_s": pl.Float64, "jain": pl.Float64})
+
+
+def _named(table: pl.DataFrame, flows: Sequence[str] | None) -> pl.DataFrame:
+    return table if flows is None else table.filter(pl.col("name").is_in(list(flows)))

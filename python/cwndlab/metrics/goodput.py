@@ -1,4 +1,4 @@
-"""Goodput: payload delivered in order for the first time, per time (RFC 5166, section 2.1)."""
+"""Goodput: payload delivered in order for the first time, per time (RFC 5166, section 2.1.1)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,41 @@ from cwndlab.metrics import window
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
+_COUNTERS = ("delivered_bytes", "sent_bytes", "retransmitted_bytes")
+_SENT = pl.col("sent_bytes") - pl.col("retransmitted_bytes")
+
 
 def goodput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """Per flow: ``goodput_bps`` = 8 × delivered / time since its start within the interval.
+    """Per flow: ``goodput_bps`` = 8 × delivered / time, ``sent_goodput_bps`` = 8 × (sent − retransmitted) / time, the
+    form of the papers.
 
-    ``sent_goodput_bps`` is the papers' form: 8 × (sent − retransmitted) / time.
+    The time is what the flow lived of the interval, from its start until all was acknowledged (the papers' transfer
+    time). Null where it did not live in it.
     """
-    start, end = window.bounds(records, start_s, end_s)
-    counters = ["delivered_bytes", "sent_bytes", "retransmitted_bytes"]
-    gained = window.gains(records.samples, "flow", counters, start, end)
+    span = window.bounds(records, start_s, end_s)
+    gained = window.gains(records, _COUNTERS, span)
     rate = 8 / pl.col("alive_s")
     return (
-        window.alive(records, start, end)
-        .join(gained, on="flow", how="left")
+        window.alive(records, span)
+        .join(gained, on="flow", maintain_order="left")
         .select(
             "flow",
+            "name",
             "algorithm",
-            (pl.col("delivered_bytes").fill_null(0) * rate).alias("goodput_bps"),
-            ((pl.col("sent_bytes") - pl.col("retransmitted_bytes")).fill_null(0) * rate).alias("sent_goodput_bps"),
+            (pl.col("delivered_bytes") * rate).alias("goodput_bps"),
+            (_SENT * rate).alias("sent_goodput_bps"),
         )
+    )
+
+
+def total_goodput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
+    """One row: ``goodput_bps`` and ``sent_goodput_bps`` of all flows together, over the whole interval.
+
+    It is no sum of the flows' goodputs, which are over the time that each one lived.
+    """
+    span = window.bounds(records, start_s, end_s)
+    rate = 8 / span.seconds
+    return window.gains(records, _COUNTERS, span).select(
+        (pl.col("delivered_bytes").sum() * rate).alias("goodput_bps"),
+        (_SENT.sum() * rate).alias("sent_goodput_bps"),
     )

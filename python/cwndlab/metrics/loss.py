@@ -1,4 +1,5 @@
-"""Packet loss: bottleneck drops per second (the CCM-SS paper), and drops over packets sent."""
+"""Packet loss at the bottleneck: drops per second (the CCM-SS paper's packet loss rate), and drops over packets
+sent."""
 
 from __future__ import annotations
 
@@ -13,11 +14,16 @@ if TYPE_CHECKING:
 
 
 def loss(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """One row: ``drops``, ``drops_per_s`` = queue drops at the bottleneck / time, ``loss_ratio`` = drops / packets
-    offered."""
-    start, end = window.bounds(records, start_s, end_s)
-    gained = window.link_gains(records, ["dropped_packets", "arrived_packets"], start, end)
-    drops, arrived = gained["dropped_packets"], gained["arrived_packets"]
-    return pl.DataFrame(
-        {"drops": [drops], "drops_per_s": [drops / (end - start)], "loss_ratio": [drops / arrived if arrived else 0.0]}
+    """Per bottleneck, the first one first: ``drops`` of its queue, ``drops_per_s`` = drops / time, ``loss_ratio`` =
+    drops / packets sent to it. ``wire_losses``, packets that left the queue and were lost on the wire, count in
+    neither.
+    """
+    span = window.bounds(records, start_s, end_s)
+    drops, offered = pl.col("dropped_packets"), pl.col("arrived_packets")
+    return window.link_gains(records, ["dropped_packets", "arrived_packets", "lost_packets"], span).select(
+        pl.col("name").alias("link"),
+        drops.alias("drops"),
+        (drops / span.seconds).alias("drops_per_s"),
+        pl.when(offered > 0).then(drops / offered).otherwise(0.0).alias("loss_ratio"),
+        pl.col("lost_packets").alias("wire_losses"),
     )

@@ -1,4 +1,4 @@
-"""Average queue at the bottleneck, time-weighted and exact."""
+"""Average queue at the bottleneck: time-weighted and exact, since links record the integral of their backlog."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ if TYPE_CHECKING:
 
 
 def queue(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """One row: ``queue_packets`` = integral of the packets waiting / time; ``queue_ms`` = mean backlog in bytes × 8
-    / rate."""
-    start, end = window.bounds(records, start_s, end_s)
-    gained = window.link_gains(records, ["queue_packet_ns", "queue_byte_ns"], start, end)
-    index, _ = window.bottleneck(records)
-    rate = records.links.filter(pl.col("link") == index)["rate_bps"][0]
-    span_ns = (end - start) * 1e9
-    return pl.DataFrame(
-        {
-            "queue_packets": [gained["queue_packet_ns"] / span_ns],
-            "queue_ms": [gained["queue_byte_ns"] / span_ns * 8e3 / rate],
-        }
+    """Per bottleneck, the first one first: ``queue_packets`` = ∫ packets waiting dt / time; ``queue_ms`` = 8 × ∫ bytes
+    waiting dt / (time × rate).
+
+    The packet in service does not wait.
+    """
+    span = window.bounds(records, start_s, end_s)
+    length_ns = span.end_ns - span.start_ns
+    return window.link_gains(records, ["queue_packet_ns", "queue_byte_ns"], span).select(
+        pl.col("name").alias("link"),
+        (pl.col("queue_packet_ns") / length_ns).alias("queue_packets"),
+        (8e3 * (pl.col("queue_byte_ns") / length_ns) / pl.col("rate_bps")).alias("queue_ms"),
     )

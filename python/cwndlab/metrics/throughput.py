@@ -1,4 +1,4 @@
-"""Throughput: all payload and headers put on the wire, per time."""
+"""Throughput: all bytes that a flow put on the wire, headers and retransmissions included, per time."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ if TYPE_CHECKING:
 
 
 def throughput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """Per flow: ``throughput_bps`` = 8 × bytes put on the wire / time since its start within the interval.
+    """Per flow: ``throughput_bps`` = 8 × bytes put on the wire / time, over what the flow lived of the interval.
 
-    Header bytes within an interval follow from the flow's mean packet size over its life.
+    Samples count payload only: headers within an interval follow from the flow's mean share of them over its life,
+    which is exact for the whole run.
     """
-    start, end = window.bounds(records, start_s, end_s)
-    gained = window.gains(records.samples, "flow", ["sent_bytes"], start, end)
+    span = window.bounds(records, start_s, end_s)
+    gained = window.gains(records, ["sent_bytes"], span)
     share = records.flows.select(
-        "flow", (pl.col("wire_bytes") / pl.col("sent_bytes").clip(lower_bound=1)).alias("per_byte")
+        "flow",
+        pl.when(pl.col("sent_bytes") > 0).then(pl.col("wire_bytes") / pl.col("sent_bytes")).alias("wire_per_payload"),
     )
+    sent = pl.col("sent_bytes") * pl.col("wire_per_payload").fill_null(1.0)
     return (
-        window.alive(records, start, end)
-        .join(gained, on="flow", how="left")
-        .join(share, on="flow")
-        .select(
-            "flow",
-            "algorithm",
-            (pl.col("sent_bytes").fill_null(0) * pl.col("per_byte") * 8 / pl.col("alive_s")).alias("throughput_bps"),
-        )
+        window.alive(records, span)
+        .join(gained, on="flow", maintain_order="left")
+        .join(share, on="flow", maintain_order="left")
+        .select("flow", "name", "algorithm", (8 * sent / pl.col("alive_s")).alias("throughput_bps"))
     )

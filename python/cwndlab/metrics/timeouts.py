@@ -1,4 +1,4 @@
-"""Timeouts, retransmissions and congestion events per flow."""
+"""Timeouts, retransmissions and congestion events."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
 def timeouts(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """Per flow over the interval: ``timeouts`` (expired retransmission timers), ``retransmitted_packets``,
-    ``congestion_events`` (recoveries, timeouts, ECN reductions)."""
-    start, end = window.bounds(records, start_s, end_s)
-    counters = ["timeouts", "retransmitted_packets", "congestion_events"]
-    gained = window.gains(records.samples, "flow", counters, start, end)
-    return (
-        records.flows.select("flow", "algorithm")
-        .join(gained, on="flow", how="left")
-        .with_columns(pl.col(counters).fill_null(0.0))
-    )
+    ``congestion_events`` (recoveries, timeouts, ECN reductions: one per window, RFC 9438)."""
+    span = window.bounds(records, start_s, end_s)
+    gained = window.gains(records, ["timeouts", "retransmitted_packets", "congestion_events"], span)
+    return records.flows.select("flow", "name", "algorithm").join(gained, on="flow", maintain_order="left")

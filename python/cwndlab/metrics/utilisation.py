@@ -1,4 +1,4 @@
-"""Utilisation: bits that left the bottleneck over what it could carry (RFC 5166, section 2.1)."""
+"""Utilisation: bits that left the bottleneck over what it could carry (RFC 5166, section 2.1.1)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 def utilisation(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """One row: ``link``, ``utilisation`` = 8 × bytes sent / (rate × time)."""
-    start, end = window.bounds(records, start_s, end_s)
-    index, name = window.bottleneck(records)
-    rate = records.links.filter(pl.col("link") == index)["rate_bps"][0]
-    sent = window.link_gains(records, ["sent_bytes"], start, end)["sent_bytes"]
-    return pl.DataFrame({"link": [name], "utilisation": [8 * sent / (rate * (end - start))]})
+    """Per bottleneck, the first one first (`cwndlab.metrics.window` says which): ``utilisation`` = 8 × bytes sent /
+    (rate × time)."""
+    span = window.bounds(records, start_s, end_s)
+    share = 8 * pl.col("sent_bytes") / (pl.col("rate_bps") * span.seconds)
+    return window.link_gains(records, ["sent_bytes"], span).select(
+        pl.col("name").alias("link"), share.alias("utilisation")
+    )

@@ -1,66 +1,141 @@
-"""The interval that a metric covers, and counters over it. All metrics share it; it is no metric itself."""
+"""What all metrics share and is no metric itself: the interval that is measured, counters over it, the bottlenecks.
+
+Counters are cumulative and known at the sampling instants, at the start of the run (zero) and at its end (totals). So
+an interval begins and ends at such an instant: one that does not is moved to the last instant before it, and rates
+are over the interval that was counted.
+
+A *bottleneck* is a link whose finite queue is sampled (any link with a rate where none is). The first one is the link
+called ``bottleneck``, else the most used one of those whose name begins so, else the most used one of all.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
+
+from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
-
-def bounds(records: Records, start_s: float | None, end_s: float | None) -> tuple[float, float]:
-    """Start and end in seconds: as given, else the scenario's ``measure_from`` and the end of the run."""
-    row = records.rows("runs")[0]
-    start = row["measure_from_ns"] / 1e9 if start_s is None else start_s
-    end = row["duration_ns"] / 1e9 if end_s is None else end_s
-    return start, end
+# Totals of a run, under the names of the counters that samples have.
+_FLOW_TOTALS = {"congestion_events": pl.col("recoveries") + pl.col("timeouts") + pl.col("ecn_reductions")}
+_LINK_INTEGRALS = {"queue_packet_ns": "mean_queue_packets", "queue_byte_ns": "mean_queue_bytes"}
 
 
-def gains(table: pl.DataFrame, key: str, counters: list[str], start_s: float, end_s: float) -> pl.DataFrame:
-    """What cumulative ``counters`` gained per ``key`` between the last sample at or before ``start_s`` and ``end_s``.
+class Span(NamedTuple):
+    """An interval of the run's clock."""
 
-    A flow that begins later counts from zero.
-    """
-    until = (
-        table.filter(pl.col("time_ns") <= round(end_s * 1e9))
-        .group_by(key, maintain_order=True)
-        .agg(pl.col(counters).last())
+    start_ns: int
+    end_ns: int
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return (self.end_ns - self.start_ns) / 1e9
+
+
+def bounds(records: Records, start_s: float | None, end_s: float | None) -> Span:
+    """The interval from ``start_s`` (the scenario's ``measure_from``) to ``end_s`` (the run's end), moved to instants
+    at which counters are known."""
+    run = records.rows("runs")[0]
+    duration, step = int(run["duration_ns"]), int(run["sample_interval_ns"])
+    start = int(run["measure_from_ns"]) if start_s is None else round(start_s * 1e9)
+    end = duration if end_s is None else round(end_s * 1e9)
+    if not 0 <= start < end <= duration:
+        raise ScenarioError(
+            Fault(
+                "start_s, end_s",
+                f"{start / 1e9:g} s to {end / 1e9:g} s is no interval of the run",
+                f"name one between 0 s and {duration / 1e9:g} s",
+            )
+        )
+    if step:
+        span = Span(start - start % step, end if end == duration else end - end % step)
+    else:
+        span = Span(0 if start == 0 else -1, duration if end == duration else -1)
+    if span.start_ns < 0 or span.end_ns < 0 or span.start_ns >= span.end_ns:
+        raise ScenarioError(
+            Fault(
+                "sample_interval",
+                f"no samples tell {start / 1e9:g} s to {end / 1e9:g} s apart",
+                "sample more often, or measure the whole run",
+            )
+        )
+    return span
+
+
+def gains(records: Records, counters: Sequence[str], span: Span) -> pl.DataFrame:
+    """What the ``counters`` of each flow gained within ``span``: a row for every flow."""
+    if span.end_ns == _duration(records):
+        totals = [_FLOW_TOTALS.get(name, pl.col(name)).alias(name) for name in counters]
+        until = records.flows.select("flow", *totals)
+    else:
+        until = _at(records.samples, "flow", counters, span.end_ns)
+    before = _at(records.samples, "flow", counters, span.start_ns)
+    return _gained(records.flows.select("flow"), "flow", counters, until, before)
+
+
+def link_gains(records: Records, counters: Sequence[str], span: Span) -> pl.DataFrame:
+    """What the ``counters`` of each bottleneck gained within ``span``, the first one first, with its ``rate_bps``."""
+    links = bottlenecks(records)
+    duration = _duration(records)
+    if span.end_ns == duration:
+        totals = [
+            (pl.col(_LINK_INTEGRALS[name]) * duration if name in _LINK_INTEGRALS else pl.col(name)).alias(name)
+            for name in counters
+        ]
+        until = links.select("link", *totals)
+    else:
+        until = _at(records.link_samples, "link", counters, span.end_ns)
+    before = _at(records.link_samples, "link", counters, span.start_ns)
+    gained = _gained(links.select("link"), "link", counters, until, before)
+    return links.select("link", "name", "rate_bps").join(gained, on="link", how="left", maintain_order="left")
+
+
+def alive(records: Records, span: Span) -> pl.DataFrame:
+    """Per flow ``alive_s``, how long it lived within ``span``: from its start until all was acknowledged; null where it
+    did not."""
+    begin = pl.max_horizontal(pl.col("start_ns"), pl.lit(span.start_ns))
+    end = pl.min_horizontal(pl.col("end_ns"), pl.lit(span.end_ns))
+    lived = pl.when(end > begin).then((end - begin) / 1e9).alias("alive_s")
+    return records.flows.select("flow", "name", "algorithm", lived)
+
+
+def bottlenecks(records: Records) -> pl.DataFrame:
+    """Rows of ``links`` that are bottlenecks, the first one first."""
+    finite = pl.col("capacity_packets").is_not_null() | pl.col("capacity_bytes").is_not_null()
+    sampled = records.link_samples["link"].unique()
+    links = records.links.filter(pl.col("rate_bps").is_not_null())
+    found = links.filter(finite & (pl.col("link").is_in(sampled.implode()) | (len(sampled) == 0)))
+    name = pl.col("name")
+    rank = pl.when(name == "bottleneck").then(0).when(name.str.starts_with("bottleneck")).then(1).otherwise(2)
+    return (
+        (found if len(found) else links)
+        .with_columns(rank.alias("rank"))
+        .sort("rank", "utilisation", "link", descending=[False, True, False])
+        .drop("rank")
     )
-    before = (
-        table.filter(pl.col("time_ns") <= round(start_s * 1e9))
-        .group_by(key, maintain_order=True)
-        .agg(pl.col(counters).last())
+
+
+def _duration(records: Records) -> int:
+    return int(records.rows("runs")[0]["duration_ns"])
+
+
+def _at(samples: pl.DataFrame, key: str, counters: Sequence[str], time_ns: int) -> pl.DataFrame:
+    """Counters at the sampling instant ``time_ns``; what has no sample there counts from zero."""
+    return samples.filter(pl.col("time_ns") == time_ns).select(key, *counters)
+
+
+def _gained(
+    keys: pl.DataFrame, key: str, counters: Sequence[str], until: pl.DataFrame, before: pl.DataFrame
+) -> pl.DataFrame:
+    joined = keys.join(until, on=key, how="left", maintain_order="left").join(
+        before, on=key, how="left", suffix="_before", maintain_order="left"
     )
-    joined = until.join(before, on=key, how="left", suffix="_before")
     return joined.select(
         key,
-        *(
-            (pl.col(name).cast(pl.Float64) - pl.col(f"{name}_before").fill_null(0).cast(pl.Float64)).alias(name)
-            for name in counters
-        ),
+        *((pl.col(name).fill_null(0) - pl.col(f"{name}_before").fill_null(0)).alias(name) for name in counters),
     )
-
-
-def alive(records: Records, start_s: float, end_s: float) -> pl.DataFrame:
-    """Per flow the time in seconds within the interval after its start."""
-    begin = pl.max_horizontal(pl.col("start_ns") / 1e9, pl.lit(start_s))
-    return records.flows.select("flow", "algorithm", (pl.lit(end_s) - begin).clip(lower_bound=1e-9).alias("alive_s"))
-
-
-def bottleneck(records: Records) -> tuple[int, str]:
-    """Index and name of the bottleneck: the link so called, else the most used one of those that are sampled."""
-    links = records.links
-    named = links.filter(pl.col("name") == "bottleneck")
-    if len(named) == 0:
-        sampled = records.link_samples["link"].unique()
-        named = links.filter(pl.col("link").is_in(sampled.implode())).sort("utilisation", descending=True).head(1)
-    return int(named["link"][0]), str(named["name"][0])
-
-
-def link_gains(records: Records, counters: list[str], start_s: float, end_s: float) -> dict[str, float]:
-    """What the bottleneck's counters gained over the interval."""
-    index, _ = bottleneck(records)
-    table = gains(records.link_samples.filter(pl.col("link") == index), "link", counters, start_s, end_s)
-    return {name: float(table[name][0]) if len(table) else 0.0 for name in counters}

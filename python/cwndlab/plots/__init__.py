@@ -1,7 +1,11 @@
-"""Figures: one kind per file; plotly for pages, matplotlib for PNG and SVG. Colours go by position, never by
-algorithm."""
+"""Figures: one kind per file; plotly for pages, matplotlib for PNG and SVG, imported when something is drawn.
+
+Colours go by position, never by algorithm. Every number comes from `cwndlab.metrics`.
+"""
 
 from cwndlab.plots.bars import bars
-from cwndlab.plots.series import SERIES, Trace, series, traces
+from cwndlab.plots.palette import COLOURS
+from cwndlab.plots.series import SERIES, series
+from cwndlab.plots.share import share
 
-__all__ = ["SERIES", "Trace", "bars", "series", "traces"]
+__all__ = ["COLOURS", "SERIES", "bars", "series", "share"]

@@ -5,48 +5,61 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cwndlab.metrics.summary import Column
 from cwndlab.plots.palette import colour
 from cwndlab.statistics import Estimate
 
 
-def bars(labels: Sequence[str], estimates: Sequence[Estimate], *, title: str, unit: str, factor: float) -> Any:
-    """A plotly figure; ``factor`` leads from the metric's unit to ``unit``."""
+def bars(labels: Sequence[str], estimates: Sequence[Estimate], column: Column) -> Any:
+    """A plotly figure. What has no value has no bar and says so; what has no interval has none."""
     import plotly.graph_objects as go
 
-    means = [one.mean * factor if one.n else None for one in estimates]
-    halves = [(one.half or 0.0) * factor for one in estimates]
+    means = [one.mean * column.factor if one.n else None for one in estimates]
+    halves = [one.half * column.factor if one.half is not None else None for one in estimates]
     figure = go.Figure(
         go.Bar(
             x=list(labels),
             y=means,
-            error_y={"type": "data", "array": halves, "thickness": 1.4},
+            error_y={"type": "data", "array": halves, "thickness": 1.4, "color": "gray"},
             marker_color=[colour(n) for n in range(len(labels))],
-            hovertemplate="%{x}: %{y:.4g}<extra></extra>",
+            customdata=[[_half(half), one.n] for half, one in zip(halves, estimates, strict=True)],
+            hovertemplate="%{x}: %{y:.4g}%{customdata[0]}, %{customdata[1]} runs<extra></extra>",
         )
     )
-    axis = f"{title}, {unit}" if unit else title
-    figure.update_layout(yaxis_title=axis, height=330, margin={"l": 70, "r": 20, "t": 20, "b": 80}, showlegend=False)
-    figure.update_yaxes(rangemode="tozero")
+    for label, one in zip(labels, estimates, strict=True):
+        if one.n == 0:
+            figure.add_annotation(x=label, y=0, text="none", showarrow=False, yshift=9, font_size=11)
+    figure.update_layout(
+        title={"text": column.heading, "font_size": 14},
+        height=300,
+        margin={"l": 55, "r": 10, "t": 40, "b": 70},
+        showlegend=False,
+    )
+    figure.update_xaxes(type="category", categoryorder="array", categoryarray=list(labels))
+    figure.update_yaxes(rangemode="tozero", title_text=column.unit or column.title)
     return figure
 
 
-def draw(
-    labels: Sequence[str], estimates: Sequence[Estimate], path: str, *, title: str, unit: str, factor: float
-) -> None:
+def draw(labels: Sequence[str], estimates: Sequence[Estimate], path: str, column: Column) -> None:
     """The same as a PNG or SVG by matplotlib."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(max(4, 1.1 * len(labels) + 1.5), 3.2), layout="constrained")
+    figure = Figure(figsize=(max(4, 1.1 * len(labels) + 1.5), 3.4), layout="constrained")
     axis = figure.subplots()
-    halves = [(one.half or 0.0) * factor for one in estimates]
-    axis.bar(
-        list(labels),
-        [one.mean * factor for one in estimates],
-        yerr=halves,
-        color=[colour(n) for n in range(len(labels))],
-        capsize=3,
-    )
-    axis.set_ylabel(f"{title}, {unit}" if unit else title)
-    axis.tick_params(axis="x", rotation=20)
+    places = list(range(len(labels)))
+    for place, one in zip(places, estimates, strict=True):
+        if one.n == 0:
+            axis.annotate("none", (place, 0), ha="center", va="bottom", fontsize=8)
+            continue
+        half = None if one.half is None else one.half * column.factor
+        axis.bar(place, one.mean * column.factor, yerr=half, color=colour(place), ecolor="gray", capsize=3)
+    axis.set_xticks(places, list(labels), rotation=20, ha="right")
+    axis.set_ylabel(column.heading)
+    axis.set_ylim(bottom=0)
     axis.grid(axis="y", alpha=0.3)
+    axis.set_axisbelow(True)
     figure.savefig(path, dpi=150)
+
+
+def _half(half: float | None) -> str:
+    return "" if half is None else f" ± {half:.2g}"

@@ -2,164 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from cwndlab.metrics import window
-from cwndlab.plots.palette import colour, dash
+from cwndlab.metrics import flows_over_time, links_over_time
+from cwndlab.plots import panels
+from cwndlab.plots.palette import colour
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
-#: Points per trace at most; more are thinned evenly.
-MOST_POINTS = 2000
-#: Flows drawn one by one at most; beyond, the first ones.
-MOST_FLOWS = 8
+#: Points per line, and of all lines of a figure, at most.
+MOST_POINTS, MOST_OF_ALL = 2000, 40_000
+#: Flows, and bottlenecks of a single run, that are drawn: the first ones.
+MOST_FLOWS, MOST_LINKS = 8, 4
+# A bottleneck beside the first one is drawn from this mean queue on, in packets.
+_LEAST_QUEUE = 0.1
+# Rates are drawn over windows no shorter than this part of a run: what a repaired loss delivers at once is no rate.
+_RATE_WINDOWS = 150
+# Events that are marked in the window of a single run: what is said, sign of plotly, sign of matplotlib.
+_MARKS = {
+    "slow-start-exit": ("end of slow start", "diamond", "D"),
+    "recovery": ("recovery", "triangle-down", "v"),
+    "timeout": ("timeout", "x", "x"),
+}
+# Events of a kind that are marked at most.
+_MOST_MARKS = 300
 
-#: What can be drawn: title of the axis.
+
+class Series(NamedTuple):
+    """What is drawn: title of the axis, column of the metric over time, factor to the axis' unit."""
+
+    axis: str
+    column: str
+    factor: float = 1.0
+    of_flows: bool = True
+    is_rate: bool = False
+
+
+#: Kinds of time series.
 SERIES = {
-    "cwnd": "cwnd, segments",
-    "goodput": "goodput, Mbit/s",
-    "rtt": "RTT, ms",
-    "queue": "bottleneck queue, packets",
-    "loss": "bottleneck drops, 1/s",
+    "cwnd": Series("cwnd, segments", "cwnd_segments"),
+    "goodput": Series("goodput, Mbit/s", "goodput_bps", 1e-6, is_rate=True),
+    "rtt": Series("RTT, ms", "rtt_ms"),
+    "queue": Series("bottleneck queue, packets", "queue_packets", of_flows=False),
+    "loss": Series("bottleneck drops, 1/s", "drops_per_s", of_flows=False, is_rate=True),
 }
 
 
-@dataclass(frozen=True)
-class Trace:
-    """One line: its label, seconds, values, positions of run and flow."""
+class Line(NamedTuple):
+    """One line: its label, seconds, values, position among those of its panel."""
 
     label: str
     time_s: list[float]
     values: list[float | None]
-    run: int
-    flow: int
+    position: int
 
 
-def traces(records: Records, kind: str, *, label: str = "", run: int = 0) -> list[Trace]:
-    """The lines of ``kind`` for one run: per flow, or of the bottleneck."""
-    prefix = f"{label}, " if label else ""
-    if kind in ("queue", "loss"):
-        index, name = window.bottleneck(records)
-        table = records.link_samples.filter(pl.col("link") == index).sort("time_ns")
-        values = table["queue_packets"].cast(pl.Float64) if kind == "queue" else _per_second(table, "dropped_packets")
-        return [_trace(f"{prefix}{name}", table["time_ns"], values, run, 0)]
-    flows = records.flows.select("flow", "name", "mss_bytes").head(MOST_FLOWS).rows()
-    several = len(records.flows) > 1
-    return [
-        _trace(
-            f"{prefix}{name}" if several or not label else label,
-            table["time_ns"],
-            _flow_values(table, kind, mss),
-            run,
-            flow,
-        )
-        for flow, name, mss in flows
-        if len(table := records.samples.filter(pl.col("flow") == flow).sort("time_ns"))
-    ]
-
-
-def _flow_values(table: pl.DataFrame, kind: str, mss: int) -> pl.Series:
-    if kind == "cwnd":
-        return table["cwnd_bytes"] / mss
-    if kind == "goodput":
-        return _per_second(table, "delivered_bytes") * 8e-6
-    return table["srtt_ns"] / 1e6
-
-
-def _per_second(table: pl.DataFrame, counter: str) -> pl.Series:
-    """The rate of a counter between samples."""
-    step = table["time_ns"].cast(pl.Float64).diff().fill_null(float(table["time_ns"][0])) / 1e9
-    gain = table[counter].cast(pl.Float64).diff().fill_null(float(table[counter][0]))
-    return gain / step
-
-
-def _trace(label: str, time_ns: pl.Series, values: pl.Series, run: int, flow: int) -> Trace:
-    step = max(1, -(-len(values) // MOST_POINTS))
-    time = (time_ns.cast(pl.Float64) / 1e9).gather_every(step).to_list()
-    thin = values.gather_every(step)
-    return Trace(
-        label,
-        [round(one, 4) for one in time],
-        [round(one, 4) if one is not None else None for one in thin.to_list()],
-        run,
-        flow,
-    )
+def lines(records: Records, kind: str, *, runs: int = 1) -> list[Line]:
+    """The lines of ``kind`` for one of the ``runs`` of a figure: per flow, or per bottleneck with a
+    queue (of several runs only the first one)."""
+    what = SERIES[kind]
+    flows = records.flows.head(MOST_FLOWS)
+    several = MOST_LINKS if runs == 1 else 1
+    count = (len(flows) if what.of_flows else several) * runs
+    duration = panels.end_s([records])
+    width = duration / min(MOST_POINTS, MOST_OF_ALL // count)
+    if what.is_rate:
+        width = max(width, duration / _RATE_WINDOWS)
+    if what.of_flows:
+        table, key = flows_over_time(records, window_s=width, start_s=0.0), "flow"
+        labels = dict(zip(flows["flow"], _labels(flows), strict=True))
+    else:
+        table, key = links_over_time(records, window_s=width, start_s=0.0), "link"
+        busy = records.links.filter(pl.col("mean_queue_packets") >= _LEAST_QUEUE)["name"].to_list()
+        names = table["link"].unique(maintain_order=True).to_list()
+        labels = {name: name for name in names[:1] + [name for name in names[1:several] if name in busy]}
+    found = []
+    for position, (one, label) in enumerate(labels.items()):
+        mine = table.filter(pl.col(key) == one)
+        values = (mine[what.column] * what.factor).round_sig_figs(5)
+        found.append(Line(label, mine["time_s"].round(4).to_list(), values.to_list(), position))
+    return found
 
 
 def series(runs: Mapping[str, Records], kind: str) -> Any:
-    """A plotly figure of ``kind``: one panel per run, stacked, with a common time axis."""
+    """A plotly figure of ``kind``: one panel per run, with common axes. Lines share their colour by flow."""
     import plotly.graph_objects as go
-    from plotly.subplots import make_subplots
 
-    labels = list(runs)
-    figure = make_subplots(
-        rows=len(labels),
-        cols=1,
-        shared_xaxes=True,
-        shared_yaxes="all",
-        vertical_spacing=min(0.05, 0.3 / len(labels)),
-        subplot_titles=labels if len(labels) > 1 else None,
-    )
-    flows_named: set[str] = set()
-    for row, label in enumerate(labels, start=1):
-        for trace in traces(runs[label], kind, run=row - 1):
-            by_flow = kind not in ("queue", "loss")
-            line = {"color": colour(trace.flow if by_flow else 0), "width": 1.4, "dash": dash(0)}
-            first = trace.label not in flows_named
-            flows_named.add(trace.label)
+    figure = panels.interactive(list(runs), SERIES[kind].axis, end_s=panels.end_s(runs.values()))
+    named: set[str] = set()
+    for position, records in enumerate(runs.values()):
+        where = panels.place(position, len(runs))
+        for line in lines(records, kind, runs=len(runs)):
             figure.add_trace(
                 go.Scatter(
-                    x=trace.time_s,
-                    y=trace.values,
-                    name=trace.label,
-                    legendgroup=trace.label,
-                    showlegend=first,
-                    line=line,
+                    x=line.time_s,
+                    y=line.values,
+                    name=line.label,
+                    legendgroup=line.label,
+                    showlegend=line.label not in named and (SERIES[kind].of_flows or len(runs) == 1),
+                    line={"color": colour(line.position), "width": 1.4},
                     mode="lines",
-                    hovertemplate="%{x:.1f} s: %{y:.1f}",
+                    hovertemplate="%{y:.4g}",
                 ),
-                row=row,
-                col=1,
+                **where,
             )
-    figure.update_xaxes(title_text="time, s", row=len(labels), col=1)
-    middle = (len(labels) + 1) // 2
-    figure.update_yaxes(title_text=SERIES[kind], row=middle, col=1)
-    figure.update_yaxes(rangemode="tozero")
-    figure.update_layout(
-        height=max(320, 130 * len(labels) + 120),
-        margin={"l": 70, "r": 20, "t": 40, "b": 50},
-        hovermode="x unified",
-        legend={"orientation": "h", "y": 1.0, "yref": "container", "yanchor": "top", "x": 1, "xanchor": "right"},
-    )
+            named.add(line.label)
+        if kind == "cwnd" and len(runs) == 1:
+            for _, (label, sign, _), times, windows in _marks(records):
+                marker = {"symbol": sign, "size": 7, "color": "rgba(0,0,0,0)", "line": {"width": 1.2, "color": "gray"}}
+                figure.add_trace(
+                    go.Scatter(x=times, y=windows, name=label, mode="markers", marker=marker, hovertemplate="%{y:.4g}")
+                )
     return figure
 
 
 def draw(runs: Mapping[str, Records], kind: str, path: str) -> None:
     """The same as a PNG or SVG by matplotlib; the ending of ``path`` says which."""
-    from matplotlib.figure import Figure
-
-    labels = list(runs)
-    figure = Figure(figsize=(8, max(2.6, 1.5 * len(labels) + 0.8)), layout="constrained")
-    axes = figure.subplots(len(labels), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-    for axis, label in zip(axes, labels, strict=True):
-        for trace in traces(runs[label], kind):
-            axis.plot(
-                trace.time_s,
-                trace.values,
-                color=colour(trace.flow if kind not in ("queue", "loss") else 0),
-                linewidth=0.9,
-                label=trace.label,
-            )
-        if len(labels) > 1:
-            axis.set_title(label, fontsize=9, loc="left")
-        axis.grid(alpha=0.3)
-    axes[0].set_ylim(bottom=0)  # after all: the panels share their axis
-    axes[0].legend(fontsize=7, loc="upper right", ncols=4)
-    axes[-1].set_xlabel("time, s")
-    figure.supylabel(SERIES[kind], fontsize=10)
+    figure, axes = panels.still(list(runs), SERIES[kind].axis, end_s=panels.end_s(runs.values()))
+    for axis, records in zip(axes, runs.values(), strict=True):
+        for line in lines(records, kind, runs=len(runs)):
+            values = [float("nan") if value is None else value for value in line.values]
+            axis.plot(line.time_s, values, color=colour(line.position), linewidth=0.9, label=line.label)
+        if kind == "cwnd" and len(runs) == 1:
+            for _, (label, _, sign), times, windows in _marks(records):
+                face = {} if sign == "x" else {"facecolors": "none"}
+                edge = {"c": "gray"} if sign == "x" else {"edgecolors": "gray"}
+                axis.scatter(times, windows, marker=sign, s=16, linewidths=0.8, label=label, zorder=3, **face, **edge)
+    axes[0].set_ylim(bottom=0)  # after all: the panels share their axes
+    if SERIES[kind].of_flows or len(runs) == 1:
+        panels.legend(figure, axes[0])
     figure.savefig(path, dpi=150)
+
+
+def _marks(records: Records) -> Iterator[tuple[str, tuple[str, str, str], list[float], list[float]]]:
+    """Events of the flows that are drawn: kind, its signs, seconds and windows."""
+    flows = records.flows.head(MOST_FLOWS).select("flow", "mss_bytes")
+    events = records.events.join(flows, on="flow").sort("time_ns")
+    for kind, signs in _MARKS.items():
+        found = events.filter(pl.col("kind") == kind).head(_MOST_MARKS)
+        if len(found):
+            windows = (found["cwnd_before_bytes"] / found["mss_bytes"]).round_sig_figs(5).to_list()
+            yield kind, signs, (found["time_ns"] / 1e9).round(4).to_list(), windows
+
+
+def _labels(flows: pl.DataFrame) -> list[str]:
+    return [
+        f"{name} ({base / 1e6:.4g} ms)" if base else name for name, base in flows.select("name", "base_rtt_ns").rows()
+    ]

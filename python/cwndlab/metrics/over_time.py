@@ -1,0 +1,84 @@
+"""Metrics over time: one value per window of the interval, for flows and for bottlenecks."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from cwndlab.metrics import window
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+_FLOW = ("delivered_bytes", "retransmitted_packets", "rtt_sum_ns", "rtt_count")
+_LINK = ("sent_bytes", "dropped_packets", "queue_packet_ns", "queue_byte_ns")
+
+
+def flows_over_time(
+    records: Records, *, window_s: float | None = None, start_s: float | None = None, end_s: float | None = None
+) -> pl.DataFrame:
+    """Per window and flow, while the flow lives: ``time_s`` (the window's end), ``cwnd_segments`` at that instant,
+    ``goodput_bps`` = 8 × delivered / time, its ``share`` of all flows' goodputs, ``rtt_ms`` = sum of RTT samples /
+    their number, ``retransmitted_packets``.
+
+    A window is the smallest multiple of the sampling interval that is no less than ``window_s``.
+    """
+    span = window.bounds(records, start_s, end_s)
+    flows = records.flows.select("flow", "name", "mss_bytes", "start_ns", "end_ns")
+    table = (
+        _instants(records.samples, records, span, window_s)
+        .join(flows, on="flow", maintain_order="left")
+        .sort("flow", "time_ns")
+    )
+    lived = pl.min_horizontal("time_ns", "end_ns") - pl.max_horizontal("before_ns", "start_ns")
+    table = _steps(table, "flow", _FLOW, span).with_columns(lived.alias("lived_ns")).filter(pl.col("lived_ns") > 0)
+    rate = 8e9 * pl.col("delivered_bytes") / pl.col("lived_ns")
+    all_flows = pl.col("delivered_bytes").sum().over("time_ns")
+    return table.sort("time_ns", "flow").select(
+        (pl.col("time_ns") / 1e9).alias("time_s"),
+        "flow",
+        "name",
+        (pl.col("cwnd_bytes") / pl.col("mss_bytes")).alias("cwnd_segments"),
+        rate.alias("goodput_bps"),
+        pl.when(all_flows > 0).then(pl.col("delivered_bytes") / all_flows).alias("share"),
+        pl.when(pl.col("rtt_count") > 0).then(pl.col("rtt_sum_ns") / pl.col("rtt_count") / 1e6).alias("rtt_ms"),
+        "retransmitted_packets",
+    )
+
+
+def links_over_time(
+    records: Records, *, window_s: float | None = None, start_s: float | None = None, end_s: float | None = None
+) -> pl.DataFrame:
+    """Per window and bottleneck: ``time_s`` (the window's end), ``utilisation``, ``queue_packets`` and ``queue_ms``
+    (time-weighted means), ``drops_per_s``, as the metrics of these names define them."""
+    span = window.bounds(records, start_s, end_s)
+    links = window.bottlenecks(records).select("link", "name", "rate_bps").with_row_index("rank")
+    table = _instants(records.link_samples, records, span, window_s).join(links, on="link").sort("link", "time_ns")
+    table = _steps(table, "link", _LINK, span).sort("time_ns", "rank")
+    length = pl.col("time_ns") - pl.col("before_ns")
+    return table.select(
+        (pl.col("time_ns") / 1e9).alias("time_s"),
+        pl.col("name").alias("link"),
+        (8e9 * pl.col("sent_bytes") / (pl.col("rate_bps") * length)).alias("utilisation"),
+        (pl.col("queue_packet_ns") / length).alias("queue_packets"),
+        (8e3 * pl.col("queue_byte_ns") / length / pl.col("rate_bps")).alias("queue_ms"),
+        (1e9 * pl.col("dropped_packets") / length).alias("drops_per_s"),
+    )
+
+
+def _instants(samples: pl.DataFrame, records: Records, span: window.Span, window_s: float | None) -> pl.DataFrame:
+    """The samples at the ends of the windows, and at the start of the first one."""
+    step = max(1, int(records.rows("runs")[0]["sample_interval_ns"]))
+    width = max(1, math.ceil(round((window_s or 0.0) * 1e9) / step)) * step
+    time = pl.col("time_ns")
+    inside = (time >= span.start_ns) & (time <= span.end_ns)
+    return samples.filter(inside & ((time - span.start_ns) % width == 0))
+
+
+def _steps(table: pl.DataFrame, key: str, counters: tuple[str, ...], span: window.Span) -> pl.DataFrame:
+    """Counters become what they gained since ``before_ns``, the instant before; the first ones count from zero."""
+    before = pl.col("time_ns").shift(1, fill_value=span.start_ns).over(key).alias("before_ns")
+    gained = [(pl.col(name) - pl.col(name).shift(1, fill_value=0).over(key)).alias(name) for name in counters]
+    return table.with_columns(before, *gained).filter(pl.col("time_ns") > span.start_ns)

@@ -1,0 +1,164 @@
+"""Pages and figures: complete, self-contained, of a sensible size; what cannot be read or written says so."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import cwndlab
+import pytest
+from cwndlab.compare import Comparison, compare
+from cwndlab.report import figures, load, report
+from cwndlab.run import run
+
+
+def scenario(**changes: str) -> cwndlab.Scenario:
+    bottleneck = cwndlab.Link(rate="20 Mbps", delay="10 ms", queue=cwndlab.DropTail("0.5 bdp"))
+    flows = [cwndlab.Flow("reno", rtt="40 ms"), cwndlab.Flow("reno", rtt="60 ms", start="1 s")]
+    path = cwndlab.Dumbbell(bottleneck)
+    return cwndlab.Scenario(duration="6 s", title="a <path>", dumbbell=path, flows=flows).with_(**changes)
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return compare(scenario(), ["reno", "cubic+ccm-ss"], repetitions=3)
+
+
+class Page(HTMLParser):
+    """What a page shows (not its scripts), and what it would fetch."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.source = path.read_text(encoding="utf-8")
+        self.text = ""
+        self.fetched: list[str] = []
+        self.open: list[str] = []
+        self.feed(self.source)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "br", "link", "img"):
+            self.open.append(tag)
+        self.fetched += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.text += data
+
+
+def test_the_page_of_a_comparison_stands_alone_and_names_everything(found: Comparison, tmp_path: Path) -> None:
+    report(found, tmp_path / "page.html")
+    page = Page(tmp_path / "page.html")
+    assert page.fetched == []
+    assert page.open == []
+    assert len(page.source) < 8e6
+    for words in (
+        "a <path>",
+        "2 algorithms, each in every flow, 3 runs each with the same seeds.",
+        "cwnd, segments",
+        "goodput, Mbit/s",
+        "RTT, ms",
+        "bottleneck queue, packets",
+        "bottleneck drops, 1/s",
+        "share of all goodput, %",
+        "Paired differences to reno",
+        "[dumbbell.bottleneck]",
+        f"cwndlab {cwndlab.version()} · scenario {found.scenario.hash} · seeds 1–3 · 6 runs",
+    ):
+        assert words in page.text, words
+    assert page.source.count('class="plotly-graph-div"') == 6 + len(re.findall('id="bars-', page.source))
+    assert "prefers-color-scheme: dark" in page.source
+
+
+def test_every_number_of_the_tables_is_on_the_page(found: Comparison, tmp_path: Path) -> None:
+    report(found, tmp_path / "page.html")
+    text = Page(tmp_path / "page.html").text
+    for _, cells in (found.table(), found.differences()):
+        assert all(cell in text for row in cells for cell in row)
+
+
+def test_nothing_is_called_better(found: Comparison, tmp_path: Path) -> None:
+    report(found, tmp_path / "page.html")
+    text = Page(tmp_path / "page.html").text
+    assert "better" not in text
+    assert "worse" not in text
+    told = re.findall(r"(?:higher|lower) by \S+(?: \S+)? \(\S+ to \S+\)", text)
+    says = [row[-1] for row in found.differences(list(_shown(found)))[1]]
+    assert len(told) == sum(word in ("higher", "lower") for word in says)
+
+
+def _shown(found: Comparison) -> list[str]:
+    from cwndlab.report import BARS
+
+    return [metric for metric in BARS if found.values("reno", metric) or found.values("cubic+ccm-ss", metric)]
+
+
+def test_a_run_has_a_page_too(found: Comparison, tmp_path: Path) -> None:
+    found.examples["reno"].write(tmp_path / "run")
+    report(tmp_path / "run", tmp_path / "run.html")
+    page = Page(tmp_path / "run.html")
+    assert page.fetched == []
+    for words in ("Flows", "Bottlenecks", "flow1", "bottleneck-reverse", "Jain's index", "seed 1", "utilisation"):
+        assert words in page.text, words
+
+
+def test_a_run_without_samples_has_its_tables(tmp_path: Path) -> None:
+    bare = run(scenario(sample_interval="0 s"), seed=1)
+    report(bare, tmp_path / "run.html")
+    assert "The scenario takes no samples" in Page(tmp_path / "run.html").text
+    assert figures(bare, tmp_path) == []
+
+
+def test_a_lone_run_of_each_claims_nothing(tmp_path: Path) -> None:
+    report(compare(scenario(), ["reno", "bic"], repetitions=1), tmp_path / "page.html")
+    text = Page(tmp_path / "page.html").text
+    assert "no interval excludes zero" in text
+    assert "not decided: one repetition" in text
+
+
+def test_folders_are_read(found: Comparison, tmp_path: Path) -> None:
+    found.write(tmp_path / "out")
+    again = load(tmp_path / "out")
+    assert isinstance(again, Comparison)
+    report(again, tmp_path / "a.html")
+    report(found, tmp_path / "b.html")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    assert isinstance(load(tmp_path / "out" / "reno" / "seed-1"), cwndlab.Records)
+
+
+def test_what_cannot_be_read_says_so(found: Comparison, tmp_path: Path) -> None:
+    with pytest.raises(cwndlab.RecordsError, match="none: is no folder\n  hint: a folder that `cwndlab run --out`"):
+        report(tmp_path / "none", tmp_path / "page.html")
+    found.write(tmp_path / "out")
+    cut = tmp_path / "out" / "reno" / "seed-1" / "samples.parquet"
+    cut.write_bytes(cut.read_bytes()[:-100])
+    for folder in (tmp_path / "out", cut.parent):
+        with pytest.raises(cwndlab.RecordsError, match=r"samples\.parquet: "):
+            report(folder, tmp_path / "page.html")
+    with pytest.raises(cwndlab.RecordsError, match="holds no finished run"):
+        report(Comparison(found.scenario, ["reno"], [1]), tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_what_cannot_be_written_says_so_and_leaves_nothing(found: Comparison, tmp_path: Path) -> None:
+    (tmp_path / "folder.html").mkdir()
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "folder.html", tmp_path / "file" / "page.html"):
+        with pytest.raises(cwndlab.RecordsError, match="cannot be written: "):
+            report(found, place)
+    with pytest.raises(cwndlab.RecordsError, match="cannot be written: "):
+        figures(found, tmp_path / "file")
+    with pytest.raises(cwndlab.RecordsError, match="--figures: 'gif' is no format of figures"):
+        figures(found, tmp_path, format="gif")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.html"]
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_figures_are_files(found: Comparison, tmp_path: Path, ending: str) -> None:
+    made = figures(found, tmp_path / "new", format=ending)
+    assert all(path.stat().st_size > 3000 for path in made)
+    assert {path.stem for path in made} >= {"cwnd", "goodput", "rtt", "queue", "loss", "share", "goodput_bps", "jain"}
+    assert {path.suffix for path in made} == {f".{ending}"}
