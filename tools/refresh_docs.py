@@ -97,7 +97,11 @@ def main(words: list[str]) -> None:
 
         def refresh(block: re.Match[str]) -> str:
             name = block["name"]
-            wanted = any(word in name for word in words) if words else name != "bench-peers"
+            wanted = (
+                any(word == name or (word in name and word not in MAKERS) for word in words)
+                if words
+                else name != "bench-peers"
+            )
             if not wanted:
                 return block[0]
             if name in MAKERS:
