@@ -225,6 +225,7 @@ def test_a_mean_is_as_long_as_its_interval_tells(mean: float, half: float | None
 
 def test_an_end_that_is_not_zero_is_not_written_as_zero() -> None:
     assert interval(Estimate(4.0, -0.49, 8.49, 4)) == ("4", "-0.5", "8")
+    assert interval(Estimate(400.0, -39_600.0, 40_400.0, 2)) == ("400", "-40000", "40000")
     assert interval(Estimate(4.0, None, None, 1)) == ("4.00", "", "")
     assert interval(Estimate(0.5, 0.5, 0.5, 3)) == ("0.500", "0.500", "0.500")
 

@@ -63,15 +63,16 @@ def _scientific(value: float) -> tuple[float, int]:
 
 
 def _places(mean: float, half: float, digits: int) -> int:
-    """Decimal places that ``half`` tells, at most those of ``digits`` significant ones; below zero where it is
-    large."""
+    """Decimal places that ``half`` tells, at most those of ``digits`` significant ones (one fewer below 1, where a zero
+    leads); below zero where it is large."""
     mantissa, exponent = _scientific(half)
     places = (1 if mantissa < 3.55 else 0) - exponent
-    return min(places, digits - 1 - _scientific(max(abs(mean), half))[1])
+    size = _scientific(max(abs(mean), half))[1]
+    return min(places, digits - 1 - size - (size < 0))
 
 
 def _fixed(value: float, places: int) -> str:
     text = f"{round(value, places):.{max(0, places)}f}"
     if value != 0 and float(text) == 0:
-        return f"{value:.1g}"
+        return f"{float(f'{value:.1g}'):g}"
     return text

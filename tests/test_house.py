@@ -1,0 +1,194 @@
+"""The rules of CONTRIBUTING.md that a program can hold."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+from graphlib import TopologicalSorter
+from pathlib import Path
+from statistics import median
+from types import ModuleType
+
+import cwndlab
+import pytest
+
+ROOT = Path(__file__).parents[1]
+#: Lines of a file without its tests, and the median of all files.
+LONGEST, MEDIAN = 600, 200
+
+
+def tool(name: str) -> ModuleType:
+    """A program of tools/."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """Files under version control; all that are there where it is missing, as in an unpacked archive."""
+    done = subprocess.run(["git", "ls-files", "--", *patterns], cwd=ROOT, capture_output=True, text=True, check=False)
+    names = done.stdout.splitlines() if done.returncode == 0 else []
+    found = [ROOT / name for name in names] or [file for pattern in patterns for file in ROOT.glob(f"**/{pattern}")]
+    hidden = {".venv", "target", "build", "out"}
+    return [file for file in found if file.is_file() and not hidden & set(file.relative_to(ROOT).parts)]
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def prose() -> list[Path]:
+    return tracked("*.md")
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z][a-z-]*):", text("Makefile"), re.MULTILINE))
+
+
+def without_tests(file: Path) -> int:
+    """Lines before the tests of the file; none where the whole file is tests."""
+    if file.name == "tests.rs" or "tests" in file.relative_to(ROOT).parts:
+        return 0
+    return file.read_text(encoding="utf-8").split("#[cfg(test)]")[0].count("\n")
+
+
+def test_no_arrow_between_crates_but_those_drawn() -> None:
+    assert tool("check_arrows").wrong(ROOT / "crates") == []
+
+
+def test_an_arrow_that_nobody_drew_is_seen(tmp_path: Path) -> None:
+    for crate, dependency in {"units": "network", "network": "units", "kernel": "control"}.items():
+        (tmp_path / crate).mkdir()
+        (tmp_path / crate / "Cargo.toml").write_text(f"[dependencies]\ncwndlab-{dependency}.workspace = true\n")
+    assert tool("check_arrows").wrong(tmp_path) == [
+        "crates/kernel has no place in the plan",
+        "crates/units depends on network: no such arrow",
+    ]
+
+
+def test_the_arrows_drawn_run_in_no_circle() -> None:
+    order = list(TopologicalSorter(tool("check_arrows").ALLOWED).static_order())
+    assert order[0] == "units"
+    assert order[-1] == "python"
+
+
+def test_only_run_py_imports_the_engine() -> None:
+    """Names for the type checker alone are no arrow."""
+    imports = re.compile(r"^(?:from cwndlab import _engine|import cwndlab\._engine|from cwndlab\._engine)", re.MULTILINE)
+    files = tracked("python/cwndlab/*.py")
+    assert [file.name for file in files if imports.search(file.read_text(encoding="utf-8"))] == ["run.py"]
+
+
+def test_files_stay_small() -> None:
+    sizes = {str(file.relative_to(ROOT)): without_tests(file) for file in tracked("crates/*.rs", "python/cwndlab/*.py")}
+    assert {name: lines for name, lines in sizes.items() if lines > LONGEST} == {}
+    assert median(lines for lines in sizes.values() if lines) <= MEDIAN
+
+
+def test_an_algorithm_is_at_most_300_lines_without_its_tests() -> None:
+    sizes = {file.name: without_tests(file) for file in tracked("crates/algorithms/src/*.rs")}
+    assert {name: lines for name, lines in sizes.items() if lines > 300} == {}
+
+
+def test_the_contract_has_seven_methods_of_which_three_are_required() -> None:
+    contract = text("crates/control/src/contract.rs").split("pub trait CongestionControl")[1].split("\n}\n")[0]
+    methods = re.findall(r"^    fn (\w+)\([^;{]*([;{])", contract, re.MULTILINE)
+    assert [name for name, end in methods if end == ";"] == ["on_ack", "on_congestion", "cwnd"]
+    assert len(methods) == 7
+
+
+def test_public_names_are_few_and_documented() -> None:
+    page = text("docs/python.md")
+    assert len(cwndlab.__all__) <= 40
+    assert sorted(cwndlab.__all__) == cwndlab.__all__
+    for name in cwndlab.__all__:
+        assert getattr(cwndlab, name).__doc__, f"{name} has no docstring"
+        assert f"`{name}`" in page, f"{name} is not in docs/python.md"
+
+
+def test_commands_of_readme_exist() -> None:
+    readme = text("README.md")
+    asked = set(re.findall(r"^    make ([a-z-]+)", readme, re.MULTILINE))
+    assert {"demo", "test"} <= asked <= make_targets()
+    asked = set(re.findall(r"cwndlab ([a-z]+) ", re.sub(r"^(?!    ).*", "", readme, flags=re.MULTILINE)))
+    verbs = set(re.findall(r"^## `([a-z]+)", text("docs/command-line.md"), re.MULTILINE))
+    assert asked <= verbs | {"import"}
+    help_ = subprocess.run([sys.executable, "-m", "cwndlab", "--help"], capture_output=True, text=True, check=True).stdout
+    assert verbs == set(re.findall(r"^  ([a-z]+)  ", help_.split("Commands:")[1], re.MULTILINE))
+
+
+def test_what_makefile_helps_with_exists() -> None:
+    helped = set(re.findall(r"'make ([a-z-]+) ", text("Makefile")))
+    assert {"build", "demo", "test", "check", "fmt", "bench", "bench-peers", "docs"} <= helped
+    assert helped <= make_targets()
+    assert "make check test" in text(".ci/run")
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in prose():
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"
+
+
+def test_the_index_of_docs_is_complete() -> None:
+    index = text("docs/README.md")
+    pages = {str(page.relative_to(ROOT / "docs")) for page in tracked("docs/*.md")} - {"README.md"}
+    assert {page for page in pages if f"]({page})" not in index} == set()
+
+
+def test_every_decision_is_a_page_with_three_parts() -> None:
+    pages = sorted(tracked("docs/decisions/*.md"))
+    assert [int(page.name[:4]) for page in pages] == list(range(1, len(pages) + 1))
+    for page in pages:
+        body = page.read_text(encoding="utf-8")
+        assert body.startswith(f"# {page.name[:4]}: ")
+        assert [part for part in ("**Context.**", "**Decision.**", "**Consequences.**") if part not in body] == []
+        assert body.count("\n") <= 60
+
+
+def test_the_changelog_has_what_is_not_released() -> None:
+    headings = re.findall(r"^## (.*)", text("CHANGELOG.md"), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+
+
+def test_one_version_everywhere() -> None:
+    version = tomllib.loads(text("Cargo.toml"))["workspace"]["package"]["version"]
+    assert cwndlab.version() == version
+    assert f"\nversion: {version}\n" in text("CITATION.cff")
+
+
+def test_the_lock_file_pins_every_dependency() -> None:
+    lines = [line for line in text("requirements/lock.txt").splitlines() if line and not line.startswith("#")]
+    names = [re.fullmatch(r"([A-Za-z0-9_.-]+)==\S+", line) for line in lines]
+    assert all(names), [line for line, found in zip(lines, names, strict=True) if not found]
+    locked = {found[1].lower().replace("_", "-") for found in names if found}
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"], "maturin"]
+    assert {re.split(r"[<>=~!\s]", name)[0] for name in wanted} - locked == set()
+
+
+@pytest.mark.parametrize("kind", ["ns2", "linux", "ns3"])
+def test_references_are_whole(kind: str) -> None:
+    folder = ROOT / "known-answers" / kind
+    assert (folder / "reference.json").is_file()
+    assert (folder / "scenarios.json").is_file()
+    assert list(folder.glob("*_summary.csv"))
+
+
+def test_nothing_unfinished_and_no_place_of_one_machine() -> None:
+    unfinished = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME)\b")
+    places = re.compile("(?<![A-Za-z0-9_.])/(?:wo" + "rk|ro" + "ot|ho" + "me)/")
+    kinds = ("*.md", "*.rs", "*.py", "*.toml", "*.tcl", "*.cc", "*.cff", "Makefile", ".ci/run")
+    for file in tracked(*kinds):
+        body = file.read_text(encoding="utf-8")
+        for rule in (unfinished, places):
+            found = rule.search(body)
+            assert found is None, f"{file.relative_to(ROOT)}: {found[0]}"
