@@ -80,7 +80,7 @@ def test_the_arrows_drawn_run_in_no_circle() -> None:
 
 def test_only_run_py_imports_the_engine() -> None:
     """Names for the type checker alone are no arrow."""
-    imports = re.compile(r"^(?:from cwndlab import _engine|import cwndlab\._engine|from cwndlab\._engine)", re.MULTILINE)
+    imports = re.compile(r"^(?:from cwndlab import _engine|(?:import|from) cwndlab\._engine)", re.MULTILINE)
     files = tracked("python/cwndlab/*.py")
     assert [file.name for file in files if imports.search(file.read_text(encoding="utf-8"))] == ["run.py"]
 
@@ -119,8 +119,9 @@ def test_commands_of_readme_exist() -> None:
     asked = set(re.findall(r"cwndlab ([a-z]+) ", re.sub(r"^(?!    ).*", "", readme, flags=re.MULTILINE)))
     verbs = set(re.findall(r"^## `([a-z]+)", text("docs/command-line.md"), re.MULTILINE))
     assert asked <= verbs | {"import"}
-    help_ = subprocess.run([sys.executable, "-m", "cwndlab", "--help"], capture_output=True, text=True, check=True).stdout
-    assert verbs == set(re.findall(r"^  ([a-z]+)  ", help_.split("Commands:")[1], re.MULTILINE))
+    command = [sys.executable, "-m", "cwndlab", "--help"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert verbs == set(re.findall(r"^  ([a-z]+)  ", printed.split("Commands:")[1], re.MULTILINE))
 
 
 def test_what_makefile_helps_with_exists() -> None:

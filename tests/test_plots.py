@@ -116,6 +116,13 @@ def test_bars_have_intervals_where_there_are_any() -> None:
     assert figure.layout.title.text == "goodput, Mbit/s"
 
 
+@pytest.mark.parametrize("count", [2, 6])
+def test_axes_that_match_keep_ranging_themselves(records: cwndlab.Records, count: int) -> None:
+    """Given the range of time for matching axes, plotly 6.3 drew all values between 0 and 4."""
+    figure = series({f"run {n}": records for n in range(count)}, "cwnd")
+    assert all(axis.range is None for axis in [*figure.select_xaxes(), *figure.select_yaxes()])
+
+
 def test_panels_stand_two_abreast_when_many() -> None:
     assert [panels.grid(count) for count in (1, 3, 4, 5, 6)] == [(1, 1), (3, 1), (2, 2), (3, 2), (3, 2)]
     assert [panels.place(n, 5) for n in (0, 1, 4)] == [{"row": 1, "col": 1}, {"row": 1, "col": 2}, {"row": 3, "col": 1}]

@@ -1,21 +1,35 @@
 """Refreshes the blocks between `<!-- output: … -->` and `<!-- end -->` in README.md and docs/: runs what they name.
 
-`python tools/refresh_docs.py [NAME …]` refreshes only blocks whose name contains one of the words. `make docs`
-refreshes all but `bench-peers`, which needs ns-2 and ns-3 and takes minutes: name it.
+`python tools/refresh_docs.py [WORD …]` refreshes only blocks of whose name the word is a part (`bench`, `records`) or
+whose file has it as a name (`README`, `validity`). `make docs` refreshes all but `bench-peers`, which needs ns-2 and
+ns-3 and takes minutes: name it.
 """
 
 from __future__ import annotations
 
+import csv
+import inspect
+import io
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
+import records_doc
+
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
-FILES = ("README.md", "docs/validity.md", "docs/performance.md", "docs/reproductions.md")
-BLOCK = re.compile(r"(<!-- output: (?P<name>[^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+FILES = (
+    "docs/records.md",
+    "docs/python.md",
+    "README.md",
+    "docs/validity.md",
+    "docs/performance.md",
+    "docs/reproductions.md",
+)
+BLOCK = re.compile(r"(<!-- output: (?P<name>[^>]*?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
 
 def _text(*command: str) -> str:
@@ -23,11 +37,9 @@ def _text(*command: str) -> str:
 
 
 def _machine() -> str:
-    model = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
-        "?",
-    )
-    return f"{model}, {len(re.findall('processor', Path('/proc/cpuinfo').read_text()))} cores, shared"
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return f"{models[0] if models else '?'}, {len(models)} cores, shared"
 
 
 def _validity() -> str:
@@ -60,9 +72,6 @@ def _profile() -> str:
 
 
 def _reproductions() -> str:
-    import csv
-    import io
-
     text = _text(str(BIN / "cwndlab"), "reproduce", "ccm-ss", "--quick", "--format", "csv")
     lines = [
         "| id | quantity | published | measured | 95 % interval | verdict | reason |",
@@ -76,44 +85,86 @@ def _reproductions() -> str:
     return "\n".join(lines)
 
 
+def _first_paragraph(thing: object) -> str:
+    return " ".join(inspect.getdoc(thing).split("\n\n")[0].split()) if inspect.getdoc(thing) else ""
+
+
+def _arguments(function: Callable[..., object]) -> str:
+    """What is called, without types, which the stubs have."""
+    signature = inspect.signature(function)
+    plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
+    return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+
+
+def _row(name: str, thing: object) -> str:
+    called = _arguments(thing) if inspect.isfunction(thing) else ""
+    return f"| `{name}`{f' `{called}`' if called else ''} | {_first_paragraph(thing).replace('|', chr(92) + '|')} |"
+
+
+def _names(module: object) -> str:
+    names: list[str] = module.__all__  # type: ignore[attr-defined]
+    lines = ["| name | is |", "|---|---|"]
+    return "\n".join([*lines, *(_row(name, getattr(module, name)) for name in names if not name.isupper())])
+
+
+def _public() -> str:
+    import cwndlab
+
+    return _names(cwndlab)
+
+
+def _metrics() -> str:
+    from cwndlab import metrics
+
+    return _names(metrics)
+
+
 MAKERS: dict[str, Callable[[], str]] = {
     "validate": _validity,
     "bench": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py')}",
     "bench-peers": lambda: f"{_machine()}\n\n" + _text(sys.executable, "benches/peers.py").split("\n\n", 1)[1],
+    "cache": lambda: _text(sys.executable, "benches/cache.py"),
     "overhead": lambda: (
         f"`cwndlab bench --overhead`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--overhead')}\n```"
     ),
     "profile": _profile,
     "reproduce ccm-ss --quick": _reproductions,
+    "python": _public,
+    "python metrics": _metrics,
+    **{f"records {table}": lambda table=table: records_doc.markdown(table) for table in records_doc.TABLES},  # type: ignore[misc]
 }
 
 
+def body(name: str) -> str:
+    """What stands between the marks."""
+    if name in MAKERS:
+        made = MAKERS[name]()
+    else:
+        command = name.split(" ")
+        # The first table; what follows is in the report.
+        first = _text(str(ROOT / command[0]), *command[1:]).split("\n\n")[0]
+        made = textwrap.indent("\n".join([f"$ {name}", "", *first.splitlines()]), "    ")
+    return "\n".join(line.rstrip() for line in f"\n{made.strip(chr(10))}\n\n".split("\n"))
+
+
+def wanted(name: str, file: str, words: list[str]) -> bool:
+    """Whether the block is asked for."""
+    return any(word in (name, *name.split(), Path(file).stem) for word in words) if words else name != "bench-peers"
+
+
 def main(words: list[str]) -> None:
-    """Refreshes the blocks."""
+    """Refreshes the blocks, one after another: a file is read again for each, since others may write it meanwhile."""
     for file in FILES:
         path = ROOT / file
-        if not path.exists():
-            continue
+        for name in [block["name"] for block in BLOCK.finditer(path.read_text(encoding="utf-8"))]:
+            if not wanted(name, file, words):
+                continue
+            made = body(name)
 
-        def refresh(block: re.Match[str]) -> str:
-            name = block["name"]
-            wanted = (
-                any(word == name or (word in name and word not in MAKERS) for word in words)
-                if words
-                else name != "bench-peers"
-            )
-            if not wanted:
-                return block[0]
-            if name in MAKERS:
-                body = MAKERS[name]()
-            else:
-                command = name.split(" ")
-                # The first table; what follows is in the report.
-                first = _text(str(ROOT / command[0]), *command[1:]).split("\n\n")[0]
-                body = "\n".join(f"    {line}".rstrip() for line in [f"$ {name}", "", *first.splitlines()])
-            return f"{block[1]}\n{body.strip(chr(10))}\n\n{block[3]}"
+            def put(block: re.Match[str], name: str = name, made: str = made) -> str:
+                return f"{block[1]}{made}{block[4]}" if block["name"] == name else block[0]
 
-        path.write_text(BLOCK.sub(refresh, path.read_text(encoding="utf-8")), encoding="utf-8")
+            path.write_text(BLOCK.sub(put, path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,11 @@ def interactive(titles: Sequence[str], axis: str, *, end_s: float, top: float | 
         legend={"orientation": "h", "y": 1.0, "yref": "container", "yanchor": "top", "x": 1, "xanchor": "right"},
     )
     figure.update_annotations(font_size=13)
-    figure.update_xaxes(range=[0, end_s])
+    if len(titles) == 1:
+        figure.update_xaxes(range=[0, end_s])
+    else:
+        # A range of axes that match others makes plotly give up ranging the other direction by itself.
+        figure.update_xaxes(rangemode="tozero")
     figure.update_yaxes(rangemode="tozero")
     if top is not None:
         figure.update_yaxes(range=[0, top])
