@@ -285,7 +285,21 @@ impl Catalogue {
                 ),
                 format!("write '{name}'"),
             ),
-            (_, Some(text)) => self.part(&read(text)?, &[Kind::SlowStart]).map(Some),
+            (_, Some(text)) => {
+                let start = self.part(&read(text)?, &[Kind::SlowStart])?;
+                let pairs = start.spec.refuses.iter().map(|pair| (pair, name));
+                let pairs = pairs.chain(growth.spec.refuses.iter().map(|pair| (pair, start.spec.name)));
+                for ((refused, reason), other) in pairs {
+                    if *refused == other {
+                        return fault(
+                            format!("'{name}' and '{}' do not go together: {reason}", start.spec.name),
+                            format!("write '{name}' for its own start"),
+                        );
+                    }
+                }
+                Ok(Some(start))
+            }
+            (_, None) if growth.spec.companion.is_empty() => Ok(None),
             (_, None) => {
                 self.part(&Written { name: growth.spec.companion, arguments: Vec::new() }, &[Kind::SlowStart]).map(Some)
             }
@@ -299,10 +313,14 @@ impl Algorithm {
     pub fn build(&self, path: &Path) -> Box<dyn CongestionControl> {
         match (self.growth.spec.build, self.slow_start.as_ref().map(|part| (part.spec.build, &part.arguments))) {
             (Build::Whole(make), _) => make(path, &self.growth.arguments),
-            (Build::Growth(make), Some((Build::SlowStart(start), arguments))) => {
-                Box::new(Composed::new(path, start(path, arguments), make(path, &self.growth.arguments)))
+            (Build::Growth(make), start) => {
+                let start = start.map(|(build, arguments)| match build {
+                    Build::SlowStart(make) => make(path, arguments),
+                    _ => unreachable!("parse joins a growth with a slow start"),
+                });
+                Box::new(Composed::new(path, start, make(path, &self.growth.arguments)))
             }
-            _ => unreachable!("parse joins a growth with a slow start"),
+            _ => unreachable!("parse begins with a growth or a whole algorithm"),
         }
     }
 

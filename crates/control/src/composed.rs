@@ -1,9 +1,9 @@
 //! A slow start and a growth joined into a congestion control.
 
-use cwndlab_units::Bytes;
+use cwndlab_units::{Bytes, Rate};
 
 use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Window};
-use crate::parts::{Growth, SlowStart};
+use crate::parts::{Asks, Growth, SlowStart};
 
 /// The floor of `ssthresh`, segments (RFC 5681, equation 4).
 const MIN_SSTHRESH: f64 = 2.0;
@@ -11,8 +11,12 @@ const MIN_SSTHRESH: f64 = 2.0;
 /// A slow start and a growth as one [`CongestionControl`]. The window is in segments, as the papers write it.
 #[derive(Debug)]
 pub struct Composed {
-    slow_start: Box<dyn SlowStart>,
+    /// `None`: the growth brings its own.
+    slow_start: Option<Box<dyn SlowStart>>,
     growth: Box<dyn Growth>,
+    /// The slow start paces; it looks at ACKs outside of slow start; the growth paces.
+    asks: Asks,
+    growth_paces: bool,
     mss: f64,
     w: f64,
     ssthresh: f64,
@@ -23,16 +27,21 @@ pub struct Composed {
 impl Composed {
     /// Joins the two at the start of a flow.
     #[must_use]
-    pub fn new(path: &Path, slow_start: Box<dyn SlowStart>, growth: Box<dyn Growth>) -> Self {
+    pub fn new(path: &Path, slow_start: Option<Box<dyn SlowStart>>, growth: Box<dyn Growth>) -> Self {
         let mss = path.mss.0 as f64;
         let w = path.initial_cwnd.0 as f64 / mss;
         let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
-        Self { slow_start, growth, mss, w, ssthresh, before: (w, ssthresh) }
+        let asks = slow_start.as_ref().map_or_else(Asks::default, |part| part.asks());
+        let growth_paces = growth.asks().pacing;
+        Self { slow_start, growth, asks, growth_paces, mss, w, ssthresh, before: (w, ssthresh) }
     }
 
     #[inline]
     fn start(&mut self, ack: &Ack, may_grow: bool) {
-        let step = self.slow_start.on_ack(ack, self.w, self.ssthresh);
+        let step = match &mut self.slow_start {
+            Some(part) => part.on_ack(ack, self.w, self.ssthresh),
+            None => self.growth.start(ack, self.w, self.ssthresh),
+        };
         if let Some(exit) = step.exit {
             self.ssthresh = exit.ssthresh.max(MIN_SSTHRESH);
             ack.note.set(Some(exit.note));
@@ -50,7 +59,17 @@ impl Composed {
         let left = Bytes((ack.acked.0 as f64 * (1.0 - room / step.grow)) as u64);
         if left.0 > 0 {
             let rest = Ack { acked: left, ..ack.clone() };
-            self.w = self.growth.on_ack(&rest, self.w);
+            self.avoid(&rest);
+        }
+    }
+
+    /// Avoidance. A window that shrinks there takes `ssthresh` along: slow start begins anew only after congestion, after
+    /// idleness, or where the module says so.
+    #[inline]
+    fn avoid(&mut self, ack: &Ack) {
+        self.w = self.growth.on_ack(ack, self.w);
+        if self.w < self.ssthresh {
+            self.ssthresh = self.w;
         }
     }
 }
@@ -62,18 +81,31 @@ impl CongestionControl for Composed {
         let may_grow = ack.cwnd_limited && !ack.recovering;
         if self.w < self.ssthresh {
             self.start(ack, may_grow);
-        } else if may_grow {
-            self.w = self.growth.on_ack(ack, self.w);
+            return;
+        }
+        if may_grow {
+            self.avoid(ack);
+        }
+        if self.asks.outside {
+            if let Some(part) = &mut self.slow_start {
+                self.ssthresh = part.outside(ack, self.w, self.ssthresh);
+            }
         }
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
+        let mut ssthresh = self.ssthresh;
         if !event.repeated {
             self.before = (self.w, self.ssthresh);
-            self.ssthresh = self.growth.on_congestion(event, self.w).max(MIN_SSTHRESH);
+            ssthresh = self.growth.on_congestion(event, self.w);
+        }
+        if let Some(part) = &mut self.slow_start {
+            ssthresh = part.on_congestion(event, self.w, ssthresh);
+        }
+        if !event.repeated {
+            self.ssthresh = ssthresh.max(MIN_SSTHRESH);
         }
         self.w = if event.restart { 1.0 } else { self.ssthresh };
-        self.slow_start.on_congestion(event);
     }
 
     #[inline]
@@ -89,9 +121,27 @@ impl CongestionControl for Composed {
                 self.ssthresh = self.before.1;
             }
             Change::Idle | Change::Recovered => self.w = window.cwnd.0 as f64 / self.mss,
+            Change::Established => {
+                if let Some(part) = &mut self.slow_start {
+                    (self.w, self.ssthresh) = part.established(window, self.w, self.ssthresh);
+                }
+            }
         }
         self.growth.on_window(window);
-        self.slow_start.on_window(window);
+        if let Some(part) = &mut self.slow_start {
+            part.on_window(window);
+        }
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        if self.asks.pacing && self.w < self.ssthresh {
+            return self.slow_start.as_ref().and_then(|part| part.pacing_rate());
+        }
+        if self.growth_paces {
+            return self.growth.pacing_rate();
+        }
+        None
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
@@ -99,7 +149,9 @@ impl CongestionControl for Composed {
             put("ssthresh_segments", self.ssthresh);
         }
         put("w_segments", self.w);
-        self.slow_start.trace(put);
+        if let Some(part) = &self.slow_start {
+            part.trace(put);
+        }
         self.growth.trace(put);
     }
 }

@@ -94,6 +94,8 @@ pub struct Ack {
     pub recovering: bool,
     /// Round trips since the start: advances when data sent after the last advance is acknowledged.
     pub round: u64,
+    /// What the routers of the path wrote, where the algorithm asked them and all of them answered.
+    pub feedback: Option<Feedback>,
     /// Where an algorithm leaves a remark for the records.
     pub note: Cell<Option<Note>>,
 }
@@ -111,6 +113,32 @@ pub struct DeliveryRate {
     pub prior_delivered: Bytes,
     /// The sender was short of data when the segment was sent.
     pub app_limited: bool,
+}
+
+/// The scheme by which routers are asked; the agent of a link and the sender must speak the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Quick-Start (RFC 4782): the SYN asks for a rate, every router grants or lowers it.
+    QuickStart,
+    /// SIRENS: the available bandwidth of the path, measured over 100 ms.
+    Sirens,
+    /// The stamp of the IoT algorithm: the bandwidth that is left when the connection begins.
+    BandwidthStamp,
+    /// RCP: one rate for all flows of the link.
+    Rcp,
+    /// PERC: the exact max-min share, by messages.
+    Perc,
+    /// ABC: accelerate or brake.
+    Abc,
+}
+
+/// What came back from the routers of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feedback {
+    /// The least rate that any of them wrote.
+    pub rate: Rate,
+    /// Newly acknowledged bytes whose packets said "accelerate" (ABC); the others said "brake".
+    pub accelerated: Bytes,
 }
 
 /// A remark of an algorithm, which becomes a row of `events`.
@@ -186,6 +214,8 @@ pub enum Change {
     Idle,
     /// Recovery ended with a window of `cwnd`, below what was answered to the event.
     Recovered,
+    /// The handshake is done: `rtt` is its round-trip time and `feedback` what routers wrote on it.
+    Established,
 }
 
 /// The window as the transport changed it.
@@ -199,4 +229,8 @@ pub struct Window {
     pub cwnd: Bytes,
     /// How long the flow was idle, for [`Change::Idle`].
     pub idle: Duration,
+    /// Round-trip time of the handshake, for [`Change::Established`]; `None` where the SYN was sent twice.
+    pub rtt: Option<Duration>,
+    /// What routers wrote on the handshake, for [`Change::Established`].
+    pub feedback: Option<Feedback>,
 }

@@ -14,6 +14,8 @@ pub mod testing;
 
 pub use catalogue::{Algorithm, Catalogue, Fault};
 pub use composed::Composed;
-pub use contract::{Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Note, Path, Sent, Window};
-pub use parts::{Exit, Growth, SlowStart, Step};
-pub use spec::{Arguments, Build, Confidence, Domain, Kind, Parameter, RecoveryKind, Spec, Value};
+pub use contract::{
+    Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Note, Path, Scheme, Sent, Window,
+};
+pub use parts::{Asks, Exit, Growth, SlowStart, Step};
+pub use spec::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, RecoveryKind, Spec, Value};

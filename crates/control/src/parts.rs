@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use cwndlab_units::Rate;
+
 use crate::contract::{Ack, Congestion, Note, Window};
 
 /// What a slow start answers to an ACK.
@@ -24,13 +26,46 @@ pub struct Exit {
     pub note: Note,
 }
 
+/// What a part asks for beyond the ordinary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asks {
+    /// It answers `pacing_rate`.
+    pub pacing: bool,
+    /// A slow start that wants to see the ACKs outside of slow start too.
+    pub outside: bool,
+}
+
 /// How the window grows while `w < ssthresh`, and when that ends.
 pub trait SlowStart: fmt::Debug + Send {
     /// Data was acknowledged in slow start. `w` and `ssthresh` in segments; asked only while `w < ssthresh`.
     fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step;
 
-    /// Congestion was seen, in slow start or later.
-    fn on_congestion(&mut self, _event: &Congestion) {}
+    /// The handshake is done: the window and the threshold to begin with.
+    fn established(&mut self, _window: &Window, w: f64, ssthresh: f64) -> (f64, f64) {
+        (w, ssthresh)
+    }
+
+    /// Congestion was seen at window `w`, in slow start or later. `ssthresh` is the growth's answer; what is returned
+    /// takes its place.
+    fn on_congestion(&mut self, _event: &Congestion, _w: f64, ssthresh: f64) -> f64 {
+        ssthresh
+    }
+
+    /// An ACK outside of slow start, `w ≥ ssthresh`, for those that [ask](Asks): a higher `ssthresh` begins slow start
+    /// anew.
+    fn outside(&mut self, _ack: &Ack, _w: f64, ssthresh: f64) -> f64 {
+        ssthresh
+    }
+
+    /// The rate at which to send while in slow start, for those that [ask](Asks) to pace.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// What it asks for; read once, when the flow begins.
+    fn asks(&self) -> Asks {
+        Asks::default()
+    }
 
     /// The transport changed the window (idle restart, undo).
     fn on_window(&mut self, _window: &Window) {}
@@ -47,6 +82,21 @@ pub trait Growth: fmt::Debug + Send {
     /// Congestion was seen at window `w`: the new `ssthresh`, in segments, which is the new window too
     /// unless the event restarts slow start.
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64;
+
+    /// Data was acknowledged in slow start, for a growth without a companion, which brings its own start.
+    fn start(&mut self, ack: &Ack, _w: f64, _ssthresh: f64) -> Step {
+        Step { grow: ack.acked.0 as f64 / ack.mss.0 as f64, exit: None }
+    }
+
+    /// The rate at which to send in avoidance (and in a start of its own), for those that [ask](Asks) to pace.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// What it asks for; read once, when the flow begins.
+    fn asks(&self) -> Asks {
+        Asks::default()
+    }
 
     /// Every ACK of every phase, before anything grows: for those that keep RTTs or rounds.
     fn observe(&mut self, _ack: &Ack, _w: f64) {}

@@ -1,6 +1,6 @@
 //! The entry by which an algorithm is known: everything else is derived from it.
 
-use crate::contract::{CongestionControl, Path};
+use crate::contract::{CongestionControl, Path, Scheme};
 use crate::parts::{Growth, SlowStart};
 
 /// What an entry is.
@@ -134,6 +134,19 @@ pub enum Build {
     Mechanism,
 }
 
+/// What an entry needs from host or path beyond windows and ACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Need {
+    /// The transport must pace what it sends.
+    Pacing,
+    /// ECN must be negotiated, and the receiver must echo every mark (accurate ECN).
+    Ecn,
+    /// The routers of the path must have this agent.
+    Agent(Scheme),
+    /// It must be told of every ACK; by default being asked once per round trip would do.
+    EveryAck,
+}
+
 /// An algorithm's entry. Two are the same if they have the same name and kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
@@ -157,8 +170,12 @@ pub struct Spec {
     pub choices: &'static [&'static str],
     /// What to beware of; one sentence each.
     pub pitfalls: &'static [&'static str],
-    /// The slow start that comes with it where none is named; empty: it needs or owns one.
+    /// The slow start that comes with it where none is named; empty: it brings its own.
     pub companion: &'static str,
+    /// What it needs from host and path.
+    pub needs: &'static [Need],
+    /// Growths that a slow start cannot be joined to, or slow starts for a growth, each with the reason.
+    pub refuses: &'static [(&'static str, &'static str)],
     /// It keeps a model of the path rather than a window that losses drive; may grow while app-limited.
     pub model_based: bool,
     /// How to make it.

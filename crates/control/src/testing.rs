@@ -44,6 +44,7 @@ pub fn ack_at(now_ns: u64, segments: u64) -> Ack {
         cwnd_limited: true,
         recovering: false,
         round: 1,
+        feedback: None,
         note: Cell::new(None),
     }
 }
@@ -75,5 +76,12 @@ pub fn timeout(flight: u64) -> Congestion {
 /// The last reduction is taken back.
 #[must_use]
 pub fn undo() -> Window {
-    Window { now: Time(2_000_000_000), change: Change::Undo, cwnd: MSS, idle: Duration::ZERO }
+    Window {
+        now: Time(2_000_000_000),
+        change: Change::Undo,
+        cwnd: MSS,
+        idle: Duration::ZERO,
+        rtt: None,
+        feedback: None,
+    }
 }

@@ -128,7 +128,12 @@ impl Output for Port<'_> {
         let mut aux = ack.window;
         if ack.blocks.len > 0 || self.ecn {
             flags |= EXTRA;
-            aux = self.world.store(Extra { blocks: ack.blocks, window: ack.window, ce_count: ack.ce_count });
+            aux = self.world.store(Extra {
+                blocks: ack.blocks,
+                window: ack.window,
+                ce_count: ack.ce_count,
+                feedback: ack.feedback,
+            });
         }
         self.world.forward(
             self.now,
@@ -241,6 +246,7 @@ impl Flow {
                     ect: packet.flags & ECT != 0,
                     cwr: packet.flags & CWR != 0,
                     stamp: cwndlab_units::Time(packet.stamp),
+                    feedback: None,
                 };
                 let mut port = self.port(world, now, plan);
                 self.receiver.on_data(now, &data, packet.flags & crate::packet::CE != 0, &mut port);
@@ -260,6 +266,7 @@ impl Flow {
                     ece: packet.flags & ECE != 0,
                     ce_count: extra.map_or(0, |extra| extra.ce_count),
                     blocks: extra.map_or_else(Default::default, |extra| extra.blocks),
+                    feedback: extra.and_then(|extra| extra.feedback),
                 };
                 let mut port = self.port(world, now, plan);
                 self.sender.on_ack(now, &ack, &mut port);
@@ -274,7 +281,7 @@ impl Flow {
             }
             SYN_ACK if mine => {
                 let mut port = self.port(world, now, plan);
-                self.sender.on_syn_ack(now, self.receiver.first_window(), &mut port);
+                self.sender.on_syn_ack(now, self.receiver.first_window(), None, &mut port);
             }
             _ => {}
         }

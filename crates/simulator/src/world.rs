@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use cwndlab_control::Feedback;
 use cwndlab_network::link::{Link, LinkConfig, Offer, Passage};
 use cwndlab_network::loss::Loss;
 use cwndlab_network::queue::Limit;
@@ -24,6 +25,8 @@ pub struct Extra {
     pub window: u32,
     /// Marks that the receiver counted.
     pub ce_count: u32,
+    /// What routers wrote.
+    pub feedback: Option<Feedback>,
 }
 
 /// Packets that may overtake each other on their wire: (arrival, serial) orders them.

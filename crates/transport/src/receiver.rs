@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_units::Time;
+use cwndlab_control::Feedback;
+use cwndlab_units::{Bytes, Time};
 
 use crate::stack::{Ecn, Stack};
 use crate::wire::{AckPacket, Blocks, Data, Output, MAX_BLOCKS};
@@ -36,6 +37,8 @@ pub struct Receiver {
     echo: u64,
     ece: bool,
     ce_count: u32,
+    /// What routers wrote on the last segment; `accelerated` of all.
+    feedback: Option<Feedback>,
     mss: u32,
     ack_every: u32,
     ack_delay: u64,
@@ -84,6 +87,7 @@ impl Receiver {
             echo: 0,
             ece: false,
             ce_count: 0,
+            feedback: None,
             mss: stack.mss.0 as u32,
             ack_every: stack.ack_every.max(1),
             ack_delay: stack.ack_delay.0,
@@ -125,6 +129,9 @@ impl Receiver {
     pub fn on_data(&mut self, now: u64, data: &Data, ce: bool, out: &mut impl Output) {
         if self.ecn != Ecn::Off {
             self.note_ecn(data, ce, out, now);
+        }
+        if let Some(feedback) = data.feedback {
+            self.note_feedback(feedback);
         }
         // Linux returns to quick ACKs after an idle time of one RTO or more; 200 ms is its smallest.
         if now - self.last_arrival > 200_000_000 && self.last_arrival > 0 && self.quick == 0 {
@@ -248,6 +255,13 @@ impl Receiver {
         self.runs.get(at).copied().filter(|&(from, _)| from <= seq)
     }
 
+    /// What routers wrote on a segment: the rate is the last one's, what says "accelerate" is counted.
+    #[cold]
+    fn note_feedback(&mut self, new: Feedback) {
+        let before = self.feedback.map_or(Bytes::ZERO, |one| one.accelerated);
+        self.feedback = Some(Feedback { accelerated: before + new.accelerated, ..new });
+    }
+
     fn note_ecn(&mut self, data: &Data, ce: bool, out: &mut impl Output, now: u64) {
         if data.cwr {
             self.ece = false;
@@ -307,6 +321,7 @@ impl Receiver {
             echo: Time(self.echo),
             ece: self.ece,
             ce_count: self.ce_count,
+            feedback: self.feedback,
             blocks,
         });
     }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Sent, Window};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Feedback, Sent, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 /// Wraps an algorithm so that it hears of ACKs at most once per `interval` (congestion is told at once), and what
@@ -62,6 +62,10 @@ fn join(first: &Ack, then: &Ack) -> Ack {
         rtt: then.rtt.or(first.rtt),
         delivery_rate: then.delivery_rate.or(first.delivery_rate),
         ce: first.ce + then.ce,
+        feedback: then.feedback.map_or(first.feedback, |last| {
+            let before = first.feedback.map_or(Bytes::ZERO, |one| one.accelerated);
+            Some(Feedback { accelerated: before + last.accelerated, ..last })
+        }),
         cwnd_limited: first.cwnd_limited || then.cwnd_limited,
         note: Cell::new(None),
         ..then.clone()

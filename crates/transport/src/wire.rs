@@ -1,5 +1,6 @@
 //! What sender and receiver say to each other, without headers.
 
+use cwndlab_control::Feedback;
 use cwndlab_units::Time;
 
 /// A data segment as it leaves the sender.
@@ -17,6 +18,8 @@ pub struct Data {
     pub cwr: bool,
     /// Timestamp value.
     pub stamp: Time,
+    /// What the routers wrote on it, all of them; as it leaves, nothing.
+    pub feedback: Option<Feedback>,
 }
 
 /// SACK blocks that an ACK carries at most: four without timestamps.
@@ -56,6 +59,8 @@ pub struct AckPacket {
     pub ce_count: u32,
     /// SACK blocks.
     pub blocks: Blocks,
+    /// What the routers wrote on what this acknowledges; `accelerated` counts since the connection's start.
+    pub feedback: Option<Feedback>,
 }
 
 /// Where an endpoint puts what it sends and remarks.

@@ -79,6 +79,8 @@ pub static SPEC: Spec = Spec {
     choices: &["Linux' constants rather than the paper's"],
     pitfalls: &["takes bandwidth from Reno on short paths"],
     companion: "standard",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Growth(|_, arguments| Box::new(Bic::new(arguments))),
 };

@@ -93,6 +93,8 @@ pub static SPEC: Spec = Spec {
     choices: &["win^k as in the paper, not the draft's dwnd^k", "LowWindow 38; other descriptions have about 40"],
     pitfalls: &["a base RTT measured with a standing queue hides the queue"],
     companion: "standard",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Growth(|_, arguments| Box::new(Ctcp::new(arguments))),
 };

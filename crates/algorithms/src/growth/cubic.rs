@@ -72,6 +72,8 @@ pub static SPEC: Spec = Spec {
     choices: &["section 4.6 allows cwnd instead of FlightSize; the default is FlightSize"],
     pitfalls: &["in a Reno-friendly region its share depends on the RTT as Reno's does"],
     companion: "hystart-pp",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Growth(|_, arguments| Box::new(Cubic::new(arguments))),
 };
@@ -186,7 +188,7 @@ impl Growth for Cubic {
         match window.change {
             Change::Undo => self.now = self.before,
             Change::Idle => self.now.start = self.now.start.map(|start| (start + window.idle.0).min(window.now.0)),
-            Change::Recovered => {}
+            Change::Recovered | Change::Established => {}
         }
     }
 

@@ -59,6 +59,8 @@ pub static SPEC: Spec = Spec {
     choices: &[],
     pitfalls: &["the reduction is of the window, not of FlightSize"],
     companion: "hystart-linux",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Growth(|_, arguments| Box::new(CubicLinux::new(arguments))),
 };

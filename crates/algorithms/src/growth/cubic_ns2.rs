@@ -62,6 +62,8 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &["no HyStart of its own: after a large overshoot its mild decrease repairs for seconds"],
     companion: "standard",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Growth(|_, arguments| Box::new(CubicNs2::new(arguments))),
 };

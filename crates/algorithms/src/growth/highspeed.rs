@@ -32,6 +32,8 @@ pub static SPEC: Spec = Spec {
     choices: &["the formula rather than Linux' table of 72 rows"],
     pitfalls: &["combine with limited slow start on large windows (RFC 3742)"],
     companion: "standard",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Growth(|_, _: &Arguments| Box::new(HighSpeed { at: -1.0, a: 1.0 })),
 };

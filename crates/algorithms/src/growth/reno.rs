@@ -50,6 +50,8 @@ pub static SPEC: Spec = Spec {
     choices: &["RFC 5681 halves FlightSize, Linux the window; the default is the RFC"],
     pitfalls: &["an increment of one segment per round trip takes hours to fill a long fat path"],
     companion: "standard",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Growth(|_, arguments| Box::new(Reno::new(arguments))),
 };

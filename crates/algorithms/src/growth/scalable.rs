@@ -36,6 +36,8 @@ pub static SPEC: Spec = Spec {
     choices: &["the paper's a = 1/100; Linux 2.6 and ns-2.35 have 1/50 to offset delayed ACKs"],
     pitfalls: &["two flows that lose together keep their ratio for ever"],
     companion: "standard",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Growth(|_, arguments| Box::new(Scalable::new(arguments))),
 };

@@ -25,6 +25,8 @@ pub static SPEC: Spec = Spec {
     choices: &["lost retransmissions are detected as Linux 2.6 does"],
     pitfalls: &["any reordering of three segments is taken for a loss"],
     companion: "",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Recovery(RecoveryKind::Fack),
 };

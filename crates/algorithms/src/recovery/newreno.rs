@@ -19,6 +19,8 @@ pub static SPEC: Spec = Spec {
     choices: &["the Impatient variant of the timer", "the window of a full ACK is min(ssthresh, max(F, 1) + 1)"],
     pitfalls: &["one retransmission per round trip"],
     companion: "",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Recovery(RecoveryKind::NewReno),
 };

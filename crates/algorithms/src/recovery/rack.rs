@@ -26,6 +26,8 @@ pub static SPEC: Spec = Spec {
     choices: &["RFC 9937 by default, RFC 6937 as an option"],
     pitfalls: &["needs SACK"],
     companion: "",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Recovery(RecoveryKind::Rack),
 };

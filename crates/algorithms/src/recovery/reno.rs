@@ -19,6 +19,8 @@ pub static SPEC: Spec = Spec {
     choices: &[],
     pitfalls: &["two losses in a window cost two reductions or a timeout"],
     companion: "",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Recovery(RecoveryKind::Reno),
 };

@@ -19,6 +19,8 @@ pub static SPEC: Spec = Spec {
     choices: &["D-SACK blocks do not count as SACKed"],
     pitfalls: &["a lost retransmission needs the timer"],
     companion: "",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Recovery(RecoveryKind::Sack),
 };

@@ -19,6 +19,8 @@ pub static SPEC: Spec = Spec {
     choices: &[],
     pitfalls: &["sends again what the receiver may hold already"],
     companion: "",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::Recovery(RecoveryKind::Tahoe),
 };

@@ -53,6 +53,8 @@ pub static SPEC: Spec = Spec {
         "mu matters only for exits between 0.2 and 0.3 of B*D",
     ],
     companion: "",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::SlowStart(|path, arguments| Box::new(CcmSs::new(path, arguments))),
 };
@@ -183,10 +185,11 @@ impl SlowStart for CcmSs {
         Step { grow: segments(ack), exit } // (1)
     }
 
-    fn on_congestion(&mut self, event: &Congestion) {
+    fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
         if event.restart {
             self.restart();
         }
+        ssthresh
     }
 
     fn on_window(&mut self, window: &Window) {

@@ -36,6 +36,8 @@ pub static SPEC: Spec = Spec {
     choices: &["the one-way delay is RTT_min/2"],
     pitfalls: &["jitter and delayed ACKs make it leave early"],
     companion: "",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| {
         Box::new(HyStart { low_window: arguments.number("low_window"), hybrid: Hybrid::default() })
@@ -61,9 +63,10 @@ impl SlowStart for HyStart {
         Step { grow: segments(ack), exit } // (1)
     }
 
-    fn on_congestion(&mut self, event: &Congestion) {
+    fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
         if event.restart {
             self.hybrid.restart();
         }
+        ssthresh
     }
 }

@@ -38,6 +38,8 @@ pub static SPEC: Spec = Spec {
     choices: &[],
     pitfalls: &["sees no train where ACKs are more than 2 ms apart: one ACK per two segments below 12 Mbit/s"],
     companion: "",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::SlowStart(|path: &Path, arguments| {
         Box::new(HyStartLinux { low_window: arguments.number("low_window"), paced: path.paced, hybrid: Hybrid::default() })
@@ -92,10 +94,11 @@ impl SlowStart for HyStartLinux {
         Step { grow: segments(ack), exit }
     }
 
-    fn on_congestion(&mut self, event: &Congestion) {
+    fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
         if event.restart {
             self.hybrid.restart();
         }
+        ssthresh
     }
 }
 

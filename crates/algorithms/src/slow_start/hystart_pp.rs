@@ -54,6 +54,8 @@ pub static SPEC: Spec = Spec {
     choices: &[],
     pitfalls: &["sees only the delay: with a very short buffer the loss comes first"],
     companion: "",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::SlowStart(|path, arguments| {
         Box::new(HyStartPp {
@@ -142,8 +144,9 @@ impl SlowStart for HyStartPp {
         // (4)
     }
 
-    fn on_congestion(&mut self, _: &Congestion) {
+    fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
         self.over = true;
+        ssthresh
     }
 }
 

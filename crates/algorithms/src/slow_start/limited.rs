@@ -33,6 +33,8 @@ pub static SPEC: Spec = Spec {
     choices: &[],
     pitfalls: &["takes long to fill a long fat path"],
     companion: "",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(Limited { most: arguments.number("max_ssthresh") })),
 };

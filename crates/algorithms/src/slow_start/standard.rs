@@ -31,6 +31,8 @@ pub static SPEC: Spec = Spec {
     choices: &["without limit per ACK as Linux; RFC 5681 allows 1 segment, RFC 3465 allows 2"],
     pitfalls: &["leaves with up to twice what path and buffer hold"],
     companion: "",
+    needs: &[],
+    refuses: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| {
         let limit = arguments.number("limit");

@@ -8,7 +8,7 @@ mod transmit;
 
 use std::cell::Cell;
 
-use cwndlab_control::{Ack, Change, CongestionControl, DeliveryRate, RecoveryKind, Window};
+use cwndlab_control::{Ack, Change, CongestionControl, DeliveryRate, Feedback, RecoveryKind, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::receiver::NEVER;
@@ -139,6 +139,9 @@ pub struct Sender {
     pub(crate) pace_next: u64,
     pub(crate) pacing_bps: u64,
     pub(crate) ce_seen: u32,
+    /// What routers wrote and no report has told yet; what of all bytes said "accelerate".
+    feedback: Option<Feedback>,
+    accelerated: u64,
     pub(crate) syn_tries: u32,
     pub(crate) opened_at: u64,
     pub(crate) slow_start: bool,
@@ -234,6 +237,8 @@ impl Sender {
             pace_next: 0,
             pacing_bps: 0,
             ce_seen: 0,
+            feedback: None,
+            accelerated: 0,
             syn_tries: 0,
             opened_at: 0,
             slow_start: true,
@@ -292,19 +297,29 @@ impl Sender {
     }
 
     /// The SYN-ACK arrived.
-    pub fn on_syn_ack(&mut self, now: u64, window: u32, out: &mut impl Output) {
+    pub fn on_syn_ack(&mut self, now: u64, window: u32, feedback: Option<Feedback>, out: &mut impl Output) {
         if self.established {
             return;
         }
         self.established = true;
         self.peer_window = window / self.mss;
-        if self.syn_tries == 0 {
-            let sample = now - self.opened_at;
+        let sample = (self.syn_tries == 0).then(|| now - self.opened_at);
+        if let Some(sample) = sample {
             self.rtt.sample(now, sample, sample);
         }
         self.rto_at = NEVER;
         self.delivered_at = now;
         self.first_sent_at = now;
+        self.control.on_window(&Window {
+            now: Time(now),
+            change: Change::Established,
+            cwnd: self.control.cwnd(),
+            idle: Duration::ZERO,
+            rtt: sample.map(Duration),
+            feedback,
+        });
+        self.settle();
+        self.update_pacing();
         out.event("established", "", self.cwnd, self.cwnd, f64::NAN);
         self.transmit(now, out);
     }
@@ -373,6 +388,9 @@ impl Sender {
         let advanced = ack.ack > prior_una;
         self.sample_rtt(now, ack, advanced, &gain);
         let rate = self.sample_rate(now, &gain);
+        if let Some(feedback) = ack.feedback {
+            self.note_feedback(feedback);
+        }
         self.persist &= self.peer_window == 0;
         let ce = self.note_ecn(now, ack, out);
         if advanced && ack.ack > self.round_end {
@@ -468,6 +486,15 @@ impl Sender {
         u64::from(marked) * u64::from(self.mss)
     }
 
+    /// What routers wrote waits for the report; the receiver counts what said "accelerate".
+    #[cold]
+    fn note_feedback(&mut self, last: Feedback) {
+        let waiting = self.feedback.map_or(Bytes::ZERO, |one| one.accelerated);
+        let new = Bytes(last.accelerated.0.saturating_sub(self.accelerated));
+        self.accelerated = self.accelerated.max(last.accelerated.0);
+        self.feedback = Some(Feedback { accelerated: waiting + new, ..last });
+    }
+
     #[allow(clippy::too_many_arguments)] // one caller; the values of one ACK
     fn tell_control(
         &mut self,
@@ -501,6 +528,7 @@ impl Sender {
                 || (!advanced && self.state != State::Loss)
                 || (!advanced && self.board.lost > 0),
             round: self.round,
+            feedback: self.feedback.take(),
             note: Cell::new(None),
         };
         self.lost_reported = self.lost_total;
@@ -523,6 +551,13 @@ impl Sender {
     /// The transport tells the algorithm of a window of its own.
     pub(crate) fn impose(&mut self, now: u64, change: Change, segments: u32, idle: u64) {
         let cwnd = Bytes(u64::from(segments) * u64::from(self.mss));
-        self.control.on_window(&Window { now: Time(now), change, cwnd, idle: Duration(idle) });
+        self.control.on_window(&Window {
+            now: Time(now),
+            change,
+            cwnd,
+            idle: Duration(idle),
+            rtt: None,
+            feedback: None,
+        });
     }
 }

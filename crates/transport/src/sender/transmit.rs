@@ -210,7 +210,7 @@ impl Sender {
         let ect = self.stack.ecn != Ecn::Off && !again; // RFC 3168, 6.1.5: retransmissions are not ECN-capable
         let cwr = self.cwr_pending && !again;
         self.cwr_pending &= again;
-        out.data(&Data { seq, len, retransmission: again, ect, cwr, stamp: Time(now) });
+        out.data(&Data { seq, len, retransmission: again, ect, cwr, stamp: Time(now), feedback: None });
         if self.pacing_bps > 0 {
             self.control.on_sent(&Sent {
                 now: Time(now),
