@@ -37,6 +37,12 @@ algorithms! {
         hystart_pp,
         ccm_ss,
     }
+    router {
+        rcp,
+        perc,
+        sirens,
+        abc_wireless,
+    }
     recovery {
         tahoe,
         reno,
@@ -58,6 +64,7 @@ pub static ALIASES: &[(&str, &str)] = &[
     ("hystart-cubic", "cubic+hystart"),
     ("hystart++", "hystart-pp"),
     ("rack-tlp", "rack"),
+    ("abc", "abc-wireless"),
 ];
 
 /// All entries and aliases.

@@ -5,7 +5,7 @@ use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
 use crate::document::SCHEMA_VERSION;
-use crate::plan::{JitterPlan, LossPlan, Remote, Stack, Workload};
+use crate::plan::{AgentPlan, JitterPlan, LossPlan, Remote, Stack, Workload};
 use crate::profile;
 use crate::read::{Fault, Faults, Table};
 
@@ -15,7 +15,7 @@ mod link;
 
 pub use fields::{all_fields, knows};
 use fields::{ACCESS, CONTROL, DUMBBELL, FLOW, LINK, NAMED_LINK, NODE, PARKING_LOT, TOP, WORKLOAD};
-use link::{read_link, read_queue};
+use link::{read_agents, read_link, read_queue};
 
 /// How much a queue holds, as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,6 +60,8 @@ pub struct Link {
     pub jitter: Option<JitterPlan>,
     /// Probability of a duplicate.
     pub duplicate: f64,
+    /// What its router does for schemes that ask it.
+    pub agents: Vec<AgentPlan>,
 }
 
 /// A link between named nodes.
@@ -78,12 +80,14 @@ pub struct NamedLink {
 }
 
 /// Access links.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Access {
     /// `None` serialises in no time.
     pub rate: Option<Rate>,
     /// Their queue.
     pub queue: Queue,
+    /// What their routers do; `None` is what the bottleneck's, or the first hop's, does.
+    pub agents: Option<Vec<AgentPlan>>,
 }
 
 /// The kind of network.
@@ -136,6 +140,8 @@ pub struct Flow {
     pub profile: String,
     /// Its values, overridden.
     pub stack: Stack,
+    /// The scenario itself says what of ECN; otherwise an algorithm that needs it negotiates it.
+    pub ecn_given: bool,
     /// The profile's recovery.
     pub recovery: RecoveryKind,
     /// Asked from afar.
@@ -278,10 +284,11 @@ fn read_topology(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
 
 fn read_access(table: &Table<'_>, faults: &mut Faults) -> Option<Access> {
     let unlimited = Queue { size: Size::Unlimited, counts_in_service: false, mark_above: None };
-    let Some(value) = table.get("access") else { return Some(Access { rate: None, queue: unlimited }) };
+    let Some(value) = table.get("access") else { return Some(Access { rate: None, queue: unlimited, agents: None }) };
     let inner = Table::new(value, table.at("access"), ACCESS, faults)?;
     let queue = inner.get("queue").and_then(|value| read_queue(value, inner.at("queue"), faults));
-    Some(Access { rate: inner.rate("rate", faults), queue: queue.unwrap_or(unlimited) })
+    let agents = inner.get("agents").map(|_| read_agents(&inner, faults));
+    Some(Access { rate: inner.rate("rate", faults), queue: queue.unwrap_or(unlimited), agents })
 }
 
 fn read_graph(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
@@ -400,6 +407,7 @@ fn read_flow(value: &Value, path: String, faults: &mut Faults) -> Option<Flow> {
         workload: workload?,
         profile,
         stack,
+        ecn_given: table.get("stack").is_some_and(|value| value.get("ecn").is_some()),
         recovery,
         control,
         ends: (table.string("from", faults), table.string("to", faults)),

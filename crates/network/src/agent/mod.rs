@@ -77,6 +77,8 @@ pub struct Arrival {
     pub backlog: u64,
     /// It opens the connection.
     pub syn: bool,
+    /// The link leaves a router, not the sender itself: its answer counts.
+    pub router: bool,
 }
 
 /// An agent at work.
@@ -113,10 +115,10 @@ impl Agent {
     /// A packet is offered to the link; one whose header speaks the agent's scheme is written on.
     pub fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
         let scheme = self.scheme();
-        let header = header.filter(|header| header.scheme == scheme).map(|header| {
-            header.routers += 1;
-            header
-        });
+        let mut header = header.filter(|header| header.scheme == scheme);
+        if let Some(header) = &mut header {
+            header.routers += u8::from(arrival.router);
+        }
         match self {
             Self::QuickStart(agent) => agent.pass(arrival, header),
             Self::Sirens(agent) => agent.pass(arrival, header),
@@ -171,7 +173,7 @@ pub(crate) mod scripted {
 
     /// A full packet of flow 0 at `now`.
     pub(crate) fn packet(now: u64) -> Arrival {
-        Arrival { now, size: 1500, flow: 0, hop: 1, backlog: 0, syn: false }
+        Arrival { now, size: 1500, flow: 0, hop: 1, backlog: 0, syn: false, router: true }
     }
 
     /// Milliseconds in nanoseconds.

@@ -46,9 +46,9 @@ mod tests {
             let mut agent = Agent::Sirens(Sirens::new(capacity, 100 * MS));
             for n in 0..100 {
                 let size = (load / 8e3) as u32;
-                agent.pass(Arrival { now: n * MS, size, flow: 1, hop: 1, backlog: 0, syn: false }, None);
+                agent.pass(Arrival { now: n * MS, size, flow: 1, hop: 1, backlog: 0, syn: false, router: true }, None);
             }
-            let probe = Arrival { now: 100 * MS, size: 40, flow: 0, hop: 1, backlog: 0, syn: true };
+            let probe = Arrival { now: 100 * MS, size: 40, flow: 0, hop: 1, backlog: 0, syn: true, router: true };
             agent.pass(probe, Some(&mut header));
         }
         assert_eq!((header.rate, header.routers), (30e6, 3));

@@ -2,7 +2,7 @@
 
 use serde_json::{json, Value};
 
-use super::{Link, Schema, Topology};
+use super::{Access, Link, Schema, Topology};
 use crate::document::SCHEMA_VERSION;
 
 impl Schema {
@@ -11,17 +11,25 @@ impl Schema {
     pub fn canonical(&self) -> Value {
         // Debug forms of the typed values: integers in base units, every default filled in, fields in their order.
         let link = |link: &Link| {
-            json!({
+            let mut form = json!({
                 "rate_bps": link.rate.map(|rate| rate.0), "delay_ns": link.delay.0, "queue": format!("{:?}", link.queue),
                 "losses": format!("{:?}", link.losses), "jitter": format!("{:?}", link.jitter), "duplicate": link.duplicate,
-            })
+            });
+            if !link.agents.is_empty() {
+                form["agents"] = format!("{:?}", link.agents).into();
+            }
+            form
+        };
+        let plain = |access: &Access| {
+            let agents = access.agents.as_ref().map_or_else(String::new, |agents| format!(", agents: {agents:?}"));
+            format!("Access {{ rate: {:?}, queue: {:?}{agents} }}", access.rate, access.queue)
         };
         let topology = match &self.topology {
             Topology::Dumbbell(forward, reverse, access) => {
-                json!({ "dumbbell": { "bottleneck": link(forward), "reverse": link(reverse), "access": format!("{access:?}") } })
+                json!({ "dumbbell": { "bottleneck": link(forward), "reverse": link(reverse), "access": plain(access) } })
             }
             Topology::ParkingLot(hops, access) => {
-                json!({ "parking_lot": { "hops": hops.iter().map(link).collect::<Vec<_>>(), "access": format!("{access:?}") } })
+                json!({ "parking_lot": { "hops": hops.iter().map(link).collect::<Vec<_>>(), "access": plain(access) } })
             }
             Topology::Graph(nodes, links) => json!({
                 "nodes": nodes,

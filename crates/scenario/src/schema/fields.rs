@@ -18,10 +18,11 @@ pub(super) const TOP: &[&str] = &[
 ];
 pub(super) const DUMBBELL: &[&str] = &["bottleneck", "reverse", "access"];
 pub(super) const PARKING_LOT: &[&str] = &["hops", "access"];
-pub(super) const ACCESS: &[&str] = &["rate", "queue"];
-pub(super) const LINK: &[&str] = &["rate", "delay", "queue", "loss", "jitter", "duplicate"];
+pub(super) const ACCESS: &[&str] = &["rate", "queue", "agents"];
+pub(super) const LINK: &[&str] = &["rate", "delay", "queue", "loss", "jitter", "duplicate", "agents"];
+pub(super) const AGENT: &[&str] = &["scheme", "theta", "interval", "alpha", "beta", "eta", "delta", "threshold"];
 pub(super) const NAMED_LINK: &[&str] =
-    &["name", "from", "to", "duplex", "rate", "delay", "queue", "loss", "jitter", "duplicate"];
+    &["name", "from", "to", "duplex", "rate", "delay", "queue", "loss", "jitter", "duplicate", "agents"];
 pub(super) const NODE: &[&str] = &["name"];
 pub(super) const QUEUE: &[&str] = &["kind", "capacity", "counts_in_service", "mark_above"];
 pub(super) const JITTER: &[&str] = &["spread", "reorder"];
@@ -53,10 +54,24 @@ pub(super) const CONTROL: &[&str] = &["delay", "interval"];
 
 /// Every field of the schema.
 pub fn all_fields() -> impl Iterator<Item = &'static str> {
-    [TOP, DUMBBELL, PARKING_LOT, ACCESS, NAMED_LINK, QUEUE, JITTER, LOSS, FLOW, WORKLOAD, CONTROL, profile::FIELDS]
-        .into_iter()
-        .flatten()
-        .copied()
+    [
+        TOP,
+        DUMBBELL,
+        PARKING_LOT,
+        ACCESS,
+        NAMED_LINK,
+        AGENT,
+        QUEUE,
+        JITTER,
+        LOSS,
+        FLOW,
+        WORKLOAD,
+        CONTROL,
+        profile::FIELDS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }
 
 /// The schema has a field of this name somewhere.

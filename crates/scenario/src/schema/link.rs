@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use cwndlab_units::{parse_bytes, parse_duration, parse_rate};
-use serde_json::Value;
+use cwndlab_units::{parse_bytes, parse_duration, parse_rate, Duration};
+use serde_json::{json, Value};
 
-use super::fields::{JITTER, LOSS, QUEUE};
+use super::fields::{AGENT, JITTER, LOSS, QUEUE};
 use super::{Link, Queue, Size};
-use crate::plan::{JitterPlan, LossPlan};
+use crate::plan::{AgentPlan, JitterPlan, LossPlan};
 use crate::read::{Faults, Table};
 
 pub(super) fn read_link(
@@ -42,7 +42,54 @@ pub(super) fn read_link(
         losses,
         jitter: jitter.or(base.and_then(|link| link.jitter)),
         duplicate: table.probability("duplicate", faults).unwrap_or(base.map_or(0.0, |link| link.duplicate)),
+        agents: if table.get("agents").is_some() {
+            read_agents(&table, faults)
+        } else {
+            base.map(|link| link.agents.clone()).unwrap_or_default()
+        },
         path,
+    })
+}
+
+/// `agents = ["rcp", { scheme = "abc", eta = 0.95 }]`.
+pub(super) fn read_agents(table: &Table<'_>, faults: &mut Faults) -> Vec<AgentPlan> {
+    let mut agents: Vec<AgentPlan> = Vec::new();
+    for (path, item) in table.items("agents", faults) {
+        let named;
+        let value = match item {
+            Value::String(_) => {
+                named = json!({ "scheme": item });
+                &named
+            }
+            other => other,
+        };
+        let Some(agent) = read_agent(value, path.clone(), faults) else { continue };
+        if agents.iter().any(|one| one.scheme() == agent.scheme()) {
+            faults.add(path, "this scheme has an agent here already", "leave one of the two out");
+        } else {
+            agents.push(agent);
+        }
+    }
+    agents
+}
+
+fn read_agent(value: &Value, path: String, faults: &mut Faults) -> Option<AgentPlan> {
+    let table = Table::new(value, path, AGENT, faults)?;
+    let schemes = [("quick-start", 0), ("sirens", 1), ("bandwidth-stamp", 2), ("rcp", 3), ("perc", 4), ("abc", 5)];
+    let scheme = table.word("scheme", &schemes, faults);
+    let scheme = table.require("scheme", scheme, "'scheme = \"rcp\"', or just its name in the list", faults)?;
+    let interval = table.duration("interval", faults).filter(|time| time.0 > 0);
+    let mut share = |key: &str, default: f64| table.probability(key, faults).unwrap_or(default);
+    let (theta, alpha, beta, eta) = (share("theta", 0.95), share("alpha", 0.4), share("beta", 0.4), share("eta", 0.98));
+    let delta = table.duration("delta", faults).filter(|time| time.0 > 0).unwrap_or(Duration::from_millis(133));
+    let threshold = table.duration("threshold", faults).unwrap_or(Duration::from_millis(20));
+    Some(match scheme {
+        0 => AgentPlan::QuickStart { theta, interval: interval.unwrap_or(Duration::from_millis(200)) },
+        1 => AgentPlan::Sirens { interval: interval.unwrap_or(Duration::from_millis(100)) },
+        2 => AgentPlan::BandwidthStamp { interval: interval.unwrap_or(Duration::from_millis(100)) },
+        3 => AgentPlan::Rcp { alpha, beta },
+        4 => AgentPlan::Perc,
+        _ => AgentPlan::Abc { eta, delta, threshold },
     })
 }
 
