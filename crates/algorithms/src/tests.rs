@@ -7,8 +7,14 @@ use std::collections::BTreeSet;
 fn all_texts() -> Vec<String> {
     let catalogue = catalogue();
     let names = |kind| catalogue.specs.iter().filter(move |spec| spec.kind == kind).map(|spec| spec.name);
+    let refused = |growth: &str, start: &str| {
+        let entry = catalogue.specs.iter().find(|spec| spec.kind == Kind::SlowStart && spec.name == start);
+        entry.is_some_and(|spec| spec.refuses.iter().any(|(other, _)| *other == growth))
+    };
     names(Kind::Growth)
-        .flat_map(|growth| names(Kind::SlowStart).map(move |start| format!("{growth}+{start}")))
+        .flat_map(|growth| names(Kind::SlowStart).map(move |start| (growth, start)))
+        .filter(|(growth, start)| !refused(growth, start))
+        .map(|(growth, start)| format!("{growth}+{start}"))
         .collect()
 }
 
@@ -110,7 +116,6 @@ fn every_known_answer_is_claimed() {
         "fast",
         "dctcp",
         "ledbat-pp",
-        "quick-start",
         "iotcc",
         "phcc",
         "rcp",
@@ -128,6 +133,7 @@ fn every_known_answer_is_claimed() {
         "limited",
         "hystart",
         "ccm-ss",
+        "quick-start",
         "prr",
         "rto",
         "gilbert-elliott",
@@ -156,7 +162,7 @@ proptest! {
     /// grows while the window is not what limits.
     #[test]
     fn windows_are_sane(
-        which in 0usize..48,
+        which in 0usize..10_000,
         events in prop::collection::vec((0u8..12, 1u64..40, 1u64..400_000_000, 1u64..200_000_000), 1..200),
     ) {
         let texts = all_texts();

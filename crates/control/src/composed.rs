@@ -46,6 +46,9 @@ impl Composed {
             self.ssthresh = exit.ssthresh.max(MIN_SSTHRESH);
             ack.note.set(Some(exit.note));
         }
+        if step.grow < 0.0 && !ack.recovering {
+            self.w = (self.w + step.grow).max(1.0);
+        }
         if !may_grow || step.grow <= 0.0 {
             return;
         }

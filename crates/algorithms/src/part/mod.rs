@@ -2,3 +2,6 @@
 
 pub mod hybrid;
 pub mod told;
+pub mod leave;
+pub mod pace;
+pub mod train;
