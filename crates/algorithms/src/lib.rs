@@ -28,6 +28,10 @@ algorithms! {
         highspeed,
         scalable,
         ctcp,
+        dctcp,
+        abe_ecn,
+        iotcc,
+        phcc,
     }
     slow_start {
         standard,
@@ -58,6 +62,7 @@ pub static ALIASES: &[(&str, &str)] = &[
     ("hystart-cubic", "cubic+hystart"),
     ("hystart++", "hystart-pp"),
     ("rack-tlp", "rack"),
+    ("abe", "abe-ecn"),
 ];
 
 /// All entries and aliases.
