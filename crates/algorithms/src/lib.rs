@@ -49,6 +49,12 @@ algorithms! {
         fack,
         rack,
     }
+    mechanism {
+        prr,
+        rto,
+        undo,
+        ecn_classic,
+    }
 }
 
 /// The names by which papers and stacks call them.

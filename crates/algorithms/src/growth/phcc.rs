@@ -16,13 +16,12 @@
 //!   R > D_max:         w goes to min(w, W)                                         (9)
 //! loss: ssthresh = w = max(w / 2, 2), W_loss = w before, D_loss = R; timeout: w = 1  (10)
 //! d = (R − base) / (max − base), D = d > ½; P(D_old) = d, P(L_old) = L of the last round
-//! P(D|x) = (n_x1 + 1) / (n_x0 + n_x1 + 2), P(L|x) = (n_x1 + 1) / (n_x0 + n_x1 + 100)  (11)
 //! ```
 //!
-//! Units: segments, seconds; R is the mean of the round, F what is in flight, n_xy counts transitions from x to y and forgets
-//! a twentieth per round.
+//! Units: segments, seconds; R is the mean of the round, F what is in flight. The likelihoods P(·|·) are counted in
+//! `part/likelihood.rs`.
 //! A whole algorithm, for it owns its start: each round trip chooses its phase by delay, and (7) may come back without a loss.
-//! Differs from the source: the paper gives no estimator for the likelihoods, (11) is ours, as is what the choices name.
+//! Differs from the source: the paper gives no estimator for the likelihoods; ours, and whatever else it leaves open, is named in the choices.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Kind, Note, Parameter, Path,
@@ -31,6 +30,7 @@ use cwndlab_control::{
 use cwndlab_units::Bytes;
 
 use super::reno::segments;
+use crate::part::likelihood::Likelihood;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -66,7 +66,7 @@ pub static SPEC: Spec = Spec {
         "half of the window is anchored to the last loss: after a loss by chance (at a small window) it stays small until the next",
         "with nothing in the queue Eq. 10 gives R for F = w, so the critical phase is reached only beyond the delay of the last loss",
         "before the first loss it doubles until one comes, as ssthresh has no limit",
-        "RTT extremes are of the connection: a late starter takes the standing queue for its base",
+        "the RTT's extremes are of the connection: a late starter takes the standing queue for its base",
     ],
     companion: "",
     needs: &[],
@@ -75,36 +75,10 @@ pub static SPEC: Spec = Spec {
     build: Build::Whole(|path, arguments| Box::new(Phcc::new(path, arguments))),
 };
 
-/// The floor of `ssthresh` and of a halved window, segments.
-const MIN_WINDOW: f64 = 2.0;
-/// Rounds that the prior of a loss is worth.
-const PRIOR_ROUNDS: f64 = 100.0;
+/// Floor of `ssthresh`, segments (RFC 5681).
+const MIN_SSTHRESH: f64 = 2.0;
 /// Equality of (6) in floating point.
 const HAIR: f64 = 1.0 + 1e-9;
-
-/// The law of total probability: (1).
-fn total(old: f64, given: f64, given_not: f64) -> f64 {
-    old * given + (1.0 - old) * given_not
-}
-
-/// Transitions between rounds: `0[x][y]` from x to y.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts([[f64; 2]; 2]);
-
-impl Counts {
-    fn add(&mut self, memory: f64, from: bool, to: bool) {
-        for count in self.0.iter_mut().flatten() {
-            *count *= memory;
-        }
-        self.0[usize::from(from)][usize::from(to)] += 1.0;
-    }
-
-    /// (11): the probability of 1 after `from`; `ones` of `all` pseudo-counts.
-    fn likelihood(&self, from: bool, ones: f64, all: f64) -> f64 {
-        let [no, yes] = self.0[usize::from(from)];
-        (yes + ones) / (no + yes + all)
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -113,24 +87,19 @@ enum Phase {
     Critical,
 }
 
-/// What an undo restores.
+/// What an undo restores: window, ssthresh, window and RTT (s) at the last loss.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
     w: f64,
     ssthresh: f64,
     w_loss: Option<f64>,
-    /// RTT at the last loss, s.
     d_loss: f64,
 }
 
-/// The algorithm.
+/// PHCC.
 #[derive(Debug)]
 pub struct Phcc {
     alpha: f64,
-    sum: bool,
-    threshold: f64,
-    memory: f64,
-    loss_prior: f64,
     smoothed: bool,
     q_floor: f64,
     delay_cap: bool,
@@ -143,7 +112,7 @@ pub struct Phcc {
     now: Memory,
     before: Memory,
     phase: Phase,
-    /// Where the window goes, and by how much per acknowledged segment.
+    /// Where the window goes; by how much per acknowledged segment.
     target: f64,
     slope: f64,
     /// Extremes of the RTT and its last mean, s.
@@ -154,13 +123,7 @@ pub struct Phcc {
     sum_rtt: f64,
     samples: f64,
     lost: bool,
-    /// d, D and L of the last round.
-    old: (f64, bool, bool),
-    delays: Counts,
-    losses: Counts,
-    losses_by_delay: Counts,
-    p_d: f64,
-    p_l: f64,
+    next: Likelihood,
 }
 
 impl Phcc {
@@ -172,10 +135,6 @@ impl Phcc {
         let d_max = arguments.word("d_max");
         Self {
             alpha: arguments.number("alpha"),
-            sum: arguments.word("eq3") == "clamp",
-            threshold: arguments.number("threshold"),
-            memory: arguments.number("memory"),
-            loss_prior: arguments.number("loss_prior"),
             smoothed: arguments.word("rtt") == "smoothed",
             q_floor: arguments.number("q_floor") * 1e-3,
             delay_cap: arguments.word("delay_cap") == "on",
@@ -197,41 +156,8 @@ impl Phcc {
             sum_rtt: 0.0,
             samples: 0.0,
             lost: false,
-            old: (0.0, false, false),
-            delays: Counts::default(),
-            losses: Counts::default(),
-            losses_by_delay: Counts::default(),
-            p_d: 0.0,
-            p_l: 0.0,
+            next: Likelihood::new(arguments),
         }
-    }
-
-    /// (2).
-    fn loss_probability(&self, in_loss: f64, in_delay: f64) -> f64 {
-        if self.sum {
-            (in_loss + in_delay).min(1.0)
-        } else {
-            0.5 * (in_loss + in_delay)
-        }
-    }
-
-    /// The round that ends now becomes the old one; P(D) and P(L) of the next: (1), (2), (11).
-    fn estimate(&mut self) {
-        let span = self.max - self.base;
-        let d = if span > 0.0 { ((self.r - self.base) / span).clamp(0.0, 1.0) } else { 0.0 };
-        let (delayed, lost) = (d > self.threshold, self.lost);
-        let (_, was_delayed, had_lost) = self.old;
-        self.delays.add(self.memory, was_delayed, delayed);
-        self.losses.add(self.memory, had_lost, lost);
-        self.losses_by_delay.add(self.memory, was_delayed, lost);
-        self.old = (d, delayed, lost);
-        self.p_d = total(d, self.delays.likelihood(true, 1.0, 2.0), self.delays.likelihood(false, 1.0, 2.0)); // (1)
-        let (ones, all) = (self.loss_prior * PRIOR_ROUNDS, PRIOR_ROUNDS);
-        let of = |counts: &Counts, old: f64| {
-            total(old, counts.likelihood(true, ones, all), counts.likelihood(false, ones, all))
-        };
-        self.p_l = self.loss_probability(of(&self.losses, f64::from(u8::from(lost))), of(&self.losses_by_delay, d));
-        // (2)
     }
 
     /// W of (4), from (3).
@@ -239,13 +165,13 @@ impl Phcc {
         let w = self.now.w;
         let q = (self.r - self.base).max(self.q_floor).max(self.base / 100.0);
         let uncapped = self.alpha * self.r / q;
-        let delay = (1.0 - self.p_d) * if self.delay_cap { uncapped.min(2.0 * w) } else { uncapped }; // (3)
+        let delay = (1.0 - self.next.delay) * if self.delay_cap { uncapped.min(2.0 * w) } else { uncapped }; // (3)
         let target = match self.now.w_loss {
             Some(w_loss) => w_loss,
             None if self.unlost_double => 2.0 * w,
             None => return delay,
         };
-        0.5 * (delay + (1.0 - self.p_l) * target) // (4)
+        0.5 * (delay + (1.0 - self.next.loss) * target) // (4)
     }
 
     /// D_min of (5) and D_max of (6), s.
@@ -253,17 +179,16 @@ impl Phcc {
         let (w, queued) = (self.now.w, self.r - self.base);
         let bfs = w * (1.0 - self.base / self.r);
         let by_delay = if bfs < 1.0 { f64::INFINITY } else { flight * queued / bfs };
-        let d_max = match (self.by_delay, self.by_loss) {
-            (true, true) => by_delay.max(self.now.d_loss),
-            (true, false) => by_delay,
-            (false, _) => self.now.d_loss,
-        };
-        (self.now.ssthresh * self.base / w, d_max)
+        let by_delay = if self.by_delay { by_delay } else { 0.0 };
+        let by_loss = if self.by_loss { self.now.d_loss } else { 0.0 };
+        (self.now.ssthresh * self.base / w, by_delay.max(by_loss))
     }
 
     /// The end of a round: the phase of the next, and where its window goes.
     fn decide(&mut self, flight: f64) {
-        self.estimate();
+        let span = self.max - self.base;
+        let d = if span > 0.0 { ((self.r - self.base) / span).clamp(0.0, 1.0) } else { 0.0 };
+        self.next.round(d, self.lost); // (1), (2)
         let (d_min, d_max) = self.thresholds(flight);
         let w = self.now.w;
         let wanted = self.window().clamp(w / 2.0, 2.0 * w);
@@ -280,11 +205,11 @@ impl Phcc {
     fn close(&mut self, ack: &Ack) {
         if self.samples > 0.0 {
             self.r = if self.smoothed { ack.srtt.0 as f64 * 1e-9 } else { self.sum_rtt / self.samples };
+            let before = self.phase;
             self.decide(ack.prior_in_flight.0 as f64 / self.mss);
-            if self.phase != Phase::Start {
-                let pipe_segments = self.now.ssthresh;
-                let note = Note { what: "slow-start-exit", reason: "d-min", cwnd_segments: self.now.w, pipe_segments };
-                ack.note.set(Some(note));
+            if before == Phase::Start && self.phase != before {
+                let (cwnd_segments, pipe_segments) = (self.now.w, self.now.ssthresh);
+                ack.note.set(Some(Note { what: "slow-start-exit", reason: "d-min", cwnd_segments, pipe_segments }));
             }
         }
         (self.sum_rtt, self.samples, self.lost) = (0.0, 0.0, false);
@@ -304,7 +229,7 @@ impl Phcc {
         }
     }
 
-    /// The window is another: what was decided for the old one is void.
+    /// Another window: what was decided for the old one is void.
     fn settle(&mut self, w: f64) {
         (self.now.w, self.target, self.slope) = (w, w, 0.0);
     }
@@ -315,18 +240,16 @@ impl CongestionControl for Phcc {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             let rtt = rtt.0 as f64 * 1e-9;
-            self.base = self.base.min(rtt);
-            self.max = self.max.max(rtt);
-            self.sum_rtt += rtt;
-            self.samples += 1.0;
+            (self.base, self.max) = (self.base.min(rtt), self.max.max(rtt));
+            (self.sum_rtt, self.samples) = (self.sum_rtt + rtt, self.samples + 1.0);
         }
         self.lost |= ack.lost.0 > 0;
         if ack.round > self.round {
             self.round = ack.round;
             self.close(ack);
         }
-        let grows = self.phase == Phase::Start || self.slope > 0.0;
-        if !ack.recovering && (ack.cwnd_limited || !grows) {
+        let shrinks = self.phase != Phase::Start && self.slope <= 0.0;
+        if !ack.recovering && (ack.cwnd_limited || shrinks) {
             self.go(segments(ack));
         }
     }
@@ -336,7 +259,7 @@ impl CongestionControl for Phcc {
         if !event.repeated {
             self.before = self.now;
             let w = self.now.w;
-            self.now.ssthresh = (w / 2.0).max(MIN_WINDOW); // (10)
+            self.now.ssthresh = (w / 2.0).max(MIN_SSTHRESH); // (10)
             self.now.w_loss = Some(w);
             self.now.d_loss = if self.r > 0.0 { self.r } else { event.srtt.0 as f64 * 1e-9 };
         }
@@ -368,8 +291,8 @@ impl CongestionControl for Phcc {
         }
         put("w_segments", self.now.w);
         put("w_loss_segments", self.now.w_loss.unwrap_or(f64::NAN));
-        put("p_delay", self.p_d);
-        put("p_loss", self.p_l);
+        put("p_delay", self.next.delay);
+        put("p_loss", self.next.loss);
         put("phase", f64::from(self.phase as u8));
     }
 }
@@ -399,23 +322,11 @@ mod tests {
         flow.on_ack(&ack);
     }
 
-    /// `known-answers.csv`: P(D_est) of 0.3, 0.7, 0.2; P(L_est) as the mean of two parts.
-    #[test]
-    fn the_probabilities_are_those_of_the_sheet() {
-        assert!((total(0.3, 0.7, 0.2) - 0.35).abs() < 1e-15);
-        let (in_loss, in_delay) = (total(0.1, 0.6, 0.05), total(0.3, 0.4, 0.1));
-        assert!((flow("").loss_probability(in_loss, in_delay) - 0.1475).abs() < 1e-15);
-        assert!((flow("eq3=clamp").loss_probability(in_loss, in_delay) - 0.295).abs() < 1e-15);
-        // Eq. 3 as printed with everything certain gives 2.
-        assert_eq!(flow("").loss_probability(total(0.5, 1.0, 1.0), 1.0), 1.0);
-        assert_eq!(flow("eq3=clamp").loss_probability(1.0, 1.0), 1.0);
-    }
-
     /// `known-answers.csv`: W = 806.125 from R = 130 ms, q = 10 ms, α = 100, W_loss = 900.
     #[test]
     fn the_window_is_that_of_the_sheet() {
         let mut flow = at("", 800.0, 0.13);
-        (flow.p_d, flow.p_l, flow.now.w_loss) = (0.35, 0.1475, Some(900.0));
+        (flow.next.delay, flow.next.loss, flow.now.w_loss) = (0.35, 0.1475, Some(900.0));
         assert!((flow.window() - 806.125).abs() < 1e-9, "{}", flow.window());
         flow.now.w = 500.0; // the delay target of 1300 is capped at 1000
         assert!((flow.window() - (0.65 * 1000.0 + 767.25) / 2.0).abs() < 1e-9);
@@ -438,18 +349,6 @@ mod tests {
         assert!((flow.thresholds(400.0).0 - 0.15).abs() < 1e-12);
         flow.decide(400.0);
         assert_eq!(flow.phase, Phase::Start);
-    }
-
-    /// (11) by hand: no evidence is ½ and 1/100; two rounds of delay after one without, the first forgotten by a twentieth.
-    #[test]
-    fn likelihoods_are_counted_transitions() {
-        let mut counts = Counts::default();
-        assert_eq!(counts.likelihood(true, 1.0, 2.0), 0.5);
-        assert_eq!(counts.likelihood(true, 1.0, 100.0), 0.01);
-        counts.add(0.95, false, true);
-        counts.add(0.95, true, true);
-        assert_eq!(counts.likelihood(false, 1.0, 2.0), 1.95 / 2.95);
-        assert_eq!(counts.likelihood(true, 1.0, 2.0), 2.0 / 3.0);
     }
 
     /// (7): doubling, and no further than where D_min is R; (8): within a factor of two, spread over a round trip.
