@@ -28,6 +28,10 @@ algorithms! {
         highspeed,
         scalable,
         ctcp,
+        dctcp,
+        abe_ecn,
+        iotcc,
+        phcc,
     }
     slow_start {
         standard,
@@ -64,6 +68,12 @@ algorithms! {
         fack,
         rack,
     }
+    mechanism {
+        prr,
+        rto,
+        undo,
+        ecn_classic,
+    }
 }
 
 /// The names by which papers and stacks call them.
@@ -78,6 +88,7 @@ pub static ALIASES: &[(&str, &str)] = &[
     ("hystart++", "hystart-pp"),
     ("rack-tlp", "rack"),
     ("abc", "abc-wireless"),
+    ("abe", "abe-ecn"),
 ];
 
 /// All entries and aliases.

@@ -240,7 +240,7 @@ impl Output for Port<'_> {
 fn request(plan: &FlowPlan) -> f64 {
     let part = plan.algorithm.slow_start.as_ref();
     match part.filter(|part| part.spec.needs.contains(&Need::Agent(cwndlab_control::Scheme::QuickStart))) {
-        Some(part) => quick_start::rate(part.arguments.number("request") as u8),
+        Some(part) => quick_start::rate(part.arguments.number("n") as u8),
         None => f64::INFINITY,
     }
 }

@@ -131,3 +131,49 @@ fn headers_survive_loss_and_duplication() {
         assert!(total > if algorithm == "abc-wireless" { 5.0 } else { 15.0 }, "{algorithm}: {total}");
     }
 }
+
+fn first_window(records: &Records) -> f64 {
+    let event = records.events.iter().find(|event| event.kind == "established").expect("a handshake");
+    event.cwnd_after_bytes as f64 / 1448.0
+}
+
+/// RFC 4782: N = 8 asks for 10.24 Mbit/s, which a free line of 20 Mbit/s · 0.95 grants: 10.24 Mbit/s · 50 ms over
+/// segments of 1500 bytes with headers are 42 segments, before the first ACK.
+#[test]
+fn quick_start_begins_with_what_was_granted() {
+    let flows = json!([{ "algorithm": "cubic+quick-start(n=8)", "rtt": "50 ms" }]);
+    let records = simulate(&dumbbell(json!(["quick-start"]), wide(), flows.clone()));
+    assert!((41.0..=43.0).contains(&first_window(&records)), "{}", first_window(&records));
+    let records = simulate(&dumbbell(json!([]), wide(), flows));
+    assert_eq!(first_window(&records), 10.0);
+    assert_eq!(happened(&records, "fallback"), ["a router has no agent"]);
+}
+
+/// The IoT paper's path: W0 = BW · RTT / (8 · MSS) / α; here 20 Mbit/s, 50 ms and α = 4 are 21.6 segments. A second flow
+/// that comes to a busy line starts with less.
+#[test]
+fn the_iot_algorithm_begins_with_a_share_of_what_is_free() {
+    let flow = json!({ "algorithm": "iotcc", "rtt": "50 ms" });
+    let mut late = flow.clone();
+    late["start"] = json!("10 s");
+    let records = simulate(&dumbbell(json!(["bandwidth-stamp"]), wide(), json!([flow, late])));
+    let windows: Vec<f64> = records
+        .events
+        .iter()
+        .filter(|event| event.kind == "established")
+        .map(|event| event.cwnd_after_bytes as f64 / 1448.0)
+        .collect();
+    assert!((20.0..=22.0).contains(&windows[0]), "{windows:?}");
+    assert!(windows[1] < 5.0, "{windows:?}");
+}
+
+/// SIRENS tells what is free: the slow start limits itself to it and leaves there, without a loss.
+#[test]
+fn alss_leaves_at_what_is_free() {
+    let flows = json!([{ "algorithm": "cubic+alss-sirens", "rtt": "50 ms" }]);
+    let records = simulate(&dumbbell(json!(["sirens"]), wide(), flows));
+    let exit = records.events.iter().find(|event| event.kind == "slow-start-exit").expect("an exit");
+    assert!(exit.time_ns < 2_000_000_000, "{}", exit.time_ns);
+    let bdp = 20e6 * 0.05 / 8.0;
+    assert!((0.5..1.2).contains(&(exit.cwnd_before_bytes as f64 / bdp)), "{}", exit.cwnd_before_bytes as f64 / bdp);
+}

@@ -1,7 +1,8 @@
 //! What several algorithms share.
 
 pub mod hybrid;
-pub mod told;
 pub mod leave;
+pub mod likelihood;
 pub mod pace;
+pub mod told;
 pub mod train;
