@@ -28,6 +28,7 @@ algorithms! {
         highspeed,
         scalable,
         ctcp,
+        vegas,
     }
     slow_start {
         standard,
@@ -36,6 +37,7 @@ algorithms! {
         hystart_linux,
         hystart_pp,
         ccm_ss,
+        vegas_ss,
     }
     recovery {
         tahoe,

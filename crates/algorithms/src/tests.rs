@@ -8,7 +8,10 @@ fn all_texts() -> Vec<String> {
     let catalogue = catalogue();
     let names = |kind| catalogue.specs.iter().filter(move |spec| spec.kind == kind).map(|spec| spec.name);
     names(Kind::Growth)
-        .flat_map(|growth| names(Kind::SlowStart).map(move |start| format!("{growth}+{start}")))
+        .flat_map(|growth| {
+            let joined = names(Kind::SlowStart).map(move |start| format!("{growth}+{start}"));
+            std::iter::once(growth.to_owned()).chain(joined)
+        })
         .collect()
 }
 
@@ -104,7 +107,6 @@ fn every_known_answer_is_claimed() {
         "htcp",
         "hybla",
         "illinois",
-        "vegas",
         "tcp-fit",
         "cubic-fit",
         "fast",
@@ -131,6 +133,7 @@ fn every_known_answer_is_claimed() {
         "prr",
         "rto",
         "gilbert-elliott",
+        "vegas",
     ];
     for row in text.lines().skip(1).filter(|row| !row.is_empty()) {
         let mut columns = row.split(',');
@@ -156,7 +159,7 @@ proptest! {
     /// grows while the window is not what limits.
     #[test]
     fn windows_are_sane(
-        which in 0usize..48,
+        which in 0usize..1024,
         events in prop::collection::vec((0u8..12, 1u64..40, 1u64..400_000_000, 1u64..200_000_000), 1..200),
     ) {
         let texts = all_texts();

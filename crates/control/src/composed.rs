@@ -45,6 +45,10 @@ impl Composed {
         if let Some(exit) = step.exit {
             self.ssthresh = exit.ssthresh.max(MIN_SSTHRESH);
             ack.note.set(Some(exit.note));
+            if step.grow < 0.0 && !ack.recovering {
+                self.w = (self.w + step.grow).max(1.0);
+                return;
+            }
         }
         if !may_grow || step.grow <= 0.0 {
             return;

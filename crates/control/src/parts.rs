@@ -11,7 +11,7 @@ use crate::contract::{Ack, Congestion, Note, Window};
 /// What a slow start answers to an ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Segments to add to the window.
+    /// Segments to add to the window; with an exit it may be below zero, and the window falls by that.
     pub grow: f64,
     /// Leave slow start now.
     pub exit: Option<Exit>,

@@ -1,3 +1,4 @@
 //! What several algorithms share.
 
 pub mod hybrid;
+pub mod rounds;
