@@ -32,6 +32,7 @@ algorithms! {
         abe_ecn,
         iotcc,
         phcc,
+        vegas,
     }
     slow_start {
         standard,
@@ -59,6 +60,7 @@ algorithms! {
         perc,
         sirens,
         abc_wireless,
+        vegas_ss,
     }
     recovery {
         tahoe,
