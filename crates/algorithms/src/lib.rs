@@ -29,6 +29,14 @@ algorithms! {
         scalable,
         ctcp,
         vegas,
+        vegas_plus,
+        yeah,
+        fast,
+        fast_fit,
+        fusion,
+        hcc,
+        ledbat,
+        ledbat_pp,
     }
     slow_start {
         standard,
