@@ -33,6 +33,14 @@ algorithms! {
         iotcc,
         phcc,
         vegas,
+        vegas_plus,
+        yeah,
+        fast,
+        fast_fit,
+        fusion,
+        hcc,
+        ledbat,
+        ledbat_pp,
     }
     slow_start {
         standard,
@@ -54,13 +62,13 @@ algorithms! {
         search,
         quick_start,
         alss_sirens,
+        vegas_ss,
     }
     router {
         rcp,
         perc,
         sirens,
         abc_wireless,
-        vegas_ss,
     }
     recovery {
         tahoe,
