@@ -22,12 +22,22 @@ algorithms! {
     growth {
         reno,
         cubic,
+        cubic_8312,
         cubic_linux,
         cubic_ns2,
+        cubic_fit,
         bic,
         highspeed,
         scalable,
+        htcp,
+        hybla,
+        westwood,
+        westwood_plus,
+        libra,
         ctcp,
+        tcp_fit,
+        veno,
+        illinois,
     }
     slow_start {
         standard,
