@@ -22,11 +22,18 @@ algorithms! {
     growth {
         reno,
         cubic,
+        cubic_8312,
         cubic_linux,
         cubic_ns2,
+        cubic_fit,
         bic,
         highspeed,
         scalable,
+        htcp,
+        hybla,
+        westwood,
+        westwood_plus,
+        libra,
         ctcp,
         dctcp,
         abe_ecn,
@@ -41,6 +48,9 @@ algorithms! {
         hcc,
         ledbat,
         ledbat_pp,
+        tcp_fit,
+        veno,
+        illinois,
     }
     slow_start {
         standard,
