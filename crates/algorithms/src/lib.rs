@@ -27,6 +27,7 @@ algorithms! {
         bic,
         highspeed,
         scalable,
+        bbr1,
         ctcp,
     }
     slow_start {

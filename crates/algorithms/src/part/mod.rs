@@ -1,3 +1,7 @@
 //! What several algorithms share.
 
+pub mod bbr;
+pub mod bbr1;
 pub mod hybrid;
+pub mod policer;
+pub mod windowed;
