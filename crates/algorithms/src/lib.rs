@@ -28,6 +28,7 @@ algorithms! {
         highspeed,
         scalable,
         bbr1,
+        rcp_bbr,
         ctcp,
     }
     slow_start {

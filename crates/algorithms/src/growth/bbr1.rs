@@ -21,7 +21,8 @@
 
 use cwndlab_control::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, Spec, Value};
 
-use crate::part::bbr1::{Bbr1, Options};
+use crate::part::bbr1::Bbr1;
+use crate::part::bbr1_path::Options;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -100,5 +101,177 @@ fn options(arguments: &Arguments) -> Options {
         aggregation: arguments.word("aggregation") == "on",
         policer: arguments.word("policer") == "on",
         conserve: arguments.word("loss") == "conserve",
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack_at, loss, path, timeout};
+    use cwndlab_control::{Change, CongestionControl, DeliveryRate, Path, Window};
+    use cwndlab_units::{Bytes, Duration, Rate, Time};
+
+    /// A bottleneck of `bw` segments/s and `rtt` seconds that delivers without end.
+    pub(crate) struct Clock {
+        pub(crate) bw: f64,
+        pub(crate) rtt: f64,
+        pub(crate) count: u64,
+        pub(crate) in_flight: u64,
+    }
+
+    /// `n` more segments are acknowledged, one by one.
+    pub(crate) fn steady(flow: &mut dyn CongestionControl, clock: &mut Clock, n: u64) {
+        for _ in 0..n {
+            clock.count += 1;
+            let now = (1e9 * (clock.count as f64 / clock.bw + clock.rtt)) as u64;
+            let mut ack = ack_at(now, 1);
+            let product = (clock.bw * clock.rtt) as u64;
+            ack.delivered = Bytes(1000 * clock.count);
+            ack.rtt = Some(Duration::from_secs_f64(clock.rtt));
+            ack.in_flight = Bytes(1000 * clock.in_flight);
+            ack.prior_in_flight = ack.in_flight;
+            ack.delivery_rate = Some(DeliveryRate {
+                rate: Rate((clock.bw * 8000.0) as u64),
+                delivered: Bytes(1000 * product),
+                interval: Duration::from_secs_f64(clock.rtt),
+                prior_delivered: Bytes(1000 * clock.count.saturating_sub(product)),
+                app_limited: false,
+            });
+            flow.on_ack(&ack);
+        }
+    }
+
+    /// Through Startup and Drain.
+    pub(crate) fn settled(flow: &mut dyn CongestionControl, bw: f64, rtt: f64) -> Clock {
+        let established = Window {
+            now: Time(0),
+            change: Change::Established,
+            cwnd: flow.cwnd(),
+            idle: Duration::ZERO,
+            rtt: Some(Duration::from_secs_f64(rtt)),
+            feedback: None,
+        };
+        flow.on_window(&established);
+        let product = (bw * rtt) as u64;
+        let mut clock = Clock { bw, rtt, count: 0, in_flight: product };
+        steady(flow, &mut clock, 8 * product);
+        clock
+    }
+
+    fn bbr() -> Bbr1 {
+        Bbr1::new(&path(10), &options(&Arguments::defaults(SPEC.parameters)))
+    }
+
+    fn gain(flow: &Bbr1) -> f64 {
+        let mut gain = 0.0;
+        flow.trace(&mut |name, value| {
+            if name == "pacing_gain" {
+                gain = value;
+            }
+        });
+        gain
+    }
+
+    /// The sheet: 10 Mbit/s × 40 ms are 50,000 bytes, 34.5 segments of 1448; twice that and three quanta of two, even, and
+    /// what the receiver's ACKs bring at once, here one.
+    #[test]
+    fn the_window_is_two_products_and_room_for_bursts() {
+        let wide = Path { mss: Bytes(1448), initial_cwnd: Bytes(14_480), ..path(10) };
+        let mut flow = Bbr1::new(&wide, &options(&Arguments::defaults(SPEC.parameters)));
+        let mss = Bytes(1448);
+        flow.on_window(&Window {
+            now: Time(0),
+            change: Change::Established,
+            cwnd: Bytes(14_480),
+            idle: Duration::ZERO,
+            rtt: Some(Duration::from_millis(40)),
+            feedback: None,
+        });
+        for count in 1..=2000u64 {
+            let mut ack = ack_at(40_000_000 + count * 1_158_400, 1);
+            (ack.mss, ack.acked) = (mss, mss);
+            ack.delivered = mss * count;
+            ack.rtt = Some(Duration::from_millis(40));
+            ack.in_flight = mss * 34;
+            ack.delivery_rate = Some(DeliveryRate {
+                rate: Rate(10_000_000),
+                delivered: Bytes(50_000),
+                interval: Duration::from_millis(40),
+                prior_delivered: Bytes((1448 * count).saturating_sub(50_000)),
+                app_limited: false,
+            });
+            flow.on_ack(&ack);
+        }
+        let w = flow.cwnd().0 / 1448;
+        assert!((76..=78).contains(&w), "⌈69.1⌉ + 1 + 6, even, and 2 while probing: {w}");
+    }
+
+    /// Linux: 2885/1000 + 1 and 1000/2885 in 1/256, and the margin of 1 %: 10 segments in 100 ms pace at 2.858 times that.
+    #[test]
+    fn startup_paces_at_its_gain_of_the_initial_window() {
+        let rate = 0.99 * 739.0 / 256.0 * 100.0 * 8000.0;
+        let mut flow = bbr();
+        assert_eq!(flow.pacing_rate(), Some(Rate((rate * 100.0) as u64)), "1 ms until the RTT is known");
+        settled(&mut flow, 100.0, 0.1);
+        assert!(flow.pacing_rate() <= Some(Rate((1.25 * 0.99 * 800_000.0) as u64)), "Startup is over");
+        let mut first = bbr();
+        let rtt = Some(Duration::from_millis(100));
+        first.on_window(&Window { change: Change::Established, rtt, ..cwndlab_control::testing::undo() });
+        assert_eq!(first.pacing_rate(), Some(Rate(rate as u64)));
+    }
+
+    /// The sheet: 5/4 and 3/4 for a round-trip time each, six of 1; never begun with 3/4. By hand over 80 round trips.
+    #[test]
+    fn the_cycle_has_eight_phases() {
+        let mut flow = bbr();
+        let mut clock = settled(&mut flow, 1000.0, 0.1);
+        clock.in_flight = 140;
+        let mut seen = Vec::new();
+        for _ in 0..9000 {
+            steady(&mut flow, &mut clock, 1);
+            if seen.last() != Some(&gain(&flow)) {
+                seen.push(gain(&flow));
+            }
+        }
+        let from = seen.iter().position(|&one| one == 1.25).unwrap();
+        assert!(seen[from..].chunks(3).take(8).all(|three| three == [1.25, 0.75, 1.0]), "{seen:?}");
+    }
+
+    /// Linux: the first round of a recovery sends as much as arrives; its end brings the old window back.
+    #[test]
+    fn a_recovery_conserves_packets_and_gives_the_window_back() {
+        let mut flow = bbr();
+        let mut clock = settled(&mut flow, 1000.0, 0.1);
+        steady(&mut flow, &mut clock, 300);
+        let before = flow.cwnd();
+        flow.on_congestion(&loss(100));
+        assert_eq!(flow.cwnd(), before);
+        clock.in_flight = 80;
+        steady(&mut flow, &mut clock, 1);
+        assert_eq!(flow.cwnd(), Bytes(81_000));
+        let recovered = Window {
+            change: Change::Recovered,
+            cwnd: before,
+            idle: Duration::ZERO,
+            ..cwndlab_control::testing::undo()
+        };
+        flow.on_window(&recovered);
+        steady(&mut flow, &mut clock, 1);
+        assert_eq!(flow.cwnd(), before);
+        flow.on_congestion(&timeout(100));
+        assert_eq!(flow.cwnd(), Bytes(1000));
+    }
+
+    /// 10 s after the last smaller sample: four segments for 200 ms and a round.
+    #[test]
+    fn an_old_minimum_is_measured_anew() {
+        let mut flow = bbr();
+        let mut clock = settled(&mut flow, 1000.0, 0.1);
+        clock.rtt = 0.11;
+        steady(&mut flow, &mut clock, 9300);
+        assert_eq!(flow.cwnd(), Bytes(4000));
+        clock.in_flight = 4;
+        steady(&mut flow, &mut clock, 500);
+        assert!(flow.cwnd().0 > 200_000);
     }
 }

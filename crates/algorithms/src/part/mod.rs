@@ -2,6 +2,7 @@
 
 pub mod bbr;
 pub mod bbr1;
+pub mod bbr1_path;
 pub mod hybrid;
 pub mod policer;
 pub mod windowed;
