@@ -34,6 +34,8 @@ algorithms! {
         westwood,
         westwood_plus,
         libra,
+        bbr1,
+        rcp_bbr,
         ctcp,
         dctcp,
         abe_ecn,

@@ -261,6 +261,11 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
     }
 }
 
+fn new_sender(plan: &FlowPlan, seed: u64, index: u32) -> Sender {
+    Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack)
+        .with_model(plan.algorithm.growth.spec.model_based)
+}
+
 impl Flow {
     /// A flow before its start.
     #[must_use]
@@ -269,7 +274,7 @@ impl Flow {
         let start = plan.start.0 + jitter;
         Self {
             index,
-            sender: Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack),
+            sender: new_sender(plan, seed, index),
             receiver: Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery)),
             armed: [NEVER; TIMERS],
             application: start,
@@ -503,7 +508,7 @@ impl Flow {
         self.past_acks = self.acks_sent();
         self.past_rtt = self.rtt_sum();
         self.connection = (self.connection + 1) & 0xff;
-        self.sender = Sender::new(build_control(plan, seed, self.index), plan.recovery, &plan.stack);
+        self.sender = new_sender(plan, seed, self.index);
         self.receiver = Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery));
         let mut port = self.port(world, now, plan);
         self.sender.open(now, &mut port);
