@@ -1,4 +1,5 @@
 use super::*;
+use cwndlab_conformance::{check_sized, Size};
 use cwndlab_control::testing::{ack_at, loss, path, timeout, undo, MSS};
 use cwndlab_control::{Cause, Change, Congestion, CongestionControl, Feedback, Kind, Window};
 use cwndlab_units::{Bytes, Duration, Rate};
@@ -283,4 +284,30 @@ proptest! {
             }
         }
     }
+}
+
+/// The public battery on every growth with its companion, every whole algorithm, and every slow start under Reno and
+/// CUBIC. `cwndlab check` runs it in full size.
+#[test]
+fn every_algorithm_passes_the_battery() {
+    let catalogue = catalogue();
+    let texts = cwndlab_conformance::texts(&catalogue);
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let examine = || {
+        let mut broken = Vec::new();
+        while let Some(text) = texts.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+            let algorithm = catalogue.parse(text).unwrap_or_else(|fault| panic!("{text}: {}", fault.what));
+            let make = |path: &cwndlab_control::Path| algorithm.build(path);
+            let report = check_sized(text, &algorithm, make, &Size::SMALL);
+            if !report.holds() {
+                broken.push(report.to_string());
+            }
+        }
+        broken
+    };
+    let broken: Vec<String> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..4).map(|_| scope.spawn(examine)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    assert!(broken.is_empty(), "{} algorithms fail:\n{}", broken.len(), broken.join("\n"));
 }

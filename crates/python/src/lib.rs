@@ -1,6 +1,7 @@
 //! The Python module `cwndlab._engine`: a scenario goes down as text, records come up as Arrow. No logic.
 
 mod catalogue;
+mod conformance;
 mod question;
 mod records;
 mod work;
@@ -31,6 +32,8 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::aliases, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::canonical_algorithm, module)?)?;
+    module.add_function(wrap_pyfunction!(conformance::conformance, module)?)?;
+    module.add_function(wrap_pyfunction!(conformance::conformance_texts, module)?)?;
     module.add_function(wrap_pyfunction!(question::check, module)?)?;
     module.add_function(wrap_pyfunction!(question::to_toml, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;

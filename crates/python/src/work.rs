@@ -61,6 +61,13 @@ pub(crate) struct Cancel {
     wish: Arc<AtomicBool>,
 }
 
+impl Cancel {
+    /// The wish itself, for whoever works without the interpreter.
+    pub(crate) fn wish(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.wish)
+    }
+}
+
 #[pymethods]
 impl Cancel {
     #[new]
@@ -107,7 +114,7 @@ pub(crate) fn run(
         sample_interval_ns: plan.sample_interval.0,
         notes,
     };
-    let stop = cancel.map_or_else(Arc::default, |cancel| Arc::clone(&cancel.get().wish));
+    let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().wish());
     match simulate(py, plan, header, &stop)? {
         Ok(Ok(tables)) => Ok(Records::new(tables)),
         Ok(Err(cwndlab_simulator::RunError::Cancelled)) => {
@@ -124,14 +131,23 @@ type Outcome = Result<Result<Tables, cwndlab_simulator::RunError>, String>;
 
 /// The engine works in a thread of its own, so that this one can look for Ctrl-C.
 fn simulate(py: Python<'_>, plan: Plan, header: Header, stop: &Arc<AtomicBool>) -> PyResult<Outcome> {
-    let (sender, mut receiver) = mpsc::channel();
     let inner = Arc::clone(stop);
     let seed = header.seed;
+    aside(py, stop, move || {
+        guarded(|| cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| Tables::new(header, &records)))
+    })
+}
+
+/// Does `work` in a thread of its own; Ctrl-C sets `stop`, which the work obeys within milliseconds.
+pub(crate) fn aside<T: Send + 'static>(
+    py: Python<'_>,
+    stop: &Arc<AtomicBool>,
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> PyResult<Result<T, String>> {
+    let (sender, mut receiver) = mpsc::channel();
     let worker = thread::spawn(move || {
-        let outcome =
-            guarded(|| cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| Tables::new(header, &records)));
         // Nobody listens any more if the waiting thread was interrupted.
-        let _ = sender.send(outcome);
+        let _ = sender.send(work());
     });
     let outcome = loop {
         // Borrowed for itself alone: a receiver may move between threads, but not be shared.

@@ -260,7 +260,9 @@ impl CongestionControl for Iotcc {
         }
         put("w_segments", self.w);
         put("beta", self.beta);
-        put("stamp_bps", self.stamp.unwrap_or(f64::NAN));
+        if let Some(stamp) = self.stamp {
+            put("stamp_bps", stamp);
+        }
     }
 }
 

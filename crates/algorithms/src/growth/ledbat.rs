@@ -17,7 +17,7 @@
 //! segments. There is no slow start, as in the RFC's algorithm; another may be named.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, Domain, Exit, Growth, Kind, Note, Parameter, Spec, Step, Value,
+    Ack, Build, Confidence, Congestion, Domain, Exit, Growth, Kind, Note, Parameter, Spec, Step, Value,
 };
 
 use super::reno::segments;
@@ -175,7 +175,8 @@ impl Growth for Ledbat {
 
     fn start(&mut self, _: &Ack, w: f64, _: f64) -> Step {
         let note = Note { what: "slow-start-exit", reason: "none", cwnd_segments: w, pipe_segments: f64::NAN };
-        Step { grow: 0.0, exit: Some(Exit { ssthresh: w, note }) }
+        // After a timeout one segment is left: the floor of (4) holds again.
+        Step { grow: (2.0 - w).max(0.0), exit: Some(Exit { ssthresh: w, note }) }
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {

@@ -290,7 +290,9 @@ impl CongestionControl for Phcc {
             put("ssthresh_segments", self.now.ssthresh);
         }
         put("w_segments", self.now.w);
-        put("w_loss_segments", self.now.w_loss.unwrap_or(f64::NAN));
+        if let Some(w_loss) = self.now.w_loss {
+            put("w_loss_segments", w_loss);
+        }
         put("p_delay", self.next.delay);
         put("p_loss", self.next.loss);
         put("phase", f64::from(self.phase as u8));
@@ -329,7 +331,7 @@ mod tests {
         (flow.next.delay, flow.next.loss, flow.now.w_loss) = (0.35, 0.1475, Some(900.0));
         assert!((flow.window() - 806.125).abs() < 1e-9, "{}", flow.window());
         flow.now.w = 500.0; // the delay target of 1300 is capped at 1000
-        assert!((flow.window() - (0.65 * 1000.0 + 767.25) / 2.0).abs() < 1e-9);
+        assert!((flow.window() - f64::midpoint(0.65 * 1000.0, 767.25)).abs() < 1e-9);
         flow.delay_cap = false;
         assert!((flow.window() - 806.125).abs() < 1e-9);
     }
@@ -364,7 +366,7 @@ mod tests {
         let target = flow.target;
         assert!(target > 10.0 && target <= 20.0, "{target}");
         round(&mut flow, 2, 100, 5);
-        assert!((flow.now.w - (10.0 + target) / 2.0).abs() < 1e-9);
+        assert!((flow.now.w - f64::midpoint(10.0, target)).abs() < 1e-9);
         round(&mut flow, 2, 100, 500);
         assert!((flow.now.w - target).abs() < 1e-9);
         flow.now.ssthresh = 30.0;

@@ -203,7 +203,7 @@ impl Bbr1 {
             }
         }
         if self.repair.conserving {
-            w = w.max(in_flight + acked);
+            w = w.max(in_flight + acked).max(1.0);
         } else {
             let target = self.quantised(self.path.bdp(self.path.rate(), self.cwnd_gain) + self.path.extra());
             if self.path.full.reached {

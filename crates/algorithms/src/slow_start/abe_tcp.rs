@@ -88,7 +88,7 @@ impl AbeTcp {
         if self.b == 0.0 {
             (self.b, self.previous) = (sample, sample);
         } else {
-            self.b += self.gain * ((sample + self.previous) / 2.0 - self.b);
+            self.b += self.gain * (f64::midpoint(sample, self.previous) - self.b);
             self.previous = sample;
         }
     }
@@ -108,11 +108,11 @@ impl SlowStart for AbeTcp {
         ssthresh
     }
 
-    fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
+    fn on_congestion(&mut self, event: &Congestion, w: f64, ssthresh: f64) -> f64 {
         if !self.starting || self.b == 0.0 {
             return ssthresh;
         }
-        (self.b * event.min_rtt.as_secs() / event.mss.0 as f64).max(2.0) // (3)
+        (self.b * event.min_rtt.as_secs() / event.mss.0 as f64).min(w).max(2.0) // (3); no loss raises a window
     }
 
     fn asks(&self) -> Asks {

@@ -98,7 +98,7 @@ impl Gaps {
         } else {
             self.hi = self.source;
         }
-        self.source = if self.hi > 0.0 { (self.lo + self.hi) / 2.0 } else { 2.0 * self.source };
+        self.source = if self.hi > 0.0 { f64::midpoint(self.lo, self.hi) } else { 2.0 * self.source };
         self.trains += 1;
     }
 

@@ -134,8 +134,7 @@ impl Search {
         let delivered = ack.delivered.0.saturating_sub(ack.acked.0);
         let sent = delivered + ack.prior_in_flight.0 + self.lost;
         self.lost += ack.lost.0;
-        if self.bin > 0 {
-            let passed = (now - self.end) / self.bin + 1;
+        if let Some(passed) = (now - self.end.min(now)).checked_div(self.bin).map(|n| n + 1) {
             if passed - 1 <= MISSED {
                 for _ in 0..passed {
                     self.keep(delivered, sent);
