@@ -39,6 +39,7 @@ pub static SPEC: Spec = Spec {
     ],
     choices: &[
         "BW is smoothed by 7/8 per round",
+        "a loss asks the larger of the round's smallest and the smoothed RTT for the queue",
         "the decrease is taken at the end of the round, at once",
         "a loss halves the Reno window beside it, which begins at the window at which avoidance begins",
     ],
@@ -133,7 +134,9 @@ impl Growth for Fusion {
         (self.over, self.increment) = (None, 1.0);
         let reno = if self.reno > 0.0 { self.reno } else { w };
         self.reno = (reno / 2.0).max(2.0);
-        let pipe = if event.cause == Cause::Timeout { 0.0 } else { w - queued(w, self.rounds.base(), self.rtt) };
+        // The queue that ran over: what the smoothed RTT says, where the round's smallest sample saw none of it.
+        let rtt = self.rtt.max(event.srtt.0 as f64);
+        let pipe = if event.cause == Cause::Timeout { 0.0 } else { w - queued(w, self.rounds.base(), rtt) };
         // A path that never queued is no reason to keep all of it: without a sample the loss halves.
         let kept = if self.rtt > 0.0 { pipe.max(w / 2.0) } else { w / 2.0 };
         kept.max(2.0) // (6)
