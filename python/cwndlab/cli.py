@@ -100,10 +100,15 @@ def list_(
         str | None,
         typer.Option("--kind", help="Only growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND"),
     ] = None,
+    aliases: Annotated[bool, typer.Option("--aliases", help="Only the names by which papers call things.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """List what there is, with sources and parameters."""
-    from cwndlab.algorithms import algorithms
+    """List what there is, with sources, parameters, and other names."""
+    from cwndlab.algorithms import algorithms, other_names
+
+    if aliases:
+        write_rows(other_names(), ("alias", "means"), format)
+        return
 
     kinds = sorted({entry.kind for entry in algorithms()})
     if kind is not None and kind not in kinds:
@@ -116,6 +121,9 @@ def list_(
             parameters = " ".join(str(parameter) for parameter in entry.parameters)
         rows.append({column: getattr(entry, column) for column in columns} | {"parameters": parameters})
     write_rows(rows, columns, format, wrap=("source", "parameters"))
+    if format is Format.table and kind is None:
+        write("")
+        write_rows(other_names(), ("alias", "means"), format)
 
 
 @app.command(epilog="Example: cwndlab explain ccm-ss")
@@ -368,6 +376,44 @@ def reproduce(
     write_rows(found, COLUMNS, format, wrap=("quantity", "published", "reason"))
     if stop is not None:
         raise stop
+
+
+@app.command(epilog="Example: cwndlab matrix --algorithms vegas,bbr1")
+def matrix(
+    algorithms: AlgorithmsOption = None,
+    seed: SeedOption = 1,
+    workers: WorkersOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Put every algorithm in the same settings, side by side."""
+    from cwndlab.matrix import COLUMNS, matrix, summary
+
+    names = _names(algorithms)
+    for name in names or ():
+        _check(name)
+    with _several() as progress:
+        rows = list(matrix(names, seed=seed, workers=workers, progress=progress))
+    if format is not Format.table:
+        write_rows(rows, COLUMNS, format)
+        return
+    found = summary(rows)
+    write_rows(found, tuple(found[0]), format)
+    odd = [row for row in rows if row["odd"]]
+    write("")
+    columns = ("algorithm", "setting", "buffer_bdp", "loss", "utilisation", "share", "queue_ms", "odd")
+    write_rows([{**row, **_rounded(row)} for row in odd], columns, format)
+
+
+def _rounded(row: Row) -> dict[str, Any]:
+    digits = {"utilisation": 3, "share": 3, "queue_ms": 1}
+    return {name: None if row[name] is None else round(row[name], count) for name, count in digits.items()}
+
+
+def _check(text: str) -> None:
+    """An algorithm that is not there is said before anything runs."""
+    from cwndlab.algorithms import canonical
+
+    canonical(text)
 
 
 @app.command(epilog="Example: cwndlab validate --reference known-answers/ns2")
