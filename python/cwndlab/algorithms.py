@@ -85,8 +85,9 @@ def algorithms(kind: str | None = None) -> tuple[Algorithm, ...]:
     return tuple(found)
 
 
-def canonical(text: str) -> str:
-    """The text in full: aliases resolved, companions named, parameters in the entry's order.
+def canonical(text: str, scenario: str | None = None) -> str:
+    """The text in full: aliases resolved, companions named, parameters in the entry's order. ``scenario`` is JSON in
+    which classes of one's own are described.
 
     >>> canonical("hstcp")
     'highspeed+standard'
@@ -95,7 +96,7 @@ def canonical(text: str) -> str:
     cwndlab.errors.ScenarioError: no algorithm is called 'cubik'
       hint: did you mean 'cubic'? `cwndlab list` shows them all
     """
-    return canonical_algorithm(text)
+    return canonical_algorithm(text, scenario)
 
 
 def meant_by(text: str) -> tuple[Algorithm, ...]:

@@ -1,5 +1,7 @@
 //! The entry by which an algorithm is known: everything else is derived from it.
 
+use std::fmt;
+
 use crate::contract::{CongestionControl, Path, Scheme};
 use crate::parts::{Growth, SlowStart};
 
@@ -78,6 +80,11 @@ impl Arguments {
         Self { parameters, values: parameters.iter().map(|one| one.default).collect() }
     }
 
+    /// Names and values.
+    pub fn pairs(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
+        self.parameters.iter().zip(&self.values).map(|(one, value)| (one.name, *value))
+    }
+
     fn value(&self, name: &str) -> Value {
         let at = self.parameters.iter().position(|one| one.name == name);
         self.values[at.unwrap_or_else(|| panic!("an entry asks for '{name}', which it does not list"))]
@@ -119,6 +126,12 @@ pub enum RecoveryKind {
     Rack,
 }
 
+/// Makes a congestion control that is known only at run time, such as a class of another language.
+pub trait Make: fmt::Debug + Sync {
+    /// One for a flow.
+    fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl>;
+}
+
 /// How to make it.
 #[derive(Clone, Copy, Debug)]
 pub enum Build {
@@ -128,6 +141,8 @@ pub enum Build {
     SlowStart(fn(&Path, &Arguments) -> Box<dyn SlowStart>),
     /// A whole algorithm.
     Whole(fn(&Path, &Arguments) -> Box<dyn CongestionControl>),
+    /// A whole algorithm that was handed over at run time.
+    Given(&'static dyn Make),
     /// A recovery, which the transport performs.
     Recovery(RecoveryKind),
     /// Nothing to make: a mechanism that is part of the transport.

@@ -6,6 +6,7 @@ use cwndlab_control::RecoveryKind;
 use cwndlab_units::{parse_bytes, parse_duration, parse_rate, Bytes, Duration, Rate};
 use serde_json::{json, Value};
 
+use crate::class::{self, Class};
 use crate::document::SCHEMA_VERSION;
 use crate::plan::{JitterPlan, LossPlan, Remote, Stack, Workload};
 use crate::profile;
@@ -14,6 +15,7 @@ use crate::read::{Fault, Faults, Table};
 const TOP: &[&str] = &[
     "schema_version",
     "title",
+    "algorithms",
     "duration",
     "sample_interval",
     "packets",
@@ -208,6 +210,8 @@ pub struct Flow {
 pub struct Schema {
     /// One line.
     pub title: String,
+    /// Algorithms that whoever runs it hands over.
+    pub classes: Vec<Class>,
     /// Simulated time.
     pub duration: Duration,
     /// Interval of the samples.
@@ -258,6 +262,7 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
     }
     let schema = Schema {
         title: table.string("title", faults).unwrap_or_default(),
+        classes: class::read(table.get("algorithms"), faults),
         duration: duration.unwrap_or_default(),
         sample_interval: table.duration("sample_interval", faults).unwrap_or(Duration::from_millis(100)),
         packets: table.flag("packets", faults).unwrap_or(false),
@@ -605,6 +610,11 @@ fn read_flow(value: &Value, path: String, faults: &mut Faults) -> Option<Flow> {
 }
 
 impl Schema {
+    /// The classes that a flow names.
+    pub fn used_classes(&self) -> impl Iterator<Item = &Class> {
+        self.classes.iter().filter(|class| self.flows.iter().any(|flow| class.is_named_by(&flow.algorithm)))
+    }
+
     /// The canonical form: the same for scenarios that mean the same, whatever their units, defaults and order of keys.
     #[must_use]
     pub fn canonical(&self) -> Value {
@@ -642,10 +652,16 @@ impl Schema {
                 })
             })
             .collect();
-        json!({
+        let mut form = json!({
             "schema_version": SCHEMA_VERSION, "title": self.title, "duration_ns": self.duration.0,
             "sample_interval_ns": self.sample_interval.0, "packets": self.packets, "measure_from_ns": self.measure_from.0,
             "jitter": format!("{:?}", self.jitter), "topology": topology, "flows": flows,
-        })
+        });
+        // What no flow names means nothing.
+        let used: Vec<Value> = self.used_classes().map(Class::canonical).collect();
+        if !used.is_empty() {
+            form["algorithms"] = Value::Array(used);
+        }
+        form
     }
 }
