@@ -343,9 +343,7 @@ def _check(algorithms: Sequence[str], repetitions: int, scenario: Scenario) -> l
     return list(dict.fromkeys(algorithms))
 
 
-def _taken_in(
-    scenario: Scenario, algorithms: Sequence[str | type] | Mapping[str, type]
-) -> tuple[Scenario, list[str]]:
+def _taken_in(scenario: Scenario, algorithms: Sequence[str | type] | Mapping[str, type]) -> tuple[Scenario, list[str]]:
     """The scenario with the classes among the algorithms, and all their names."""
     if isinstance(algorithms, Mapping):
         return scenario.with_(algorithms=algorithms), list(algorithms)

@@ -101,7 +101,8 @@ def _constructor(kind: type, where: str) -> Iterator[Fault]:
 
 def several(classes: Mapping[str, object]) -> dict[str, Own]:
     """Classes by their names, checked; raises ``ScenarioError`` with every fault."""
-    found, faults = {}, []
+    found: dict[str, Own] = {}
+    faults: list[Fault] = []
     for name, kind in classes.items():
         try:
             found[name] = own(name, kind)

@@ -149,12 +149,15 @@ def _own(classes: Classes | None) -> dict[str, Own]:
 
 def _asked(scenario: Question, given: Mapping[str, Own]) -> tuple[str, dict[str, Callable[..., object]] | None]:
     """The scenario as JSON, and what makes the objects of its classes."""
-    plain = isinstance(scenario, Mapping)
-    if not plain:
+    if isinstance(scenario, Mapping):
+        document = dict(scenario)
+    else:
         given = {**_own(scenario.classes), **given}
+        if not given:
+            return scenario.to_json(), None
+        document = json.loads(scenario.to_json())
     if not given:
-        return json.dumps(scenario) if plain else scenario.to_json(), None
-    document = dict(scenario) if plain else json.loads(scenario.to_json())
+        return json.dumps(document), None
     entries = {name: own.entry for name, own in given.items()}
     document["algorithms"] = {**document.get("algorithms", {}), **entries}
     return json.dumps(document), {name: own.make for name, own in given.items()}

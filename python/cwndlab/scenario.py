@@ -359,9 +359,7 @@ class Scenario(_Table):
         return cls._from_checked(checked, algorithms)
 
     @classmethod
-    def from_json(
-        cls, text: str, *, folder: str | Path | None = None, algorithms: Classes | None = None
-    ) -> Self:
+    def from_json(cls, text: str, *, folder: str | Path | None = None, algorithms: Classes | None = None) -> Self:
         """Reads the same schema as JSON."""
         return cls._from_checked(check(text, "json", folder=_path(folder), classes=algorithms), algorithms)
 

@@ -64,8 +64,6 @@ pub(crate) struct Object {
     trace: Option<Py<PyAny>>,
     window: Bytes,
     rate: Option<Rate>,
-    /// Filled anew for each ACK, unless the object kept it.
-    ack: Option<Py<events::Ack>>,
     now: Time,
 }
 
@@ -111,7 +109,6 @@ impl Object {
                 trace: method("trace")?,
                 window: path.initial_cwnd,
                 rate: None,
-                ack: None,
                 now: Time::ZERO,
             })
         };
@@ -171,27 +168,15 @@ impl Object {
         self.ask(py, method)
     }
 
-    /// The ACK as an object: the last one's, where nobody kept it.
-    fn fill(&mut self, py: Python<'_>, ack: &control::Ack) -> PyResult<Py<events::Ack>> {
-        if let Some(last) = self.ack.take() {
-            #[allow(deprecated, reason = "the other way is unsafe")]
-            if last.get_refcnt(py) == 1 {
-                *last.borrow_mut(py) = events::Ack::new(ack);
-                return Ok(last);
-            }
-        }
-        Py::new(py, events::Ack::new(ack))
-    }
-
     fn acknowledge(&mut self, py: Python<'_>, ack: &control::Ack) -> Told<()> {
-        let event = self.fill(py, ack).map_err(|error| self.raised(py, "on_ack", error))?;
+        // One for each ACK, so that an algorithm may keep it.
+        let event = Py::new(py, events::Ack::new(ack)).map_err(|error| self.raised(py, "on_ack", error))?;
         self.on_ack.bind(py).call1((&event,)).map_err(|error| self.raised(py, "on_ack", error))?;
         self.ask(py, "on_ack")?;
         if let Some((what, reason)) = event.borrow(py).note {
             let cwnd_segments = segments(self.window, self.mss);
             ack.note.set(Some(Note { what, reason, cwnd_segments, pipe_segments: f64::NAN }));
         }
-        self.ack = Some(event);
         Ok(())
     }
 
