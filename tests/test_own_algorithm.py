@@ -101,7 +101,7 @@ def tables(records: Records) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-LOSSY = Flow("reno+standard", rtt="30 ms", profile="rfc", workload=cwndlab.OnOff(on="1 s", off="700 ms"))
+LOSSY = Flow("reno+standard", rtt="30 ms", profile="rfc", workload=cwndlab.OnOff(on="1 s", off="1500 ms"))
 SHORT = Flow("reno+standard", rtt="60 ms", workload=cwndlab.Transfers("150 kB", count=9, gap="90 ms"))
 
 
@@ -124,8 +124,10 @@ def test_reno_in_python_records_what_the_built_in_reno_records(recovery: str, se
     first, second = cwndlab.run(built_in, seed=seed), cwndlab.run(python, seed=seed)
     assert tables(first) == tables(second)
     assert [row["algorithm"] for row in second.rows("flows")] == [f"py-reno/{recovery}"] * 2
-    if recovery == "rack":
-        assert {"undo", "idle-restart"} & {row["kind"] for row in second.rows("events")}
+    seen = {row["kind"] for row in second.rows("events")}
+    assert {"recovery", "idle-restart"} <= seen
+    if (recovery, seed) == ("rack", 1):
+        assert "undo" in seen
         assert sum(row["timeouts"] for row in second.rows("flows")) > 0
 
 
@@ -161,7 +163,7 @@ def test_a_class_is_handed_over_in_several_ways(scenario: Scenario) -> None:
 def test_parameters_are_those_of_the_constructor(scenario: Scenario) -> None:
     path = scenario.with_(algorithms={"fixed": Fixed})
     windows = {}
-    for text in ("fixed", "fixed(segments=6)", "fixed(segments=6, halve=true)/newreno"):
+    for text in ("fixed", "fixed(segments=6)", "fixed(halve=true, segments=6)/newreno"):
         records = cwndlab.run(path.with_({"flow[0].algorithm": text}), seed=1)
         windows[text] = max(row["cwnd_bytes"] for row in records.rows("samples") if row["flow"] == 0) // 1448
         assert records.rows("flows")[0]["algorithm"].startswith(text.partition("/")[0])
@@ -187,11 +189,10 @@ def test_optional_methods_are_asked(scenario: Scenario) -> None:
         def __init__(self, path: NetworkPath) -> None:
             super().__init__(path, 20)
             assert (path.mss, path.initial_cwnd, path.initial_ssthresh) == (1448, 10.0, math.inf)
-            assert repr(path).startswith("Path(mss=1448, initial_cwnd=10.0, initial_ssthresh=inf, paced=false, seed=")
+            assert repr(path).startswith("Path(mss=1448, initial_cwnd=10.0, initial_ssthresh=inf, paced=False, seed=")
 
         def on_ack(self, ack: Ack) -> None:
-            assert ack.rtt is not None
-            assert 0.0 < ack.min_rtt <= ack.rtt < ack.now
+            assert ack.rtt is None or 0.0 < ack.min_rtt <= ack.rtt < ack.now
             assert ack.delivery_rate is None or 0 < ack.delivery_rate.rate < 1000
             if not heard:
                 ack.note("first-ack", "told")
@@ -574,10 +575,11 @@ def test_a_file_may_import_its_neighbours_and_use_dataclasses(scenario: Scenario
 
 def test_two_classes_of_one_name_are_told(scenario: Scenario) -> None:
     other = type("Fixed", (Fixed,), {})
+    place = os.path.relpath(__file__)
     with pytest.raises(ScenarioError) as told:
         Scenario(duration="1 s", dumbbell=scenario.dumbbell, flows=[Flow(Fixed, rtt="40 ms"), Flow(other, rtt="40 ms")])
     assert str(told.value) == (
-        f"class Fixed: 'fixed' is the name of another class, too ({os.path.relpath(__file__)}, class Fixed)\n"
+        f"{place}, class Fixed: 'fixed' is the name of another class, too ({place}, class Fixed)\n"
         "  hint: give one of them another name"
     )
 

@@ -15,7 +15,7 @@ from cwndlab.digits import interval, mean_and_half, number
 from cwndlab.errors import Fault, RecordsError, ScenarioError
 from cwndlab.metrics import COLUMNS, summary
 from cwndlab.records import Records
-from cwndlab.run import run_many, version
+from cwndlab.run import check, run_many, version
 from cwndlab.scenario import Scenario
 from cwndlab.statistics import Difference, Estimate, difference, estimate
 
@@ -392,6 +392,10 @@ def compare(
         end_s=end_s,
     )
     documents = {name: with_algorithm(scenario, name, flows) for name in names}
+    if scenario.classes:
+        # Which class and source: what a run would note.
+        derived = (note for document in documents.values() for note in check(json.dumps(document), "json").notes)
+        found.notes = list(dict.fromkeys([*found.notes, *derived]))
     keys = [(name, one) for one in seeds for name in names]
     folder = None if out is None else Path(out)
     if folder is not None:

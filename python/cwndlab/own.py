@@ -194,16 +194,21 @@ def _line(file: File, error: BaseException) -> str:
 
 
 def _functions(kind: type) -> Iterator[CodeType]:
-    """The code of a class's own methods."""
-    for one in vars(kind).values():
-        function = getattr(one, "__func__", getattr(one, "fget", one))
-        if isinstance(function, FunctionType):
-            yield function.__code__
+    """The code of a class's methods, its bases' after its own; what Python brings is left out."""
+    for base in kind.__mro__:
+        if base.__module__.partition(".")[0] in sys.stdlib_module_names:
+            continue
+        for one in vars(base).values():
+            function = getattr(one, "__func__", getattr(one, "fget", one))
+            if isinstance(function, FunctionType):
+                yield function.__code__
 
 
 def _place(kind: type) -> str:
     """The file in which a class is written."""
     file = next((code.co_filename for code in _functions(kind)), "")
+    if not file:
+        return ""
     try:
         return str(File(file).resolve().relative_to(File.cwd()))
     except (ValueError, OSError):
@@ -218,8 +223,7 @@ def _where(kind: type) -> str:
 def _source(kind: type) -> str:
     """All text from which a class and its bases are made: their files or notebook cells; where there is none, as after
     ``exec``, the code. What they import is not in it."""
-    bases = [base for base in kind.__mro__ if base.__module__.partition(".")[0] not in sys.stdlib_module_names]
-    codes = [code for base in bases for code in _functions(base)]
+    codes = list(_functions(kind))
     texts = ["".join(linecache.getlines(file)) for file in dict.fromkeys(code.co_filename for code in codes)]
     return "\n".join(filter(None, texts)) or "\n".join(_fingerprint(code) for code in codes)
 

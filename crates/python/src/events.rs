@@ -23,12 +23,41 @@ fn per_second(rate: Rate, mss: Bytes) -> f64 {
     rate.0 as f64 / (8.0 * mss.0 as f64)
 }
 
+/// As Python writes it.
+trait Shown {
+    fn shown(&self) -> String;
+}
+
+macro_rules! shown {
+    ($($type:ty: $one:ident => $text:expr;)*) => {
+        $(impl Shown for $type {
+            fn shown(&self) -> String {
+                let $one = self;
+                $text
+            }
+        })*
+    };
+}
+
+shown! {
+    f64: one => format!("{one:?}");
+    u64: one => one.to_string();
+    u32: one => one.to_string();
+    bool: one => if *one { "True" } else { "False" }.to_owned();
+    &'static str: one => format!("'{one}'");
+}
+
+impl<T: Shown> Shown for Option<T> {
+    fn shown(&self) -> String {
+        self.as_ref().map_or_else(|| "None".to_owned(), Shown::shown)
+    }
+}
+
 /// A class whose attributes are computed when they are read.
 macro_rules! event {
     ($(#[$doc:meta])* $name:ident($($field:ident: $type:ty),* $(,)?) { $($(#[$about:meta])* $attribute:ident: $answer:ty = |$one:ident| $value:expr;)* } $($more:item)*) => {
         $(#[$doc])*
         #[pyclass(module = "cwndlab._engine")]
-        #[derive(Debug)]
         pub(crate) struct $name { $(pub(crate) $field: $type),* }
 
         #[pymethods]
@@ -43,16 +72,17 @@ macro_rules! event {
             )*
 
             fn __repr__(&self) -> String {
-                let mut text = String::new();
-                $(
-                    text.push_str(if text.is_empty() { concat!(stringify!($name), "(") } else { ", " });
-                    text.push_str(concat!(stringify!($attribute), "="));
-                    text.push_str(&format!("{:?}", self.$attribute()));
-                )*
-                text + ")"
+                self.shown()
             }
 
             $($more)*
+        }
+
+        impl Shown for $name {
+            fn shown(&self) -> String {
+                let attributes = [$(format!(concat!(stringify!($attribute), "={}"), self.$attribute().shown())),*];
+                format!(concat!(stringify!($name), "({})"), attributes.join(", "))
+            }
         }
     };
 }
