@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pickle
+import shlex
 import shutil
 import signal
 import subprocess
@@ -601,7 +602,7 @@ def test_the_commands_of_the_page_run(cli: Cli, tmp_path: Path, monkeypatch: pyt
     (tmp_path / "mine.py").write_text(blocks("python")[0])
     monkeypatch.chdir(tmp_path)
     commands = [
-        line.removeprefix(".venv/bin/cwndlab ").split()
+        shlex.split(line.removeprefix(".venv/bin/cwndlab "))
         for block in blocks("sh")
         for line in block.splitlines()
         if "--algorithm-file" in line
@@ -626,19 +627,47 @@ def test_the_script_of_the_page_runs(tmp_path: Path) -> None:
     assert (tmp_path / "mine.html").is_file()
 
 
-@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+def cargo(folder: Path, *arguments: str) -> str:
+    """Calls cargo with what the workspace has locked and built, nothing fetched; gives standard output."""
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET)}
+    command = ["cargo", *arguments[:1], "--quiet", "--locked", "--offline", *arguments[1:]]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+
+
+@needs_cargo
+def test_the_file_and_the_line_of_the_page_are_enough(tmp_path: Path) -> None:
+    """A copy of the tree takes them, and runs what they say. Always in one place, so that cargo knows it again."""
+    tree = TARGET / "own-tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(ROOT / "crates", tree / "crates")
+    for name in ("Cargo.toml", "Cargo.lock"):
+        shutil.copy2(ROOT / name, tree)
+    shelf = tree / "crates" / "algorithms" / "src"
+    (shelf / "growth" / "gentle.rs").write_text(blocks("rust")[0])
+    registry = (shelf / "lib.rs").read_text()
+    (shelf / "lib.rs").write_text(registry.replace("    growth {\n", "    growth {\n        gentle,\n"))
+    assert "1 passed" in cargo(tree, "test", "--package", "cwndlab-algorithms", "--lib", "growth::gentle")
+    scenario = cwndlab.presets.load("two-flows").to_toml().replace("cubic+ccm-ss(mu=1.5)", "gentle(a=2)")
+    (tmp_path / "path.toml").write_text(scenario)
+    program = ["--profile", "test", "--package", "cwndlab-simulator", "--bin", "cwndlab-bench"]
+    printed = json.loads(cargo(tree, "run", *program, "--", "run", str(tmp_path / "path.toml")))
+    assert printed["packets"] > 1000
+
+
+@needs_cargo
 def test_the_crate_outside_of_the_tree_builds_and_runs(cli: Cli, tmp_path: Path) -> None:
-    """With the versions that the workspace has locked, nothing fetched."""
     folder = ROOT / "examples" / "own-algorithm-rust"
-    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
-    run = ["cargo", "run", "--quiet", "--locked", "--offline", "--package", "run", "--"]
+    assert (folder / "src" / "lib.rs").read_text() == blocks("rust")[0]
+    cargo(folder, "test")
     scenario = [str(ROOT / "scenarios" / "two-flows.toml"), "1", str(tmp_path / "gentle")]
-    changes = ["flow[0].algorithm=gentle(a=2)", "duration=5 s"]
-    environment = {**os.environ, "CARGO_TARGET_DIR": target}
-    for command in (["cargo", "test", "--quiet", "--locked", "--offline"], [*run, *scenario, *changes]):
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("flow0  gentle(a=2)+standard/rack  ")
+    printed = cargo(folder, "run", "--package", "run", "--", *scenario, "flow[0].algorithm=gentle(a=2)", "duration=5 s")
+    assert printed.startswith("flow0  gentle(a=2)+standard/rack  ")
     status, out, err = cli("report", tmp_path / "gentle")
     assert status == 0, err
     assert "gentle(a=2)+standard/rack" in out

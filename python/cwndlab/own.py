@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path as File
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.run import Ack, Congestion, DeliveryRate, Path, Sent, Window, aliases, entries
@@ -50,7 +51,7 @@ class Own:
         return {
             "class": self.kind.__qualname__,
             "file": _place(self.kind),
-            "sha256": hashlib.sha256(_source(self.kind).encode()).hexdigest(),
+            "sha256": _sha256(self.kind),
             "parameters": self.parameters,
         }
 
@@ -165,7 +166,9 @@ def load(file: str | File) -> dict[str, type]:
     found = named(one for one in mine if hasattr(one, "on_ack") and not one.__name__.startswith("_"))
     if not found:
         raise ScenarioError(Fault(str(file), "holds no class with a method 'on_ack'", _PAGE))
-    return {name: several({name: kind})[name].kind for name, kind in found.items()}
+    for one in several(found).values():
+        _sha256(one.kind)
+    return found
 
 
 def _text(file: File) -> str:
@@ -218,6 +221,16 @@ def _place(kind: type) -> str:
 def _where(kind: type) -> str:
     place = _place(kind)
     return f"{place}, class {kind.__qualname__}" if place else f"class {kind.__qualname__}"
+
+
+# Of each class as it was when it was first seen: its file, or its notebook's cell, may be written anew.
+_SEEN: WeakKeyDictionary[type, str] = WeakKeyDictionary()
+
+
+def _sha256(kind: type) -> str:
+    if kind not in _SEEN:
+        _SEEN[kind] = hashlib.sha256(_source(kind).encode()).hexdigest()
+    return _SEEN[kind]
 
 
 def _source(kind: type) -> str:

@@ -202,3 +202,70 @@ impl PartialEq for Spec {
         self.name == other.name && self.kind == other.kind
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{Ack, Congestion};
+    use crate::testing::path;
+    use crate::Catalogue;
+    use cwndlab_units::Bytes;
+
+    #[derive(Debug)]
+    struct Fixed(Bytes);
+
+    impl CongestionControl for Fixed {
+        fn on_ack(&mut self, _: &Ack) {}
+        fn on_congestion(&mut self, _: &Congestion) {}
+        fn cwnd(&self) -> Bytes {
+            self.0
+        }
+    }
+
+    #[derive(Debug)]
+    struct Segments;
+
+    impl Make for Segments {
+        fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl> {
+            let pairs: Vec<_> = arguments.pairs().collect();
+            assert_eq!(pairs, [("segments", Value::Number(3.0)), ("mode", Value::Word("a"))]);
+            Box::new(Fixed(path.mss * arguments.number("segments") as u64))
+        }
+    }
+
+    static GIVEN: Spec = Spec {
+        name: "given",
+        title: "",
+        kind: Kind::Whole,
+        source: "",
+        year: 0,
+        confidence: Confidence::High,
+        summary: "",
+        parameters: &[
+            Parameter {
+                name: "segments",
+                unit: "",
+                default: Value::Number(8.0),
+                domain: Domain::Range(1.0, 10.0),
+                doc: "",
+            },
+            Parameter { name: "mode", unit: "", default: Value::Word("a"), domain: Domain::Words(&["a"]), doc: "" },
+        ],
+        choices: &[],
+        pitfalls: &[],
+        companion: "",
+        needs: &[],
+        refuses: &[],
+        model_based: false,
+        build: Build::Given(&Segments),
+    };
+
+    /// By hand: 3 segments of 1000 bytes.
+    #[test]
+    fn what_was_handed_over_makes_the_control() {
+        let catalogue = Catalogue { specs: vec![&GIVEN], aliases: &[] };
+        let algorithm = catalogue.parse("given(segments=3)").expect("it is in the catalogue");
+        assert_eq!(algorithm.build(&path(10)).cwnd(), Bytes(3000));
+        assert_eq!(algorithm.to_string(), "given(segments=3)");
+    }
+}
