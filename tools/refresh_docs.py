@@ -121,7 +121,8 @@ def _metrics() -> str:
 
 MAKERS: dict[str, Callable[[], str]] = {
     "validate": _validity,
-    "bench": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py')}",
+    "bench": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py', 'engine')}",
+    "bench algorithms": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py', 'algorithms')}",
     "bench-peers": lambda: f"{_machine()}\n\n" + _text(sys.executable, "benches/peers.py").split("\n\n", 1)[1],
     "cache": lambda: _text(sys.executable, "benches/cache.py"),
     "overhead": lambda: (

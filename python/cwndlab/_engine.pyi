@@ -18,6 +18,8 @@ __all__ = [
     "aliases",
     "canonical_algorithm",
     "check",
+    "conformance",
+    "conformance_texts",
     "read",
     "run",
     "to_toml",
@@ -39,6 +41,10 @@ def check(
     changes: Sequence[tuple[str, str]] = ...,
     algorithms: Sequence[tuple[str, str]] = ...,
 ) -> tuple[str, str, str, list[str]]: ...
+def conformance(
+    text: str, *, quick: bool = False, cancel: Cancel | None = None
+) -> tuple[list[dict[str, Any]], float | None]: ...
+def conformance_texts() -> list[str]: ...
 def to_toml(document: str) -> str: ...
 def run(
     text: str,

@@ -144,7 +144,7 @@ class Reference:
                 "rtt": f"{flow['rtt_ms']} ms",
                 "start": f"{start:.6f} s",
                 "profile": self.about["profile"],
-                "stack": self.stack(spec),
+                "stack": self.stack(spec, algorithm),
             }
             if transfers:
                 entry["workload"] = {
@@ -163,8 +163,8 @@ class Reference:
             "flow": flows,
         }
 
-    def stack(self, spec: dict[str, Any]) -> dict[str, Any]:
-        """The values of the hosts."""
+    def stack(self, spec: dict[str, Any], algorithm: str = "") -> dict[str, Any]:
+        """The values of the hosts; ``sender_stacks`` holds what the peer does otherwise for one of its senders."""
         ack = self.about["ack"]
         stack: dict[str, Any] = {
             "mss": f"{self.about['segment_bytes']} B",
@@ -181,7 +181,11 @@ class Reference:
             stack["initial_ssthresh"] = spec["initial_ssthresh_segments"]
         if spec.get("receive_window_segments"):
             stack["receive_window"] = f"{spec['receive_window_segments'] * self.about['segment_bytes']} B"
-        return stack
+        return stack | self.about.get("sender_stacks", {}).get(algorithm, {})
+
+    def judged(self, algorithm: str, quantity: str) -> bool:
+        """Whether the reference counts this quantity for this sender at all."""
+        return quantity not in self.about.get("not_counted", {}).get(algorithm, [])
 
 
 # --- measuring
@@ -279,7 +283,7 @@ def _pairs(reference: Reference, name: str, algorithm: str, runs: list[Measured]
             if factors and runs[0].factors:
                 yield _Pair(quantity, [statistics.median(runs[0].factors)], [statistics.median(factors)])
             continue
-        if base not in columns:
+        if base not in columns or not reference.judged(algorithm, base):
             continue
         theirs = _theirs(rows, columns[base])
         ours = [[run.values[base][flow] for run in runs] for flow in range(len(runs[0].values[base]))]

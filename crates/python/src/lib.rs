@@ -2,6 +2,7 @@
 //! algorithm that is a class in Python is called in between ([`object`]).
 
 mod catalogue;
+mod conformance;
 mod events;
 mod object;
 mod own;
@@ -36,6 +37,8 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::aliases, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::canonical_algorithm, module)?)?;
+    module.add_function(wrap_pyfunction!(conformance::conformance, module)?)?;
+    module.add_function(wrap_pyfunction!(conformance::conformance_texts, module)?)?;
     module.add_function(wrap_pyfunction!(question::check, module)?)?;
     module.add_function(wrap_pyfunction!(question::to_toml, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;

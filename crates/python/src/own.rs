@@ -128,6 +128,9 @@ pub(crate) fn needed(plan: &Plan, scenario: &Scenario, given: Makers) -> Result<
 
 /// Does the work of a run in this thread, the interpreter free but while an object is asked.
 pub(crate) fn with_makers<T: Send>(makers: Makers, work: impl FnOnce() -> T + Send) -> (T, Option<Failure>) {
+    if makers.is_empty() {
+        return (work(), None);
+    }
     Python::attach(|py| {
         MAKERS.set(makers);
         // Attached once around all: a thread that is new to the interpreter would be made known to it anew at each ACK.

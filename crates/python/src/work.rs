@@ -2,8 +2,9 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::os::unix::thread::JoinHandleExt;
 use std::panic::{self, catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::Arc;
 use std::thread;
@@ -67,6 +68,13 @@ pub(crate) struct Cancel {
     wish: Arc<AtomicBool>,
 }
 
+impl Cancel {
+    /// The wish itself, for whoever works without the interpreter.
+    pub(crate) fn wish(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.wish)
+    }
+}
+
 #[pymethods]
 impl Cancel {
     #[new]
@@ -117,14 +125,14 @@ pub(crate) fn run(
         sample_interval_ns: plan.sample_interval.0,
         notes,
     };
-    let stop = cancel.map_or_else(Arc::default, |cancel| Arc::clone(&cancel.get().wish));
+    let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().wish());
     match simulate(py, plan, header, makers, &stop)? {
-        (Ok(Ok(tables)), _) => Ok(Records::new(tables)),
-        (Err(_), Some(failure)) if !stop.load(Ordering::Relaxed) => Err(blame(py, failure, seed)),
-        (Ok(Err(cwndlab_simulator::RunError::Cancelled)), _) | (Err(_), Some(_)) => {
+        Ok(Ok(tables)) => Ok(Records::new(tables)),
+        Ok(Err(Ended::Failed(failure))) if !stop.load(Ordering::Relaxed) => Err(blame(py, failure, seed)),
+        Ok(Err(Ended::Cancelled | Ended::Failed(_))) => {
             Err(raise(py, "RunError", vec![("run".to_owned(), "stopped before its end".to_owned(), String::new())]))
         }
-        (Err(panic), None) => {
+        Err(panic) => {
             let what = format!("{panic}, seed {seed}");
             Err(raise(py, "RunError", vec![("engine".to_owned(), what, "please report with this line".to_owned())]))
         }
@@ -139,8 +147,30 @@ fn blame(py: Python<'_>, failure: Failure, seed: u64) -> PyErr {
     error
 }
 
-/// What came of the engine, or its panic; and what an algorithm did.
-type Outcome = (Result<Result<Tables, cwndlab_simulator::RunError>, String>, Option<Failure>);
+/// Why a run did not come to its end.
+enum Ended {
+    Cancelled,
+    Failed(Failure),
+}
+
+type Outcome = Result<Result<Tables, Ended>, String>;
+
+/// The engine works in a thread of its own, so that this one can look for Ctrl-C.
+fn simulate(py: Python<'_>, plan: Plan, header: Header, makers: Makers, stop: &Arc<AtomicBool>) -> PyResult<Outcome> {
+    let inner = Arc::clone(stop);
+    let seed = header.seed;
+    aside(py, stop, move || {
+        let (outcome, failure) = own::with_makers(makers, || {
+            guarded(|| cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| Tables::new(header, &records)))
+        });
+        match (outcome, failure) {
+            (Err(_), Some(failure)) => Ok(Err(Ended::Failed(failure))),
+            (Ok(Err(cwndlab_simulator::RunError::Cancelled)), _) => Ok(Err(Ended::Cancelled)),
+            (Ok(Ok(tables)), _) => Ok(Ok(tables)),
+            (Err(panic), None) => Err(panic),
+        }
+    })
+}
 
 /// Ends what runs in Python in the thread `worker`: an algorithm that loops for ever sees no wish to stop.
 fn interrupt(py: Python<'_>, worker: u64) -> PyResult<()> {
@@ -151,26 +181,16 @@ fn interrupt(py: Python<'_>, worker: u64) -> PyResult<()> {
     Ok(())
 }
 
-/// The engine works in a thread of its own, so that this one can look for Ctrl-C.
-fn simulate(py: Python<'_>, plan: Plan, header: Header, makers: Makers, stop: &Arc<AtomicBool>) -> PyResult<Outcome> {
-    let calls_python = !makers.is_empty();
-    let thread = Arc::new(AtomicU64::new(0));
-    let mine = Arc::clone(&thread);
+/// Does `work` in a thread of its own; Ctrl-C sets `stop`, which the work obeys within milliseconds.
+pub(crate) fn aside<T: Send + 'static>(
+    py: Python<'_>,
+    stop: &Arc<AtomicBool>,
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> PyResult<Result<T, String>> {
     let (sender, mut receiver) = mpsc::channel();
-    let inner = Arc::clone(stop);
-    let seed = header.seed;
     let worker = thread::spawn(move || {
-        let work = || {
-            guarded(|| cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| Tables::new(header, &records)))
-        };
-        let outcome = if calls_python {
-            mine.store(Python::attach(ident).unwrap_or(0), Ordering::Relaxed);
-            own::with_makers(makers, work)
-        } else {
-            (work(), None)
-        };
         // Nobody listens any more if the waiting thread was interrupted.
-        let _ = sender.send(outcome);
+        let _ = sender.send(work());
     });
     let mut glances = 0;
     let mut interrupted = None;
@@ -185,20 +205,16 @@ fn simulate(py: Python<'_>, plan: Plan, header: Header, makers: Makers, stop: &A
                     interrupted = Some(signal);
                 }
                 glances += u32::from(stop.load(Ordering::Relaxed));
-                if calls_python && glances > PATIENCE {
-                    interrupt(py, thread.load(Ordering::Relaxed))?;
+                if glances > PATIENCE {
+                    // Python knows a thread by the number of POSIX; one that it does not know is left alone.
+                    interrupt(py, worker.as_pthread_t() as u64)?;
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => break (Err("the engine's thread vanished".to_owned()), None),
+            Err(RecvTimeoutError::Disconnected) => break Err("the engine's thread vanished".to_owned()),
         }
     };
     py.detach(|| {
         let _ = worker.join();
     });
     interrupted.map_or(Ok(outcome), Err)
-}
-
-/// This thread's number, as Python knows it.
-fn ident(py: Python<'_>) -> PyResult<u64> {
-    py.import("threading")?.getattr("get_ident")?.call0()?.extract()
 }

@@ -1,3 +1,16 @@
 //! What several algorithms share.
 
+pub mod bbr;
+pub mod bbr1;
+pub mod bbr1_path;
+pub mod fit;
 pub mod hybrid;
+pub mod leave;
+pub mod likelihood;
+pub mod pace;
+pub mod policer;
+pub mod round_rtt;
+pub mod rounds;
+pub mod told;
+pub mod train;
+pub mod windowed;

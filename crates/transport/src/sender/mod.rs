@@ -89,6 +89,8 @@ pub struct Sender {
     pub delivery_rate: u64,
     pub(crate) stack: Stack,
     pub(crate) kind: RecoveryKind,
+    /// The window stays the algorithm's while a loss is repaired, and after idleness.
+    pub(crate) model_based: bool,
     pub(crate) mss: u32,
     per_mss: f64,
     pub(crate) high_seq: u32,
@@ -189,6 +191,7 @@ impl Sender {
             delivery_rate: 0,
             stack: stack.clone(),
             kind,
+            model_based: false,
             mss,
             high_seq: 0,
             target: cwnd,
@@ -244,6 +247,20 @@ impl Sender {
             slow_start: true,
             deferred: false,
         }
+    }
+
+    /// For a model-based algorithm: no reduction of the transport's own, neither by PRR nor after idleness; the algorithm
+    /// hears of the end of each recovery (Linux: a module with `cong_control`).
+    #[must_use]
+    pub fn with_model(mut self, model_based: bool) -> Self {
+        self.model_based = model_based;
+        self
+    }
+
+    /// The algorithm sets the window of a recovery itself. Without SACK it cannot: the pipe is not known.
+    #[inline]
+    pub(crate) fn leaves_window(&self) -> bool {
+        self.model_based && Self::uses_sack(self.kind)
     }
 
     /// SACK is of use to this recovery.
