@@ -94,8 +94,9 @@ def other_names() -> list[dict[str, str]]:
     return [{"alias": alias, "means": target} for alias, target in aliases()]
 
 
-def canonical(text: str) -> str:
-    """The text in full: aliases resolved, companions named, parameters in the entry's order.
+def canonical(text: str, scenario: str | None = None) -> str:
+    """The text in full: aliases resolved, companions named, parameters in the entry's order. ``scenario`` is JSON in
+    which classes of one's own are described.
 
     >>> canonical("hstcp")
     'highspeed+standard'
@@ -104,7 +105,7 @@ def canonical(text: str) -> str:
     cwndlab.errors.ScenarioError: no algorithm is called 'cubik'
       hint: did you mean 'cubic'? `cwndlab list` shows them all
     """
-    return canonical_algorithm(text)
+    return canonical_algorithm(text, scenario)
 
 
 def meant_by(text: str) -> tuple[Algorithm, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from cwndlab.errors import Error, Fault, ScenarioError
+from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
 from cwndlab.output import Format, Row, say, write, write_csv, write_json, write_rows, write_table
 
 if TYPE_CHECKING:
@@ -62,6 +62,15 @@ ScenarioArgument = Annotated[
 ]
 AlgorithmsOption = Annotated[
     str | None, typer.Option("--algorithms", help="Names, joined by commas.", metavar="A,B,C", show_default=False)
+]
+FileOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--algorithm-file",
+        help="Python with classes of your own; flows call them by name. May be repeated.",
+        metavar="FILE",
+        show_default=False,
+    ),
 ]
 WorkersOption = Annotated[
     int | None,
@@ -150,12 +159,13 @@ def run(
         typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False),
     ] = None,
     set_: SetOption = None,
+    algorithm_file: FileOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Run a scenario once; print its flows and links."""
     from cwndlab.run import run
 
-    question = _load(scenario, set_)
+    question = _load(scenario, set_, algorithm_file)
     for note in question.notes:
         say(note)
     records = run(question, seed=seed)
@@ -230,8 +240,8 @@ def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
         say(f"{' and '.join(left_out)} more with --format json")
 
 
-def _load(name: Path, changes: Sequence[str] | None) -> Scenario:
-    """The scenario in a file, or the preset of this name, changed."""
+def _load(name: Path, changes: Sequence[str] | None, algorithm_files: Sequence[Path] | None) -> Scenario:
+    """The scenario in a file, or the preset of this name, changed; with the algorithms in files of Python."""
     from cwndlab import presets
     from cwndlab.scenario import Scenario
 
@@ -244,7 +254,12 @@ def _load(name: Path, changes: Sequence[str] | None) -> Scenario:
     if name.suffix != ".toml" and not name.exists():
         presets.load(name)
         name = presets.folder() / f"{name}.toml"
-    return Scenario.load(name, changes=pairs)
+    classes = None
+    if algorithm_files:
+        from cwndlab.own import load, united
+
+        classes = united(load(file) for file in algorithm_files)
+    return Scenario.load(name, changes=pairs, algorithms=classes)
 
 
 @app.command(epilog="Example: cwndlab compare two-flows --algorithms cubic,reno --seed 1")
@@ -268,11 +283,12 @@ def compare(
         Path | None, typer.Option("--report", help="HTML page with the pictures.", metavar="FILE", show_default=False)
     ] = None,
     set_: SetOption = None,
+    algorithm_file: FileOption = None,
     workers: WorkersOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Compare algorithms: means, intervals, differences."""
-    question = _load(scenario, set_)
+    question = _load(scenario, set_, algorithm_file)
     from cwndlab.compare import compare, refuse, repeated
 
     names = _names(algorithms) or []
@@ -450,11 +466,15 @@ def bench(
         list[str] | None, typer.Argument(help="S1, S2, S3, S4; all by default.", metavar="[S1 S2 S3 S4]")
     ] = None,
     overhead: Annotated[bool, typer.Option("--overhead", help="Measure what the command line adds, too.")] = False,
+    python: Annotated[bool, typer.Option("--python", help="Measure algorithms that are classes in Python.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
     """Measure the engine's speed, without Python."""
-    from cwndlab.bench import COLUMNS, OVERHEAD_COLUMNS, SCENARIOS, bench
+    from cwndlab.bench import COLUMNS, OVERHEAD_COLUMNS, PYTHON_COLUMNS, SCENARIOS, bench, bench_python
 
+    if python:
+        write_rows(list(bench_python()), PYTHON_COLUMNS, format)
+        return
     rows = list(bench(scenarios or SCENARIOS, overhead=overhead))
     write_rows(rows, OVERHEAD_COLUMNS if overhead else COLUMNS, format)
 
@@ -546,6 +566,10 @@ def status(arguments: Sequence[str] | None = None) -> int:
             say("stopped")
         return ended if isinstance(ended, int) else 0
     except Error as error:
+        if isinstance(error, AlgorithmError) and error.__cause__ is not None:
+            from traceback import format_exception
+
+            say("".join(format_exception(error.__cause__)).rstrip("\n"))
         say(str(error))
         return error.exit_status
     except Stopped as stop:

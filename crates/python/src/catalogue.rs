@@ -4,7 +4,7 @@ use cwndlab_control::{Confidence, Domain, Kind, Need, Parameter, Scheme, Spec, V
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::raise;
+use crate::{own, question, raise};
 
 fn kind(kind: Kind) -> &'static str {
     match kind {
@@ -94,10 +94,14 @@ pub(crate) fn aliases() -> Vec<(&'static str, &'static str)> {
     cwndlab_simulator::catalogue().aliases.to_vec()
 }
 
-/// The canonical text of an algorithm: `hstcp` becomes `highspeed+standard`.
+/// The canonical text of an algorithm: `hstcp` becomes `highspeed+standard`. `scenario`, JSON, may describe others.
 #[pyfunction]
-pub(crate) fn canonical_algorithm(py: Python<'_>, text: &str) -> PyResult<String> {
-    match cwndlab_simulator::catalogue().parse(text) {
+#[pyo3(signature = (text, scenario=None))]
+pub(crate) fn canonical_algorithm(py: Python<'_>, text: &str, scenario: Option<&str>) -> PyResult<String> {
+    let classes = scenario.map(|scenario| question::read(py, scenario, "json", None)).transpose()?;
+    let classes = classes.map(|scenario| scenario.classes()).unwrap_or_default();
+    let catalogue = own::catalogue_with(&classes).map_err(|faults| question::refuse(py, faults))?;
+    match catalogue.parse(text) {
         Ok(algorithm) => Ok(algorithm.to_string()),
         Err(fault) => Err(raise(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)])),
     }

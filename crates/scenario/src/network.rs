@@ -180,7 +180,8 @@ struct Placed<'a> {
 
 /// Makes the plan.
 pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Result<(Plan, Vec<String>), Vec<Fault>> {
-    let (mut faults, mut notes, mut network) = (Faults::default(), Vec::new(), Network::default());
+    let (mut faults, mut network) = (Faults::default(), Network::default());
+    let mut notes: Vec<String> = schema.used_classes().map(ToString::to_string).collect();
     let algorithms: Vec<Option<Algorithm>> = schema
         .flows
         .iter()

@@ -4,6 +4,7 @@ use cwndlab_control::RecoveryKind;
 use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
+use crate::class::{self, Class};
 use crate::document::SCHEMA_VERSION;
 use crate::plan::{AgentPlan, JitterPlan, LossPlan, Remote, Stack, Workload};
 use crate::profile;
@@ -159,6 +160,8 @@ pub struct Flow {
 pub struct Schema {
     /// One line.
     pub title: String,
+    /// Algorithms that whoever runs it hands over.
+    pub classes: Vec<Class>,
     /// Simulated time.
     pub duration: Duration,
     /// Interval of the samples.
@@ -209,6 +212,7 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
     }
     let schema = Schema {
         title: table.string("title", faults).unwrap_or_default(),
+        classes: class::read(table.get("algorithms"), faults),
         duration: duration.unwrap_or_default(),
         sample_interval: table.duration("sample_interval", faults).unwrap_or(Duration::from_millis(100)),
         packets: table.flag("packets", faults).unwrap_or(false),

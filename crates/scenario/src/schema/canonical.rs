@@ -3,9 +3,15 @@
 use serde_json::{json, Value};
 
 use super::{Access, Link, Schema, Topology};
+use crate::class::Class;
 use crate::document::SCHEMA_VERSION;
 
 impl Schema {
+    /// The classes that a flow names.
+    pub fn used_classes(&self) -> impl Iterator<Item = &Class> {
+        self.classes.iter().filter(|class| self.flows.iter().any(|flow| class.is_named_by(&flow.algorithm)))
+    }
+
     /// The canonical form: the same for scenarios that mean the same, whatever their units, defaults and order of keys.
     #[must_use]
     pub fn canonical(&self) -> Value {
@@ -51,10 +57,16 @@ impl Schema {
                 })
             })
             .collect();
-        json!({
+        let mut form = json!({
             "schema_version": SCHEMA_VERSION, "title": self.title, "duration_ns": self.duration.0,
             "sample_interval_ns": self.sample_interval.0, "packets": self.packets, "measure_from_ns": self.measure_from.0,
             "jitter": format!("{:?}", self.jitter), "topology": topology, "flows": flows,
-        })
+        });
+        // What no flow names means nothing.
+        let used: Vec<Value> = self.used_classes().map(Class::canonical).collect();
+        if !used.is_empty() {
+            form["algorithms"] = Value::Array(used);
+        }
+        form
     }
 }

@@ -5,6 +5,7 @@ use crate::profile;
 pub(super) const TOP: &[&str] = &[
     "schema_version",
     "title",
+    "algorithms",
     "duration",
     "sample_interval",
     "packets",
