@@ -19,6 +19,9 @@ pub(crate) struct Ended;
 /// Whether the course goes on.
 pub(crate) type Going = Result<(), Ended>;
 
+/// Events between two looks at the wish to stop.
+const STOP_EVERY: u64 = 4096;
+
 /// How to make an algorithm.
 pub(crate) type Maker<'a> = &'a dyn Fn(&Path) -> Box<dyn CongestionControl>;
 
@@ -54,7 +57,8 @@ impl<'a> Tally<'a> {
     }
 
     pub(crate) fn report(mut self, algorithm: &str, ns_per_ack: Option<f64>) -> Report {
-        self.findings[COST].note = ns_per_ack.map_or("not measured: it panics".to_owned(), |ns| format!("{ns:.1} ns per ACK"));
+        self.findings[COST].note =
+            ns_per_ack.map_or("not measured: it panics".to_owned(), |ns| format!("{ns:.1} ns per ACK"));
         self.findings[NO_PANIC].judged = self.events;
         Report { algorithm: algorithm.to_owned(), findings: self.findings, events: self.events, ns_per_ack }
     }
@@ -96,7 +100,7 @@ pub(crate) struct Probe<'a, 'b> {
     since: Option<(u64, Congestion)>,
     /// A loss on this course means that the queue of the path ran over.
     pub(crate) overflow: bool,
-    /// `trace` is looked at once in so many events, a power of two.
+    /// `trace` is looked at once in so many events.
     pub(crate) look_every: u64,
     /// Where events are kept, if they are.
     pub(crate) tape: Option<Vec<Told>>,
@@ -228,7 +232,7 @@ impl<'a, 'b> Probe<'a, 'b> {
         if let Some(tape) = &mut self.tape {
             tape.extend(Told::of(event));
         }
-        let look = self.event & (self.look_every - 1) == 0;
+        let look = self.event.is_multiple_of(self.look_every);
         let answers = match self.answers(event, look) {
             Ok(answers) => answers,
             Err(why) => {
@@ -273,7 +277,7 @@ impl<'a, 'b> Probe<'a, 'b> {
         self.window = step.after;
         self.pacing = step.pacing;
         self.peak = self.peak.max(step.after);
-        if self.event & 0xfff == 0 && self.tally.stopped() {
+        if self.event.is_multiple_of(STOP_EVERY) && self.tally.stopped() {
             return Err(Ended);
         }
         Ok(())
@@ -284,6 +288,16 @@ impl<'a, 'b> Probe<'a, 'b> {
             let ago = Duration(now.0.saturating_sub(event.now.0));
             format!("event {number}, {:.3} ms before, {}", ago.as_millis(), words::congestion(event))
         });
-        Violation { course: self.course.clone(), event: self.event, now, what, before, after, mss: self.mss, why, since }
+        Violation {
+            course: self.course.clone(),
+            event: self.event,
+            now,
+            what,
+            before,
+            after,
+            mss: self.mss,
+            why,
+            since,
+        }
     }
 }

@@ -34,7 +34,13 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { course, event, now, what, before, after, mss, why, since } = self;
         write!(f, "course '{course}', event {event} at {}: {what}: ", instant(*now))?;
-        write!(f, "the window goes from {} to {} segments of {} B: {why}", segments(*before, *mss), segments(*after, *mss), mss.0)?;
+        write!(
+            f,
+            "the window goes from {} to {} segments of {} B: {why}",
+            segments(*before, *mss),
+            segments(*after, *mss),
+            mss.0
+        )?;
         if since.is_empty() {
             return Ok(());
         }
