@@ -98,7 +98,7 @@ pub(crate) struct Probe<'a, 'b> {
     stood: Bytes,
     peak: Bytes,
     since: Option<(u64, Congestion)>,
-    /// A loss on this course means that the queue of the path ran over.
+    /// The congestion event to come means that a standing queue ran over.
     pub(crate) overflow: bool,
     /// `trace` is looked at once in so many events.
     pub(crate) look_every: u64,
@@ -254,6 +254,7 @@ impl<'a, 'b> Probe<'a, 'b> {
             peak: self.peak,
             pacing: answers.pacing,
             twin: answers.twin,
+            looked: look,
             nan: answers.nan,
             overflow: self.overflow,
         };

@@ -129,7 +129,7 @@ impl CongestionControl for Student {
             self.w *= self.rtt / self.min_rtt;
         }
         if self.has(Fault::GrowsWithoutBound) && self.rtt > 1.0 {
-            n *= (0..(self.rtt / 0.025) as u32).fold(1.0, |product, _| product * 2.0);
+            n *= (0..(self.rtt / 0.025).min(200.0) as u32).fold(1.0, |product, _| product * 2.0);
         }
         if self.has(Fault::SharesACounter) {
             n *= 1.0 + (SHARED.fetch_add(1, Ordering::Relaxed) % 2) as f64;
