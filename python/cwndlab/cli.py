@@ -16,6 +16,7 @@ from cwndlab.output import Format, Row, say, write, write_csv, write_json, write
 
 if TYPE_CHECKING:
     from cwndlab.compare import Comparison
+    from cwndlab.conformance import Examined
     from cwndlab.records import Records
     from cwndlab.scenario import Scenario
 
@@ -458,6 +459,58 @@ def validate(
         write_rows(shares(rows), ("algorithm", "judged", "hold", "share"), format)
     for note in notes:
         say(note)
+
+
+@app.command(epilog="Example: cwndlab check cubic+ccm-ss")
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Algorithms, such as 'cubic+ccm-ss'.", metavar="NAME…", show_default=False),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every algorithm, and every slow start.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Thousands of ACKs instead of 10 million.")] = False,
+    workers: WorkersOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Hold an algorithm against the rules that all keep."""
+    from cwndlab.conformance import check_many, chosen
+
+    texts = chosen(names or (), everything=all_)
+    found: dict[int, Examined] = {}
+    stop: Stopped | None = None
+    try:
+        with _several() as progress:
+            for index, examined in check_many(texts, quick=quick, workers=workers, progress=progress):
+                found[index] = examined
+    except Stopped:
+        stop = Stopped(f"stopped; {len(found)} of {len(texts)} algorithms were examined")
+    _show_examined([found[index] for index in sorted(found)], format)
+    if stop is not None:
+        raise stop
+    if not all(examined.holds for examined in found.values()):
+        raise typer.Exit(1)
+
+
+def _show_examined(found: Sequence[Examined], format: Format) -> None:
+    from cwndlab.conformance import COLUMNS
+
+    rows = [rule.as_dict() for examined in found for rule in examined.rules]
+    if format is Format.table and len(found) > 1:
+        several = [
+            {
+                "algorithm": examined.algorithm,
+                "rules": len(examined.rules),
+                "broken": ", ".join(examined.broken) or "none",
+                "ns per ACK": examined.ns_per_ack,
+            }
+            for examined in found
+        ]
+        write_rows(several, tuple(several[0]), format)
+        rows = [row for row in rows if not row["holds"]]
+        if rows:
+            write("")
+    if rows or format is not Format.table:
+        write_rows(rows, COLUMNS, format, wrap=("detail",))
 
 
 @app.command(epilog="Example: cwndlab bench S1 S3")

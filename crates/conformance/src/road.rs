@@ -116,6 +116,8 @@ pub(crate) struct Journey<'a, 'b, 'c> {
     probe: &'a mut Probe<'b, 'c>,
     chance: Chance,
     initial: u64,
+    /// A loss with more than this in flight means that a standing queue ran over.
+    full: u64,
     peer: u64,
     mss: u64,
     pub(crate) now: u64,
@@ -154,9 +156,12 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
     pub(crate) fn begin(road: Road, probe: &'a mut Probe<'b, 'c>, seed: u64) -> Result<Self, crate::probe::Ended> {
         let (mss, initial) = (probe.mss().0, probe.window().0);
         let bdp = (u128::from(road.rate) * u128::from(road.rtt) / 8_000_000_000) as u64;
-        probe.overflow = road.loss_one_in.is_none() && road.dark.is_empty() && road.mischief.is_none() && !road.tahoe;
         let now = road.rtt;
+        // With loss, blackouts and mischief a loss says nothing; nor does it where the queue is too short to stand.
+        let clean = road.loss_one_in.is_none() && road.dark.is_empty() && road.mischief.is_none();
+        let queues = clean && !road.tahoe && road.shifts.is_empty() && 2 * road.buffer >= bdp;
         let mut journey = Self {
+            full: if queues { bdp + road.buffer / 4 * 3 } else { u64::MAX },
             peer: (4 * (bdp + road.buffer)).max(4 * initial).max(64 * mss),
             srtt: 0,
             min_rtt: 0,
@@ -224,6 +229,7 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
         self.report()?;
         self.recover = self.seq;
         self.recovering = !restart;
+        self.probe.overflow = in_flight > self.full;
         self.probe.congestion(&Congestion {
             now: Time(self.now),
             mss: Bytes(self.mss),
