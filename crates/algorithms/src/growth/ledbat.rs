@@ -17,7 +17,7 @@
 //! segments. There is no slow start, as in the RFC's algorithm; another may be named.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, Domain, Exit, Growth, Kind, Note, Parameter, Spec, Step, Value,
+    Ack, Build, Confidence, Congestion, Domain, Exit, Growth, Kind, Note, Parameter, Spec, Step, Value,
 };
 
 use super::reno::segments;

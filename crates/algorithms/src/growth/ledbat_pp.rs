@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn a_slowdown_empties_the_queue_and_comes_again() {
         let mut flow = flow();
-        let mut tell = |flow: &mut LedbatPp, ms: u64, w: f64| {
+        let tell = |flow: &mut LedbatPp, ms: u64, w: f64| {
             flow.observe(&at(ms), w);
             flow.on_ack(&at(ms), w)
         };
