@@ -135,7 +135,7 @@ impl History {
     #[inline]
     #[must_use]
     pub fn queueing(&self) -> f64 {
-        let current = self.samples.iter().copied().min().unwrap_or(u64::MAX);
+        let current = self.samples.iter().fold(u64::MAX, |least, &sample| least.min(sample));
         if current == u64::MAX {
             0.0
         } else {
