@@ -1,7 +1,7 @@
 """Every algorithm in the same settings: whom it starves, what it fills, what it leaves standing in the queue.
 
-The path: 20 Mbit/s, base RTT 50 ms, drop-tail of 0.1, 1 or 4 BDP, loss on the wire of 0, 10⁻⁴ or 10⁻², 60 s; judged from
-20 s on (the late comer starts at 20 s and is judged from 30 s on). Router-assisted ones find their agent in every router.
+The path: 20 Mbit/s, base RTT 50 ms, drop-tail of 0.1, 1 or 4 BDP, loss on the wire of 0, 10⁻⁴ or 10⁻², 60 s. Judged from
+20 s on; the late comer starts at 20 s and is judged from 30 s on. Router-assisted ones find their agent in every router.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ def _row(records: Records, algorithm: str, setting: Setting, buffer_bdp: float, 
     goodputs = metrics.goodput(records, start_s=start_s)["goodput_bps"].to_list()
     link = metrics.per_link(records, start_s=start_s).row(0, named=True)
     rate = float(records.links["rate_bps"][0])
-    queue = records.link_samples.filter((pl.col("link") == 0) & (pl.col("time_ns") > start_s * 10**9))["queue_bytes"]
+    late = records.link_samples.filter((pl.col("link") == 0) & (pl.col("time_ns") > start_s * 10**9))
+    least = min(late["queue_bytes"].to_list(), default=0)
     total = sum(goodputs)
     row: dict[str, Any] = {
         "algorithm": algorithm,
@@ -136,7 +137,7 @@ def _row(records: Records, algorithm: str, setting: Setting, buffer_bdp: float, 
         "share": goodputs[0] / total if total else None,
         "jain": metrics.jain(goodputs),
         "queue_ms": link["queue_ms"],
-        "least_queue_ms": 8e3 * float(queue.min() or 0) / rate,
+        "least_queue_ms": 8e3 * least / rate,
         "drop_ratio": link["loss_ratio"],
     }
     return {**row, "odd": "; ".join(_oddities(row))}

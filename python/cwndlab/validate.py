@@ -181,10 +181,11 @@ class Reference:
             stack["initial_ssthresh"] = spec["initial_ssthresh_segments"]
         if spec.get("receive_window_segments"):
             stack["receive_window"] = f"{spec['receive_window_segments'] * self.about['segment_bytes']} B"
-        return stack | self.about.get("sender_stacks", {}).get(algorithm, {})
+        stack.update(self.about.get("sender_stacks", {}).get(algorithm, {}))
+        return stack
 
     def judged(self, algorithm: str, quantity: str) -> bool:
-        """Whether the reference counts this quantity for this sender at all."""
+        """Whether the reference counts ``quantity`` for this sender at all."""
         return quantity not in self.about.get("not_counted", {}).get(algorithm, [])
 
 

@@ -58,7 +58,7 @@ fn the_senders_of_the_references_parse() {
         "westwood+standard/fack",
         "reno(per_ack=true)+standard/sack",
         "cubic(reno_friendly=off)+hystart/sack",
-        "vegas(loss=0.5, rounding=half-up, base=handshake, floor=ssthresh, min_cwnd=half)/fack",
+        "vegas(loss=0.5, rounding=half-up, base=handshake, floor=ssthresh, step=other, min_cwnd=half)/fack",
         "vegas(alpha=1, beta=3, rtt=mean, rounding=whole)+vegas-ss(rounding=whole)/reno",
         "yeah(base=handshake, min_cwnd=half)/fack",
     ] {
