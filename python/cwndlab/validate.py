@@ -72,11 +72,29 @@ class Reference:
         self.folder = Path(folder)
         self.about = self._json("reference.json")
         self.scenarios = self._json("scenarios.json")
-        for key in ("senders", "tolerances", "columns", "profile"):
+        for key in ("kind", "senders", "tolerances", "columns", "profile"):
             if key not in self.about:
                 raise RecordsError(
                     Fault(str(self.folder / "reference.json"), f"has no '{key}'", "see known-answers/README.md")
                 )
+        self.reworded = self._reword()
+
+    def _reword(self) -> list[str]:
+        """A reference of a kind that is bundled means the same peer: its senders are worded as the bundled one words
+        them, with the peer's quirks by the names of our options. Answers what was worded anew."""
+        home = next((folder for folder in bundled() if folder.name == self.about["kind"]), None)
+        if home is None or home.resolve() == self.folder.resolve():
+            return []
+        ours = json.loads((home / "reference.json").read_text(encoding="utf-8"))
+        changed = []
+        for name, text in self.about["senders"].items():
+            better = ours["senders"].get(name)
+            if text is not None and better is not None and better != text:
+                self.about["senders"][name] = better
+                changed.append(f"{name}: '{text}' is run as '{better}'")
+        for key in ("sender_stacks", "not_counted"):
+            self.about[key] = {**ours.get(key, {}), **self.about.get(key, {})}
+        return changed
 
     def _json(self, name: str) -> dict[str, Any]:
         path = self.folder / name
@@ -356,6 +374,7 @@ def validate(
     for folder in folders if folders is not None else bundled():
         reference = Reference(Path(folder))
         kind = reference.about["kind"]
+        notes += [f"{kind}: {change} (known-answers/{kind}/reference.json)" for change in reference.reworded]
         for algorithm, text in reference.about["senders"].items():
             if wanted is not None and algorithm not in wanted:
                 continue

@@ -106,6 +106,8 @@ pub struct Sender {
     pub(crate) partial_seen: bool,
     pub(crate) rescued: bool,
     pub(crate) high_rxt: u32,
+    /// First unacknowledged segment when the retransmission timer expired last.
+    pub(crate) timed_out: u32,
     pub(crate) undo_from: Option<u32>,
     pub(crate) undo_retrans: i32,
     pub(crate) retrans_stamp: u64,
@@ -205,6 +207,7 @@ impl Sender {
             partial_seen: false,
             rescued: false,
             high_rxt: 0,
+            timed_out: u32::MAX,
             undo_from: None,
             undo_retrans: 0,
             retrans_stamp: 0,
