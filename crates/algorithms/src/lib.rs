@@ -29,6 +29,7 @@ algorithms! {
         scalable,
         bbr1,
         rcp_bbr,
+        copa,
         ctcp,
     }
     slow_start {
