@@ -8,13 +8,14 @@
 //! each ack: w += v n / (δ w) if λ ≤ λ_t, else w −= v n / (δ w)      (3)
 //! once per window: v doubles from the fourth window in one direction on, v = 1 at a change  (4)
 //! slow start: w += n until λ > λ_t                (5)
-//! competing, where dq ≥ 0.1 (RTTmax − RTTmin) for 5 RTTs (RTTmax of 4 RTTs):
+//! competing, where dq > max(0.1 (RTTmax − RTTmin), grain) for 5 RTTs (RTTmax of 4 RTTs):
 //!   1/δ += 1 per RTT without loss, 1/δ /= 2 per RTT with one; δ ≤ its default  (6)
 //! pacing = 2 w / RTTstanding                      (7)
 //! ```
 //!
 //! Units: w and n in segments, times in ns, λ in segments/s.
-//! Differs from the source: v is at most δ w, a doubling of w per round trip; w grows only while the window is
+//! Differs from the source: the grain, two segments at the highest delivery rate of 10 s, and that 5 RTTs count from the
+//! first growth after slow start; v is at most δ w, a doubling of w per round trip; w grows only while the window is
 //! what limits; after a timeout w = 1 and (5) again.
 
 use cwndlab_control::{
@@ -58,6 +59,20 @@ pub static SPEC: Spec = Spec {
             doc: "switch: compete where the queue does not empty (the paper); default: never (one large deployment)",
         },
         Parameter {
+            name: "grain",
+            unit: "segments",
+            default: Value::Number(2.0),
+            domain: Domain::Range(0.0, 100.0),
+            doc: "a queue that the path serves in the time of so many segments counts as empty, since a delayed ACK covers two; 0 is the paper, which then takes its own bursts on a slow link for competition",
+        },
+        Parameter {
+            name: "turn",
+            unit: "",
+            default: Value::Word("ack"),
+            domain: Domain::Words(&["ack", "window"]),
+            doc: "v falls to 1 with the first step against its direction (one large deployment), or at the end of the window (the paper), which overshoots by what v has become",
+        },
+        Parameter {
             name: "loss",
             unit: "",
             default: Value::Word("ignore"),
@@ -68,6 +83,7 @@ pub static SPEC: Spec = Spec {
     choices: &[
         "dq = 0 counts as an infinite target rate",
         "the floor of the window is two segments, one after a timeout",
+        "RTTmin is of data; the handshake's small packets do not count",
         "windows are compared once per round trip as the transport counts it",
     ],
     pitfalls: &[
@@ -75,7 +91,7 @@ pub static SPEC: Spec = Spec {
         "ACK compression or jitter above the queueing delay makes it send too slowly",
     ],
     companion: "",
-    needs: &[Need::Pacing, Need::EveryAck],
+    needs: &[Need::Pacing, Need::Spacing, Need::EveryAck],
     refuses: &[],
     model_based: true,
     build: Build::Whole(|path, arguments| Box::new(Copa::new(path, arguments))),
@@ -111,11 +127,15 @@ pub struct Copa {
     default: f64,
     by_last: bool,
     switches: bool,
+    turns_at_once: bool,
     halves: bool,
+    grain: f64,
     /// Minima are kept negated.
     min: WindowedMax,
     standing: WindowedMax,
     max: WindowedMax,
+    /// Highest delivery rate, bytes/ns.
+    rate: WindowedMax,
     /// RTTstanding, ns.
     rtt: f64,
     round: u64,
@@ -124,6 +144,8 @@ pub struct Copa {
     w_then: f64,
     emptied: u64,
     competing: bool,
+    /// It has grown since slow start: until then the queue is its own.
+    settled: bool,
     lost: bool,
 }
 
@@ -140,10 +162,13 @@ impl Copa {
             default,
             by_last: arguments.word("delay") == "last",
             switches: arguments.word("mode") == "switch",
+            turns_at_once: arguments.word("turn") == "ack",
             halves: arguments.word("loss") == "halve",
+            grain: arguments.number("grain"),
             min: WindowedMax::new(f64::NEG_INFINITY),
             standing: WindowedMax::new(f64::NEG_INFINITY),
             max: WindowedMax::new(0.0),
+            rate: WindowedMax::new(0.0),
             rtt: 0.0,
             round: 0,
             up: true,
@@ -151,6 +176,7 @@ impl Copa {
             w_then: w,
             emptied: 0,
             competing: false,
+            settled: false,
             lost: false,
         }
     }
@@ -171,7 +197,13 @@ impl Copa {
     /// (6): whether others fill the queue, and what δ then is.
     fn switch(&mut self, ack: &Ack, queueing: f64, window_over: bool) {
         self.lost |= ack.lost.0 > 0;
-        if queueing < NEARLY_EMPTY * (self.max.get() + self.min.get()) || queueing == 0.0 {
+        if let Some(sample) = ack.delivery_rate {
+            self.rate.update(MIN_WINDOW_NS, ack.now.0, sample.rate.0 as f64 / 8e9);
+        }
+        // What one ACK covers cannot be told from a queue.
+        let grain = if self.rate.get() > 0.0 { self.grain * self.mss / self.rate.get() } else { 0.0 };
+        let empty = grain.max(NEARLY_EMPTY * (self.max.get() + self.min.get()));
+        if queueing <= empty || !self.settled {
             self.emptied = ack.now.0;
         }
         let full = ack.now.0.saturating_sub(self.emptied) > FULL_ROUNDS * ack.srtt.0;
@@ -209,7 +241,7 @@ impl Copa {
 impl CongestionControl for Copa {
     fn on_ack(&mut self, ack: &Ack) {
         let queueing = self.queueing(ack);
-        if self.rtt <= 0.0 {
+        if self.min.get() == f64::NEG_INFINITY {
             return;
         }
         let window_over = ack.round > self.round;
@@ -230,8 +262,13 @@ impl CongestionControl for Copa {
             let (what, reason) = ("slow-start-exit", "delay");
             ack.note.set(Some(Note { what, reason, cwnd_segments: w, pipe_segments: f64::NAN }));
         }
+        self.settled |= below;
         if window_over {
             self.turn();
+        }
+        if self.turns_at_once && below != self.up && self.now.velocity > 1.0 {
+            (self.now.velocity, self.same, self.up) = (1.0, 0, below);
+            self.w_then = w;
         }
         // (3)
         let step = (self.now.velocity * n * inverse / w).min(n);
@@ -246,6 +283,7 @@ impl CongestionControl for Copa {
         self.before = self.now;
         if event.restart {
             self.now = State { w: 1.0, velocity: 1.0, slow_start: true, ..self.now };
+            self.settled = false;
             self.same = 0;
         } else if self.halves && !self.competing {
             self.now.w = (self.now.w / 2.0).max(2.0);
@@ -260,13 +298,9 @@ impl CongestionControl for Copa {
         match window.change {
             Change::Established => {
                 self.emptied = window.now.0;
-                if let Some(rtt) = window.rtt {
-                    let rtt = rtt.0 as f64;
-                    self.min.reset(window.now.0, -rtt);
-                    self.standing.reset(window.now.0, -rtt);
-                    self.max.reset(window.now.0, rtt);
-                    self.rtt = rtt;
-                }
+                // For pacing alone: small packets cross a slow link sooner than data ever can, so that the queue would
+                // never again seem empty.
+                self.rtt = window.rtt.map_or(0.0, |rtt| rtt.0 as f64);
             }
             Change::Undo => self.now = State { w: self.before.w.max(self.now.w), ..self.before },
             Change::Idle | Change::Recovered => {}
@@ -297,7 +331,9 @@ mod tests {
         let mut flow = Copa::new(&path(10), &Arguments::defaults(SPEC.parameters));
         let (now, rtt) = (Time(0), Some(Duration::from_millis(100)));
         flow.on_window(&Window { change: Change::Established, now, rtt, ..undo() });
+        flow.min.reset(0, -1e8);
         flow.now = State { w, slow_start: false, ..flow.now };
+        flow.settled = true;
         flow
     }
 
