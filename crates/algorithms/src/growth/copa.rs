@@ -25,7 +25,7 @@ use cwndlab_control::{
 use cwndlab_units::{Bytes, Rate};
 
 use super::reno::segments;
-use crate::part::windowed::WindowedMax;
+use crate::part::delays::Delays;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -97,8 +97,6 @@ pub static SPEC: Spec = Spec {
     build: Build::Whole(|path, arguments| Box::new(Copa::new(path, arguments))),
 };
 
-/// RTTmin is of the last 10 s.
-const MIN_WINDOW_NS: u64 = 10_000_000_000;
 /// Windows in one direction before v doubles.
 const PATIENCE: u32 = 3;
 /// The queue counts as nearly empty below this share of its range.
@@ -130,14 +128,7 @@ pub struct Copa {
     turns_at_once: bool,
     halves: bool,
     grain: f64,
-    /// Minima are kept negated.
-    min: WindowedMax,
-    standing: WindowedMax,
-    max: WindowedMax,
-    /// Highest delivery rate, bytes/ns.
-    rate: WindowedMax,
-    /// RTTstanding, ns.
-    rtt: f64,
+    delays: Delays,
     round: u64,
     up: bool,
     same: u32,
@@ -165,11 +156,7 @@ impl Copa {
             turns_at_once: arguments.word("turn") == "ack",
             halves: arguments.word("loss") == "halve",
             grain: arguments.number("grain"),
-            min: WindowedMax::new(f64::NEG_INFINITY),
-            standing: WindowedMax::new(f64::NEG_INFINITY),
-            max: WindowedMax::new(0.0),
-            rate: WindowedMax::new(0.0),
-            rtt: 0.0,
+            delays: Delays::default(),
             round: 0,
             up: true,
             same: 0,
@@ -181,28 +168,11 @@ impl Copa {
         }
     }
 
-    /// (1): queueing delay, ns.
-    fn queueing(&mut self, ack: &Ack) -> f64 {
-        let now = ack.now.0;
-        if let Some(sample) = ack.rtt {
-            let rtt = sample.0 as f64;
-            self.min.update(MIN_WINDOW_NS, now, -rtt);
-            self.standing.update(ack.srtt.0 / 2, now, -rtt);
-            self.max.update(MAX_ROUNDS * ack.srtt.0, now, rtt);
-            self.rtt = if self.by_last { rtt } else { -self.standing.get() };
-        }
-        (self.rtt + self.min.get()).max(0.0)
-    }
-
     /// (6): whether others fill the queue, and what δ then is.
     fn switch(&mut self, ack: &Ack, queueing: f64, window_over: bool) {
         self.lost |= ack.lost.0 > 0;
-        if let Some(sample) = ack.delivery_rate {
-            self.rate.update(MIN_WINDOW_NS, ack.now.0, sample.rate.0 as f64 / 8e9);
-        }
         // What one ACK covers cannot be told from a queue.
-        let grain = if self.rate.get() > 0.0 { self.grain * self.mss / self.rate.get() } else { 0.0 };
-        let empty = grain.max(NEARLY_EMPTY * (self.max.get() + self.min.get()));
+        let empty = self.delays.time_of(self.grain * self.mss).max(NEARLY_EMPTY * self.delays.range());
         if queueing <= empty || !self.settled {
             self.emptied = ack.now.0;
         }
@@ -240,10 +210,11 @@ impl Copa {
 
 impl CongestionControl for Copa {
     fn on_ack(&mut self, ack: &Ack) {
-        let queueing = self.queueing(ack);
-        if self.min.get() == f64::NEG_INFINITY {
+        self.delays.update(ack, MAX_ROUNDS, self.by_last);
+        if self.delays.min() == f64::INFINITY {
             return;
         }
+        let queueing = (self.delays.rtt - self.delays.min()).max(0.0); // (1)
         let window_over = ack.round > self.round;
         self.round = ack.round;
         if self.switches {
@@ -251,7 +222,7 @@ impl CongestionControl for Copa {
         }
         let n = segments(ack);
         let State { w, inverse, slow_start, .. } = self.now;
-        let below = queueing <= 0.0 || w / self.rtt <= inverse / queueing; // (2)
+        let below = queueing <= 0.0 || w / self.delays.rtt <= inverse / queueing; // (2)
         if slow_start {
             if below {
                 self.now.w += if ack.cwnd_limited { n } else { 0.0 }; // (5)
@@ -300,7 +271,7 @@ impl CongestionControl for Copa {
                 self.emptied = window.now.0;
                 // For pacing alone: small packets cross a slow link sooner than data ever can, so that the queue would
                 // never again seem empty.
-                self.rtt = window.rtt.map_or(0.0, |rtt| rtt.0 as f64);
+                self.delays.rtt = window.rtt.map_or(0.0, |rtt| rtt.0 as f64);
             }
             Change::Undo => self.now = State { w: self.before.w.max(self.now.w), ..self.before },
             Change::Idle | Change::Recovered => {}
@@ -308,15 +279,15 @@ impl CongestionControl for Copa {
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        (self.rtt > 0.0).then(|| Rate((2.0 * self.now.w * self.mss * 8e9 / self.rtt) as u64))
+        (self.delays.rtt > 0.0).then(|| Rate((2.0 * self.now.w * self.mss * 8e9 / self.delays.rtt) as u64))
         // (7)
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         put("delta", 1.0 / self.now.inverse);
         put("velocity", self.now.velocity);
-        put("standing_rtt_s", self.rtt * 1e-9);
-        put("min_rtt_s", -self.min.get() * 1e-9);
+        put("standing_rtt_s", self.delays.rtt * 1e-9);
+        put("min_rtt_s", self.delays.min() * 1e-9);
     }
 }
 
@@ -331,7 +302,9 @@ mod tests {
         let mut flow = Copa::new(&path(10), &Arguments::defaults(SPEC.parameters));
         let (now, rtt) = (Time(0), Some(Duration::from_millis(100)));
         flow.on_window(&Window { change: Change::Established, now, rtt, ..undo() });
-        flow.min.reset(0, -1e8);
+        let mut first = ack_at(0, 1);
+        first.cwnd_limited = false;
+        flow.on_ack(&first);
         flow.now = State { w, slow_start: false, ..flow.now };
         flow.settled = true;
         flow
