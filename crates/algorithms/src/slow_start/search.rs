@@ -48,7 +48,7 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &[
         "needs 13 bins, 4.5 RTTs, before it can judge: a pipe that is full earlier ends with a loss",
-        "the verdict comes an RTT or two after the pipe is full: with a short buffer the loss comes first",
+        "with the last RTT in (2) a queue that grows moves the comparison back as it grows: the verdict comes five RTTs after the pipe is full, and buffers under some 4 BDP lose first; with shift = min it comes after about three",
     ],
     companion: "",
     needs: &[],
