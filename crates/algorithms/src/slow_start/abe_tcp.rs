@@ -88,7 +88,7 @@ impl AbeTcp {
         if self.b == 0.0 {
             (self.b, self.previous) = (sample, sample);
         } else {
-            self.b += self.gain * ((sample + self.previous) / 2.0 - self.b);
+            self.b += self.gain * (f64::midpoint(sample, self.previous) - self.b);
             self.previous = sample;
         }
     }

@@ -85,7 +85,7 @@ impl SlowStart for Hoe {
             return Step { grow, exit: None };
         }
         if self.rtt == 0.0 {
-            self.rtt = ack.rtt.map_or(0.0, |rtt| rtt.as_secs());
+            self.rtt = ack.rtt.map_or(0.0, cwndlab_units::Duration::as_secs);
         }
         let _ = self.pairs.push(ack, close(ack));
         self.pipe = self.pairs.median_of(self.k).map(|b| pipe(b, self.rtt, ack.mss.0 as f64)); // (1), (2)

@@ -74,9 +74,6 @@ const LENGTHS: [f64; 3] = [4.0, 8.0, 16.0];
 const NARROW: f64 = 0.1;
 /// An ACK so many source gaps late was held back by the receiver (delayed ACK): it tells nothing of the path.
 const LATE: f64 = 8.0;
-/// The spread ends when so much of the window is out, or after so many rounds.
-const USED: f64 = 0.9;
-const ROUNDS: u64 = 4;
 
 /// The search for the gap, seconds per segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -105,7 +102,7 @@ impl Gaps {
         } else {
             self.hi = self.source;
         }
-        self.source = if self.hi > 0.0 { (self.lo + self.hi) / 2.0 } else { 2.0 * self.source };
+        self.source = if self.hi > 0.0 { f64::midpoint(self.lo, self.hi) } else { 2.0 * self.source };
         self.trains += 1;
     }
 
@@ -199,12 +196,6 @@ impl PacedStart {
         Step { grow: length - w, exit: None }
     }
 
-    /// A receiver's window may open later than the first ACK comes: what it holds back is paced too.
-    fn is_spread(&self, ack: &Ack, w: f64, round: u64) -> bool {
-        let used = ack.prior_in_flight.0 as f64 >= USED * w * ack.mss.0 as f64;
-        ack.round > round && (used || ack.round > round + ROUNDS)
-    }
-
     fn give_up(&mut self) {
         (self.phase, self.pace) = (Phase::Standard, None);
     }
@@ -214,7 +205,7 @@ impl SlowStart for PacedStart {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         match self.phase {
             Phase::Standard => return Step { grow: segments(ack), exit: None },
-            Phase::Spread(round) if self.is_spread(ack, w, round) => {
+            Phase::Spread(round) if pace::is_spread(ack, w, round) => {
                 self.give_up();
                 return Step { grow: 0.0, exit: Some(leave::now("turning-point", w, w)) };
                 // (5)

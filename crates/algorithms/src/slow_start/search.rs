@@ -134,13 +134,12 @@ impl Search {
         let delivered = ack.delivered.0.saturating_sub(ack.acked.0);
         let sent = delivered + ack.prior_in_flight.0 + self.lost;
         self.lost += ack.lost.0;
-        if self.bin > 0 {
-            let passed = (now - self.end) / self.bin + 1;
-            if passed - 1 <= MISSED {
-                for _ in 0..passed {
+        if let Some(passed) = (now.saturating_sub(self.end)).checked_div(self.bin) {
+            if passed <= MISSED {
+                for _ in 0..=passed {
                     self.keep(delivered, sent);
                 }
-                self.end += passed * self.bin;
+                self.end += (passed + 1) * self.bin;
                 return true;
             }
         }

@@ -51,10 +51,6 @@ pub static SPEC: Spec = Spec {
     build: Build::SlowStart(|_, arguments| Box::new(SwiftStart::new(arguments))),
 };
 
-/// The spread ends when so much of the window is out, or after so many rounds.
-const USED: f64 = 0.9;
-const ROUNDS: u64 = 4;
-
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// Pairs are collected.
@@ -117,9 +113,7 @@ impl SlowStart for SwiftStart {
                 }
             }
             Phase::Spread(round) => {
-                // A receiver's window may open later than the first ACK comes: what it holds back is paced too.
-                let used = ack.prior_in_flight.0 as f64 >= USED * w * ack.mss.0 as f64;
-                if ack.round > round && (used || ack.round > round + ROUNDS) {
+                if pace::is_spread(ack, w, round) {
                     (self.phase, self.pace) = (Phase::Standard, None);
                 } else {
                     grow = 0.0;
