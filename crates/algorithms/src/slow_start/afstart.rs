@@ -38,6 +38,7 @@ pub static SPEC: Spec = Spec {
         "the filter's gain is a quarter",
     ],
     pitfalls: &[
+        "jitter passes for a rising RTT, or hides one: A wanders with it",
         "the first trains are bursts of standard slow start: alone on a path they measure its capacity, beside others more than what is available",
         "with an initial window of 10 and delayed ACKs the third train comes in the third round; on a path of less than ten segments never",
     ],
@@ -124,7 +125,8 @@ impl SlowStart for AfStart {
             self.add = 0.0;
             if self.trains >= TRAINS {
                 let target = self.a * ack.min_rtt.as_secs() / mss; // (3)
-                if target <= w {
+                                                                   // The last fraction of a segment would take for ever: each round adds a little less than the gap.
+                if target < w + 1.0 {
                     return Step { grow: 0.0, exit: Some(leave::now("available", w, target)) };
                 }
                 (self.w_round, self.add) = (w, increment(w, target));

@@ -47,14 +47,25 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &[
         "ssthresh is never lowered: one overestimate from compressed ACKs stays",
+        "the bursts of doubling need a buffer of about a quarter of the pipe; with less the loss comes before the exit",
         "the growth runs in between: CUBIC begins its first epoch at the first linear phase",
     ],
     companion: "",
     needs: &[Need::EveryAck],
-    refuses: &[],
+    refuses: &[
+        ("vegas", GIVES_WAY),
+        ("vegas-plus", GIVES_WAY),
+        ("fast", GIVES_WAY),
+        ("ledbat", GIVES_WAY),
+        ("ledbat-pp", GIVES_WAY),
+    ],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(Astart::new(arguments))),
 };
+
+/// Why growths that go by the delay do not fit.
+const GIVES_WAY: &str =
+    "it lowers the window when the delay rises, and until the first loss Astart would raise it to the pipe again";
 
 /// Samples before (5).
 const SAMPLES: u32 = 3;

@@ -60,6 +60,7 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &[
         "a train shows the capacity where the sender bursts, and its own pace where it paces",
+        "the bursts of doubling need a buffer of about a quarter of the pipe; with less the loss comes before the exit",
         "needs two rounds with eight ACKs each: with an initial window of 10 and delayed ACKs the third round at the earliest",
     ],
     companion: "",

@@ -47,6 +47,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &[
         "sends 16 segments per round trip while it searches: seven round trips alone on a path, which on a short fat path is slower than doubling",
         "ends at up to a tenth below the turning point, that much less than the pipe",
+        "where others keep a queue, RTT_min includes it, and the window is their queue too large",
         "where the host cannot pace (pacing = off) trains leave as bursts and the search ends at the widest gap",
         "an odd segment left to a delayed ACK costs the receiver's ACK delay per train",
         "the window waits for the receiver's where that is smaller, as with auto-tuning",

@@ -46,7 +46,10 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
-    refuses: &[],
+    refuses: &[
+        ("ledbat", "it yields to others, and Swift-Start jumps to half of the capacity whoever uses it"),
+        ("ledbat-pp", "it yields to others, and Swift-Start jumps to half of the capacity whoever uses it"),
+    ],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(SwiftStart::new(arguments))),
 };
