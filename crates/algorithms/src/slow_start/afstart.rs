@@ -40,7 +40,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &[
         "jitter passes for a rising RTT, or hides one: A wanders with it",
         "the first trains are bursts of standard slow start: alone on a path they measure its capacity, beside others more than what is available",
-        "with an initial window of 10 and delayed ACKs the third train comes in the third round; on a path of less than ten segments never",
+        "with an initial window of 10 and delayed ACKs the third train comes in the third round; on a path of less than some thirty segments the loss comes first",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
