@@ -43,6 +43,7 @@ pub static SPEC: Spec = Spec {
         "the source gap is searched by bisection between the bottleneck's gap and the first that passes",
         "the initial window is a first burst of its own, before the trains",
         "an ACK eight source gaps late is a delayed one and not counted",
+        "a sender that has too little data for its trains goes over to standard slow start",
     ],
     pitfalls: &[
         "sends 16 segments per round trip while it searches: seven round trips alone on a path, which on a short fat path is slower than doubling",
@@ -204,6 +205,9 @@ impl PacedStart {
 
 impl SlowStart for PacedStart {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+        if ack.app_limited && !matches!(self.phase, Phase::Spread(_)) {
+            self.give_up(); // no data, no trains
+        }
         match self.phase {
             Phase::Standard => return Step { grow: segments(ack), exit: None },
             Phase::Spread(round) if pace::is_spread(ack, w, round) => {
@@ -266,6 +270,18 @@ mod tests {
         gaps.judge(1.0, 1.1);
         assert_eq!((gaps.lo, gaps.source), (0.75, 0.875));
         assert_eq!(gaps.found(8), None);
+    }
+
+    /// Eight of ten are still out: nothing may leave. A sender without data is not held.
+    #[test]
+    fn it_awaits_its_train_but_not_the_application() {
+        let Build::SlowStart(make) = SPEC.build else { unreachable!() };
+        let mut start = make(&path(10), &Arguments::defaults(SPEC.parameters));
+        let mut ack = ack_at(1_000_000_000, 2);
+        ack.in_flight = Bytes(8000);
+        assert_eq!(start.on_ack(&ack, 10.0, 1e9).grow, -2.0);
+        ack.app_limited = true;
+        assert_eq!(start.on_ack(&ack, 8.0, 1e9).grow, 2.0);
     }
 
     #[test]
