@@ -35,7 +35,7 @@ pub static SPEC: Spec = Spec {
             name: "g",
             unit: "",
             default: Value::Number(0.0625),
-            domain: Domain::Range(0.0009765625, 1.0),
+            domain: Domain::Range(0.001, 1.0),
             doc: "weight of the last window in alpha; with rounding=linux the next smaller power of two",
         },
         Parameter {

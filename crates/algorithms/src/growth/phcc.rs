@@ -329,7 +329,7 @@ mod tests {
         (flow.next.delay, flow.next.loss, flow.now.w_loss) = (0.35, 0.1475, Some(900.0));
         assert!((flow.window() - 806.125).abs() < 1e-9, "{}", flow.window());
         flow.now.w = 500.0; // the delay target of 1300 is capped at 1000
-        assert!((flow.window() - (0.65 * 1000.0 + 767.25) / 2.0).abs() < 1e-9);
+        assert!((flow.window() - 0.5 * (0.65 * 1000.0 + 767.25)).abs() < 1e-9);
         flow.delay_cap = false;
         assert!((flow.window() - 806.125).abs() < 1e-9);
     }
@@ -364,7 +364,7 @@ mod tests {
         let target = flow.target;
         assert!(target > 10.0 && target <= 20.0, "{target}");
         round(&mut flow, 2, 100, 5);
-        assert!((flow.now.w - (10.0 + target) / 2.0).abs() < 1e-9);
+        assert!((flow.now.w - 0.5 * (10.0 + target)).abs() < 1e-9);
         round(&mut flow, 2, 100, 500);
         assert!((flow.now.w - target).abs() < 1e-9);
         flow.now.ssthresh = 30.0;
