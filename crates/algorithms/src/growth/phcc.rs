@@ -18,10 +18,9 @@
 //! d = (R − base) / (max − base), D = d > ½; P(D_old) = d, P(L_old) = L of the last round
 //! ```
 //!
-//! Units: segments, seconds; R is the mean of the round, F what is in flight. The likelihoods P(·|·) are counted in
-//! `part/likelihood.rs`.
-//! A whole algorithm, for it owns its start: each round trip chooses its phase by delay, and (7) may come back without a loss.
-//! Differs from the source: the paper gives no estimator for the likelihoods; ours, and whatever else it leaves open, is named in the choices.
+//! Units: segments, seconds; R is the mean of the round, F what is in flight; `part/likelihood.rs` counts the P(·|·), for
+//! which the paper has no estimator. A whole algorithm, for it owns its start: each round trip chooses its phase by delay,
+//! and (7) may come back without a loss. Differs from the source in what the choices name.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Kind, Need, Note, Parameter,
@@ -61,12 +60,14 @@ pub static SPEC: Spec = Spec {
         "Eq. 3 is the mean of its two parts; D in Eq. 6 is the RTT, so it is FAST's fixed point; the queueing delay is floored",
         "Eq. 9 takes the base RTT, since D_min would be circular; BFS below one segment sets no threshold",
         "the loss target is the window before the last loss, 2 w before the first; ECN marks count as losses",
+        "the bound of 2 w is on the step; on the delay target as well it would trap a flow whose first loss comes early",
         "the critical phase does not grow; a step stays within [w/2, 2w] and is spread over a round trip, paced",
     ],
     pitfalls: &[
-        "half of the window is anchored to the last loss: after a loss by chance (at a small window) it stays small until the next",
-        "with nothing in the queue Eq. 10 gives R for F = w, so the critical phase is reached only beyond the delay of the last loss",
-        "before the first loss it doubles until one comes, as ssthresh has no limit",
+        "half of the window is anchored to the last loss: where none follows, flows stay where their last losses left them, with unequal shares or a standing queue of up to the whole buffer",
+        "with alpha*BDP above 2 q^2 (the law's slope, q in packets) it swings instead of settling: after a loss at a small window it takes 65 % of a 3000-packet path",
+        "delay_cap=on: one loss in the first windows leaves it at 6 % of that path for good; pacing=off: each step overflows a short buffer and half of the path stays unused",
+        "before the first loss it doubles until one comes; the critical phase begins only beyond the delay of the last loss",
         "the RTT's extremes are of the connection: a late starter takes the standing queue for its base",
     ],
     companion: "",
@@ -83,7 +84,7 @@ enum Phase {
     Critical,
 }
 
-/// What an undo restores: window, ssthresh, window and RTT (s) at the last loss.
+/// What an undo restores: windows, and window and RTT (s) at the last loss.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
     w: f64,
@@ -223,7 +224,7 @@ impl Phcc {
         self.now.w = if step > 0.0 { (w + step).min(limit.max(w)) } else { (w + step).max(limit.min(w)).max(1.0) };
     }
 
-    /// Another window: what was decided for the old one is void.
+    /// Another window: the old one's target is void.
     fn settle(&mut self, w: f64) {
         (self.now.w, self.target, self.slope) = (w, w, 0.0);
     }
@@ -263,8 +264,7 @@ impl CongestionControl for Phcc {
 
     #[inline]
     fn cwnd(&self) -> Bytes {
-        // A hair more, so that k segments stored as a sum of fractions are k segments.
-        Bytes(((self.now.w + 1e-9) * self.mss) as u64)
+        Bytes(((self.now.w + 1e-9) * self.mss) as u64) // a hair more: a sum of fractions is k segments
     }
 
     fn on_window(&mut self, window: &Window) {
