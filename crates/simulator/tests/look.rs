@@ -1,19 +1,29 @@
-use std::fmt::Write as _;
-use std::sync::atomic::AtomicBool;
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run};
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
 
-fn o<T: std::fmt::Display>(v: Option<T>) -> String { v.map_or(String::new(), |v| v.to_string()) }
+fn o<T: std::fmt::Display>(v: Option<T>) -> String {
+    v.map_or(String::new(), |v| v.to_string())
+}
 
 #[test]
 fn look() {
     let Ok(folder) = std::env::var("LOOK") else { return };
     let seed: u64 = std::env::var("SEED").ok().map_or(1, |s| s.parse().unwrap());
-    let mut names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "json")).collect();
+    let mut names: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "json"))
+        .collect();
     names.sort();
-    if let Ok(only) = std::env::var("ONLY") { names.retain(|n| n.to_str().unwrap().contains(&only)); }
+    if let Ok(only) = std::env::var("ONLY") {
+        names.retain(|n| n.to_str().unwrap().contains(&only));
+    }
     let next = std::sync::atomic::AtomicUsize::new(0);
-    std::thread::scope(|s| { for _ in 0..2 { s.spawn(|| loop {
+    std::thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| loop {
         let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let Some(path) = names.get(i) else { break };
         let text = std::fs::read_to_string(path).unwrap();
@@ -40,5 +50,7 @@ fn look() {
         let mut t = String::from("flow,mss_bytes,delivered_bytes,retransmitted_packets,timeouts,recoveries,min_rtt_ns\n");
         for x in &r.flows { writeln!(t, "{},{},{},{},{},{},{}", x.flow, x.mss_bytes, x.delivered_bytes, x.retransmitted_packets, x.timeouts, x.recoveries, o(x.min_rtt_ns)).unwrap(); }
         std::fs::write(format!("{base}.flows.csv"), t).unwrap();
-    }); } });
+    });
+        }
+    });
 }

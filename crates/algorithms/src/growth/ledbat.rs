@@ -172,7 +172,8 @@ impl Growth for Ledbat {
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        (w + self.per_round(self.history.queueing()) * segments(ack) / w).max(2.0) // (3)
+        (w + self.per_round(self.history.queueing()) * segments(ack) / w).max(2.0)
+        // (3)
     }
 
     fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {

@@ -1,5 +1,6 @@
 //! What several algorithms share.
 
+pub mod bbr;
 pub mod bbr1;
 pub mod bbr1_path;
 pub mod bbr3;
@@ -7,7 +8,6 @@ pub mod bbr3_bounds;
 pub mod bbr3_cycle;
 pub mod bbr3_modes;
 pub mod bbr3_path;
-pub mod bbr;
 pub mod delays;
 pub mod fit;
 pub mod hybrid;
