@@ -220,10 +220,12 @@ pub fn undo(step: &Step<'_>) -> Verdict {
 }
 
 /// A window that the transport imposes after idleness or recovery is obeyed: what is remembered of the path is stale
-/// (RFC 5681, section 4.1; RFC 2861). A model may keep its own, but does not raise it.
+/// (RFC 5681, section 4.1; RFC 2861). A model may keep its own, but does not raise it after idleness; what it does with
+/// the window of a recovery is its own business, since the transport leaves that to it.
 #[must_use]
 pub fn imposed(step: &Step<'_>) -> Verdict {
     match step.event {
+        Event::Window(window, _) if step.model_based && window.change == Change::Recovered => Silent,
         Event::Window(window, _) if matches!(window.change, Change::Idle | Change::Recovered) => {
             let most = if step.model_based { step.before } else { window.cwnd };
             judge(step.after <= most.max(step.mss), || {
