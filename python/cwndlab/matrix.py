@@ -1,7 +1,8 @@
 """Every algorithm in the same settings: whom it starves, what it fills, what it leaves standing in the queue.
 
-The path: 20 Mbit/s, base RTT 50 ms, drop-tail of 0.1, 1 or 4 BDP, loss on the wire of 0, 10⁻⁴ or 10⁻², 60 s. Judged from
-20 s on; the late comer starts at 20 s and is judged from 30 s on. Router-assisted ones find their agent in every router.
+The path: 20 Mbit/s, base RTT 50 ms, drop-tail of 0.1, 1 or 4 BDP, loss on the wire of 0, 10⁻⁴ or 10⁻², 60 s. Judged
+from 20 s on; the late comer starts at 20 s and is judged from 30 s on. Router-assisted ones find their agent in every
+router.
 """
 
 from __future__ import annotations
