@@ -57,7 +57,10 @@ pub static SPEC: Spec = Spec {
         "an interval lasts the last RTT sample",
         "window and ssthresh are both B RTT_min",
     ],
-    pitfalls: &["alone at a buffer of one BDP it keeps the queue filled half of the time", "among Reno flows a mild decrease wins"],
+    pitfalls: &[
+        "B lags while slow start doubles: the first loss leaves much less than the path holds",
+        "among Reno flows its mild decrease wins",
+    ],
     companion: "standard",
     needs: &[],
     refuses: &[],
