@@ -1,6 +1,7 @@
 use super::*;
-use cwndlab_control::testing::{ack_at, loss, path, timeout};
-use cwndlab_control::{CongestionControl, Kind};
+use cwndlab_control::testing::{ack_at, loss, path, timeout, undo};
+use cwndlab_control::{Change, CongestionControl, DeliveryRate, Kind, Sent, Window};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -145,6 +146,10 @@ fn every_known_answer_is_claimed() {
     }
 }
 
+fn wholes() -> Vec<&'static str> {
+    ALL.iter().filter(|spec| spec.kind == Kind::Whole).map(|spec| spec.name).collect()
+}
+
 fn build(text: &str) -> Box<dyn CongestionControl> {
     catalogue().parse(text).unwrap().build(&path(10))
 }
@@ -186,6 +191,59 @@ proptest! {
             if kind == 2 || kind == 3 {
                 prop_assert!(one.cwnd() <= before, "{} grew", text);
             }
+        }
+    }
+
+    /// The same for algorithms that own their start, with rate samples, pacing, undo and idleness.
+    #[test]
+    fn whole_algorithms_are_sane(
+        which in 0usize..64,
+        events in prop::collection::vec((0u8..16, 1u64..40, 1u64..400_000_000, 1u64..200_000_000, 0u64..200), 1..300),
+    ) {
+        let names = wholes();
+        let text = names[which % names.len()];
+        let (mut one, mut two) = (build(text), build(text));
+        let (mut now, mut round, mut delivered) = (0u64, 0, 0u64);
+        for (kind, n, rtt, gap, flight) in events {
+            now += gap;
+            delivered += if kind > 5 { 1000 * n } else { 0 };
+            round += u64::from(gap > 100_000_000);
+            for flow in [&mut one, &mut two] {
+                match kind {
+                    0 => flow.on_congestion(&loss(n)),
+                    1 => flow.on_congestion(&timeout(n)),
+                    2 => flow.on_window(&Window { now: Time(now), ..undo() }),
+                    3 => flow.on_window(&Window { now: Time(now), change: Change::Recovered, ..undo() }),
+                    4 => flow.on_window(&Window {
+                        now: Time(now), change: Change::Established, rtt: Some(Duration(rtt)), ..undo()
+                    }),
+                    5 => flow.on_sent(&Sent {
+                        now: Time(now), size: Bytes(1000), in_flight: Bytes(1000 * n), retransmission: false, app_limited: rtt % 2 == 0,
+                    }),
+                    _ => {
+                        let mut ack = ack_at(now, n);
+                        ack.rtt = (kind != 6).then_some(Duration(rtt));
+                        ack.round = round;
+                        ack.delivered = Bytes(delivered);
+                        ack.in_flight = Bytes(1000 * flight);
+                        ack.prior_in_flight = Bytes(1000 * (flight + n));
+                        ack.lost = Bytes(if kind == 7 { 1000 * n } else { 0 });
+                        ack.cwnd_limited = kind != 8;
+                        ack.recovering = kind == 9;
+                        ack.delivery_rate = (kind != 10).then(|| DeliveryRate {
+                            rate: Rate::of(Bytes(1000 * n), Duration(rtt)),
+                            delivered: Bytes(1000 * n),
+                            interval: Duration(rtt),
+                            prior_delivered: Bytes(delivered - 1000 * n),
+                            app_limited: kind == 11,
+                        });
+                        flow.on_ack(&ack);
+                    }
+                }
+            }
+            prop_assert_eq!(one.cwnd(), two.cwnd(), "{}", text);
+            prop_assert_eq!(one.pacing_rate(), two.pacing_rate(), "{}", text);
+            prop_assert!(one.cwnd().0 >= 1000 && one.cwnd().0 < 1 << 40, "{}: {:?}", text, one.cwnd());
         }
     }
 }
