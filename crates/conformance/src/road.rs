@@ -539,7 +539,13 @@ mod tests {
     }
 
     fn acks(told: &[Told]) -> Vec<&Ack> {
-        let ack = |one| if let Told::Ack(ack) = one { Some(ack) } else { None };
+        fn ack(one: &Told) -> Option<&Ack> {
+            if let Told::Ack(ack) = one {
+                Some(ack)
+            } else {
+                None
+            }
+        }
         told.iter().filter_map(ack).collect()
     }
 
