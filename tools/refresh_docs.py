@@ -128,6 +128,9 @@ MAKERS: dict[str, Callable[[], str]] = {
     "overhead": lambda: (
         f"`cwndlab bench --overhead`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--overhead')}\n```"
     ),
+    "bench python": lambda: (
+        f"`cwndlab bench --python`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--python')}\n```"
+    ),
     "profile": _profile,
     "reproduce ccm-ss --quick": _reproductions,
     "python": _public,

@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from pathlib import Path
+from pathlib import Path as Folder
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from cwndlab import _engine
 from cwndlab.records import Records
 
 if TYPE_CHECKING:
+    from cwndlab.own import Classes, Own
     from cwndlab.scenario import Scenario
 
     Question: TypeAlias = Scenario | Mapping[str, Any]
@@ -29,6 +30,14 @@ canonical_algorithm = _engine.canonical_algorithm
 to_toml = _engine.to_toml
 read_records = _engine.read
 conformance_texts = _engine.conformance_texts
+
+# What an algorithm of one's own is told.
+Ack = _engine.Ack
+Congestion = _engine.Congestion
+DeliveryRate = _engine.DeliveryRate
+Path = _engine.Path
+Sent = _engine.Sent
+Window = _engine.Window
 
 
 # How often a waiting main thread looks for Ctrl-C. Polars installs a handler after which a lock that is waited for
@@ -53,20 +62,28 @@ def check(
     text: str,
     format: Literal["toml", "json"],
     *,
-    folder: Path | None = None,
+    folder: Folder | None = None,
     changes: Sequence[tuple[str, str]] = (),
+    classes: Classes | None = None,
 ) -> Checked:
-    """Reads a scenario, changes fields, checks all of it; raises ``ScenarioError`` with every fault."""
-    document, canonical, hash_, notes = _engine.check(text, format, folder=folder, changes=list(changes))
+    """Reads a scenario, changes fields, describes ``classes`` of one's own in it, checks all of it; raises
+    ``ScenarioError`` with every fault."""
+    entries = [(name, json.dumps(own.entry)) for name, own in _own(classes).items()]
+    document, canonical, hash_, notes = _engine.check(
+        text, format, folder=folder, changes=list(changes), algorithms=entries
+    )
     return Checked(document, canonical, hash_, tuple(notes))
 
 
-def run(scenario: Question, *, seed: int) -> Records:
+def run(scenario: Question, *, seed: int, algorithms: Classes | None = None) -> Records:
     """Runs ``scenario``, or plain values in the shape of its TOML, with ``seed`` and returns what it recorded.
 
-    The same scenario, seed and version give the same bits on any machine. Ctrl-C stops it within milliseconds.
+    ``algorithms`` are classes of one's own (`cwndlab.own`) by the names by which flows call them, beside those of the
+    scenario. The same scenario, seed and version give the same bits on any machine. Ctrl-C stops it within
+    milliseconds. Raises ``AlgorithmError`` where such a class fails.
     """
-    return Records(_engine.run(_json(scenario), "json", seed))
+    text, makers = _asked(scenario, _own(algorithms))
+    return Records(_engine.run(text, "json", seed, makers=makers))
 
 
 def run_many(
@@ -74,8 +91,10 @@ def run_many(
     *,
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
+    algorithms: Classes | None = None,
 ) -> Iterator[tuple[int, Records]]:
-    """Runs every (scenario, seed) of ``jobs`` on ``workers`` threads, by default one per core.
+    """Runs every (scenario, seed) of ``jobs`` on ``workers`` threads, by default one per core; ``algorithms`` as in
+    `run`. Classes of one's own run one at a time, whatever the number of threads.
 
     Yields (index of the job, records) in the order in which runs finish, and calls ``progress(done, total)``. A run's
     records do not depend on the number of workers. Ctrl-C, an error or an early end of the iteration stops what still
@@ -87,10 +106,12 @@ def run_many(
     >>> sorted(index for index, _ in cwndlab.run_many([(scenario, seed) for seed in range(3)]))
     [0, 1, 2]
     """
+    given = _own(algorithms)
 
     def simulate(job: tuple[Question, int], cancel: _engine.Cancel) -> _engine.Records:
         scenario, seed = job
-        return _engine.run(_json(scenario), "json", seed, cancel)
+        text, makers = _asked(scenario, given)
+        return _engine.run(text, "json", seed, cancel, makers=makers)
 
     with closing(_spread(simulate, jobs, workers, progress)) as several:
         for index, found in several:
@@ -154,8 +175,29 @@ def _spread(
                 future.cancel()
 
 
-def _json(scenario: Question) -> str:
-    return json.dumps(scenario) if isinstance(scenario, Mapping) else scenario.to_json()
+def _own(classes: Classes | None) -> dict[str, Own]:
+    """The classes, checked."""
+    if not classes:
+        return {}
+    from cwndlab.own import several
+
+    return several(classes)
+
+
+def _asked(scenario: Question, given: Mapping[str, Own]) -> tuple[str, dict[str, Callable[..., object]] | None]:
+    """The scenario as JSON, and what makes the objects of its classes."""
+    if isinstance(scenario, Mapping):
+        document = dict(scenario)
+    else:
+        given = {**_own(scenario.classes), **given}
+        if not given:
+            return scenario.to_json(), None
+        document = json.loads(scenario.to_json())
+    if not given:
+        return json.dumps(document), None
+    entries = {name: own.entry for name, own in given.items()}
+    document["algorithms"] = {**document.get("algorithms", {}), **entries}
+    return json.dumps(document), {name: own.make for name, own in given.items()}
 
 
 def available_cores() -> int:

@@ -22,12 +22,39 @@ algorithms! {
     growth {
         reno,
         cubic,
+        cubic_8312,
         cubic_linux,
         cubic_ns2,
+        cubic_fit,
         bic,
         highspeed,
         scalable,
+        htcp,
+        hybla,
+        westwood,
+        westwood_plus,
+        libra,
+        bbr1,
+        bbr3,
+        rcp_bbr,
+        copa,
         ctcp,
+        dctcp,
+        abe_ecn,
+        iotcc,
+        phcc,
+        vegas,
+        vegas_plus,
+        yeah,
+        fast,
+        fast_fit,
+        fusion,
+        hcc,
+        ledbat,
+        ledbat_pp,
+        tcp_fit,
+        veno,
+        illinois,
     }
     slow_start {
         standard,
@@ -36,6 +63,26 @@ algorithms! {
         hystart_linux,
         hystart_pp,
         ccm_ss,
+        hoe,
+        astart,
+        paced_start,
+        esse,
+        gallop,
+        capstart,
+        abe_tcp,
+        afstart,
+        altss,
+        swift_start,
+        search,
+        quick_start,
+        alss_sirens,
+        vegas_ss,
+    }
+    router {
+        rcp,
+        perc,
+        sirens,
+        abc_wireless,
     }
     recovery {
         tahoe,
@@ -45,6 +92,12 @@ algorithms! {
         fack,
         rack,
     }
+    mechanism {
+        prr,
+        rto,
+        undo,
+        ecn_classic,
+    }
 }
 
 /// The names by which papers and stacks call them.
@@ -53,11 +106,14 @@ pub static ALIASES: &[(&str, &str)] = &[
     ("tahoe", "reno+standard/tahoe"),
     ("sack-tcp", "reno+standard/sack"),
     ("compound", "ctcp"),
+    ("bbr", "bbr3"),
     ("stcp", "scalable"),
     ("hstcp", "highspeed"),
     ("hystart-cubic", "cubic+hystart"),
     ("hystart++", "hystart-pp"),
     ("rack-tlp", "rack"),
+    ("abc", "abc-wireless"),
+    ("abe", "abe-ecn"),
 ];
 
 /// All entries and aliases.

@@ -140,7 +140,8 @@ pub fn texts(catalogue: &Catalogue) -> Vec<String> {
     let of = |kinds: &'static [Kind]| catalogue.specs.iter().filter(|spec| kinds.contains(&spec.kind));
     let mut texts: Vec<String> = Vec::new();
     for spec in of(&[Kind::Growth, Kind::Whole, Kind::Router]) {
-        texts.push(catalogue.parse(spec.name).map_or_else(|_| spec.name.to_owned(), |algorithm| algorithm.to_string()));
+        // A scheme of routers alone, such as SIRENS, names no sender.
+        texts.extend(catalogue.parse(spec.name).map(|algorithm| algorithm.to_string()));
     }
     for spec in of(&[Kind::SlowStart]) {
         for growth in ["reno", "cubic"] {

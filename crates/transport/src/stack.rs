@@ -51,6 +51,9 @@ pub enum Prr {
 pub enum Rampdown {
     /// To the new `ssthresh` at once.
     None,
+    /// To the new `ssthresh` at once, but at most one segment beyond what is in flight, as Linux 2.6 for modules without a
+    /// `min_cwnd`: one segment leaves per ACK, however much an ACK marks lost.
+    InFlight,
     /// Rate halving, as Linux 2.6: one segment less per two ACKs down to `ssthresh`.
     RateHalving,
     /// Rate halving down to half of `ssthresh`, as Linux 2.6 for modules with that `min_cwnd`.

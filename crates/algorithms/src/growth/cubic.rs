@@ -78,6 +78,12 @@ pub static SPEC: Spec = Spec {
     build: Build::Growth(|_, arguments| Box::new(Cubic::new(arguments))),
 };
 
+/// Makes one.
+#[must_use]
+pub fn make(arguments: &Arguments) -> Cubic {
+    Cubic::new(arguments)
+}
+
 /// What an undo restores.
 #[derive(Clone, Copy, Debug, Default)]
 struct Epoch {
@@ -92,8 +98,10 @@ struct Epoch {
 /// CUBIC's avoidance.
 #[derive(Debug)]
 pub struct Cubic {
+    /// How many flows it stands for: N C and N α (`cubic-fit`); else 1.
+    pub(super) flows: f64,
     c: f64,
-    beta: f64,
+    pub(super) beta: f64,
     alpha: f64,
     fast_convergence: bool,
     reno_friendly: bool,
@@ -106,9 +114,10 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    fn new(arguments: &Arguments) -> Self {
+    pub(super) fn new(arguments: &Arguments) -> Self {
         let beta = arguments.number("beta");
         Self {
+            flows: 1.0,
             c: arguments.number("c"),
             beta,
             alpha: 3.0 * (1.0 - beta) / (1.0 + beta),
@@ -127,14 +136,20 @@ impl Cubic {
     #[inline]
     fn window(&self, t: f64) -> f64 {
         let from_plateau = t - self.now.k;
-        self.c * from_plateau * from_plateau * from_plateau + self.now.w_max
+        self.flows * self.c * from_plateau * from_plateau * from_plateau + self.now.w_max
+    }
+
+    /// Stands for `flows` flows from here on: the curve still begins where the epoch did, (2).
+    pub(super) fn stand_for(&mut self, flows: f64) {
+        self.now.k *= cbrt(self.flows / flows);
+        self.flows = flows;
     }
 
     fn begin(&mut self, now: u64, w: f64) {
         self.now.start = Some(now);
         self.now.w_est = w;
         if w < self.now.w_max && !self.after_timeout {
-            self.now.k = cbrt((self.now.w_max - w) / self.c); // (2)
+            self.now.k = cbrt((self.now.w_max - w) / (self.flows * self.c)); // (2)
         } else {
             self.now.k = 0.0;
             self.now.w_max = w;
@@ -165,7 +180,7 @@ impl Growth for Cubic {
         let n = segments(ack);
         let t = (now - self.now.start.unwrap_or(now)) as f64 * 1e-9;
         let alpha = if self.now.w_est >= self.now.prior { 1.0 } else { self.alpha };
-        self.now.w_est += alpha * n / w; // (4)
+        self.now.w_est += self.flows * alpha * n / w; // (4)
         if self.reno_friendly && self.window(t) < self.now.w_est {
             return w.max(self.now.w_est);
         }

@@ -1,0 +1,228 @@
+//! CUBIC as of 2018, the variant of most textbooks.
+//!
+//! Source: I. Rhee, L. Xu, S. Ha, A. Zimmermann, L. Eggert, R. Scheffenegger, "CUBIC for Fast Long-Distance Networks",
+//! RFC 8312, 2018.
+//!
+//! ```text
+//! W(t)     = C (t − K)³ + W_max                                            (1)
+//! K        = (W_max (1 − β) / C)^(1/3)                                     (2)
+//! W_est(t) = β W_max + α t / RTT,  α = 3 (1 − β) / (1 + β)                 (4)
+//! each ack: w = W_est(t) if W(t) < W_est(t), else w += n (W(t + RTT) − w) / w   (sections 4.2 to 4.4)
+//! each congestion: W_max = w (1 + β) / 2 if w < the last W_max, else w     (section 4.6)
+//!                  ssthresh = max(β w, 2)                                  (section 4.5)
+//! ```
+//!
+//! Units: windows in segments, t, K and RTT (smoothed) in seconds, C in segments/s³.
+//! Differs from the source: W(t + RTT) below w leaves w as it is. Unlike RFC 9438: K does not look at the window with which
+//! the epoch begins, the window rather than FlightSize is multiplied, nothing caps the step, α stays, and t runs on while the
+//! window is not used.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+};
+use cwndlab_units::maths::cbrt;
+
+use super::reno::segments;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "cubic-8312",
+    title: "CUBIC (RFC 8312)",
+    kind: Kind::Growth,
+    source: "RFC 8312",
+    year: 2018,
+    confidence: Confidence::High,
+    summary: "CUBIC as most textbooks show it: K from the last maximum alone, a Reno-friendly window in closed form, ssthresh from the window.",
+    parameters: &[
+        Parameter {
+            name: "c",
+            unit: "segments/s^3",
+            default: Value::Number(0.4),
+            domain: Domain::Range(0.001, 100.0),
+            doc: "scales the growth",
+        },
+        Parameter {
+            name: "beta",
+            unit: "",
+            default: Value::Number(0.7),
+            domain: Domain::Range(0.1, 0.99),
+            doc: "what a congestion event leaves of the window",
+        },
+        Parameter {
+            name: "fast_convergence",
+            unit: "",
+            default: Value::Word("on"),
+            domain: Domain::Words(&["on", "off"]),
+            doc: "give way to newcomers: remember less than the window that was reached (section 4.6)",
+        },
+        Parameter {
+            name: "reno_friendly",
+            unit: "",
+            default: Value::Word("on"),
+            domain: Domain::Words(&["on", "off"]),
+            doc: "never grow slower than Reno would (section 4.2)",
+        },
+    ],
+    choices: &["where fast convergence lowers W_max, K and W_est use the lowered one, as the text has it"],
+    pitfalls: &[
+        "t runs on while the application has nothing to send, and nothing caps the step: the window leaps afterwards",
+        "replaced by RFC 9438 (`cubic`)",
+    ],
+    companion: "standard",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::Growth(|_, arguments| Box::new(Cubic8312::new(arguments))),
+};
+
+/// What an undo restores.
+#[derive(Clone, Copy, Debug, Default)]
+struct Epoch {
+    /// The last maximum: what (1), (2) and (4) use.
+    w_max: f64,
+    /// What fast convergence compares with: the maximum before it was lowered.
+    last_max: f64,
+    k: f64,
+    /// Window from which (4) starts.
+    floor: f64,
+    /// Start, ns; `None` outside.
+    start: Option<u64>,
+}
+
+/// CUBIC's avoidance of RFC 8312.
+#[derive(Debug)]
+pub struct Cubic8312 {
+    c: f64,
+    beta: f64,
+    alpha: f64,
+    fast_convergence: bool,
+    reno_friendly: bool,
+    now: Epoch,
+    before: Epoch,
+    /// No maximum to return to: slow start ended without a loss, or after a timeout (section 4.7).
+    unknown: bool,
+}
+
+impl Cubic8312 {
+    fn new(arguments: &Arguments) -> Self {
+        let beta = arguments.number("beta");
+        Self {
+            c: arguments.number("c"),
+            beta,
+            alpha: 3.0 * (1.0 - beta) / (1.0 + beta),
+            fast_convergence: arguments.word("fast_convergence") == "on",
+            reno_friendly: arguments.word("reno_friendly") == "on",
+            now: Epoch::default(),
+            before: Epoch::default(),
+            unknown: true,
+        }
+    }
+
+    #[inline]
+    fn window(&self, t: f64) -> f64 {
+        let from_plateau = t - self.now.k;
+        self.c * from_plateau * from_plateau * from_plateau + self.now.w_max // (1)
+    }
+
+    #[inline]
+    fn reno(&self, t: f64, rtt: f64) -> f64 {
+        self.now.floor + self.alpha * t / rtt // (4)
+    }
+
+    fn begin(&mut self, now: u64, w: f64) {
+        self.now.start = Some(now);
+        if self.unknown {
+            (self.now.w_max, self.now.k, self.now.floor) = (w, 0.0, w);
+        } else {
+            self.now.k = cbrt(self.now.w_max * (1.0 - self.beta) / self.c); // (2)
+            self.now.floor = self.beta * self.now.w_max;
+        }
+        self.unknown = false;
+    }
+}
+
+impl Growth for Cubic8312 {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        let now = ack.now.0;
+        if self.now.start.is_none() {
+            self.begin(now, w);
+        }
+        let t = (now - self.now.start.unwrap_or(now)) as f64 * 1e-9;
+        let rtt = ack.srtt.0 as f64 * 1e-9;
+        if self.reno_friendly && rtt > 0.0 {
+            let w_est = self.reno(t, rtt);
+            if self.window(t) < w_est {
+                return w.max(w_est);
+            }
+        }
+        w + (segments(ack) * (self.window(t + rtt) - w) / w).max(0.0)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        self.before = self.now;
+        self.now.start = None;
+        let shrinks = self.fast_convergence && w < self.now.last_max;
+        self.now.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
+        self.now.last_max = w;
+        self.unknown = event.cause == Cause::Timeout;
+        (self.beta * w).max(2.0)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        if window.change == Change::Undo {
+            self.now = self.before;
+            self.unknown = self.now.start.is_none() && self.now.w_max == 0.0;
+        }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("w_max_segments", self.now.w_max);
+        put("k_s", self.now.k);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack_at, loss, timeout, undo};
+
+    fn after_loss_at(w_max: f64) -> Cubic8312 {
+        let mut flow = Cubic8312::new(&Arguments::defaults(SPEC.parameters));
+        let w = flow.on_congestion(&loss(w_max as u64), w_max);
+        flow.begin(0, w);
+        flow
+    }
+
+    /// The sheet: W_max = 100: W_est(1) = 75.29 at 0.1 s, below W(1) = 86.68; 122.9 at 0.01 s, above.
+    #[test]
+    fn the_regions_are_those_of_the_sheet() {
+        let flow = after_loss_at(100.0);
+        assert!((flow.window(1.0) - 86.680_763_835_129_88).abs() < 1e-9);
+        assert!((flow.reno(1.0, 0.1) - 75.294_117_647).abs() < 1e-6);
+        assert!((flow.reno(1.0, 0.01) - 122.941_176_47).abs() < 1e-6);
+        assert!((flow.window(0.0) - 70.0).abs() < 1e-9);
+    }
+
+    /// Section 4.2 by hand: at 1 s and 10 ms the window is W_est; at 100 ms it grows by (W(1.1) − w) / w.
+    #[test]
+    fn an_ack_sets_the_window_or_adds_to_it() {
+        let mut flow = after_loss_at(100.0);
+        let short = Ack { srtt: cwndlab_units::Duration::from_millis(10), ..ack_at(1_000_000_000, 1) };
+        assert!((flow.on_ack(&short, 80.0) - 122.941_176_47).abs() < 1e-6);
+        let target = flow.window(1.1);
+        assert_eq!(flow.on_ack(&ack_at(1_000_000_000, 1), 80.0), 80.0 + (target - 80.0) / 80.0);
+    }
+
+    /// Section 4.6: 80 after 100 remembers 68; section 4.7: a timeout begins at its own window.
+    #[test]
+    fn fast_convergence_and_timeouts() {
+        let mut flow = after_loss_at(100.0);
+        assert_eq!((flow.on_congestion(&loss(80), 80.0), flow.now.w_max), (56.0, 68.0));
+        flow.on_window(&undo());
+        assert_eq!(flow.now.w_max, 100.0);
+        let _ = flow.on_congestion(&timeout(80), 80.0);
+        flow.begin(0, 40.0);
+        assert_eq!((flow.now.w_max, flow.now.k), (40.0, 0.0));
+    }
+}

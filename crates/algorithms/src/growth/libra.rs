@@ -1,0 +1,255 @@
+//! TCP Libra: the same rate whatever the RTT.
+//!
+//! Source: G. Marfia, C. E. Palazzi, G. Pau, M. Gerla, M. Roccetti, "TCP Libra: Derivation, analysis, and comparison with
+//! other RTT-fair TCPs", Computer Networks 54, 2010 (Networking 2007).
+//!
+//! ```text
+//! α = k1 C exp(−k2 (T − T_min) / (T_max − T_min)),  k1 = k2 = 2        (1)
+//! each ack:         w += α T² / (T + T0) n / w,  T0 = 1 s              (2)
+//! each congestion:  w −= w T1 / (2 (T + T0)),  T1 = 1 s                (3)
+//! C: dispersion of the pair of ACKs with the least sum of delays       (4)   CapProbe
+//! ```
+//!
+//! Units: segments; T, the last RTT, in seconds; C in Mbit/s. The exponent of (1) is 0 while T_max = T_min.
+//! Differs from the source: the unit of C is not published; with k1 = 2 only Mbit/s gives steps of Reno's size. Pairs are ACKs
+//! of segments sent at nearly the same instant, seen at the sender. Reno until a pair was seen, and after a timeout's answer.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value,
+};
+use cwndlab_units::maths::exp;
+
+use super::reno::segments;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "libra",
+    title: "TCP Libra",
+    kind: Kind::Growth,
+    source: "doi:10.1016/j.comnet.2010.02.014",
+    year: 2007,
+    confidence: Confidence::Medium,
+    summary: "Increase by T^2/(T+1) times a capacity estimate, damped by the queueing delay, decrease by 1/(2(T+1)): throughput does not depend on the RTT T.",
+    parameters: &[
+        Parameter {
+            name: "k1",
+            unit: "1/(Mbit/s)",
+            default: Value::Number(2.0),
+            domain: Domain::Range(0.0001, 1000.0),
+            doc: "scales the increase; its unit is our reading, that of C is not published",
+        },
+        Parameter {
+            name: "k2",
+            unit: "",
+            default: Value::Number(2.0),
+            domain: Domain::Range(0.0, 100.0),
+            doc: "how strongly the queueing delay damps the increase",
+        },
+        Parameter {
+            name: "t0",
+            unit: "s",
+            default: Value::Number(1.0),
+            domain: Domain::Range(0.01, 100.0),
+            doc: "T0 of (2) and (3)",
+        },
+        Parameter {
+            name: "t1",
+            unit: "s",
+            default: Value::Number(1.0),
+            domain: Domain::Range(0.01, 100.0),
+            doc: "T1 of (3)",
+        },
+        Parameter {
+            name: "capacity",
+            unit: "Mbit/s",
+            default: Value::Number(0.0),
+            domain: Domain::Range(0.0, 1e6),
+            doc: "C where it is known; 0 measures it by packet pairs",
+        },
+    ],
+    choices: &[
+        "C in Mbit/s",
+        "the least sum of delays so far decides which pair counts (CapProbe)",
+        "a timeout halves, as Reno's",
+    ],
+    pitfalls: &[
+        "pacing and delayed ACKs leave few pairs: without one it is Reno",
+        "at 1 s and 100 Mbit/s the step is 100 segments per round trip",
+    ],
+    companion: "standard",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::Growth(|_, arguments| Box::new(Libra::new(arguments))),
+};
+
+/// A pair left within this share of its dispersion.
+const TOGETHER: u64 = 10;
+
+/// CapProbe: the capacity by the pair that queued least.
+#[derive(Clone, Copy, Debug)]
+struct Pairs {
+    /// When the last ACK came, and its RTT, ns.
+    last: Option<(u64, u64)>,
+    /// Least sum of the delays of a pair.
+    least: u64,
+    /// Mbit/s.
+    capacity: Option<f64>,
+}
+
+impl Pairs {
+    #[inline]
+    fn observe(&mut self, ack: &Ack) {
+        let (now, Some(rtt)) = (ack.now.0, ack.rtt) else {
+            self.last = None;
+            return;
+        };
+        let before = self.last.replace((now, rtt.0));
+        // Several ACKs in one report have no dispersion that can be told.
+        let (Some((at, earlier)), 1) = (before, ack.acks) else { return };
+        let dispersion = now - at;
+        let (sent, sent_before) = (now.saturating_sub(rtt.0), at.saturating_sub(earlier));
+        let sum = rtt.0 + earlier;
+        if dispersion == 0 || sent.abs_diff(sent_before) > dispersion / TOGETHER || sum >= self.least {
+            return;
+        }
+        self.least = sum;
+        self.capacity = Some(ack.acked.0 as f64 * 8e3 / dispersion as f64); // (4): bits per ns is 1000 Mbit/s
+    }
+}
+
+/// Libra's avoidance.
+#[derive(Debug)]
+pub struct Libra {
+    k1: f64,
+    k2: f64,
+    t0: f64,
+    t1: f64,
+    pairs: Pairs,
+    known: bool,
+    rtt: u64,
+    rtt_min: u64,
+    rtt_max: u64,
+}
+
+impl Libra {
+    fn new(arguments: &Arguments) -> Self {
+        let capacity = Some(arguments.number("capacity")).filter(|rate| *rate > 0.0);
+        Self {
+            k1: arguments.number("k1"),
+            k2: arguments.number("k2"),
+            t0: arguments.number("t0"),
+            t1: arguments.number("t1"),
+            pairs: Pairs { last: None, least: u64::MAX, capacity },
+            known: capacity.is_some(),
+            rtt: 0,
+            rtt_min: u64::MAX,
+            rtt_max: 0,
+        }
+    }
+
+    /// Segments per round trip, (1) and (2); Reno's one where nothing is known.
+    #[inline]
+    fn step(&self) -> f64 {
+        let (Some(capacity), true) = (self.pairs.capacity, self.rtt > 0) else { return 1.0 };
+        let range = self.rtt_max - self.rtt_min;
+        let share = if range == 0 { 0.0 } else { (self.rtt - self.rtt_min) as f64 / range as f64 };
+        let t = self.rtt as f64 * 1e-9;
+        let damped = if share == 0.0 { 1.0 } else { exp(-self.k2 * share) };
+        self.k1 * capacity * damped * t * t / (t + self.t0)
+    }
+
+    /// What a loss takes: (3).
+    fn taken(&self) -> f64 {
+        if self.rtt == 0 || self.pairs.capacity.is_none() {
+            return 0.5;
+        }
+        (self.t1 / (2.0 * (self.rtt as f64 * 1e-9 + self.t0))).min(0.9)
+    }
+}
+
+impl Growth for Libra {
+    #[inline]
+    fn observe(&mut self, ack: &Ack, _: f64) {
+        if let Some(rtt) = ack.rtt {
+            self.rtt = rtt.0.max(1);
+            self.rtt_min = self.rtt_min.min(self.rtt);
+            self.rtt_max = self.rtt_max.max(self.rtt);
+        }
+        if !self.known {
+            self.pairs.observe(ack);
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        w + self.step() * segments(ack) / w // (2)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        let taken = if event.cause == Cause::Timeout { 0.5 } else { self.taken() };
+        (w * (1.0 - taken)).max(2.0) // (3)
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(capacity) = self.pairs.capacity {
+            put("capacity_mbps", capacity);
+        }
+        put("alpha_segments", self.step());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack_at, loss};
+    use cwndlab_units::Duration;
+
+    fn flow(capacity: f64) -> Libra {
+        let mut flow = Libra::new(&Arguments::defaults(SPEC.parameters));
+        flow.pairs.capacity = (capacity > 0.0).then_some(capacity);
+        flow
+    }
+
+    fn at(ms: [u64; 3]) -> Libra {
+        let [rtt, rtt_min, rtt_max] = ms.map(|ms| ms * 1_000_000);
+        Libra { rtt, rtt_min, rtt_max, ..flow(100.0) }
+    }
+
+    /// The sheet, C = 100 Mbit/s: steps per round trip and what a loss takes.
+    #[test]
+    fn steps_and_losses_are_those_of_the_sheet() {
+        assert!((at([100, 100, 200]).step() - 1.818).abs() < 5e-4);
+        assert!((at([100, 50, 150]).step() - 0.669).abs() < 5e-4);
+        assert!((at([50, 50, 50]).step() - 0.476).abs() < 5e-4);
+        assert!((at([1000, 1000, 1000]).step() - 100.0).abs() < 1e-9);
+        for (ms, taken) in [(100, 0.454_5), (50, 0.476_2), (1000, 0.25)] {
+            assert!((at([ms, ms, ms]).taken() - taken).abs() < 5e-5);
+        }
+    }
+
+    /// Without a pair it is Reno.
+    #[test]
+    fn an_unknown_capacity_is_reno() {
+        let mut flow = flow(0.0);
+        flow.observe(&ack_at(1_000_000_000, 1), 10.0);
+        assert_eq!(flow.on_ack(&ack_at(1_000_000_000, 1), 10.0), 10.1);
+        assert_eq!(flow.on_congestion(&loss(10), 10.0), 5.0);
+    }
+
+    /// CapProbe by hand: two segments of 1000 bytes sent together arrive 1 ms apart: 8 Mbit/s; a pair that queued does not
+    /// replace it, nor do segments that left apart.
+    #[test]
+    fn the_pair_that_queued_least_tells_the_capacity() {
+        let mut flow = flow(0.0);
+        let ack = |now: u64, rtt: u64| Ack { rtt: Some(Duration(rtt)), ..ack_at(now, 1) };
+        flow.observe(&ack(1_000_000_000, 100_000_000), 10.0);
+        flow.observe(&ack(1_001_000_000, 101_000_000), 10.0);
+        assert!((flow.pairs.capacity.unwrap() - 8.0).abs() < 1e-9);
+        flow.observe(&ack(1_200_000_000, 120_000_000), 10.0);
+        flow.observe(&ack(1_205_000_000, 125_000_000), 10.0);
+        flow.observe(&ack(1_300_000_000, 90_000_000), 10.0);
+        flow.observe(&ack(1_310_000_000, 90_000_000), 10.0);
+        assert!((flow.pairs.capacity.unwrap() - 8.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,182 @@
+//! TCP Westwood: after a loss the window is what the path delivered.
+//!
+//! Source: S. Mascolo, C. Casetti, M. Gerla, M. Y. Sanadidi, R. Wang, "TCP Westwood: Bandwidth Estimation for Enhanced
+//! Transport over Wireless Links", MobiCom 2001.
+//!
+//! ```text
+//! b_k = d_k / Δ_k                                          (1)   each ACK of d bytes, Δ after the last
+//! B_k = a B_{k−1} + (1 − a) (b_k + b_{k−1}) / 2,  a = (2τ − Δ_k) / (2τ + Δ_k),  τ = 0.5 s    (2)
+//! silence: b = 0 every τ/2                                 (3)
+//! each ack:         w += n / w                             (4)
+//! each congestion:  ssthresh = max(B RTT_min / MSS, 2);  w = min(w, ssthresh)    (5)
+//! ```
+//!
+//! Units: segments; bytes per second, seconds. B begins with the first sample. ACKs of the same instant are one.
+//! Differs from the source: duplicates are counted by what they SACK; without SACK by the ACK that covers them. A loss at
+//! w below ssthresh leaves ssthresh at w.
+
+use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+
+use super::reno::segments;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "westwood",
+    title: "TCP Westwood",
+    kind: Kind::Growth,
+    source: "doi:10.1145/381677.381704",
+    year: 2001,
+    confidence: Confidence::High,
+    summary: "Reno whose window after a loss is the filtered ACK rate times the smallest RTT.",
+    parameters: &[Parameter {
+        name: "tau",
+        unit: "s",
+        default: Value::Number(0.5),
+        domain: Domain::Range(0.01, 100.0),
+        doc: "time constant of the filter",
+    }],
+    choices: &[
+        "after a silence the sample is taken over all of it, and weighs by the time since the last zero sample",
+        "B begins with the first sample, not with 0",
+    ],
+    pitfalls: &["ACKs that arrive in bunches inflate B: westwood-plus samples once per round trip"],
+    companion: "standard",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::Growth(|_, arguments| Box::new(Westwood::new(arguments))),
+};
+
+/// Zero samples after which nothing is left of B.
+const MOST_ZEROS: u32 = 64;
+
+/// The answer to a congestion event, (5); `b` in bytes per second, `rtt_min` in nanoseconds.
+pub(super) fn answer(event: &Congestion, w: f64, b: f64, rtt_min: u64) -> f64 {
+    let pipe = if rtt_min == u64::MAX { 0.0 } else { b * rtt_min as f64 * 1e-9 / event.mss.0 as f64 };
+    let ssthresh = pipe.max(2.0);
+    if event.restart {
+        ssthresh
+    } else {
+        ssthresh.min(w.max(2.0))
+    }
+}
+
+/// Westwood's avoidance.
+#[derive(Debug)]
+pub struct Westwood {
+    tau: f64,
+    b: f64,
+    /// b_{k−1}; `None` before the first sample.
+    last: Option<f64>,
+    /// The last ACK, ns, and what was acknowledged at that instant.
+    at: Option<u64>,
+    rtt_min: u64,
+}
+
+impl Westwood {
+    fn new(arguments: &Arguments) -> Self {
+        Self { tau: arguments.number("tau"), b: 0.0, last: None, at: None, rtt_min: u64::MAX }
+    }
+
+    /// (2): `sample` after `gap` seconds.
+    #[inline]
+    fn filter(&mut self, sample: f64, gap: f64) {
+        let Some(last) = self.last.replace(sample) else {
+            self.b = sample;
+            return;
+        };
+        let a = (2.0 * self.tau - gap) / (2.0 * self.tau + gap);
+        self.b = a * self.b + (1.0 - a) * (sample + last) / 2.0;
+    }
+
+    /// `bytes` came `gap` seconds after the last ACK: (1) and (3).
+    #[inline]
+    fn sample(&mut self, bytes: f64, gap: f64) {
+        let most = self.tau / 2.0;
+        let mut rest = gap;
+        if gap > most && self.last.is_some() {
+            for _ in 0..MOST_ZEROS {
+                if rest <= most {
+                    break;
+                }
+                self.filter(0.0, most); // (3)
+                rest -= most;
+            }
+            rest = rest.min(most);
+        }
+        self.filter(bytes / gap, rest.min(most)); // (1)
+    }
+}
+
+impl Growth for Westwood {
+    #[inline]
+    fn observe(&mut self, ack: &Ack, _: f64) {
+        if let Some(rtt) = ack.rtt {
+            self.rtt_min = self.rtt_min.min(rtt.0.max(1));
+        }
+        let now = ack.now.0;
+        match self.at {
+            Some(at) if now > at => {
+                self.sample(ack.acked.0 as f64, (now - at) as f64 * 1e-9);
+                self.at = Some(now);
+            }
+            Some(_) => {}
+            None => self.at = Some(now),
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        w + segments(ack) / w // (4)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        answer(event, w, self.b, self.rtt_min)
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("bandwidth_bps", self.b * 8.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{loss, timeout};
+    use cwndlab_units::Bytes;
+
+    fn flow() -> Westwood {
+        Westwood::new(&Arguments::defaults(SPEC.parameters))
+    }
+
+    /// The sheet: 10 Mbit/s, 50 ms and 1460 bytes are 42.8 segments; a smaller window stays.
+    #[test]
+    fn a_loss_leaves_what_the_path_holds() {
+        let mut flow = Westwood { b: 10e6 / 8.0, rtt_min: 50_000_000, ..flow() };
+        let event = Congestion { mss: Bytes(1460), ..loss(60) };
+        assert!((flow.on_congestion(&event, 60.0) - 42.808).abs() < 1e-3);
+        assert_eq!(flow.on_congestion(&event, 30.0), 30.0);
+        let event = Congestion { mss: Bytes(1460), ..timeout(30) };
+        assert!((flow.on_congestion(&event, 30.0) - 42.808).abs() < 1e-3);
+    }
+
+    /// The sheet: Δ = 0.1 s weighs B by 0.818; B = 0 and b = 0 stay 0, and two segments are left.
+    #[test]
+    fn the_filter_is_tustins() {
+        let mut flow = Westwood { b: 1.0, last: Some(0.0), ..flow() };
+        flow.filter(0.0, 0.1);
+        assert!((flow.b - 0.9 / 1.1).abs() < 1e-15);
+        let mut flow = Westwood { last: Some(0.0), ..self::flow() };
+        flow.filter(0.0, 0.1);
+        assert_eq!((flow.b, flow.on_congestion(&loss(9), 9.0)), (0.0, 2.0));
+    }
+
+    /// (3) by hand: a second of silence is four gaps of 0.25 s, three of them zeros: a = 0.6 each.
+    #[test]
+    fn silence_feeds_zeros() {
+        let mut flow = Westwood { b: 1000.0, last: Some(1000.0), ..flow() };
+        flow.sample(100.0, 1.0);
+        // 0.6 · 1000 + 0.4 · 500 = 800, then 480, 288, and 0.6 · 288 + 0.4 · (100 + 0) / 2 = 192.8.
+        assert!((flow.b - 192.8).abs() < 1e-9, "{}", flow.b);
+    }
+}

@@ -1,0 +1,190 @@
+//! TCP Westwood+: Westwood with one bandwidth sample per round trip.
+//!
+//! Source: L. A. Grieco, S. Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP
+//! Congestion Control", ACM CCR 34(2), 2004.
+//!
+//! ```text
+//! b = bytes acknowledged in the last round trip / its time            (1)
+//! B = 0.9 B + 0.1 (b + b_prev) / 2                                    (2)
+//! each ack:         w += n / w                                        (3)
+//! each congestion:  ssthresh = max(B RTT_min / MSS, 2);  w = min(w, ssthresh)   (4)
+//! ```
+//!
+//! Units: segments; bytes per second, seconds. B begins with the first sample, as in Linux.
+//! Differs from the source: `filter = linux` is two filters of 7/8 in a row instead of (2); `min_interval = 0.05` is the
+//! shortest interval of (1) in Linux; `ssthresh = half` leaves half of the window at least, since ns-2.35 sets the window to
+//! B RTT_min but ssthresh to half of it.
+
+use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+
+use super::reno::segments;
+use super::westwood::answer;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "westwood-plus",
+    title: "TCP Westwood+",
+    kind: Kind::Growth,
+    source: "doi:10.1145/997150.997155; Linux tcp_westwood.c",
+    year: 2004,
+    confidence: Confidence::High,
+    summary: "Reno whose window after a loss is the delivery rate, sampled once per round trip and filtered, times the smallest RTT.",
+    parameters: &[
+        Parameter {
+            name: "filter",
+            unit: "",
+            default: Value::Word("average"),
+            domain: Domain::Words(&["average", "linux"]),
+            doc: "average: 0.9 B + 0.1 of the mean of the last two samples; linux: two low-pass filters of 7/8 in a row",
+        },
+        Parameter {
+            name: "min_interval",
+            unit: "s",
+            default: Value::Number(0.0),
+            domain: Domain::Range(0.0, 10.0),
+            doc: "shortest interval of a sample; Linux has 0.05",
+        },
+        Parameter {
+            name: "ssthresh",
+            unit: "",
+            default: Value::Word("bandwidth"),
+            domain: Domain::Words(&["bandwidth", "half"]),
+            doc: "half: not below half of the window; ns-2.35 keeps ssthresh there and slow-starts back to it from B RTT_min",
+        },
+    ],
+    choices: &[
+        "B begins with the first sample, not with 0",
+        "an interval lasts the last RTT sample",
+        "window and ssthresh are both B RTT_min",
+    ],
+    pitfalls: &["alone at a buffer of one BDP it keeps the queue filled half of the time", "among Reno flows a mild decrease wins"],
+    companion: "standard",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::Growth(|_, arguments| Box::new(WestwoodPlus::new(arguments))),
+};
+
+/// Westwood+'s avoidance.
+#[derive(Debug)]
+pub struct WestwoodPlus {
+    cascade: bool,
+    /// A loss leaves half of the window at least.
+    half: bool,
+    /// Shortest interval, ns.
+    min_interval: u64,
+    b: f64,
+    /// The sample before, or what the first filter of two gave; `None` before the first sample.
+    last: Option<f64>,
+    begin: Option<u64>,
+    bytes: u64,
+    rtt: u64,
+    rtt_min: u64,
+}
+
+impl WestwoodPlus {
+    fn new(arguments: &Arguments) -> Self {
+        Self {
+            cascade: arguments.word("filter") == "linux",
+            half: arguments.word("ssthresh") == "half",
+            min_interval: (arguments.number("min_interval") * 1e9) as u64,
+            b: 0.0,
+            last: None,
+            begin: None,
+            bytes: 0,
+            rtt: u64::MAX,
+            rtt_min: u64::MAX,
+        }
+    }
+
+    fn filter(&mut self, sample: f64) {
+        let Some(last) = self.last else {
+            (self.b, self.last) = (sample, Some(sample));
+            return;
+        };
+        if self.cascade {
+            let first = (7.0 * last + sample) / 8.0;
+            self.b = (7.0 * self.b + first) / 8.0;
+            self.last = Some(first);
+        } else {
+            self.b = 0.9 * self.b + 0.1 * (sample + last) / 2.0; // (2)
+            self.last = Some(sample);
+        }
+    }
+}
+
+impl Growth for WestwoodPlus {
+    #[inline]
+    fn observe(&mut self, ack: &Ack, _: f64) {
+        if let Some(rtt) = ack.rtt {
+            self.rtt = rtt.0.max(1);
+            self.rtt_min = self.rtt_min.min(self.rtt);
+        }
+        let now = ack.now.0;
+        let Some(begin) = self.begin else {
+            self.begin = Some(now);
+            return;
+        };
+        self.bytes += ack.acked.0;
+        let span = now - begin;
+        if self.rtt < u64::MAX && span >= self.rtt.max(self.min_interval) {
+            self.filter(self.bytes as f64 * 1e9 / span as f64); // (1)
+            (self.begin, self.bytes) = (Some(now), 0);
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        w + segments(ack) / w // (3)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        if self.last.is_none() {
+            return (w / 2.0).max(2.0); // nothing is known of the path yet
+        }
+        let least = if self.half { (w / 2.0).max(2.0) } else { 2.0 };
+        answer(event, w, self.b, self.rtt_min).max(least) // (4)
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("bandwidth_bps", self.b * 8.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack_at, loss};
+
+    fn flow() -> WestwoodPlus {
+        WestwoodPlus::new(&Arguments::defaults(SPEC.parameters))
+    }
+
+    /// The sheet: samples of 10 Mbit/s from B = 0 give 0.5, then 1.45 Mbit/s.
+    #[test]
+    fn the_filter_averages_two_samples() {
+        let mut flow = WestwoodPlus { last: Some(0.0), ..flow() };
+        flow.filter(10.0);
+        assert_eq!(flow.b, 0.5);
+        flow.filter(10.0);
+        assert!((flow.b - 1.45).abs() < 1e-15);
+    }
+
+    /// Linux, by hand: 8 after 0 gives 1 behind the first filter and 1/8 behind the second.
+    #[test]
+    fn linux_filters_twice() {
+        let mut flow = WestwoodPlus { last: Some(0.0), cascade: true, ..flow() };
+        flow.filter(8.0);
+        assert_eq!((flow.last, flow.b), (Some(1.0), 0.125));
+    }
+
+    /// (1) and (4) by hand: ten segments of 1000 bytes in 100 ms at 100 ms are ten segments in the pipe.
+    #[test]
+    fn a_loss_leaves_what_was_delivered_in_a_round_trip() {
+        let mut flow = flow();
+        for ms in 0..=10 {
+            flow.observe(&ack_at(1_000_000_000 + ms * 10_000_000, 1), 20.0);
+        }
+        assert!((flow.on_congestion(&loss(20), 20.0) - 10.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,143 @@
+//! How many flows one connection stands for, shared by `tcp-fit` and `cubic-fit`.
+//!
+//! Source: J. Wang, J. Wen, J. Zhang, Y. Han, "TCP-FIT: An Improved TCP Congestion Control Algorithm and its Performance",
+//! INFOCOM 2011.
+//!
+//! ```text
+//! once per round:  N = max(1, N + α − N (R − base) / R)                        (1)
+//! fixed point:     N* = max(1, α R / (R − base))                               (2)
+//! or, by steps, once per max(RTT, 0.5 s), with Q = w (R − base) / R:
+//!                  N + 1 where Q < α w / N;  max(1, N − 1) where Q > α w / N   (3)
+//! ```
+//!
+//! Units: nanoseconds; R is the mean of the round (of the epoch in (3)), base the smallest sample. N is real in (1).
+
+use cwndlab_control::Ack;
+
+use super::round_rtt::{Round, RoundRtt};
+
+/// Length of an epoch of (3), at least.
+const EPOCH_NS: u64 = 500_000_000;
+
+/// The number of flows.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    alpha: f64,
+    cap: f64,
+    steps: bool,
+    n: f64,
+    before: f64,
+    rtts: RoundRtt,
+    /// Samples since the last decision.
+    sum: u64,
+    samples: u32,
+    decided: u64,
+    due: bool,
+}
+
+impl Fit {
+    /// One flow at first; `alpha` and the largest N.
+    #[must_use]
+    pub fn new(alpha: f64, cap: f64, steps: bool) -> Self {
+        let rtts = RoundRtt::default();
+        Self { alpha, cap, steps, n: 1.0, before: 1.0, rtts, sum: 0, samples: 0, decided: 0, due: false }
+    }
+
+    /// N.
+    #[must_use]
+    pub fn flows(&self) -> f64 {
+        self.n
+    }
+
+    /// Every ACK of every phase.
+    #[inline]
+    pub fn observe(&mut self, ack: &Ack) {
+        let Some(Round { sum, samples, .. }) = self.rtts.observe(ack) else { return };
+        self.sum += sum;
+        self.samples += samples;
+        if !self.steps {
+            self.due = true;
+        } else if ack.now.0.saturating_sub(self.decided) >= EPOCH_NS {
+            self.decided = ack.now.0;
+            self.due = true;
+        }
+    }
+
+    /// An ACK that may grow the window in avoidance: the only time at which N is used, hence at which it moves.
+    /// Returns whether it did.
+    #[inline]
+    pub fn decide(&mut self) -> bool {
+        if !self.due {
+            return false;
+        }
+        self.due = false;
+        let round = Round { min: 0, sum: self.sum, samples: self.samples };
+        (self.sum, self.samples) = (0, 0);
+        if !round.decides() {
+            return false;
+        }
+        let queued = (1.0 - self.rtts.base as f64 / round.mean()).max(0.0);
+        let before = self.n;
+        self.n = if self.steps { self.step(queued) } else { self.next(queued) };
+        self.n != before
+    }
+
+    /// (1), with `queued` = (R − base) / R.
+    fn next(&self, queued: f64) -> f64 {
+        (self.n + self.alpha - self.n * queued).clamp(1.0, self.cap)
+    }
+
+    /// (3), both sides divided by w.
+    fn step(&self, queued: f64) -> f64 {
+        let share = self.alpha / self.n;
+        let by = f64::from(i8::from(queued < share) - i8::from(queued > share));
+        (self.n + by).clamp(1.0, self.cap)
+    }
+
+    /// Congestion was seen: a timeout makes one flow of it.
+    pub fn lose(&mut self, timeout: bool) {
+        self.before = self.n;
+        if timeout {
+            self.n = 1.0;
+        }
+        (self.sum, self.samples, self.due) = (0, 0, false);
+        self.rtts.restart();
+    }
+
+    /// The last reduction is taken back.
+    pub fn undo(&mut self) {
+        self.n = self.before;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn set(&mut self, n: f64) {
+        self.n = n;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sheet: base 100 ms; R = 120 ms ends at N* = 1, R = 101 ms at 12.63 (α = 1/8: 0.125 · 101).
+    #[test]
+    fn n_settles_where_the_sheet_says() {
+        for (rtt, settled) in [(120.0, 1.0), (101.0, 12.625)] {
+            let mut fit = Fit::new(0.125, 64.0, false);
+            for _ in 0..5_000 {
+                fit.n = fit.next((rtt - 100.0) / rtt);
+            }
+            assert!((fit.n - settled).abs() < 1e-9, "{rtt}: {}", fit.n);
+        }
+    }
+
+    /// (3) by hand: α/N = 1/8 for one flow: a queue of 1/10 of the RTT is less, of 1/5 more.
+    #[test]
+    fn steps_go_up_below_the_share_and_down_above() {
+        let mut fit = Fit::new(0.125, 64.0, true);
+        assert_eq!(fit.step(0.1), 2.0);
+        assert_eq!(fit.step(0.2), 1.0);
+        fit.n = 3.0;
+        assert_eq!(fit.step(0.1), 2.0);
+    }
+}
