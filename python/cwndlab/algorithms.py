@@ -143,6 +143,7 @@ def explain(text: str) -> str:
 #: What an entry may need, in words.
 _NEEDS = {
     "pacing": "a sender that paces",
+    "spacing": "segments that are sent one by one at its pacing rate, not in bursts",
     "ecn": "ECN, with every mark echoed (accurate ECN); it is negotiated unless the scenario says otherwise",
     "every-ack": "to be told of every ACK; others may be asked once per round trip",
 }

@@ -30,6 +30,7 @@ fn need(need: Need) -> &'static str {
         Need::Pacing => "pacing",
         Need::Ecn => "ecn",
         Need::EveryAck => "every-ack",
+        Need::Spacing => "spacing",
         Need::Agent(Scheme::QuickStart) => "agent quick-start",
         Need::Agent(Scheme::Sirens) => "agent sirens",
         Need::Agent(Scheme::BandwidthStamp) => "agent bandwidth-stamp",
