@@ -518,3 +518,77 @@ fn join(first: &Ack, then: &Ack) -> Ack {
         ..then.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::Told;
+    use crate::courses::path;
+    use crate::probe::Tally;
+    use crate::{wrong, Says};
+    use std::sync::atomic::AtomicBool;
+
+    /// What a right Reno is told on the road.
+    fn told(road: Road) -> Vec<Told> {
+        let (says, never) = (Says::default(), AtomicBool::new(false));
+        let mut tally = Tally::new(&says, &never);
+        let mut probe = Probe::new("test", &wrong::right, &path(&says, 10, None), &mut tally).unwrap();
+        probe.tape = Some(Vec::new());
+        Journey::begin(road, &mut probe, 1).and_then(|mut journey| journey.run()).unwrap();
+        probe.tape.take().unwrap()
+    }
+
+    fn acks(told: &[Told]) -> Vec<&Ack> {
+        fn ack(one: &Told) -> Option<&Ack> {
+            if let Told::Ack(ack) = one {
+                Some(ack)
+            } else {
+                None
+            }
+        }
+        told.iter().filter_map(ack).collect()
+    }
+
+    /// By hand: 1460 bytes at 20 Mbit/s take 584 µs, so ten segments come back after 50.584, 51.168, … 55.84 ms.
+    #[test]
+    fn acks_come_as_the_line_sends() {
+        let told = told(Road { acks: 10, ..Road::default() });
+        let rtts: Vec<_> = acks(&told).iter().map(|ack| ack.rtt.unwrap().0).collect();
+        assert_eq!(rtts, (1..=10).map(|n| 50 * MS + n * 584_000).collect::<Vec<_>>());
+    }
+
+    /// By hand: path and queue hold 125,000 bytes each, so no RTT is above 100 ms; with the queue never empty the line's
+    /// rate is what arrives.
+    #[test]
+    fn a_full_queue_doubles_the_rtt_and_the_line_sets_the_rate() {
+        let told = told(Road { acks: 3_000, ..Road::default() });
+        let last = acks(&told).split_off(1_000);
+        assert!(last.iter().all(|ack| ack.rtt.unwrap().0 <= 101 * MS));
+        let rate = last.last().unwrap().delivery_rate.unwrap().rate.0;
+        assert!((19_900_000..=20_000_000).contains(&rate), "{rate} bit/s");
+    }
+
+    /// RFC 6298 (5.5) by hand: a first timeout after 200 ms, then each after twice the time, marked as repeated.
+    #[test]
+    fn in_a_blackout_timeouts_double() {
+        let told = told(Road { acks: 1, dark: vec![(0, 3 * S)], ..Road::default() });
+        let timeouts: Vec<_> = told
+            .iter()
+            .filter_map(
+                |one| if let Told::Congestion(event) = one { Some((event.now.0 / MS, event.repeated)) } else { None },
+            )
+            .collect();
+        let times = [250, 650, 1450, 3050].map(|ms| (ms, ms > 250));
+        assert_eq!(timeouts, times);
+    }
+
+    #[test]
+    fn clock_bytes_and_rounds_only_go_forward() {
+        let told = told(Road { acks: 3_000, loss_one_in: Some(50), mischief: Some(20), ..Road::default() });
+        for pair in acks(&told).windows(2) {
+            let (one, two) = (pair[0], pair[1]);
+            assert!(one.now <= two.now && one.delivered < two.delivered && one.round <= two.round);
+            assert_eq!(two.prior_in_flight.0, two.in_flight.0 + two.acked.0 + two.lost.0);
+        }
+    }
+}

@@ -220,24 +220,25 @@ pub fn undo(step: &Step<'_>) -> Verdict {
 }
 
 /// A window that the transport imposes after idleness or recovery is obeyed: what is remembered of the path is stale
-/// (RFC 5681, section 4.1; RFC 2861). A model may keep its own, but does not raise it after idleness; what it does with
-/// the window of a recovery is its own business, since the transport leaves that to it.
+/// (RFC 5681, section 4.1; RFC 2861). A model may keep its own; at the end of a recovery it may even take up what stood
+/// before it or before a probe (Linux, `bbr_restore_cwnd`), after idleness it raises nothing.
 #[must_use]
 pub fn imposed(step: &Step<'_>) -> Verdict {
-    match step.event {
-        Event::Window(window, _) if step.model_based && window.change == Change::Recovered => Silent,
-        Event::Window(window, _) if matches!(window.change, Change::Idle | Change::Recovered) => {
-            let most = if step.model_based { step.before } else { window.cwnd };
-            judge(step.after <= most.max(step.mss), || {
-                format!(
-                    "`Change::{:?}` leaves at most the {} segments that it names",
-                    window.change,
-                    segments(most, step.mss)
-                )
-            })
+    let Event::Window(window, _) = step.event else { return Silent };
+    let model = match window.change {
+        Change::Idle => step.before,
+        Change::Recovered => step.peak,
+        Change::Undo | Change::Established => return Silent,
+    };
+    let most = if step.model_based { model } else { window.cwnd }.max(step.mss);
+    judge(step.after <= most, || {
+        let (change, most) = (window.change, segments(most, step.mss));
+        if step.model_based {
+            format!("at `Change::{change:?}` a model takes up at most the {most} segments that it had")
+        } else {
+            format!("`Change::{change:?}` leaves at most the {most} segments that it names")
         }
-        _ => Silent,
-    }
+    })
 }
 
 /// A pacing rate, where one is given, is above zero and finite: zero never sends again, and an infinity is a division
