@@ -71,7 +71,7 @@ def test_list_as_table_and_csv(cli: Cli) -> None:
     assert cli("list", "--kind", "walk") == (
         2,
         "",
-        "--kind: 'walk' is no kind\n  hint: there are growth, recovery, slow-start\n",
+        "--kind: 'walk' is no kind\n  hint: there are growth, recovery, slow-start, whole\n",
     )
 
 
