@@ -68,10 +68,26 @@ def test_list_as_table_and_csv(cli: Cli) -> None:
     _, out, _ = cli("list", "--kind", "slow-start", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert {row["kind"] for row in rows} == {"slow-start"}
+    _, out, _ = cli("list", "--format", "csv")
+    kinds = sorted({row["kind"] for row in csv.DictReader(io.StringIO(out))})
+    assert {"growth", "mechanism", "recovery", "slow-start", "whole"} <= set(kinds)
     assert cli("list", "--kind", "walk") == (
         2,
         "",
-        "--kind: 'walk' is no kind\n  hint: there are growth, recovery, slow-start, whole\n",
+        f"--kind: 'walk' is no kind\n  hint: there are {', '.join(kinds)}\n",
+    )
+
+
+def test_mechanisms_are_told_and_refused_as_algorithms(cli: Cli) -> None:
+    _, out, _ = cli("list", "--kind", "mechanism", "--format", "csv")
+    assert [row["name"] for row in csv.DictReader(io.StringIO(out))] == ["prr", "rto", "undo", "ecn-classic"]
+    _, out, _ = cli("explain", "prr")
+    assert out.startswith("prr — Proportional rate reduction (mechanism)\nsource: RFC 6937; RFC 9937")
+    assert "stack.prr=rfc9937  (rfc6937 | rfc9937)" in out
+    assert cli("run", "single", "--seed", "1", "--set", "flow[0].algorithm=prr")[::2] == (
+        2,
+        "flow[0].algorithm: 'prr' is a mechanism of the transport, not a growth\n"
+        "  hint: write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'\n",
     )
 
 
