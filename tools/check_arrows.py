@@ -15,12 +15,13 @@ ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "control": {"units"},
     "algorithms": {"units", "control"},
+    "conformance": {"units", "control"},
     "transport": {"units", "control"},
     "network": {"units"},
     "scenario": {"units", "control", "transport"},
     "records": {"units"},
-    "simulator": {"units", "control", "algorithms", "transport", "network", "scenario", "records"},
-    "python": {"units", "control", "scenario", "records", "simulator"},
+    "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
+    "python": {"units", "control", "conformance", "scenario", "records", "simulator"},
 }
 
 

@@ -121,11 +121,15 @@ def _metrics() -> str:
 
 MAKERS: dict[str, Callable[[], str]] = {
     "validate": _validity,
-    "bench": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py')}",
+    "bench": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py', 'engine')}",
+    "bench algorithms": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py', 'algorithms')}",
     "bench-peers": lambda: f"{_machine()}\n\n" + _text(sys.executable, "benches/peers.py").split("\n\n", 1)[1],
     "cache": lambda: _text(sys.executable, "benches/cache.py"),
     "overhead": lambda: (
         f"`cwndlab bench --overhead`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--overhead')}\n```"
+    ),
+    "bench python": lambda: (
+        f"`cwndlab bench --python`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--python')}\n```"
     ),
     "profile": _profile,
     "reproduce ccm-ss --quick": _reproductions,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 from cwndlab.errors import Fault, RunError, ScenarioError
@@ -15,6 +16,7 @@ from cwndlab.errors import Fault, RunError, ScenarioError
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ("S1", "S2", "S3", "S4")
 COLUMNS = ("scenario", "packets", "cpu_s", "packets_per_cpu_s", "peak_rss_mb")
+PYTHON_COLUMNS = ("algorithm", "acks", "cpu_s", "acks_per_cpu_s")
 OVERHEAD_COLUMNS = (*COLUMNS, "cli_cpu_s", "cli_peak_rss_mb")
 
 
@@ -44,6 +46,31 @@ def bench(names: Sequence[str] = SCENARIOS, *, overhead: bool = False) -> Iterat
             cpu_s, peak_mb = _command_line(path)
             row |= {"cli_cpu_s": cpu_s, "cli_peak_rss_mb": peak_mb}
         yield row
+
+
+def bench_python(repeats: int = 3) -> Iterator[dict[str, Any]]:
+    """Measures what a class in Python costs: the flows of S1 use each class of ``examples/`` in turn.
+
+    Yields rows of algorithm, acks (that receivers sent), cpu_s (of this process while it runs, the fastest of
+    ``repeats``, the simulation included) and acks_per_cpu_s.
+    """
+    from cwndlab.compare import with_algorithm
+    from cwndlab.own import load
+    from cwndlab.run import run
+    from cwndlab.scenario import Scenario
+
+    classes = {name: kind for file in sorted((ROOT / "examples").glob("*.py")) for name, kind in load(file).items()}
+    scenario = Scenario.load(ROOT / "scenarios" / "s1.toml", algorithms=classes)
+    for name in classes:
+        document = with_algorithm(scenario, name)
+        measured = []
+        for _ in range(repeats):
+            start = process_time()
+            records = run(document, seed=1, algorithms=classes)
+            measured.append(process_time() - start)
+        acks = sum(row["ack_packets"] for row in records.rows("flows"))
+        cpu_s = round(min(measured), 6)
+        yield {"algorithm": name, "acks": acks, "cpu_s": cpu_s, "acks_per_cpu_s": round(acks / cpu_s)}
 
 
 def _program() -> Path:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from cwndlab.errors import Error, Fault, ScenarioError
+from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
 from cwndlab.output import Format, Row, say, write, write_csv, write_json, write_rows, write_table
 
 if TYPE_CHECKING:
     from cwndlab.compare import Comparison
+    from cwndlab.conformance import Examined
     from cwndlab.records import Records
     from cwndlab.scenario import Scenario
 
@@ -63,6 +64,15 @@ ScenarioArgument = Annotated[
 AlgorithmsOption = Annotated[
     str | None, typer.Option("--algorithms", help="Names, joined by commas.", metavar="A,B,C", show_default=False)
 ]
+FileOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--algorithm-file",
+        help="Python with classes of your own; flows call them by name. May be repeated.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
 WorkersOption = Annotated[
     int | None,
     typer.Option(
@@ -100,10 +110,15 @@ def list_(
         str | None,
         typer.Option("--kind", help="Only growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND"),
     ] = None,
+    aliases: Annotated[bool, typer.Option("--aliases", help="Only the names by which papers call things.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """List what there is, with sources and parameters."""
-    from cwndlab.algorithms import algorithms
+    """List what there is, with sources, parameters, and other names."""
+    from cwndlab.algorithms import algorithms, other_names
+
+    if aliases:
+        write_rows(other_names(), ("alias", "means"), format)
+        return
 
     kinds = sorted({entry.kind for entry in algorithms()})
     if kind is not None and kind not in kinds:
@@ -116,6 +131,9 @@ def list_(
             parameters = " ".join(str(parameter) for parameter in entry.parameters)
         rows.append({column: getattr(entry, column) for column in columns} | {"parameters": parameters})
     write_rows(rows, columns, format, wrap=("source", "parameters"))
+    if format is Format.table and kind is None:
+        write("")
+        write_rows(other_names(), ("alias", "means"), format)
 
 
 @app.command(epilog="Example: cwndlab explain ccm-ss")
@@ -142,12 +160,13 @@ def run(
         typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False),
     ] = None,
     set_: SetOption = None,
+    algorithm_file: FileOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Run a scenario once; print its flows and links."""
     from cwndlab.run import run
 
-    question = _load(scenario, set_)
+    question = _load(scenario, set_, algorithm_file)
     for note in question.notes:
         say(note)
     records = run(question, seed=seed)
@@ -222,8 +241,8 @@ def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
         say(f"{' and '.join(left_out)} more with --format json")
 
 
-def _load(name: Path, changes: Sequence[str] | None) -> Scenario:
-    """The scenario in a file, or the preset of this name, changed."""
+def _load(name: Path, changes: Sequence[str] | None, algorithm_files: Sequence[Path] | None) -> Scenario:
+    """The scenario in a file, or the preset of this name, changed; with the algorithms in files of Python."""
     from cwndlab import presets
     from cwndlab.scenario import Scenario
 
@@ -236,7 +255,12 @@ def _load(name: Path, changes: Sequence[str] | None) -> Scenario:
     if name.suffix != ".toml" and not name.exists():
         presets.load(name)
         name = presets.folder() / f"{name}.toml"
-    return Scenario.load(name, changes=pairs)
+    classes = None
+    if algorithm_files:
+        from cwndlab.own import load, united
+
+        classes = united(load(file) for file in algorithm_files)
+    return Scenario.load(name, changes=pairs, algorithms=classes)
 
 
 @app.command(epilog="Example: cwndlab compare two-flows --algorithms cubic,reno --seed 1")
@@ -260,11 +284,12 @@ def compare(
         Path | None, typer.Option("--report", help="HTML page with the pictures.", metavar="FILE", show_default=False)
     ] = None,
     set_: SetOption = None,
+    algorithm_file: FileOption = None,
     workers: WorkersOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Compare algorithms: means, intervals, differences."""
-    question = _load(scenario, set_)
+    question = _load(scenario, set_, algorithm_file)
     from cwndlab.compare import compare, refuse, repeated
 
     names = _names(algorithms) or []
@@ -370,6 +395,44 @@ def reproduce(
         raise stop
 
 
+@app.command(epilog="Example: cwndlab matrix --algorithms vegas,bbr1")
+def matrix(
+    algorithms: AlgorithmsOption = None,
+    seed: SeedOption = 1,
+    workers: WorkersOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Put every algorithm in the same settings, side by side."""
+    from cwndlab.matrix import COLUMNS, matrix, summary
+
+    names = _names(algorithms)
+    for name in names or ():
+        _check(name)
+    with _several() as progress:
+        rows = list(matrix(names, seed=seed, workers=workers, progress=progress))
+    if format is not Format.table:
+        write_rows(rows, COLUMNS, format)
+        return
+    found = summary(rows)
+    write_rows(found, tuple(found[0]), format)
+    odd = [row for row in rows if row["odd"]]
+    write("")
+    columns = ("algorithm", "setting", "buffer_bdp", "loss", "utilisation", "share", "queue_ms", "odd")
+    write_rows([{**row, **_rounded(row)} for row in odd], columns, format)
+
+
+def _rounded(row: Row) -> dict[str, Any]:
+    digits = {"utilisation": 3, "share": 3, "queue_ms": 1}
+    return {name: None if row[name] is None else round(row[name], count) for name, count in digits.items()}
+
+
+def _check(text: str) -> None:
+    """An algorithm that is not there is said before anything runs."""
+    from cwndlab.algorithms import canonical
+
+    canonical(text)
+
+
 @app.command(epilog="Example: cwndlab validate --reference known-answers/ns2")
 def validate(
     reference: Annotated[
@@ -398,17 +461,73 @@ def validate(
         say(note)
 
 
+@app.command(epilog="Example: cwndlab check cubic+ccm-ss")
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Algorithms, such as 'cubic+ccm-ss'.", metavar="NAME…", show_default=False),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every algorithm, and every slow start.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Thousands of ACKs instead of 10 million.")] = False,
+    workers: WorkersOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Hold an algorithm against the rules that all keep."""
+    from cwndlab.conformance import check_many, chosen
+
+    texts = chosen(names or (), everything=all_)
+    found: dict[int, Examined] = {}
+    stop: Stopped | None = None
+    try:
+        with _several() as progress:
+            for index, examined in check_many(texts, quick=quick, workers=workers, progress=progress):
+                found[index] = examined
+    except Stopped:
+        stop = Stopped(f"stopped; {len(found)} of {len(texts)} algorithms were examined")
+    _show_examined([found[index] for index in sorted(found)], format)
+    if stop is not None:
+        raise stop
+    if not all(examined.holds for examined in found.values()):
+        raise typer.Exit(1)
+
+
+def _show_examined(found: Sequence[Examined], format: Format) -> None:
+    from cwndlab.conformance import COLUMNS
+
+    rows = [rule.as_dict() for examined in found for rule in examined.rules]
+    if format is Format.table and len(found) > 1:
+        several = [
+            {
+                "algorithm": examined.algorithm,
+                "rules": len(examined.rules),
+                "broken": ", ".join(examined.broken) or "none",
+                "ns per ACK": examined.ns_per_ack,
+            }
+            for examined in found
+        ]
+        write_rows(several, tuple(several[0]), format)
+        rows = [row for row in rows if not row["holds"]]
+        if rows:
+            write("")
+    if rows or format is not Format.table:
+        write_rows(rows, COLUMNS, format, wrap=("detail",))
+
+
 @app.command(epilog="Example: cwndlab bench S1 S3")
 def bench(
     scenarios: Annotated[
         list[str] | None, typer.Argument(help="S1, S2, S3, S4; all by default.", metavar="[S1 S2 S3 S4]")
     ] = None,
     overhead: Annotated[bool, typer.Option("--overhead", help="Measure what the command line adds, too.")] = False,
+    python: Annotated[bool, typer.Option("--python", help="Measure algorithms that are classes in Python.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
     """Measure the engine's speed, without Python."""
-    from cwndlab.bench import COLUMNS, OVERHEAD_COLUMNS, SCENARIOS, bench
+    from cwndlab.bench import COLUMNS, OVERHEAD_COLUMNS, PYTHON_COLUMNS, SCENARIOS, bench, bench_python
 
+    if python:
+        write_rows(list(bench_python()), PYTHON_COLUMNS, format)
+        return
     rows = list(bench(scenarios or SCENARIOS, overhead=overhead))
     write_rows(rows, OVERHEAD_COLUMNS if overhead else COLUMNS, format)
 
@@ -500,6 +619,10 @@ def status(arguments: Sequence[str] | None = None) -> int:
             say("stopped")
         return ended if isinstance(ended, int) else 0
     except Error as error:
+        if isinstance(error, AlgorithmError) and error.__cause__ is not None:
+            from traceback import format_exception
+
+            say("".join(format_exception(error.__cause__)).rstrip("\n"))
         say(str(error))
         return error.exit_status
     except Stopped as stop:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from cwndlab.digits import interval, mean_and_half, number
 from cwndlab.errors import Fault, RecordsError, ScenarioError
 from cwndlab.metrics import COLUMNS, summary
 from cwndlab.records import Records
-from cwndlab.run import run_many, version
+from cwndlab.run import check, run_many, version
 from cwndlab.scenario import Scenario
 from cwndlab.statistics import Difference, Estimate, difference, estimate
 
@@ -165,6 +165,7 @@ class Comparison:
             "scenario_hash": self.scenario.hash,
             "version": version(),
             "algorithms": self.algorithms,
+            "classes": json.loads(self.scenario.to_json()).get("algorithms"),
             "flows": self.flows,
             "start_s": self.start_s,
             "end_s": self.end_s,
@@ -212,7 +213,7 @@ class Comparison:
             return []
         stored = _read(folder)
         mine = self.to_dict()
-        if any(stored.get(key) != mine[key] for key in _QUESTION):
+        if any(stored.get(key) != mine[key] for key in _QUESTION) or _sources(stored) != _sources(mine):
             raise ScenarioError(Fault(str(folder), "holds another comparison", _ELSEWHERE))
         rows: list[dict[str, Any]] = stored["rows"]
         same = all(row.keys() == {"algorithm", "seed", *COLUMNS} for row in rows)
@@ -259,6 +260,11 @@ def _read(folder: Path) -> dict[str, Any]:
     if missing:
         raise RecordsError(Fault(str(place), f"has no '{missing[0]}'", hint))
     return stored
+
+
+def _sources(stored: dict[str, Any]) -> dict[str, Any]:
+    """What the classes of one's own are, wherever their files lie."""
+    return {name: {**entry, "file": None} for name, entry in (stored.get("classes") or {}).items()}
 
 
 def _csv(rows: Sequence[dict[str, Any]]) -> str:
@@ -320,7 +326,7 @@ def with_algorithm(scenario: Scenario, algorithm: str, flows: Sequence[str] | No
     return document
 
 
-def _check(algorithms: Sequence[str], repetitions: int) -> list[str]:
+def _check(algorithms: Sequence[str], repetitions: int, scenario: Scenario) -> list[str]:
     """The algorithms, each once; raises with every fault."""
     faults = []
     if not algorithms:
@@ -329,7 +335,7 @@ def _check(algorithms: Sequence[str], repetitions: int) -> list[str]:
         faults.append(Fault("--repetitions", f"'{repetitions}' runs nothing", "write --repetitions 10"))
     for name in algorithms:
         try:
-            canonical(name)
+            canonical(name, scenario.to_json())
         except ScenarioError as error:
             faults += error.faults
     if faults:
@@ -337,9 +343,22 @@ def _check(algorithms: Sequence[str], repetitions: int) -> list[str]:
     return list(dict.fromkeys(algorithms))
 
 
+def _taken_in(scenario: Scenario, algorithms: Sequence[str | type] | Mapping[str, type]) -> tuple[Scenario, list[str]]:
+    """The scenario with the classes among the algorithms, and all their names."""
+    if isinstance(algorithms, Mapping):
+        return scenario.with_(algorithms=algorithms), list(algorithms)
+    kinds = [one for one in algorithms if isinstance(one, type)]
+    if not kinds:
+        return scenario, [str(one) for one in algorithms]
+    from cwndlab.own import name_of, named
+
+    names = [name_of(one) if isinstance(one, type) else one for one in algorithms]
+    return scenario.with_(algorithms=named(kinds)), names
+
+
 def compare(
     scenario: Scenario,
-    algorithms: Sequence[str],
+    algorithms: Sequence[str | type] | Mapping[str, type],
     *,
     flows: Sequence[str] | None = None,
     repetitions: int = 10,
@@ -353,12 +372,14 @@ def compare(
     """Runs every algorithm in every flow of ``scenario``, or in ``flows`` of it, with the seeds ``seed`` …
     ``seed + repetitions − 1``.
 
+    An algorithm is a text or a class of one's own (`cwndlab.own`); a mapping gives classes other names.
     Where the scenario has no jitter of its own each flow starts at a random time within its base RTT, so that
     repetitions differ. The same seeds are used for each algorithm, so differences are paired. Records of every run go
     to the folder ``out`` as they finish; in memory stay those of the first seed. Metrics are over ``start_s`` to
     ``end_s``. What is finished is kept on Ctrl-C.
     """
-    names = _check(algorithms, repetitions)
+    scenario, texts = _taken_in(scenario, algorithms)
+    names = _check(texts, repetitions, scenario)
     scenario = repeated(scenario, repetitions)
     seeds = list(range(seed, seed + repetitions))
     found = Comparison(
@@ -371,6 +392,10 @@ def compare(
         end_s=end_s,
     )
     documents = {name: with_algorithm(scenario, name, flows) for name in names}
+    if scenario.classes:
+        # Which class and source: what a run would note.
+        derived = (note for document in documents.values() for note in check(json.dumps(document), "json").notes)
+        found.notes = list(dict.fromkeys([*found.notes, *derived]))
     keys = [(name, one) for one in seeds for name in names]
     folder = None if out is None else Path(out)
     if folder is not None:
@@ -378,7 +403,7 @@ def compare(
         found.rows.clear()
     try:
         jobs = [(documents[name], one) for name, one in keys]
-        for index, records in run_many(jobs, workers=workers, progress=progress):
+        for index, records in run_many(jobs, workers=workers, progress=progress, algorithms=scenario.classes):
             name, one = keys[index]
             found.rows.append({"algorithm": name, "seed": one, **summary(records, start_s=start_s, end_s=end_s)})
             if one == seed:

@@ -3,6 +3,7 @@
     Error
     ├── ScenarioError   what was asked makes no sense
     ├── RunError        it could not be carried out
+    │   └── AlgorithmError  because an algorithm of one's own failed
     └── RecordsError    a file is unreadable, of another run or of another version
 
 A fault of ours is none of these: it names itself and asks to be reported.
@@ -55,6 +56,10 @@ class RunError(Error):
     """What was asked could not be carried out."""
 
     exit_status: ClassVar[int] = 1
+
+
+class AlgorithmError(RunError):
+    """An algorithm of one's own ended its run; what it raised is the ``__cause__``."""
 
 
 class RecordsError(Error):

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from contextlib import closing
+from pathlib import Path as Folder
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from cwndlab import _engine
 from cwndlab.records import Records
 
 if TYPE_CHECKING:
+    from cwndlab.own import Classes, Own
     from cwndlab.scenario import Scenario
 
     Question: TypeAlias = Scenario | Mapping[str, Any]
+
+_Job = TypeVar("_Job")
+_Found = TypeVar("_Found")
 
 # What is asked of the engine apart from runs: thin names, so that no other module imports it.
 version = _engine.version
@@ -24,6 +29,15 @@ aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
 to_toml = _engine.to_toml
 read_records = _engine.read
+conformance_texts = _engine.conformance_texts
+
+# What an algorithm of one's own is told.
+Ack = _engine.Ack
+Congestion = _engine.Congestion
+DeliveryRate = _engine.DeliveryRate
+Path = _engine.Path
+Sent = _engine.Sent
+Window = _engine.Window
 
 
 # How often a waiting main thread looks for Ctrl-C. Polars installs a handler after which a lock that is waited for
@@ -48,20 +62,28 @@ def check(
     text: str,
     format: Literal["toml", "json"],
     *,
-    folder: Path | None = None,
+    folder: Folder | None = None,
     changes: Sequence[tuple[str, str]] = (),
+    classes: Classes | None = None,
 ) -> Checked:
-    """Reads a scenario, changes fields, checks all of it; raises ``ScenarioError`` with every fault."""
-    document, canonical, hash_, notes = _engine.check(text, format, folder=folder, changes=list(changes))
+    """Reads a scenario, changes fields, describes ``classes`` of one's own in it, checks all of it; raises
+    ``ScenarioError`` with every fault."""
+    entries = [(name, json.dumps(own.entry)) for name, own in _own(classes).items()]
+    document, canonical, hash_, notes = _engine.check(
+        text, format, folder=folder, changes=list(changes), algorithms=entries
+    )
     return Checked(document, canonical, hash_, tuple(notes))
 
 
-def run(scenario: Question, *, seed: int) -> Records:
+def run(scenario: Question, *, seed: int, algorithms: Classes | None = None) -> Records:
     """Runs ``scenario``, or plain values in the shape of its TOML, with ``seed`` and returns what it recorded.
 
-    The same scenario, seed and version give the same bits on any machine. Ctrl-C stops it within milliseconds.
+    ``algorithms`` are classes of one's own (`cwndlab.own`) by the names by which flows call them, beside those of the
+    scenario. The same scenario, seed and version give the same bits on any machine. Ctrl-C stops it within
+    milliseconds. Raises ``AlgorithmError`` where such a class fails.
     """
-    return Records(_engine.run(_json(scenario), "json", seed))
+    text, makers = _asked(scenario, _own(algorithms))
+    return Records(_engine.run(text, "json", seed, makers=makers))
 
 
 def run_many(
@@ -69,8 +91,10 @@ def run_many(
     *,
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
+    algorithms: Classes | None = None,
 ) -> Iterator[tuple[int, Records]]:
-    """Runs every (scenario, seed) of ``jobs`` on ``workers`` threads, by default one per core.
+    """Runs every (scenario, seed) of ``jobs`` on ``workers`` threads, by default one per core; ``algorithms`` as in
+    `run`. Classes of one's own run one at a time, whatever the number of threads.
 
     Yields (index of the job, records) in the order in which runs finish, and calls ``progress(done, total)``. A run's
     records do not depend on the number of workers. Ctrl-C, an error or an early end of the iteration stops what still
@@ -82,22 +106,56 @@ def run_many(
     >>> sorted(index for index, _ in cwndlab.run_many([(scenario, seed) for seed in range(3)]))
     [0, 1, 2]
     """
+    given = _own(algorithms)
+
+    def simulate(job: tuple[Question, int], cancel: _engine.Cancel) -> _engine.Records:
+        scenario, seed = job
+        text, makers = _asked(scenario, given)
+        return _engine.run(text, "json", seed, cancel, makers=makers)
+
+    with closing(_spread(simulate, jobs, workers, progress)) as several:
+        for index, found in several:
+            yield index, Records(found)
+
+
+def conformance_many(
+    texts: Sequence[str],
+    *,
+    quick: bool = False,
+    workers: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Iterator[tuple[int, tuple[list[dict[str, Any]], float | None]]]:
+    """The conformance battery on several algorithms: (index, (rows, ns per ACK)) in the order in which they end."""
+
+    def examine(text: str, cancel: _engine.Cancel) -> tuple[list[dict[str, Any]], float | None]:
+        return _engine.conformance(text, quick=quick, cancel=cancel)
+
+    yield from _spread(examine, texts, workers, progress)
+
+
+def _spread(
+    work: Callable[[_Job, _engine.Cancel], _Found],
+    jobs: Sequence[_Job],
+    workers: int | None,
+    progress: Callable[[int, int], Any] | None,
+) -> Generator[tuple[int, _Found], None, None]:
+    """Does ``work`` on every job, on threads; an error, Ctrl-C or an early end stops what still runs."""
     workers = workers or available_cores()
     cancel = _engine.Cancel()
     waiting = iter(enumerate(jobs))
-    running: dict[Future[_engine.Records], int] = {}
+    running: dict[Future[_Found], int] = {}
     with ThreadPoolExecutor(max_workers=workers) as pool:
 
         def start() -> None:
-            for index, (scenario, seed) in waiting:
-                running[pool.submit(_engine.run, _json(scenario), "json", seed, cancel)] = index
+            for index, job in waiting:
+                running[pool.submit(work, job, cancel)] = index
                 return
 
         if progress is not None:
             progress(0, len(jobs))
         try:
             # Twice as many as there are workers: enough to keep them busy, few enough that a slow reader of a long
-            # series does not pile up records.
+            # series does not pile up what was found.
             for _ in range(2 * workers):
                 start()
             done = 0
@@ -105,20 +163,41 @@ def run_many(
                 finished, _ = wait(running, timeout=_GLANCE_S, return_when=FIRST_COMPLETED)
                 for future in finished:
                     index = running.pop(future)
-                    records = Records(future.result())
+                    found = future.result()
                     start()
                     done += 1
                     if progress is not None:
                         progress(done, len(jobs))
-                    yield index, records
+                    yield index, found
         finally:
             cancel.set()
             for future in running:
                 future.cancel()
 
 
-def _json(scenario: Question) -> str:
-    return json.dumps(scenario) if isinstance(scenario, Mapping) else scenario.to_json()
+def _own(classes: Classes | None) -> dict[str, Own]:
+    """The classes, checked."""
+    if not classes:
+        return {}
+    from cwndlab.own import several
+
+    return several(classes)
+
+
+def _asked(scenario: Question, given: Mapping[str, Own]) -> tuple[str, dict[str, Callable[..., object]] | None]:
+    """The scenario as JSON, and what makes the objects of its classes."""
+    if isinstance(scenario, Mapping):
+        document = dict(scenario)
+    else:
+        given = {**_own(scenario.classes), **given}
+        if not given:
+            return scenario.to_json(), None
+        document = json.loads(scenario.to_json())
+    if not given:
+        return json.dumps(document), None
+    entries = {name: own.entry for name, own in given.items()}
+    document["algorithms"] = {**document.get("algorithms", {}), **entries}
+    return json.dumps(document), {name: own.make for name, own in given.items()}
 
 
 def available_cores() -> int:

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.run import Checked, check, to_toml
+
+if TYPE_CHECKING:
+    from cwndlab.own import Classes
 
 SCHEMA_VERSION = 1
 
@@ -57,6 +61,10 @@ def _plain(value: object) -> object:
     match value:
         case _Table():
             return value.to_document()
+        case type():
+            from cwndlab.own import name_of
+
+            return name_of(value)
         case Mapping():
             return {key: _plain(item) for key, item in value.items()}
         case list() | tuple():
@@ -227,13 +235,13 @@ class Control(_Table):
 
 @dataclass(frozen=True)
 class Flow(_Table):
-    """A flow: ``algorithm`` is ``GROWTH[+SLOW_START][/RECOVERY]``.
+    """A flow: ``algorithm`` is ``GROWTH[+SLOW_START][/RECOVERY]``, or a class of one's own (`cwndlab.own`).
 
     ``rtt`` (base, both ways) and ``direction`` belong to a dumbbell or a parking lot, ``enter`` and ``leave`` (routers)
     to a parking lot, ``from_``, ``to`` and the routes to a graph.
     """
 
-    algorithm: str
+    algorithm: str | type
     _: KW_ONLY
     name: str | None = None
     rtt: str | None = None
@@ -259,6 +267,10 @@ class Flow(_Table):
 class Scenario(_Table):
     """What is asked of an engine; one of ``dumbbell``, ``parking_lot`` or ``nodes`` with ``links``.
 
+    ``algorithms`` are classes of one's own by the names by which flows call them, ``{"mine": Mine}`` for
+    ``Flow("mine(a=2)")``. The scenario then holds their descriptions, with which all but a run can be done without
+    them.
+
     >>> import cwndlab
     >>> path = cwndlab.Dumbbell(cwndlab.Link(rate="100 Mbit/s", delay="10 ms", queue=cwndlab.DropTail("0.5 bdp")))
     >>> scenario = cwndlab.Scenario(duration="60 s", dumbbell=path, flows=[cwndlab.Flow("cubic", rtt="50 ms")])
@@ -277,6 +289,7 @@ class Scenario(_Table):
     nodes: Sequence[Node] | None = None
     links: Sequence[Link] | None = None
     title: str | None = None
+    algorithms: Mapping[str, type | Mapping[str, Any]] | None = None
     sample_interval: str | None = None
     packets: bool | None = None
     measure_from: str | None = None
@@ -284,17 +297,32 @@ class Scenario(_Table):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._keep(check(json.dumps(self.to_document()), "json"))
+        given = self.algorithms or {}
+        classes = _classes_in(self.flows) | {name: one for name, one in given.items() if not isinstance(one, Mapping)}
+        described = {name: one for name, one in given.items() if isinstance(one, Mapping)}
+        object.__setattr__(self, "flows", tuple(_in_words(flow) for flow in self.flows))
+        object.__setattr__(self, "algorithms", described or None)
+        checked = check(json.dumps(self.to_document()), "json", classes=classes)
+        object.__setattr__(self, "algorithms", json.loads(checked.document).get("algorithms"))
+        self._keep(checked, classes)
 
-    def _keep(self, checked: Checked) -> None:
+    def _keep(self, checked: Checked, classes: Classes) -> None:
         object.__setattr__(self, "_checked", checked)
+        object.__setattr__(self, "_classes", dict(classes))
 
     def _found(self) -> Checked:
         checked: Checked = self.__dict__["_checked"]
         return checked
 
+    @property
+    def classes(self) -> dict[str, type]:
+        """The classes of one's own that are at hand, by name."""
+        classes: dict[str, type] = self.__dict__["_classes"]
+        return dict(classes)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).from_json, (self.to_json(),)
+        read = partial(type(self).from_json, algorithms=self.classes) if self.classes else type(self).from_json
+        return read, (self.to_json(),)
 
     def to_document(self) -> dict[str, Any]:
         """The scenario as plain values, in the shape of its TOML."""
@@ -304,34 +332,44 @@ class Scenario(_Table):
         return document
 
     @classmethod
-    def _from_checked(cls, checked: Checked) -> Self:
+    def _from_checked(cls, checked: Checked, classes: Classes | None) -> Self:
         """Builds it without asking the engine a second time."""
         self = object.__new__(cls)
         document = {_PLURAL.get(key, key): value for key, value in json.loads(checked.document).items()}
         for field in fields(cls):
             value = document.get(field.name)
             object.__setattr__(self, field.name, None if value is None else _value(field.name, value))
-        self._keep(checked)
+        self._keep(checked, classes or {})
         return self
 
     @classmethod
-    def from_toml(cls, text: str, *, folder: str | Path | None = None, changes: Iterable[tuple[str, str]] = ()) -> Self:
+    def from_toml(
+        cls,
+        text: str,
+        *,
+        folder: str | Path | None = None,
+        changes: Iterable[tuple[str, str]] = (),
+        algorithms: Classes | None = None,
+    ) -> Self:
         """Reads TOML; files that it names are looked for in ``folder``.
 
-        ``changes`` are pairs of path and value, as ``--set`` takes them.
+        ``changes`` are pairs of path and value, as ``--set`` takes them; ``algorithms`` are classes by name.
         """
-        return cls._from_checked(check(text, "toml", folder=_path(folder), changes=tuple(changes)))
+        checked = check(text, "toml", folder=_path(folder), changes=tuple(changes), classes=algorithms)
+        return cls._from_checked(checked, algorithms)
 
     @classmethod
-    def from_json(cls, text: str, *, folder: str | Path | None = None) -> Self:
+    def from_json(cls, text: str, *, folder: str | Path | None = None, algorithms: Classes | None = None) -> Self:
         """Reads the same schema as JSON."""
-        return cls._from_checked(check(text, "json", folder=_path(folder)))
+        return cls._from_checked(check(text, "json", folder=_path(folder), classes=algorithms), algorithms)
 
     @classmethod
-    def load(cls, path: str | Path, *, changes: Iterable[tuple[str, str]] = ()) -> Self:
-        """Reads a TOML file, then applies ``changes`` as ``--set`` does."""
+    def load(
+        cls, path: str | Path, *, changes: Iterable[tuple[str, str]] = (), algorithms: Classes | None = None
+    ) -> Self:
+        """Reads a TOML file, then applies ``changes`` as ``--set`` does; ``algorithms`` are classes by name."""
         path = Path(path)
-        return cls.from_toml(_text(path), folder=path.parent, changes=changes)
+        return cls.from_toml(_text(path), folder=path.parent, changes=changes, algorithms=algorithms)
 
     def to_toml(self) -> str:
         """The scenario as TOML."""
@@ -351,9 +389,14 @@ class Scenario(_Table):
             ) from None
 
     def with_(self, changes: Mapping[str, Any] | None = None, /, **top: Any) -> Self:
-        """The same scenario with other values: fields by their path, ``{"flow[1].rtt": "50 ms"}``, or by their name."""
-        pairs = [(path, _toml(value)) for path, value in {**(changes or {}), **top}.items()]
-        return self._from_checked(check(self.to_json(), "json", changes=pairs))
+        """The same scenario with other values: fields by their path, ``{"flow[1].rtt": "50 ms"}``, or by their name.
+
+        ``algorithms`` come to those that there are.
+        """
+        values = {**(changes or {}), **top}
+        classes = self.classes | dict(values.pop("algorithms", {})) | _classes_in(list(values.values()))
+        pairs = [(path, _toml(value)) for path, value in values.items()]
+        return self._from_checked(check(self.to_json(), "json", changes=pairs, classes=classes), classes)
 
     @property
     def hash(self) -> str:
@@ -400,11 +443,38 @@ _TABLES: dict[str, type[_Table]] = {
 }
 
 
+def _in_words(flow: Flow) -> Flow:
+    """The flow with its algorithm's name for the class."""
+    return replace(flow, algorithm=str(_plain(flow.algorithm))) if isinstance(flow.algorithm, type) else flow
+
+
+def _classes_in(value: object) -> dict[str, type]:
+    """The classes of one's own in a value that is not yet plain, by name."""
+    kinds = _kinds_in(value)
+    if not kinds:
+        return {}
+    from cwndlab.own import named
+
+    return named(kinds)
+
+
+def _kinds_in(value: object) -> list[type]:
+    match value:
+        case type():
+            return [value]
+        case Flow():
+            return _kinds_in(value.algorithm)
+        case list() | tuple():
+            return [kind for item in value for kind in _kinds_in(item)]
+        case _:
+            return []
+
+
 def _value(key: str, value: Any) -> Any:
     """A field's value from plain values; the engine has checked its shape."""
     if isinstance(value, list):
         return tuple(_value(key, item) for item in value)
-    if not isinstance(value, dict) or key == "stack":
+    if not isinstance(value, dict) or key in ("stack", "algorithms"):
         return value
     if key in _KINDS:
         kinds, usual = _KINDS[key]

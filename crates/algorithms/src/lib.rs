@@ -34,7 +34,24 @@ algorithms! {
         westwood,
         westwood_plus,
         libra,
+        bbr1,
+        bbr3,
+        rcp_bbr,
+        copa,
         ctcp,
+        dctcp,
+        abe_ecn,
+        iotcc,
+        phcc,
+        vegas,
+        vegas_plus,
+        yeah,
+        fast,
+        fast_fit,
+        fusion,
+        hcc,
+        ledbat,
+        ledbat_pp,
         tcp_fit,
         veno,
         illinois,
@@ -46,6 +63,26 @@ algorithms! {
         hystart_linux,
         hystart_pp,
         ccm_ss,
+        hoe,
+        astart,
+        paced_start,
+        esse,
+        gallop,
+        capstart,
+        abe_tcp,
+        afstart,
+        altss,
+        swift_start,
+        search,
+        quick_start,
+        alss_sirens,
+        vegas_ss,
+    }
+    router {
+        rcp,
+        perc,
+        sirens,
+        abc_wireless,
     }
     recovery {
         tahoe,
@@ -55,6 +92,12 @@ algorithms! {
         fack,
         rack,
     }
+    mechanism {
+        prr,
+        rto,
+        undo,
+        ecn_classic,
+    }
 }
 
 /// The names by which papers and stacks call them.
@@ -63,11 +106,14 @@ pub static ALIASES: &[(&str, &str)] = &[
     ("tahoe", "reno+standard/tahoe"),
     ("sack-tcp", "reno+standard/sack"),
     ("compound", "ctcp"),
+    ("bbr", "bbr3"),
     ("stcp", "scalable"),
     ("hstcp", "highspeed"),
     ("hystart-cubic", "cubic+hystart"),
     ("hystart++", "hystart-pp"),
     ("rack-tlp", "rack"),
+    ("abc", "abc-wireless"),
+    ("abe", "abe-ecn"),
 ];
 
 /// All entries and aliases.

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::composed::Composed;
-use crate::contract::{CongestionControl, Path};
-use crate::spec::{Arguments, Build, Domain, Kind, Parameter, RecoveryKind, Spec, Value};
+use crate::contract::{CongestionControl, Path, Scheme};
+use crate::spec::{Arguments, Build, Domain, Kind, Need, Parameter, RecoveryKind, Spec, Value};
 
 /// Why a text names no algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,7 +181,8 @@ impl Catalogue {
     }
 
     fn of_kind(&self, name: &str, kinds: &[Kind]) -> Option<&'static Spec> {
-        self.specs.iter().copied().find(|spec| spec.name == name && kinds.contains(&spec.kind))
+        let made = |spec: &&Spec| kinds.contains(&spec.kind) && !matches!(spec.build, Build::Mechanism);
+        self.specs.iter().copied().find(|spec| spec.name == name && made(spec))
     }
 
     fn alias(&self, name: &str) -> Option<&'static str> {
@@ -240,7 +241,7 @@ impl Catalogue {
     pub fn parse(&self, text: &str) -> Result<Algorithm, Fault> {
         let (growth, slow_start, recovery) = split(text)?;
         let written = read(growth)?;
-        let kinds = [Kind::Growth, Kind::Whole];
+        let kinds = [Kind::Growth, Kind::Whole, Kind::Router];
         if self.of_kind(written.name, &kinds).is_none() {
             if let Some(target) = self.alias(written.name).filter(|target| target.contains(['+', '/', '('])) {
                 return self.preset(&written, target, slow_start, recovery);
@@ -263,7 +264,7 @@ impl Catalogue {
         let mut whole = self.parse(target)?;
         if !written.arguments.is_empty() {
             let named = Written { name: whole.growth.spec.name, arguments: written.arguments.clone() };
-            whole.growth = self.part(&named, &[Kind::Growth, Kind::Whole])?;
+            whole.growth = self.part(&named, &[Kind::Growth, Kind::Whole, Kind::Router])?;
         }
         if slow_start.is_some() {
             whole.slow_start = self.slow_start(&whole.growth, slow_start)?;
@@ -277,8 +278,8 @@ impl Catalogue {
     fn slow_start(&self, growth: &Part, text: Option<&str>) -> Result<Option<Part>, Fault> {
         let name = growth.spec.name;
         match (growth.spec.kind, text) {
-            (Kind::Whole, None) => Ok(None),
-            (Kind::Whole, Some(text)) => fault(
+            (Kind::Whole | Kind::Router, None) => Ok(None),
+            (Kind::Whole | Kind::Router, Some(text)) => fault(
                 format!(
                     "'{name}' is a whole algorithm that owns its start, so '+{}' cannot be joined to it",
                     text.trim()
@@ -313,6 +314,7 @@ impl Algorithm {
     pub fn build(&self, path: &Path) -> Box<dyn CongestionControl> {
         match (self.growth.spec.build, self.slow_start.as_ref().map(|part| (part.spec.build, &part.arguments))) {
             (Build::Whole(make), _) => make(path, &self.growth.arguments),
+            (Build::Given(maker), _) => maker.make(path, &self.growth.arguments),
             (Build::Growth(make), start) => {
                 let start = start.map(|(build, arguments)| match build {
                     Build::SlowStart(make) => make(path, arguments),
@@ -322,6 +324,27 @@ impl Algorithm {
             }
             _ => unreachable!("parse begins with a growth or a whole algorithm"),
         }
+    }
+
+    /// What growth and slow start need from host and path.
+    pub fn all_needs(&self) -> impl Iterator<Item = Need> + '_ {
+        let parts = std::iter::once(&self.growth).chain(self.slow_start.as_ref());
+        parts.flat_map(|part| part.spec.needs.iter().copied())
+    }
+
+    /// Growth or slow start needs this.
+    #[must_use]
+    pub fn needs(&self, need: Need) -> bool {
+        self.all_needs().any(|one| one == need)
+    }
+
+    /// The scheme by which its routers are asked.
+    #[must_use]
+    pub fn scheme(&self) -> Option<Scheme> {
+        self.all_needs().find_map(|need| match need {
+            Need::Agent(scheme) => Some(scheme),
+            _ => None,
+        })
     }
 
     /// The recovery that the text names.

@@ -5,6 +5,9 @@ use cwndlab_units::{Bytes, Rate};
 use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Window};
 use crate::parts::{Asks, Growth, SlowStart};
 
+/// The largest window, bytes: 2³⁰ times what a receiver without window scaling offers, and far beyond any path.
+const MAX_BYTES: f64 = (1u64 << 39) as f64;
+
 /// The floor of `ssthresh`, segments (RFC 5681, equation 4).
 const MIN_SSTHRESH: f64 = 2.0;
 
@@ -18,6 +21,8 @@ pub struct Composed {
     asks: Asks,
     growth_paces: bool,
     mss: f64,
+    /// The largest window, segments.
+    most: f64,
     w: f64,
     ssthresh: f64,
     /// Window and threshold before the last reduction, for an undo.
@@ -33,7 +38,7 @@ impl Composed {
         let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
         let asks = slow_start.as_ref().map_or_else(Asks::default, |part| part.asks());
         let growth_paces = growth.asks().pacing;
-        Self { slow_start, growth, asks, growth_paces, mss, w, ssthresh, before: (w, ssthresh) }
+        Self { slow_start, growth, asks, growth_paces, mss, most: MAX_BYTES / mss, w, ssthresh, before: (w, ssthresh) }
     }
 
     #[inline]
@@ -45,6 +50,9 @@ impl Composed {
         if let Some(exit) = step.exit {
             self.ssthresh = exit.ssthresh.max(MIN_SSTHRESH);
             ack.note.set(Some(exit.note));
+        }
+        if step.grow < 0.0 && !ack.recovering {
+            self.w = (self.w + step.grow).max(1.0);
         }
         if !may_grow || step.grow <= 0.0 {
             return;
@@ -68,6 +76,9 @@ impl Composed {
     #[inline]
     fn avoid(&mut self, ack: &Ack) {
         self.w = self.growth.on_ack(ack, self.w);
+        if self.w > self.most {
+            self.w = self.most; // not `min`, which would hide a NaN
+        }
         if self.w < self.ssthresh {
             self.ssthresh = self.w;
         }
@@ -153,5 +164,47 @@ impl CongestionControl for Composed {
             part.trace(put);
         }
         self.growth.trace(put);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parts::Step;
+    use crate::testing::{ack, path};
+
+    #[derive(Debug)]
+    struct Falling;
+
+    impl SlowStart for Falling {
+        fn on_ack(&mut self, _: &Ack, _: f64, _: f64) -> Step {
+            Step { grow: -6.0, exit: None }
+        }
+    }
+
+    #[derive(Debug)]
+    struct Still;
+
+    impl Growth for Still {
+        fn on_ack(&mut self, _: &Ack, w: f64) -> f64 {
+            w
+        }
+
+        fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {
+            w
+        }
+    }
+
+    /// By hand: 10, then 4, then not below one segment; while a loss is repaired it is the transport's.
+    #[test]
+    fn a_slow_start_may_let_the_window_fall() {
+        let mut flow = Composed::new(&path(10), Some(Box::new(Falling)), Box::new(Still));
+        let mut repairing = ack(1);
+        repairing.recovering = true;
+        let windows = [repairing, ack(1), ack(1)].map(|ack| {
+            flow.on_ack(&ack);
+            flow.cwnd().0
+        });
+        assert_eq!(windows, [10_000, 4_000, 1_000]);
     }
 }

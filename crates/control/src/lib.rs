@@ -18,4 +18,4 @@ pub use contract::{
     Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Note, Path, Scheme, Sent, Window,
 };
 pub use parts::{Asks, Exit, Growth, SlowStart, Step};
-pub use spec::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, RecoveryKind, Spec, Value};
+pub use spec::{Arguments, Build, Confidence, Domain, Kind, Make, Need, Parameter, RecoveryKind, Spec, Value};

@@ -11,9 +11,9 @@ use crate::contract::{Ack, Congestion, Note, Window};
 /// What a slow start answers to an ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Segments to add to the window.
+    /// Segments to add to the window; below zero it falls, not under one segment, and not while a loss is repaired.
     pub grow: f64,
-    /// Leave slow start now.
+    /// Leave slow start now, or where it sets a threshold above the window, at that window.
     pub exit: Option<Exit>,
 }
 

@@ -1,5 +1,7 @@
 //! The entry by which an algorithm is known: everything else is derived from it.
 
+use std::fmt;
+
 use crate::contract::{CongestionControl, Path, Scheme};
 use crate::parts::{Growth, SlowStart};
 
@@ -78,6 +80,11 @@ impl Arguments {
         Self { parameters, values: parameters.iter().map(|one| one.default).collect() }
     }
 
+    /// Names and values.
+    pub fn pairs(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
+        self.parameters.iter().zip(&self.values).map(|(one, value)| (one.name, *value))
+    }
+
     fn value(&self, name: &str) -> Value {
         let at = self.parameters.iter().position(|one| one.name == name);
         self.values[at.unwrap_or_else(|| panic!("an entry asks for '{name}', which it does not list"))]
@@ -119,6 +126,12 @@ pub enum RecoveryKind {
     Rack,
 }
 
+/// Makes a congestion control that is known only at run time, such as a class of another language.
+pub trait Make: fmt::Debug + Sync {
+    /// One for a flow.
+    fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl>;
+}
+
 /// How to make it.
 #[derive(Clone, Copy, Debug)]
 pub enum Build {
@@ -128,6 +141,8 @@ pub enum Build {
     SlowStart(fn(&Path, &Arguments) -> Box<dyn SlowStart>),
     /// A whole algorithm.
     Whole(fn(&Path, &Arguments) -> Box<dyn CongestionControl>),
+    /// A whole algorithm that was handed over at run time.
+    Given(&'static dyn Make),
     /// A recovery, which the transport performs.
     Recovery(RecoveryKind),
     /// Nothing to make: a mechanism that is part of the transport.
@@ -139,6 +154,8 @@ pub enum Build {
 pub enum Need {
     /// The transport must pace what it sends.
     Pacing,
+    /// Every segment must leave on its own: bursts would hide the delay that it measures.
+    Spacing,
     /// ECN must be negotiated, and the receiver must echo every mark (accurate ECN).
     Ecn,
     /// The routers of the path must have this agent.
@@ -185,5 +202,72 @@ pub struct Spec {
 impl PartialEq for Spec {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.kind == other.kind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{Ack, Congestion};
+    use crate::testing::path;
+    use crate::Catalogue;
+    use cwndlab_units::Bytes;
+
+    #[derive(Debug)]
+    struct Fixed(Bytes);
+
+    impl CongestionControl for Fixed {
+        fn on_ack(&mut self, _: &Ack) {}
+        fn on_congestion(&mut self, _: &Congestion) {}
+        fn cwnd(&self) -> Bytes {
+            self.0
+        }
+    }
+
+    #[derive(Debug)]
+    struct Segments;
+
+    impl Make for Segments {
+        fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl> {
+            let pairs: Vec<_> = arguments.pairs().collect();
+            assert_eq!(pairs, [("segments", Value::Number(3.0)), ("mode", Value::Word("a"))]);
+            Box::new(Fixed(path.mss * arguments.number("segments") as u64))
+        }
+    }
+
+    static GIVEN: Spec = Spec {
+        name: "given",
+        title: "",
+        kind: Kind::Whole,
+        source: "",
+        year: 0,
+        confidence: Confidence::High,
+        summary: "",
+        parameters: &[
+            Parameter {
+                name: "segments",
+                unit: "",
+                default: Value::Number(8.0),
+                domain: Domain::Range(1.0, 10.0),
+                doc: "",
+            },
+            Parameter { name: "mode", unit: "", default: Value::Word("a"), domain: Domain::Words(&["a"]), doc: "" },
+        ],
+        choices: &[],
+        pitfalls: &[],
+        companion: "",
+        needs: &[],
+        refuses: &[],
+        model_based: false,
+        build: Build::Given(&Segments),
+    };
+
+    /// By hand: 3 segments of 1000 bytes.
+    #[test]
+    fn what_was_handed_over_makes_the_control() {
+        let catalogue = Catalogue { specs: vec![&GIVEN], aliases: &[] };
+        let algorithm = catalogue.parse("given(segments=3)").expect("it is in the catalogue");
+        assert_eq!(algorithm.build(&path(10)).cwnd(), Bytes(3000));
+        assert_eq!(algorithm.to_string(), "given(segments=3)");
     }
 }

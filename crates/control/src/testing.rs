@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::contract::{Ack, Cause, Change, Congestion, Path, Window};
+use crate::contract::{Ack, Cause, Change, Congestion, Feedback, Path, Window};
 
 /// Payload of a segment in these tests.
 pub const MSS: Bytes = Bytes(1000);
@@ -71,6 +71,17 @@ pub fn loss(flight: u64) -> Congestion {
 #[must_use]
 pub fn timeout(flight: u64) -> Congestion {
     Congestion { cause: Cause::Timeout, restart: true, ..loss(flight) }
+}
+
+/// The handshake took `rtt_ms`, and routers told `rate`.
+#[must_use]
+pub fn established(rtt_ms: u64, rate: Option<Rate>) -> Window {
+    Window {
+        change: Change::Established,
+        rtt: Some(Duration::from_millis(rtt_ms)),
+        feedback: rate.map(|rate| Feedback { rate, accelerated: Bytes::ZERO }),
+        ..undo()
+    }
 }
 
 /// The last reduction is taken back.

@@ -4,6 +4,7 @@
 //! is no process: [`Link::offer`] answers what becomes of a packet and when it reaches the far end
 //! (`docs/decisions/0002`). The same code serves simulated and wall-clock time.
 
+pub mod agent;
 pub mod link;
 pub mod loss;
 pub mod queue;

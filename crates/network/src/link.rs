@@ -228,6 +228,12 @@ impl Link {
         at
     }
 
+    /// How long the line is still busy with what it accepted, ns.
+    #[must_use]
+    pub fn backlog_time(&self, now: u64) -> u64 {
+        self.free.saturating_sub(now)
+    }
+
     /// Packets and bytes that wait at `now`.
     pub fn backlog(&mut self, now: u64) -> (u64, u64) {
         self.queue.advance(now);

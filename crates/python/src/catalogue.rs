@@ -1,10 +1,10 @@
 //! The catalogue of algorithms as dictionaries.
 
-use cwndlab_control::{Confidence, Domain, Kind, Parameter, Spec, Value};
+use cwndlab_control::{Confidence, Domain, Kind, Need, Parameter, Scheme, Spec, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::raise;
+use crate::{own, question, raise};
 
 fn kind(kind: Kind) -> &'static str {
     match kind {
@@ -22,6 +22,21 @@ fn confidence(confidence: Confidence) -> &'static str {
         Confidence::High => "high",
         Confidence::Medium => "medium",
         Confidence::Low => "low",
+    }
+}
+
+fn need(need: Need) -> &'static str {
+    match need {
+        Need::Pacing => "pacing",
+        Need::Ecn => "ecn",
+        Need::EveryAck => "every-ack",
+        Need::Spacing => "spacing",
+        Need::Agent(Scheme::QuickStart) => "agent quick-start",
+        Need::Agent(Scheme::Sirens) => "agent sirens",
+        Need::Agent(Scheme::BandwidthStamp) => "agent bandwidth-stamp",
+        Need::Agent(Scheme::Rcp) => "agent rcp",
+        Need::Agent(Scheme::Perc) => "agent perc",
+        Need::Agent(Scheme::Abc) => "agent abc",
     }
 }
 
@@ -63,6 +78,8 @@ fn entry<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, PyDict>> {
     entry.set_item("pitfalls", spec.pitfalls)?;
     entry.set_item("companion", spec.companion)?;
     entry.set_item("model_based", spec.model_based)?;
+    entry.set_item("needs", spec.needs.iter().copied().map(need).collect::<Vec<_>>())?;
+    entry.set_item("refuses", spec.refuses)?;
     Ok(entry)
 }
 
@@ -78,10 +95,14 @@ pub(crate) fn aliases() -> Vec<(&'static str, &'static str)> {
     cwndlab_simulator::catalogue().aliases.to_vec()
 }
 
-/// The canonical text of an algorithm: `hstcp` becomes `highspeed+standard`.
+/// The canonical text of an algorithm: `hstcp` becomes `highspeed+standard`. `scenario`, JSON, may describe others.
 #[pyfunction]
-pub(crate) fn canonical_algorithm(py: Python<'_>, text: &str) -> PyResult<String> {
-    match cwndlab_simulator::catalogue().parse(text) {
+#[pyo3(signature = (text, scenario=None))]
+pub(crate) fn canonical_algorithm(py: Python<'_>, text: &str, scenario: Option<&str>) -> PyResult<String> {
+    let classes = scenario.map(|scenario| question::read(py, scenario, "json", None)).transpose()?;
+    let classes = classes.map(|scenario| scenario.classes()).unwrap_or_default();
+    let catalogue = own::catalogue_with(&classes).map_err(|faults| question::refuse(py, faults))?;
+    match catalogue.parse(text) {
         Ok(algorithm) => Ok(algorithm.to_string()),
         Err(fault) => Err(raise(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)])),
     }

@@ -1,8 +1,14 @@
-//! The Python module `cwndlab._engine`: a scenario goes down as text, records come up as Arrow. No logic.
+//! The Python module `cwndlab._engine`: a scenario goes down as text, records come up as Arrow. No logic; only an
+//! algorithm that is a class in Python is called in between ([`object`]).
 
 mod catalogue;
+mod conformance;
+mod events;
+mod object;
+mod own;
 mod question;
 mod records;
+mod word;
 mod work;
 
 use pyo3::prelude::*;
@@ -31,10 +37,18 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::aliases, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::canonical_algorithm, module)?)?;
+    module.add_function(wrap_pyfunction!(conformance::conformance, module)?)?;
+    module.add_function(wrap_pyfunction!(conformance::conformance_texts, module)?)?;
     module.add_function(wrap_pyfunction!(question::check, module)?)?;
     module.add_function(wrap_pyfunction!(question::to_toml, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
+    module.add_class::<events::Ack>()?;
+    module.add_class::<events::Congestion>()?;
+    module.add_class::<events::DeliveryRate>()?;
+    module.add_class::<events::Path>()?;
+    module.add_class::<events::Sent>()?;
+    module.add_class::<events::Window>()?;
     module.add_class::<work::Cancel>()?;
     module.add_class::<records::Records>()?;
     module.add_class::<records::Table>()?;

@@ -6,7 +6,7 @@ use cwndlab_scenario::{Fault, Scenario};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::raise;
+use crate::{own, raise};
 
 /// The faults as a `ScenarioError`.
 pub(crate) fn refuse(py: Python<'_>, faults: Vec<Fault>) -> PyErr {
@@ -25,16 +25,22 @@ pub(crate) fn read(py: Python<'_>, text: &str, format: &str, folder: Option<Path
 }
 
 /// Reads a scenario, changes fields, checks all of it; its document as JSON, its canonical form, its hash, the notes.
+/// `algorithms` are names and, JSON, what the document shall say of the classes that are called so.
 #[pyfunction]
-#[pyo3(signature = (text, format, *, folder=None, changes=Vec::new()))]
+#[pyo3(signature = (text, format, *, folder=None, changes=Vec::new(), algorithms=Vec::new()))]
 pub(crate) fn check(
     py: Python<'_>,
     text: &str,
     format: &str,
     folder: Option<PathBuf>,
     changes: Vec<(String, String)>,
+    algorithms: Vec<(String, String)>,
 ) -> PyResult<(String, String, String, Vec<String>)> {
     let mut scenario = read(py, text, format, folder)?;
+    for (name, entry) in &algorithms {
+        let entry = serde_json::from_str(entry).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        scenario.set_class(name, entry);
+    }
     let mut faults = Vec::new();
     for (path, value) in &changes {
         faults.extend(scenario.set(path, value).err().unwrap_or_default());
@@ -42,7 +48,7 @@ pub(crate) fn check(
     if !faults.is_empty() {
         return Err(refuse(py, faults));
     }
-    let catalogue = cwndlab_simulator::catalogue();
+    let catalogue = own::catalogue(&scenario).map_err(|faults| refuse(py, faults))?;
     let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| refuse(py, faults))?;
     let canonical = scenario.canonical().map_err(|faults| refuse(py, faults))?.to_string();
     Ok((scenario.to_json(), canonical, plan.scenario_hash, notes))

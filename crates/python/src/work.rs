@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::os::unix::thread::JoinHandleExt;
 use std::panic::{self, catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,13 +12,19 @@ use std::time::Duration;
 
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::Plan;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
+use crate::object::Failure;
+use crate::own::{self, Makers};
 use crate::records::Records;
 use crate::{question, raise};
 
 /// How often a waiting main thread looks for Ctrl-C.
 const GLANCE: Duration = Duration::from_millis(20);
+
+/// Glances after the wish to stop until an algorithm in Python is taken to loop for ever.
+const PATIENCE: u32 = 10;
 
 thread_local! {
     /// This thread answers for its panics itself.
@@ -61,6 +68,13 @@ pub(crate) struct Cancel {
     wish: Arc<AtomicBool>,
 }
 
+impl Cancel {
+    /// The wish itself, for whoever works without the interpreter.
+    pub(crate) fn wish(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.wish)
+    }
+}
+
 #[pymethods]
 impl Cancel {
     #[new]
@@ -79,9 +93,10 @@ impl Cancel {
     }
 }
 
-/// Runs a scenario; Ctrl-C and `cancel` stop it within milliseconds.
+/// Runs a scenario; Ctrl-C and `cancel` stop it within milliseconds. `makers` are, by the name of an algorithm, what is
+/// called with a path and parameters and returns the object to ask.
 #[pyfunction]
-#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None))]
+#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, makers=None))]
 pub(crate) fn run(
     py: Python<'_>,
     text: &str,
@@ -89,10 +104,13 @@ pub(crate) fn run(
     seed: u64,
     cancel: Option<Py<Cancel>>,
     folder: Option<std::path::PathBuf>,
+    makers: Option<Makers>,
 ) -> PyResult<Records> {
     let scenario = question::read(py, text, format, folder)?;
-    let catalogue = cwndlab_simulator::catalogue();
+    let catalogue = own::catalogue(&scenario).map_err(|faults| question::refuse(py, faults))?;
     let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| question::refuse(py, faults))?;
+    let makers =
+        own::needed(&plan, &scenario, makers.unwrap_or_default()).map_err(|faults| question::refuse(py, faults))?;
     let canonical = scenario.canonical().map_err(|faults| question::refuse(py, faults))?;
     let header = Header {
         scenario: scenario.to_json(),
@@ -107,10 +125,11 @@ pub(crate) fn run(
         sample_interval_ns: plan.sample_interval.0,
         notes,
     };
-    let stop = cancel.map_or_else(Arc::default, |cancel| Arc::clone(&cancel.get().wish));
-    match simulate(py, plan, header, &stop)? {
+    let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().wish());
+    match simulate(py, plan, header, makers, &stop)? {
         Ok(Ok(tables)) => Ok(Records::new(tables)),
-        Ok(Err(cwndlab_simulator::RunError::Cancelled)) => {
+        Ok(Err(Ended::Failed(failure))) if !stop.load(Ordering::Relaxed) => Err(blame(py, failure, seed)),
+        Ok(Err(Ended::Cancelled | Ended::Failed(_))) => {
             Err(raise(py, "RunError", vec![("run".to_owned(), "stopped before its end".to_owned(), String::new())]))
         }
         Err(panic) => {
@@ -120,35 +139,82 @@ pub(crate) fn run(
     }
 }
 
-type Outcome = Result<Result<Tables, cwndlab_simulator::RunError>, String>;
+/// The failure of somebody's algorithm, raised from what the algorithm raised.
+fn blame(py: Python<'_>, failure: Failure, seed: u64) -> PyErr {
+    let what = format!("{}, at {:.6} s of the run with seed {seed}", failure.what, failure.now.0 as f64 / 1e9);
+    let error = raise(py, "AlgorithmError", vec![(failure.name.to_owned(), what, failure.hint.to_owned())]);
+    error.set_cause(py, failure.cause);
+    error
+}
+
+/// Why a run did not come to its end.
+enum Ended {
+    Cancelled,
+    Failed(Failure),
+}
+
+type Outcome = Result<Result<Tables, Ended>, String>;
 
 /// The engine works in a thread of its own, so that this one can look for Ctrl-C.
-fn simulate(py: Python<'_>, plan: Plan, header: Header, stop: &Arc<AtomicBool>) -> PyResult<Outcome> {
-    let (sender, mut receiver) = mpsc::channel();
+fn simulate(py: Python<'_>, plan: Plan, header: Header, makers: Makers, stop: &Arc<AtomicBool>) -> PyResult<Outcome> {
     let inner = Arc::clone(stop);
     let seed = header.seed;
+    aside(py, stop, move || {
+        let (outcome, failure) = own::with_makers(makers, || {
+            guarded(|| cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| Tables::new(header, &records)))
+        });
+        match (outcome, failure) {
+            (Err(_), Some(failure)) => Ok(Err(Ended::Failed(failure))),
+            (Ok(Err(cwndlab_simulator::RunError::Cancelled)), _) => Ok(Err(Ended::Cancelled)),
+            (Ok(Ok(tables)), _) => Ok(Ok(tables)),
+            (Err(panic), None) => Err(panic),
+        }
+    })
+}
+
+/// Ends what runs in Python in the thread `worker`: an algorithm that loops for ever sees no wish to stop.
+fn interrupt(py: Python<'_>, worker: u64) -> PyResult<()> {
+    let ctypes = py.import("ctypes")?;
+    let thread = ctypes.getattr("c_ulong")?.call1((worker,))?;
+    let error = ctypes.getattr("py_object")?.call1((py.get_type::<PyKeyboardInterrupt>(),))?;
+    ctypes.getattr("pythonapi")?.getattr("PyThreadState_SetAsyncExc")?.call1((thread, error))?;
+    Ok(())
+}
+
+/// Does `work` in a thread of its own; Ctrl-C sets `stop`, which the work obeys within milliseconds.
+pub(crate) fn aside<T: Send + 'static>(
+    py: Python<'_>,
+    stop: &Arc<AtomicBool>,
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> PyResult<Result<T, String>> {
+    let (sender, mut receiver) = mpsc::channel();
     let worker = thread::spawn(move || {
-        let outcome =
-            guarded(|| cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| Tables::new(header, &records)));
         // Nobody listens any more if the waiting thread was interrupted.
-        let _ = sender.send(outcome);
+        let _ = sender.send(work());
     });
+    let mut glances = 0;
+    let mut interrupted = None;
     let outcome = loop {
         // Borrowed for itself alone: a receiver may move between threads, but not be shared.
         let receiver = &mut receiver;
         match py.detach(move || receiver.recv_timeout(GLANCE)) {
-            Ok(outcome) => break Ok(outcome),
+            Ok(outcome) => break outcome,
             Err(RecvTimeoutError::Timeout) => {
-                if let Err(interrupt) = py.check_signals() {
+                if let Err(signal) = py.check_signals() {
                     stop.store(true, Ordering::Relaxed);
-                    break Err(interrupt);
+                    interrupted = Some(signal);
+                }
+                glances += u32::from(stop.load(Ordering::Relaxed));
+                if glances > PATIENCE {
+                    // Python knows a thread by the number of POSIX; one that it does not know is left alone.
+                    interrupt(py, worker.as_pthread_t() as u64)?;
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => break Ok(Err("the engine's thread vanished".to_owned())),
+            Err(RecvTimeoutError::Disconnected) => break Err("the engine's thread vanished".to_owned()),
         }
     };
     py.detach(|| {
         let _ = worker.join();
     });
-    outcome
+    interrupted.map_or(Ok(outcome), Err)
 }

@@ -7,6 +7,7 @@ use cwndlab_control::Catalogue;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::class::{self, Class};
 use crate::plan::Plan;
 use crate::read::{Fault, Faults};
 use crate::{network, schema};
@@ -73,6 +74,21 @@ impl Scenario {
     /// Checks everything but the algorithms' names; the canonical form with units and defaults filled in.
     pub fn canonical(&self) -> Result<Value, Vec<Fault>> {
         schema::read(&self.document).map(|scenario| scenario.canonical())
+    }
+
+    /// The algorithms that whoever runs it hands over, as the document describes them; none where that has faults.
+    #[must_use]
+    pub fn classes(&self) -> Vec<Class> {
+        class::read(self.document.get("algorithms"), &mut Faults::default())
+    }
+
+    /// Describes the algorithm `name` anew; `entry` is JSON.
+    pub fn set_class(&mut self, name: &str, entry: Value) {
+        let Value::Object(document) = &mut self.document else { return };
+        let classes = document.entry("algorithms").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(classes) = classes {
+            classes.insert(name.to_owned(), entry);
+        }
     }
 
     /// SHA-256 of the canonical form, in hex.

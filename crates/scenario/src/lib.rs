@@ -3,10 +3,12 @@
 //! - [`document`]: TOML or JSON as written; `--set`; canonical form and hash;
 //! - [`read`]: takes fields out of it and collects every fault;
 //! - [`schema`]: the typed scenario;
+//! - [`class`]: algorithms that whoever runs the scenario hands over;
 //! - [`profile`]: stack profiles;
 //! - [`network`]: nodes, links and routes of each kind of topology;
 //! - [`plan`]: what an engine runs.
 
+pub mod class;
 pub mod document;
 pub mod network;
 pub mod plan;
@@ -14,5 +16,6 @@ pub mod profile;
 pub mod read;
 pub mod schema;
 
+pub use class::Class;
 pub use document::Scenario;
 pub use read::Fault;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cwndlab_control::{Algorithm, Catalogue, RecoveryKind};
+use cwndlab_control::{Algorithm, Catalogue, Need, RecoveryKind};
 use cwndlab_units::{Bytes, Duration};
 use serde_json::Value;
 
-use crate::plan::{Capacity, FlowPlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, Stack};
+use crate::plan::{Capacity, Ecn, FlowPlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, Stack};
 use crate::read::{Fault, Faults};
 use crate::schema::{Access, Flow, Jitter, Link, NamedLink, Queue, Schema, Size, Topology};
 
@@ -63,6 +63,7 @@ impl Network {
             losses: link.losses.clone(),
             jitter: link.jitter,
             duplicate: link.duplicate,
+            agents: link.agents.clone(),
             sampled,
         });
         self.sizes.push((
@@ -81,6 +82,7 @@ impl Network {
             losses: Vec::new(),
             jitter: None,
             duplicate: 0.0,
+            agents: access.agents.clone().unwrap_or_default(),
         };
         self.add(format!("{from}-{to}"), from, to, &link, Size::Unlimited, false)
     }
@@ -178,7 +180,8 @@ struct Placed<'a> {
 
 /// Makes the plan.
 pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Result<(Plan, Vec<String>), Vec<Fault>> {
-    let (mut faults, mut notes, mut network) = (Faults::default(), Vec::new(), Network::default());
+    let (mut faults, mut network) = (Faults::default(), Network::default());
+    let mut notes: Vec<String> = schema.used_classes().map(ToString::to_string).collect();
     let algorithms: Vec<Option<Algorithm>> = schema
         .flows
         .iter()
@@ -267,6 +270,11 @@ fn flow_plan(one: &Placed<'_>, algorithm: Algorithm, schema: &Schema, network: &
         stop: flow.stop,
         workload: flow.workload,
         oracle_buffer: one.forward.iter().filter_map(buffer).min().map(Bytes),
+        routers: {
+            let rated = one.forward.iter().filter(|&&link| network.links[link as usize].rate.is_some()).count();
+            let first = one.forward.first().is_some_and(|&link| network.links[link as usize].rate.is_some());
+            rated.saturating_sub(usize::from(first && one.forward.len() > 1)).min(255) as u8
+        },
         remote: flow.control,
     }
 }
@@ -289,6 +297,9 @@ fn text_with_recovery(algorithm: &Algorithm, recovery: RecoveryKind) -> String {
 /// What growth and recovery say about the transport goes before the profile.
 fn stack(flow: &Flow, algorithm: &Algorithm, recovery: RecoveryKind) -> Stack {
     let mut stack = flow.stack.clone();
+    if !flow.ecn_given && algorithm.needs(Need::Ecn) {
+        stack.ecn = Ecn::Accurate;
+    }
     if algorithm.min_cwnd_half() && recovery == RecoveryKind::Fack {
         stack.rampdown = Rampdown::RateHalvingToHalf;
     }
@@ -351,6 +362,7 @@ fn dumbbell<'a>(
     network: &mut Network,
     faults: &mut Faults,
 ) -> Vec<Placed<'a>> {
+    let access = &Access { agents: access.agents.clone().or_else(|| Some(forward.agents.clone())), ..access.clone() };
     let there = network.add("bottleneck".to_owned(), "r1", "r2", forward, Size::Bdp(1.0, None), true);
     let back = network.add("bottleneck-reverse".to_owned(), "r2", "r1", reverse, Size::Bdp(1.0, None), true);
     let mut placed = Vec::new();
@@ -382,6 +394,8 @@ fn parking_lot<'a>(
     faults: &mut Faults,
 ) -> Vec<Placed<'a>> {
     let router = |n: usize| format!("r{}", n + 1);
+    let agents = access.agents.clone().or_else(|| hops.first().map(|hop| hop.agents.clone()));
+    let access = &Access { agents, ..access.clone() };
     let mut ways = Vec::new();
     for (n, hop) in hops.iter().enumerate() {
         let there = network.add(format!("hop{}", n + 1), &router(n), &router(n + 1), hop, Size::Bdp(1.0, None), true);

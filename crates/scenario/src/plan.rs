@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use cwndlab_control::{Algorithm, RecoveryKind};
+use cwndlab_control::{Algorithm, RecoveryKind, Scheme};
 use cwndlab_units::{Bytes, Duration, Rate};
 
 pub use cwndlab_transport::stack::{Ecn, IdleRestart, Pacing, Prr, Rampdown, Stack};
@@ -49,8 +49,65 @@ pub struct LinkPlan {
     pub jitter: Option<JitterPlan>,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
+    /// What its router does for schemes that ask it.
+    pub agents: Vec<AgentPlan>,
     /// Its samples are recorded (`link_samples`).
     pub sampled: bool,
+}
+
+/// An agent of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AgentPlan {
+    /// Quick-Start (RFC 4782).
+    QuickStart {
+        /// Share of the line that may be granted.
+        theta: f64,
+        /// For how long a grant counts, and over which load is measured.
+        interval: Duration,
+    },
+    /// SIRENS.
+    Sirens {
+        /// Over which load is measured.
+        interval: Duration,
+    },
+    /// The bandwidth stamp of the IoT algorithm.
+    BandwidthStamp {
+        /// Over which load is measured.
+        interval: Duration,
+    },
+    /// RCP.
+    Rcp {
+        /// Weight of spare capacity.
+        alpha: f64,
+        /// Weight of the queue.
+        beta: f64,
+    },
+    /// PERC.
+    Perc,
+    /// ABC.
+    Abc {
+        /// Target utilisation.
+        eta: f64,
+        /// Time in which a queue shall drain.
+        delta: Duration,
+        /// Queueing delay that is let be.
+        threshold: Duration,
+    },
+}
+
+impl AgentPlan {
+    /// The scheme that it speaks.
+    #[must_use]
+    pub fn scheme(&self) -> Scheme {
+        match self {
+            Self::QuickStart { .. } => Scheme::QuickStart,
+            Self::Sirens { .. } => Scheme::Sirens,
+            Self::BandwidthStamp { .. } => Scheme::BandwidthStamp,
+            Self::Rcp { .. } => Scheme::Rcp,
+            Self::Perc => Scheme::Perc,
+            Self::Abc { .. } => Scheme::Abc,
+        }
+    }
 }
 
 /// A drop-tail queue.
@@ -143,6 +200,8 @@ pub struct FlowPlan {
     pub stack: Stack,
     /// Capacity of the smallest queue on the forward route, for `oracle` options.
     pub oracle_buffer: Option<Bytes>,
+    /// Routers that must answer the algorithm's requests: links with a rate after the first one of the forward route.
+    pub routers: u8,
     /// The algorithm decides elsewhere, as with the kernel path.
     pub remote: Option<Remote>,
 }

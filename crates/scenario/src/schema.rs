@@ -1,76 +1,22 @@
 //! The typed scenario: every field read, with its unit and default.
 
-use std::sync::Arc;
-
 use cwndlab_control::RecoveryKind;
-use cwndlab_units::{parse_bytes, parse_duration, parse_rate, Bytes, Duration, Rate};
-use serde_json::{json, Value};
+use cwndlab_units::{Bytes, Duration, Rate};
+use serde_json::Value;
 
+use crate::class::{self, Class};
 use crate::document::SCHEMA_VERSION;
-use crate::plan::{JitterPlan, LossPlan, Remote, Stack, Workload};
+use crate::plan::{AgentPlan, JitterPlan, LossPlan, Remote, Stack, Workload};
 use crate::profile;
 use crate::read::{Fault, Faults, Table};
 
-const TOP: &[&str] = &[
-    "schema_version",
-    "title",
-    "duration",
-    "sample_interval",
-    "packets",
-    "measure_from",
-    "start_jitter",
-    "dumbbell",
-    "parking_lot",
-    "node",
-    "link",
-    "flow",
-];
-const DUMBBELL: &[&str] = &["bottleneck", "reverse", "access"];
-const PARKING_LOT: &[&str] = &["hops", "access"];
-const ACCESS: &[&str] = &["rate", "queue"];
-const LINK: &[&str] = &["rate", "delay", "queue", "loss", "jitter", "duplicate"];
-const NAMED_LINK: &[&str] = &["name", "from", "to", "duplex", "rate", "delay", "queue", "loss", "jitter", "duplicate"];
-const NODE: &[&str] = &["name"];
-const QUEUE: &[&str] = &["kind", "capacity", "counts_in_service", "mark_above"];
-const JITTER: &[&str] = &["spread", "reorder"];
-const LOSS: &[&str] = &["kind", "p", "r", "loss_bad", "loss_good", "indices", "counts", "file", "column", "where"];
-const FLOW: &[&str] = &[
-    "algorithm",
-    "name",
-    "rtt",
-    "direction",
-    "start",
-    "stop",
-    "start_jitter",
-    "count",
-    "start_step",
-    "workload",
-    "profile",
-    "stack",
-    "control",
-    "from",
-    "to",
-    "route",
-    "reverse_route",
-    "enter",
-    "leave",
-];
-const WORKLOAD: &[&str] = &["kind", "bytes", "on", "off", "count", "gap", "new_connection"];
-const CONTROL: &[&str] = &["delay", "interval"];
+mod canonical;
+mod fields;
+mod link;
 
-/// Every field of the schema.
-pub fn all_fields() -> impl Iterator<Item = &'static str> {
-    [TOP, DUMBBELL, PARKING_LOT, ACCESS, NAMED_LINK, QUEUE, JITTER, LOSS, FLOW, WORKLOAD, CONTROL, profile::FIELDS]
-        .into_iter()
-        .flatten()
-        .copied()
-}
-
-/// The schema has a field of this name somewhere.
-#[must_use]
-pub fn knows(name: &str) -> bool {
-    all_fields().any(|field| field == name)
-}
+pub use fields::{all_fields, knows};
+use fields::{ACCESS, CONTROL, DUMBBELL, FLOW, LINK, NAMED_LINK, NODE, PARKING_LOT, TOP, WORKLOAD};
+use link::{read_agents, read_link, read_queue};
 
 /// How much a queue holds, as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,6 +61,8 @@ pub struct Link {
     pub jitter: Option<JitterPlan>,
     /// Probability of a duplicate.
     pub duplicate: f64,
+    /// What its router does for schemes that ask it.
+    pub agents: Vec<AgentPlan>,
 }
 
 /// A link between named nodes.
@@ -133,12 +81,14 @@ pub struct NamedLink {
 }
 
 /// Access links.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Access {
     /// `None` serialises in no time.
     pub rate: Option<Rate>,
     /// Their queue.
     pub queue: Queue,
+    /// What their routers do; `None` is what the bottleneck's, or the first hop's, does.
+    pub agents: Option<Vec<AgentPlan>>,
 }
 
 /// The kind of network.
@@ -191,6 +141,8 @@ pub struct Flow {
     pub profile: String,
     /// Its values, overridden.
     pub stack: Stack,
+    /// The scenario itself says what of ECN; otherwise an algorithm that needs it negotiates it.
+    pub ecn_given: bool,
     /// The profile's recovery.
     pub recovery: RecoveryKind,
     /// Asked from afar.
@@ -208,6 +160,8 @@ pub struct Flow {
 pub struct Schema {
     /// One line.
     pub title: String,
+    /// Algorithms that whoever runs it hands over.
+    pub classes: Vec<Class>,
     /// Simulated time.
     pub duration: Duration,
     /// Interval of the samples.
@@ -258,6 +212,7 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
     }
     let schema = Schema {
         title: table.string("title", faults).unwrap_or_default(),
+        classes: class::read(table.get("algorithms"), faults),
         duration: duration.unwrap_or_default(),
         sample_interval: table.duration("sample_interval", faults).unwrap_or(Duration::from_millis(100)),
         packets: table.flag("packets", faults).unwrap_or(false),
@@ -333,10 +288,11 @@ fn read_topology(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
 
 fn read_access(table: &Table<'_>, faults: &mut Faults) -> Option<Access> {
     let unlimited = Queue { size: Size::Unlimited, counts_in_service: false, mark_above: None };
-    let Some(value) = table.get("access") else { return Some(Access { rate: None, queue: unlimited }) };
+    let Some(value) = table.get("access") else { return Some(Access { rate: None, queue: unlimited, agents: None }) };
     let inner = Table::new(value, table.at("access"), ACCESS, faults)?;
     let queue = inner.get("queue").and_then(|value| read_queue(value, inner.at("queue"), faults));
-    Some(Access { rate: inner.rate("rate", faults), queue: queue.unwrap_or(unlimited) })
+    let agents = inner.get("agents").map(|_| read_agents(&inner, faults));
+    Some(Access { rate: inner.rate("rate", faults), queue: queue.unwrap_or(unlimited), agents })
 }
 
 fn read_graph(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
@@ -381,145 +337,6 @@ fn read_graph(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
         links.push(NamedLink { name, from, to, duplex: inner.flag("duplex", faults).unwrap_or(true), link });
     }
     Some(Topology::Graph(nodes, links))
-}
-
-fn read_link(
-    value: &Value,
-    path: String,
-    known: &'static [&'static str],
-    base: Option<&Link>,
-    faults: &mut Faults,
-) -> Option<Link> {
-    let table = Table::new(value, path.clone(), known, faults)?;
-    let rate = if table.get("rate").and_then(Value::as_str) == Some("none") {
-        None
-    } else {
-        table.rate("rate", faults).or(base.and_then(|link| link.rate))
-    };
-    let queue = table
-        .get("queue")
-        .and_then(|value| read_queue(value, table.at("queue"), faults))
-        .or(base.and_then(|link| link.queue));
-    let jitter = table.get("jitter").and_then(|value| {
-        let inner = Table::new(value, table.at("jitter"), JITTER, faults)?;
-        let spread = inner.duration("spread", faults);
-        let spread = inner.require("spread", spread, "'spread = \"5 ms\"'", faults)?;
-        Some(JitterPlan { spread, reorder: inner.flag("reorder", faults).unwrap_or(false) })
-    });
-    let losses =
-        table.items("loss", faults).into_iter().filter_map(|(path, item)| read_loss(item, path, faults)).collect();
-    Some(Link {
-        rate,
-        delay: table.duration("delay", faults).or(base.map(|link| link.delay)).unwrap_or_default(),
-        queue,
-        losses,
-        jitter: jitter.or(base.and_then(|link| link.jitter)),
-        duplicate: table.probability("duplicate", faults).unwrap_or(base.map_or(0.0, |link| link.duplicate)),
-        path,
-    })
-}
-
-fn read_queue(value: &Value, path: String, faults: &mut Faults) -> Option<Queue> {
-    let table = Table::new(value, path, QUEUE, faults)?;
-    let step = table.word("kind", &[("droptail", false), ("step-ecn", true)], faults).unwrap_or(false);
-    let text = table.string("capacity", faults);
-    let size = text.and_then(|text| {
-        read_size(&text)
-            .map_err(|what| {
-                faults.add(
-                    table.at("capacity"),
-                    what,
-                    "write \"100 packets\", \"64 KiB\", \"20 ms\", \"0.5 bdp\" or \"unlimited\"",
-                );
-            })
-            .ok()
-    });
-    let mark_above = table.whole("mark_above", 0, 100_000_000, faults).map(|n| n as u32);
-    if step && mark_above.is_none() {
-        faults.add(table.at("mark_above"), "is missing", "step-ecn marks above this many packets: 'mark_above = 20'");
-    }
-    Some(Queue {
-        size: size.unwrap_or(Size::Bdp(1.0, None)),
-        counts_in_service: table.flag("counts_in_service", faults).unwrap_or(false),
-        mark_above: mark_above.filter(|_| step || table.get("kind").is_none()),
-    })
-}
-
-/// `100 packets`, `64 KiB`, `20 ms`, `0.5 bdp`, `0.5 bdp(50 ms)`, `unlimited`.
-fn read_size(text: &str) -> Result<Size, String> {
-    let text = text.trim();
-    if text == "unlimited" {
-        return Ok(Size::Unlimited);
-    }
-    if let Some((number, rest)) = text.split_once("bdp") {
-        let factor: f64 = number.trim().parse().map_err(|_| format!("'{text}' is no size of a queue"))?;
-        if !(factor > 0.0 && factor.is_finite()) {
-            return Err(format!("'{text}' is not above zero"));
-        }
-        let rest = rest.trim();
-        let rtt = match rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
-            Some(inside) => Some(parse_duration(inside).map_err(|fault| fault.what)?),
-            None if rest.is_empty() => None,
-            None => return Err(format!("'{text}' is no size of a queue")),
-        };
-        return Ok(Size::Bdp(factor, rtt));
-    }
-    for unit in ["packets", "packet", "pkts", "pkt"] {
-        if let Some(number) = text.strip_suffix(unit) {
-            let number: f64 = number.trim().parse().map_err(|_| format!("'{text}' is no size of a queue"))?;
-            if number.is_nan() || number < 1.0 {
-                return Err(format!("'{text}' is less than a packet"));
-            }
-            return Ok(Size::Packets(number as u64));
-        }
-    }
-    if let Ok(time) = parse_duration(text) {
-        return Ok(Size::Time(time));
-    }
-    let bytes = parse_bytes(text).map_err(|fault| {
-        if parse_rate(text).is_ok() {
-            format!("'{text}' is a rate, not a size")
-        } else {
-            fault.what
-        }
-    })?;
-    if bytes.0 < 1500 {
-        return Err(format!("'{text}' is less than a packet"));
-    }
-    Ok(Size::Bytes(bytes))
-}
-
-fn read_loss(value: &Value, path: String, faults: &mut Faults) -> Option<LossPlan> {
-    let table = Table::new(value, path, LOSS, faults)?;
-    let kind = table.word("kind", &[("bernoulli", 0), ("gilbert-elliott", 1), ("list", 2)], faults);
-    let kind = table.require("kind", kind, "'kind = \"bernoulli\"', \"gilbert-elliott\" or \"list\"", faults)?;
-    let mut need = |key: &str| {
-        let value = table.probability(key, faults);
-        table.require(key, value, &format!("'{key} = 0.01'"), faults)
-    };
-    match kind {
-        0 => Some(LossPlan::Bernoulli { p: need("p")? }),
-        1 => {
-            let (p, r) = (need("p"), need("r"));
-            let loss_bad = table.probability("loss_bad", faults).unwrap_or(1.0);
-            let loss_good = table.probability("loss_good", faults).unwrap_or(0.0);
-            Some(LossPlan::GilbertElliott { p: p?, r: r?, loss_bad, loss_good })
-        }
-        _ => {
-            let list = table.get("indices").and_then(Value::as_array);
-            let list = table.require("indices", list, "'indices = [17, 403]', or 'file = \"drops.csv\"'", faults)?;
-            let indices: Option<Vec<u64>> = list.iter().map(Value::as_u64).collect();
-            let Some(indices) = indices else {
-                faults.add(table.at("indices"), "packet indices are whole numbers from 0", "");
-                return None;
-            };
-            if indices.windows(2).any(|pair| pair[0] >= pair[1]) {
-                faults.add(table.at("indices"), "packet indices are not ascending", "sort them, each once");
-            }
-            let payload_only = table.word("counts", &[("all", false), ("payload", true)], faults).unwrap_or(false);
-            Some(LossPlan::List { indices: Arc::from(indices), payload_only })
-        }
-    }
 }
 
 fn read_workload(value: &Value, path: String, faults: &mut Faults) -> Option<Workload> {
@@ -594,6 +411,7 @@ fn read_flow(value: &Value, path: String, faults: &mut Faults) -> Option<Flow> {
         workload: workload?,
         profile,
         stack,
+        ecn_given: table.get("stack").is_some_and(|value| value.get("ecn").is_some()),
         recovery,
         control,
         ends: (table.string("from", faults), table.string("to", faults)),
@@ -602,50 +420,4 @@ fn read_flow(value: &Value, path: String, faults: &mut Faults) -> Option<Flow> {
         algorithm: algorithm?,
         path,
     })
-}
-
-impl Schema {
-    /// The canonical form: the same for scenarios that mean the same, whatever their units, defaults and order of keys.
-    #[must_use]
-    pub fn canonical(&self) -> Value {
-        // Debug forms of the typed values: integers in base units, every default filled in, fields in their order.
-        let link = |link: &Link| {
-            json!({
-                "rate_bps": link.rate.map(|rate| rate.0), "delay_ns": link.delay.0, "queue": format!("{:?}", link.queue),
-                "losses": format!("{:?}", link.losses), "jitter": format!("{:?}", link.jitter), "duplicate": link.duplicate,
-            })
-        };
-        let topology = match &self.topology {
-            Topology::Dumbbell(forward, reverse, access) => {
-                json!({ "dumbbell": { "bottleneck": link(forward), "reverse": link(reverse), "access": format!("{access:?}") } })
-            }
-            Topology::ParkingLot(hops, access) => {
-                json!({ "parking_lot": { "hops": hops.iter().map(link).collect::<Vec<_>>(), "access": format!("{access:?}") } })
-            }
-            Topology::Graph(nodes, links) => json!({
-                "nodes": nodes,
-                "links": links.iter().map(|one| json!({
-                    "name": one.name, "from": one.from, "to": one.to, "duplex": one.duplex, "link": link(&one.link),
-                })).collect::<Vec<_>>(),
-            }),
-        };
-        let flows: Vec<Value> = self
-            .flows
-            .iter()
-            .map(|flow| {
-                json!({
-                    "algorithm": flow.algorithm, "name": flow.name, "rtt_ns": flow.rtt.map(|rtt| rtt.0), "reverse": flow.reverse,
-                    "start_ns": flow.start.0, "stop_ns": flow.stop.map(|stop| stop.0), "jitter": format!("{:?}", flow.jitter),
-                    "count": flow.count, "step_ns": flow.step.0, "workload": format!("{:?}", flow.workload), "profile": flow.profile,
-                    "stack": format!("{:?}", flow.stack), "control": format!("{:?}", flow.control), "ends": format!("{:?}", flow.ends),
-                    "routes": format!("{:?}", flow.routes), "hops": format!("{:?}", flow.hops),
-                })
-            })
-            .collect();
-        json!({
-            "schema_version": SCHEMA_VERSION, "title": self.title, "duration_ns": self.duration.0,
-            "sample_interval_ns": self.sample_interval.0, "packets": self.packets, "measure_from_ns": self.measure_from.0,
-            "jitter": format!("{:?}", self.jitter), "topology": topology, "flows": flows,
-        })
-    }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use cwndlab_algorithms::catalogue;
+use cwndlab_control::{Domain, Kind, Value};
 use cwndlab_scenario::plan::{Capacity, Plan};
 use cwndlab_scenario::Scenario;
 use cwndlab_units::{Duration, Rate};
@@ -155,4 +156,34 @@ proptest! {
             let _ = scenario.plan(&catalogue());
         }
     }
+}
+
+/// The mechanisms of the catalogue name fields of a stack, with the values that the profile `linux` has.
+#[test]
+fn mechanisms_name_fields_of_the_stack_and_linux_defaults() {
+    let stack = |set: &str| {
+        let flow = format!("{FLOW}stack = {{ {set} }}\n");
+        let plan = plan(&format!("{HEAD}{NET}{flow}")).unwrap_or_else(|faults| panic!("{set}: {faults}"));
+        format!("{:?}", plan.flows[0].stack)
+    };
+    let plain = stack("");
+    let mut fields = 0;
+    for spec in catalogue().specs.iter().filter(|spec| spec.kind == Kind::Mechanism) {
+        for one in spec.parameters {
+            let Some(field) = one.name.strip_prefix("stack.") else { continue };
+            let written = |value: Value| match value {
+                Value::Number(number) if one.unit.is_empty() => format!("{field} = {number}"),
+                Value::Number(number) => format!("{field} = \"{number} {}\"", one.unit),
+                Value::Word(word @ ("true" | "false")) => format!("{field} = {word}"),
+                Value::Word(word) => format!("{field} = \"{word}\""),
+            };
+            assert_eq!(stack(&written(one.default)), plain, "{}: {field}", spec.name);
+            if let Domain::Words(words) = one.domain {
+                let others = words.iter().filter(|word| Value::Word(word) != one.default);
+                others.for_each(|word| assert_ne!(stack(&written(Value::Word(word))), plain, "{field} = {word}"));
+            }
+            fields += 1;
+        }
+    }
+    assert!(fields >= 10);
 }

@@ -1,6 +1,7 @@
 //! A flow: a sender, a receiver, and the application above them.
 
-use cwndlab_control::{CongestionControl, Path};
+use cwndlab_control::{CongestionControl, Feedback, Need, Path};
+use cwndlab_network::agent::{quick_start, Header, Scheme};
 use cwndlab_network::random::Stream;
 use cwndlab_records::rows::{EventRow, TransferRow};
 use cwndlab_scenario::plan::{FlowPlan, Pacing, Workload};
@@ -8,10 +9,10 @@ use cwndlab_transport::receiver::{Receiver, NEVER};
 use cwndlab_transport::remote::Remote;
 use cwndlab_transport::sender::{Counters, Sender, ENDLESS};
 use cwndlab_transport::wire::{AckPacket, Data, Output};
-use cwndlab_units::Bytes;
+use cwndlab_units::{Bytes, Rate};
 
-use crate::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
-use crate::world::{Extra, World};
+use crate::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, FLOW, SYN, SYN_ACK};
+use crate::world::{Asked, Circulating, Extra, World};
 
 /// The timers of a flow.
 pub const TIMERS: usize = 4;
@@ -72,6 +73,8 @@ pub struct Flow {
     past_delivered: u64,
     past_acks: u64,
     past_rtt: (u64, u64),
+    /// What its packets ask routers: the scheme and the rate.
+    asks: Option<(Scheme, f64)>,
 }
 
 /// Puts what a flow sends on its way.
@@ -88,8 +91,61 @@ pub struct Port<'a> {
     ack_size: u32,
     block_size: u32,
     ecn: bool,
-    remote_ack: bool,
+    /// What its packets ask routers: the scheme, the rate, the sender's smoothed RTT.
+    asks: Option<(Scheme, f64, u64)>,
 }
+
+impl Port<'_> {
+    /// The header of a packet that asks routers.
+    #[cold]
+    fn ask(&mut self, scheme: Scheme, rate: f64, rtt: u64, len: u32) -> u32 {
+        let mut header = Header::new(scheme, rate, rtt);
+        if scheme == Scheme::Perc {
+            if let Some(last) = self.world.circulating.get(&(self.flow & FLOW)) {
+                header.shares = last.shares;
+            }
+        }
+        self.world.ask(Asked { header, len })
+    }
+
+    /// PERC: the receiver sends the header back as it came.
+    #[cold]
+    fn echo(&mut self) -> Option<u32> {
+        let header = self.world.circulating.get(&(self.flow & FLOW))?.echo?;
+        Some(self.world.ask(Asked { header, len: 0 }))
+    }
+
+    fn answer(&mut self, header: Option<u32>) {
+        let flags = SYN_ACK | header.map_or(0, |_| EXTRA);
+        let (size, aux) = (self.ack_size as u16, header.unwrap_or(0));
+        self.world
+            .forward(self.now, Packet { stamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
+    }
+}
+
+/// The agents' word for a scheme.
+fn spoken(scheme: cwndlab_control::Scheme) -> Scheme {
+    match scheme {
+        cwndlab_control::Scheme::QuickStart => Scheme::QuickStart,
+        cwndlab_control::Scheme::Sirens => Scheme::Sirens,
+        cwndlab_control::Scheme::BandwidthStamp => Scheme::Stamp,
+        cwndlab_control::Scheme::Rcp => Scheme::Rcp,
+        cwndlab_control::Scheme::Perc => Scheme::Perc,
+        cwndlab_control::Scheme::Abc => Scheme::Abc,
+    }
+}
+
+/// What all `routers` of the path answered; nothing where one of them has no agent.
+fn feedback(asked: &Asked, routers: u8) -> Option<Feedback> {
+    let header = &asked.header;
+    (header.routers >= routers).then(|| Feedback {
+        rate: Rate(header.rate.clamp(0.0, MOST_BPS) as u64),
+        accelerated: Bytes(if header.accelerate { u64::from(asked.len) } else { 0 }),
+    })
+}
+
+/// "Any rate" as a number.
+const MOST_BPS: f64 = 1e15;
 
 impl Output for Port<'_> {
     #[inline]
@@ -104,6 +160,11 @@ impl Output for Port<'_> {
         if segment.cwr {
             flags |= CWR;
         }
+        let mut aux = segment.len;
+        if let Some((scheme, rate, rtt)) = self.asks {
+            flags |= EXTRA;
+            aux = self.ask(scheme, rate, rtt, segment.len);
+        }
         self.world.forward(
             self.now,
             Packet {
@@ -111,7 +172,7 @@ impl Output for Port<'_> {
                 stamp: segment.stamp.0,
                 seq: segment.seq,
                 flow: self.flow,
-                aux: segment.len,
+                aux,
                 size: (segment.len + self.header) as u16,
                 hop: 0,
                 flags,
@@ -126,9 +187,11 @@ impl Output for Port<'_> {
             flags |= ECE;
         }
         let mut aux = ack.window;
-        if ack.blocks.len > 0 || self.ecn {
+        if ack.blocks.len > 0 || self.ecn || self.asks.is_some() {
             flags |= EXTRA;
+            let header = self.asks.and_then(|(scheme, ..)| (scheme == Scheme::Perc).then(|| self.echo()).flatten());
             aux = self.world.store(Extra {
+                header,
                 blocks: ack.blocks,
                 window: ack.window,
                 ce_count: ack.ce_count,
@@ -151,9 +214,13 @@ impl Output for Port<'_> {
     }
 
     fn syn(&mut self) {
-        let flags = if self.remote_ack { SYN_ACK } else { SYN };
-        let size = self.ack_size as u16;
-        self.world.forward(self.now, Packet { stamp: self.now, flow: self.flow, size, flags, ..Packet::default() });
+        let (size, mut flags, mut aux) = (self.ack_size as u16, SYN, 0);
+        if let Some((scheme, rate, rtt)) = self.asks {
+            flags |= EXTRA;
+            aux = self.ask(scheme, rate, rtt, 0);
+        }
+        self.world
+            .forward(self.now, Packet { stamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
     }
 
     fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64) {
@@ -166,6 +233,15 @@ impl Output for Port<'_> {
             cwnd_after_bytes: u64::from(after) * u64::from(self.mss),
             pipe_segments: (!pipe.is_nan()).then_some(pipe),
         });
+    }
+}
+
+/// The rate that a flow asks for: Quick-Start's request, else anything.
+fn request(plan: &FlowPlan) -> f64 {
+    let part = plan.algorithm.slow_start.as_ref();
+    match part.filter(|part| part.spec.needs.contains(&Need::Agent(cwndlab_control::Scheme::QuickStart))) {
+        Some(part) => quick_start::rate(part.arguments.number("n") as u8),
+        None => f64::INFINITY,
     }
 }
 
@@ -185,6 +261,10 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
     }
 }
 
+fn new_sender(plan: &FlowPlan, seed: u64, index: u32) -> Sender {
+    Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack).serving(plan.algorithm.growth.spec)
+}
+
 impl Flow {
     /// A flow before its start.
     #[must_use]
@@ -193,7 +273,7 @@ impl Flow {
         let start = plan.start.0 + jitter;
         Self {
             index,
-            sender: Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack),
+            sender: new_sender(plan, seed, index),
             receiver: Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery)),
             armed: [NEVER; TIMERS],
             application: start,
@@ -215,6 +295,7 @@ impl Flow {
             past_delivered: 0,
             past_acks: 0,
             past_rtt: (0, 0),
+            asks: plan.algorithm.scheme().map(|scheme| (spoken(scheme), request(plan))),
         }
     }
 
@@ -229,7 +310,7 @@ impl Flow {
             ack_size: self.ack_size,
             block_size: self.block_size,
             ecn: plan.stack.ecn != cwndlab_scenario::plan::Ecn::Off,
-            remote_ack: false,
+            asks: self.asks.map(|(scheme, rate)| (scheme, rate, self.sender.rtt.srtt().0)),
         }
     }
 
@@ -239,14 +320,15 @@ impl Flow {
         let mine = packet.flow >> 24 == self.connection & 0xff;
         match packet.kind() {
             DATA if mine => {
+                let asked = (packet.flags & EXTRA != 0).then(|| self.hear(world, packet));
                 let data = Data {
                     seq: packet.seq,
-                    len: packet.aux,
+                    len: asked.map_or(packet.aux, |asked| asked.len),
                     retransmission: packet.flags & AGAIN != 0,
                     ect: packet.flags & ECT != 0,
                     cwr: packet.flags & CWR != 0,
                     stamp: cwndlab_units::Time(packet.stamp),
-                    feedback: None,
+                    feedback: asked.and_then(|asked| feedback(&asked, plan.routers)),
                 };
                 let mut port = self.port(world, now, plan);
                 self.receiver.on_data(now, &data, packet.flags & crate::packet::CE != 0, &mut port);
@@ -256,6 +338,10 @@ impl Flow {
             }
             ACK => {
                 let extra = (packet.flags & EXTRA != 0).then(|| world.take(packet.aux));
+                if let Some(header) = extra.and_then(|extra| extra.header) {
+                    let shares = world.answered(header).header.shares;
+                    world.circulating.entry(self.index).or_insert(Circulating { shares, echo: None }).shares = shares;
+                }
                 if !mine {
                     return;
                 }
@@ -275,16 +361,33 @@ impl Flow {
                 }
             }
             SYN if mine => {
-                let mut port = self.port(world, now, plan);
-                port.remote_ack = true;
-                port.syn();
+                let header = (packet.flags & EXTRA != 0).then_some(packet.aux);
+                self.port(world, now, plan).answer(header);
             }
             SYN_ACK if mine => {
+                let asked = (packet.flags & EXTRA != 0).then(|| world.answered(packet.aux));
+                let heard = asked.and_then(|asked| feedback(&asked, plan.routers));
                 let mut port = self.port(world, now, plan);
-                self.sender.on_syn_ack(now, self.receiver.first_window(), None, &mut port);
+                if asked.is_some() && heard.is_none() {
+                    let cwnd = self.sender.cwnd;
+                    port.event("fallback", "a router has no agent", cwnd, cwnd, f64::NAN);
+                }
+                self.sender.on_syn_ack(now, self.receiver.first_window(), heard, &mut port);
             }
+            _ if packet.flags & EXTRA != 0 => world.forget(*packet),
             _ => {}
         }
+    }
+
+    /// A packet that asked routers reaches the receiver.
+    #[cold]
+    fn hear(&mut self, world: &mut World, packet: &Packet) -> Asked {
+        let asked = world.answered(packet.aux);
+        if asked.header.scheme == Scheme::Perc {
+            let first = Circulating { shares: Header::new(Scheme::Perc, 0.0, 0).shares, echo: None };
+            world.circulating.entry(self.index).or_insert(first).echo = Some(asked.header);
+        }
+        asked
     }
 
     /// A timer of the flow is due.
@@ -404,7 +507,7 @@ impl Flow {
         self.past_acks = self.acks_sent();
         self.past_rtt = self.rtt_sum();
         self.connection = (self.connection + 1) & 0xff;
-        self.sender = Sender::new(build_control(plan, seed, self.index), plan.recovery, &plan.stack);
+        self.sender = new_sender(plan, seed, self.index);
         self.receiver = Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery));
         let mut port = self.port(world, now, plan);
         self.sender.open(now, &mut port);

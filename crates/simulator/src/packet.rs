@@ -20,7 +20,7 @@ pub const CE: u8 = 16;
 pub const ECE: u8 = 32;
 /// The sender reduced its window.
 pub const CWR: u8 = 64;
-/// An ACK whose `aux` is an index of the extras.
+/// An ACK whose `aux` is an index of the extras; any other packet whose `aux` is one of the headers for routers.
 pub const EXTRA: u8 = 128;
 
 /// The flow's part of `flow`; above it stands the connection's number.
@@ -37,7 +37,7 @@ pub struct Packet {
     pub seq: u32,
     /// Flow, and number of the connection modulo 256 in the highest byte.
     pub flow: u32,
-    /// Payload of data; window of an ACK, or index of its extras.
+    /// Payload of data; window of an ACK; or the index that `EXTRA` tells of.
     pub aux: u32,
     /// Bytes on the wire.
     pub size: u16,

@@ -4,17 +4,18 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use cwndlab_control::Feedback;
+use cwndlab_network::agent::{Abc, Agent, Arrival, Header, Perc, QuickStart, Rcp, Sirens, Stamp, MAX_HOPS};
 use cwndlab_network::link::{Link, LinkConfig, Offer, Passage};
 use cwndlab_network::loss::Loss;
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::Stream;
 use cwndlab_network::ring::Ring;
 use cwndlab_records::rows::{EventRow, PacketRow};
-use cwndlab_scenario::plan::{Capacity, LinkPlan, LossPlan, Plan};
+use cwndlab_scenario::plan::{AgentPlan, Capacity, LinkPlan, LossPlan, Plan};
 use cwndlab_transport::wire::Blocks;
 
 use crate::agenda::Agenda;
-use crate::packet::{Packet, ACK, AGAIN, CE, DATA, ECT, EXTRA, KIND};
+use crate::packet::{Packet, ACK, AGAIN, CE, DATA, ECT, EXTRA, KIND, SYN};
 
 /// What an ACK carries beyond its number and window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,6 +28,26 @@ pub struct Extra {
     pub ce_count: u32,
     /// What routers wrote.
     pub feedback: Option<Feedback>,
+    /// PERC: the header as it reached the receiver, one of `World::headers`.
+    pub header: Option<u32>,
+}
+
+/// A packet's header for routers, and the payload in whose place its index stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// The header.
+    pub header: Header,
+    /// Payload of the packet.
+    pub len: u32,
+}
+
+/// PERC's message goes round and round: what the sender puts into the next one, what the receiver sends back.
+#[derive(Clone, Copy, Debug)]
+pub struct Circulating {
+    /// At the sender.
+    pub shares: [f64; MAX_HOPS],
+    /// At the receiver.
+    pub echo: Option<Header>,
 }
 
 /// Packets that may overtake each other on their wire: (arrival, serial) orders them.
@@ -76,6 +97,13 @@ pub struct World {
     routes: Vec<[u32; 2]>,
     extras: Vec<Extra>,
     free_extras: Vec<u32>,
+    /// Headers of packets under way that ask routers.
+    headers: Vec<Asked>,
+    free_headers: Vec<u32>,
+    /// The agents of each link.
+    agents: Vec<Vec<Agent>>,
+    /// PERC: what its messages said last at either end, by flow.
+    pub circulating: BTreeMap<u32, Circulating>,
     /// What happened.
     pub events: Vec<EventRow>,
     /// Every packet, where asked for.
@@ -128,6 +156,29 @@ fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
     })
 }
 
+fn build_agents(link: &LinkPlan) -> Vec<Agent> {
+    // A line without a rate is never short of it: whatever is asked, it grants.
+    let capacity = link.rate.map_or(f64::INFINITY, |rate| rate.0 as f64);
+    if capacity.is_infinite() {
+        return Vec::new();
+    }
+    link.agents
+        .iter()
+        .map(|agent| match *agent {
+            AgentPlan::QuickStart { theta, interval } => {
+                Agent::QuickStart(QuickStart::new(capacity, theta, interval.0))
+            }
+            AgentPlan::Sirens { interval } => Agent::Sirens(Sirens::new(capacity, interval.0)),
+            AgentPlan::BandwidthStamp { interval } => Agent::Stamp(Stamp::new(capacity, interval.0)),
+            AgentPlan::Rcp { alpha, beta } => Agent::Rcp(Rcp::new(capacity, alpha, beta)),
+            AgentPlan::Perc => Agent::Perc(Perc::new(capacity)),
+            AgentPlan::Abc { eta, delta, threshold } => {
+                Agent::Abc(Abc::new(capacity, eta, delta.0 as f64 * 1e-9, threshold.0 as f64 * 1e-9))
+            }
+        })
+        .collect()
+}
+
 impl World {
     /// The plan's network at rest.
     #[must_use]
@@ -143,7 +194,9 @@ impl World {
                     link,
                     fused: path.get(at + 1).is_some_and(|&next| fused[next as usize]),
                     last: at + 1 == path.len(),
-                    plain: links[link as usize].is_plain() && !plan.packets,
+                    plain: links[link as usize].is_plain()
+                        && !plan.packets
+                        && plan.links[link as usize].agents.is_empty(),
                 }));
             }
             routes.push(begin);
@@ -159,6 +212,10 @@ impl World {
             routes,
             extras: Vec::new(),
             free_extras: Vec::new(),
+            headers: Vec::new(),
+            free_headers: Vec::new(),
+            agents: plan.links.iter().map(build_agents).collect(),
+            circulating: BTreeMap::new(),
             events: Vec::new(),
             packets: plan.packets.then(Vec::new),
             losses: vec![Losses::default(); plan.flows.len()],
@@ -180,6 +237,40 @@ impl World {
     pub fn take(&mut self, index: u32) -> Extra {
         self.free_extras.push(index);
         self.extras[index as usize]
+    }
+
+    /// Stores a header; answers its index.
+    pub fn ask(&mut self, asked: Asked) -> u32 {
+        if let Some(index) = self.free_headers.pop() {
+            self.headers[index as usize] = asked;
+            return index;
+        }
+        self.headers.push(asked);
+        self.headers.len() as u32 - 1
+    }
+
+    /// Takes a header.
+    pub fn answered(&mut self, index: u32) -> Asked {
+        self.free_headers.push(index);
+        self.headers[index as usize]
+    }
+
+    /// The agents of a link see a packet.
+    fn consult(&mut self, now: u64, link: u32, last: bool, packet: Packet) {
+        let arrival = Arrival {
+            now,
+            size: u32::from(packet.size),
+            flow: packet.flow() as u32,
+            hop: packet.hop,
+            backlog: self.links[link as usize].backlog_time(now),
+            syn: packet.kind() == SYN,
+            router: packet.hop > 0 || last,
+        };
+        let asks = packet.is_forward() && packet.flags & EXTRA != 0;
+        for agent in &mut self.agents[link as usize] {
+            let header = asks.then(|| &mut self.headers[packet.aux as usize].header);
+            agent.pass(arrival, header);
+        }
     }
 
     /// The head packet of `link`, whose moment is the agenda's top; the agenda goes on to the next one.
@@ -242,6 +333,9 @@ impl World {
     /// The long way: a wire that loses, delays at random or duplicates, or packets that are recorded.
     #[cold]
     fn offer(&mut self, now: u64, index: u32, last: bool, mut packet: Packet) -> Option<Packet> {
+        if !self.agents[index as usize].is_empty() {
+            self.consult(now, index, last, packet);
+        }
         let payload = packet.kind() == DATA;
         let ect = payload && packet.flags & ECT != 0;
         let passage = self.links[index as usize].offer(now, Offer { size: u32::from(packet.size), ect, payload });
@@ -258,9 +352,8 @@ impl World {
             let mut copy = packet;
             copy.at = again;
             copy.hop = if last { ARRIVED } else { copy.hop + 1 };
-            if copy.flags & EXTRA != 0 && copy.kind() == ACK {
-                let extra = self.extras[copy.aux as usize];
-                copy.aux = self.store(extra);
+            if copy.flags & EXTRA != 0 {
+                copy.aux = self.copy_extra(copy);
             }
             self.launch(index, copy);
         }
@@ -285,15 +378,37 @@ impl World {
 
     #[cold]
     fn lose(&mut self, packet: Packet, passage: Passage) {
+        if packet.flags & EXTRA != 0 {
+            self.forget(packet);
+        }
         if packet.is_forward() {
             let losses = &mut self.losses[packet.flow()];
             match passage {
                 Passage::Dropped => losses.queue += 1,
                 _ => losses.wire += 1,
             }
-        } else if packet.flags & EXTRA != 0 {
-            self.free_extras.push(packet.aux);
         }
+    }
+
+    /// What a lost packet carried is free again.
+    pub fn forget(&mut self, packet: Packet) {
+        if packet.kind() != ACK {
+            self.free_headers.push(packet.aux);
+            return;
+        }
+        if let Some(header) = self.take(packet.aux).header {
+            self.free_headers.push(header);
+        }
+    }
+
+    /// A second copy of what a packet carries.
+    fn copy_extra(&mut self, packet: Packet) -> u32 {
+        if packet.kind() != ACK {
+            return self.ask(self.headers[packet.aux as usize]);
+        }
+        let mut extra = self.extras[packet.aux as usize];
+        extra.header = extra.header.map(|index| self.ask(self.headers[index as usize]));
+        self.store(extra)
     }
 
     #[cold]

@@ -103,9 +103,10 @@ pub struct Stack {
     pub ecn: Ecn,
     /// Pacing.
     pub pacing: Pacing,
-    /// Segments that may leave at once when pacing.
+    /// Segments that may leave at once when pacing; with `tso_burst` more where the rate is high.
     pub pacing_quantum: u32,
-    /// Hold small bursts back until a larger one is possible, as Linux' TSO deferral does.
+    /// Bursts as Linux makes them: small ones are held back until a larger one is possible (TSO deferral); paced ones are
+    /// what the rate gives in a millisecond, and the first ten packets are not paced.
     pub tso_burst: bool,
     /// Largest receive window.
     pub receive_window: Bytes,

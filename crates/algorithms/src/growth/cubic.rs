@@ -78,6 +78,12 @@ pub static SPEC: Spec = Spec {
     build: Build::Growth(|_, arguments| Box::new(Cubic::new(arguments))),
 };
 
+/// Makes one.
+#[must_use]
+pub fn make(arguments: &Arguments) -> Cubic {
+    Cubic::new(arguments)
+}
+
 /// What an undo restores.
 #[derive(Clone, Copy, Debug, Default)]
 struct Epoch {

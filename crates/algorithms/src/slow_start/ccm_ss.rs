@@ -24,6 +24,7 @@ use cwndlab_control::{
 
 use crate::growth::reno::segments;
 use crate::part::hybrid::{Hybrid, GAP_NS};
+use crate::part::train::Train;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -61,27 +62,6 @@ pub static SPEC: Spec = Spec {
 
 /// HyStart's low window, in force while B is unknown.
 const LOW_WINDOW: f64 = 16.0;
-
-/// A train of ACKs.
-#[derive(Clone, Copy, Debug, Default)]
-struct Train {
-    first: u64,
-    last: u64,
-    /// Bytes of all ACKs but the first.
-    bytes: u64,
-    acks: u32,
-}
-
-impl Train {
-    /// (2), bytes/s; three ACKs at least.
-    fn rate(&self) -> f64 {
-        if self.acks < 3 || self.last <= self.first {
-            0.0
-        } else {
-            self.bytes as f64 * 1e9 / (self.last - self.first) as f64
-        }
-    }
-}
 
 /// CCM-SS.
 #[derive(Debug)]
@@ -124,19 +104,13 @@ impl CcmSs {
         if let Some(rtt) = ack.rtt {
             self.rtt_max = self.rtt_max.max(rtt.0);
         }
-        let now = ack.now.0;
         if self.round != ack.round {
             self.close();
             self.round = ack.round;
             self.rates = [0.0, self.rates[0]];
         }
-        if self.train.acks > 0 && now - self.train.last <= GAP_NS {
-            self.train.bytes += ack.acked.0;
-            self.train.last = now;
-            self.train.acks += ack.acks;
-        } else {
-            self.close();
-            self.train = Train { first: now, last: now, bytes: 0, acks: ack.acks };
+        if let Some(ended) = self.train.push(ack, GAP_NS) {
+            self.rates[0] = self.rates[0].max(ended.rate());
         }
     }
 
@@ -240,12 +214,5 @@ mod tests {
         let bdp = 1_250_000;
         assert!((module("1.5", Some(bdp)).bounds(1.0).1 - 1_284.246_575_342_465_8).abs() < 1e-9);
         assert!((module("1.5", Some(bdp / 10)).bounds(1.0).1 - 513.698_630_136_986_3).abs() < 1e-9);
-    }
-
-    /// (2), by hand: four ACKs of 1460 bytes 1 ms apart after the first are 3 · 1460 bytes in 3 ms.
-    #[test]
-    fn a_train_measures_bytes_over_time() {
-        let train = Train { first: 0, last: 3_000_000, bytes: 3 * 1460, acks: 4 };
-        assert!((train.rate() - 1_460_000.0).abs() < 1e-6);
     }
 }

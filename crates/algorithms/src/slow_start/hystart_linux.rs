@@ -65,7 +65,8 @@ impl HyStartLinux {
     fn threshold(&self, ack: &Ack, w: f64) -> u64 {
         let rate = 2.0 * w * ack.mss.0 as f64 / ack.srtt.0.max(1) as f64;
         let allowance = ((BURST_BYTES / rate) as u64).min(MAX_ALLOWANCE_NS);
-        let whole = self.hybrid.rtt_min + allowance;
+        // Without a sample there is no minimum, and no train is longer than that.
+        let whole = self.hybrid.rtt_min.saturating_add(allowance);
         if self.paced {
             whole
         } else {
@@ -139,6 +140,17 @@ mod tests {
                 start.on_ack(&ack, 100.0, 1e9).exit.is_some()
             });
             assert_eq!(fired, leaves, "{ms} ms");
+        }
+    }
+
+    /// Linux, cubictcp_acked: without a sample nothing is judged. The battery found a sum that ran over here.
+    #[test]
+    fn without_a_sample_no_train_leaves() {
+        let mut start = start(true);
+        for ms in 0..100u64 {
+            let mut ack = ack_at(1_000_000_000 + ms * 1_000_000, 1);
+            ack.rtt = None;
+            assert_eq!(start.on_ack(&ack, 100.0, 1e9).exit, None, "{ms} ms");
         }
     }
 }

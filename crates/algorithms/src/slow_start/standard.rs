@@ -8,7 +8,7 @@
 //!
 //! Units: segments. Differs from the source: nothing; `limit = 0` is "none".
 
-use cwndlab_control::{Ack, Build, Confidence, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
+use cwndlab_control::{Ack, Arguments, Build, Confidence, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
 
 use crate::growth::reno::segments;
 
@@ -34,11 +34,15 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| {
-        let limit = arguments.number("limit");
-        Box::new(Standard { limit: if limit > 0.0 { limit } else { f64::INFINITY } })
-    }),
+    build: Build::SlowStart(|_, arguments| Box::new(make(arguments))),
 };
+
+/// Makes one.
+#[must_use]
+pub fn make(arguments: &Arguments) -> Standard {
+    let limit = arguments.number("limit");
+    Standard { limit: if limit > 0.0 { limit } else { f64::INFINITY } }
+}
 
 /// Slow start.
 #[derive(Debug)]

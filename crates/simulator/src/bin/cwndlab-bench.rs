@@ -1,6 +1,7 @@
 //! Measures the engine in a native process of its own: no Python, no Arrow.
 //!
 //! `cwndlab-bench run SCENARIO.toml [SEED]` prints one JSON line with the process's own user time and peak memory.
+//! `cwndlab-bench algorithms [NAME …]` prints one per algorithm: what an ACK costs it, by the battery's stream.
 #![allow(clippy::print_stdout, reason = "the output is the purpose")]
 
 use std::process::ExitCode;
@@ -24,14 +25,44 @@ fn usage() -> (f64, u64) {
     (if on_cpu > 0.0 { on_cpu * 1e-9 } else { ticks / 100.0 }, peak)
 }
 
+/// ACKs of the stream, and how often it is told again: the best counts, since noise only adds.
+const TIMED: (usize, u32) = (65_536, 9);
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (Some("run"), Some(path)) = (arguments.first().map(String::as_str), arguments.get(1)) else {
-        eprintln!("usage: cwndlab-bench run SCENARIO.toml [SEED]");
-        return ExitCode::from(2);
-    };
-    let seed = arguments.get(2).and_then(|text| text.parse().ok()).unwrap_or(1);
-    let path = std::path::Path::new(path);
+    match (arguments.first().map(String::as_str), arguments.get(1)) {
+        (Some("algorithms"), _) => algorithms(&arguments[1..]),
+        (Some("run"), Some(path)) => {
+            let seed = arguments.get(2).and_then(|text| text.parse().ok()).unwrap_or(1);
+            run(std::path::Path::new(path), seed)
+        }
+        _ => {
+            eprintln!("usage: cwndlab-bench run SCENARIO.toml [SEED]\n       cwndlab-bench algorithms [NAME ...]");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn algorithms(names: &[String]) -> ExitCode {
+    let catalogue = cwndlab_simulator::catalogue();
+    let names = if names.is_empty() { cwndlab_conformance::texts(&catalogue) } else { names.to_vec() };
+    for name in names {
+        let algorithm = match catalogue.parse(&name) {
+            Ok(algorithm) => algorithm,
+            Err(fault) => {
+                eprintln!("{}\n  hint: {}", fault.what, fault.hint);
+                return ExitCode::from(2);
+            }
+        };
+        let make = |path: &cwndlab_control::Path| algorithm.build(path);
+        let cost = cwndlab_conformance::cost::ns_per_ack(&(&algorithm).into(), &make, TIMED.0, TIMED.1);
+        let cost = cost.map_or("null".to_owned(), |ns| format!("{ns:.1}"));
+        println!("{{\"algorithm\": \"{algorithm}\", \"ns_per_ack\": {cost}}}");
+    }
+    ExitCode::SUCCESS
+}
+
+fn run(path: &std::path::Path, seed: u64) -> ExitCode {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) => {

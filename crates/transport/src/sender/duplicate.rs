@@ -107,6 +107,7 @@ impl Sender {
                 self.impose(now, Change::Recovered, window, 0);
             }
         }
+        self.tell_end(now);
         out.event("recovered", "", self.cwnd, window, f64::NAN);
         self.cwnd = window;
     }

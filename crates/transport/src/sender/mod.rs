@@ -8,7 +8,7 @@ mod transmit;
 
 use std::cell::Cell;
 
-use cwndlab_control::{Ack, Change, CongestionControl, DeliveryRate, Feedback, RecoveryKind, Window};
+use cwndlab_control::{Ack, Change, CongestionControl, DeliveryRate, Feedback, Need, RecoveryKind, Spec, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::receiver::NEVER;
@@ -89,6 +89,10 @@ pub struct Sender {
     pub delivery_rate: u64,
     pub(crate) stack: Stack,
     pub(crate) kind: RecoveryKind,
+    /// The window stays the algorithm's while a loss is repaired, and after idleness.
+    pub(crate) model_based: bool,
+    /// Paced segments leave one by one, whatever the stack's bursts.
+    pub(crate) spaced: bool,
     pub(crate) mss: u32,
     per_mss: f64,
     pub(crate) high_seq: u32,
@@ -191,6 +195,8 @@ impl Sender {
             delivery_rate: 0,
             stack: stack.clone(),
             kind,
+            model_based: false,
+            spaced: false,
             mss,
             high_seq: 0,
             target: cwnd,
@@ -247,6 +253,21 @@ impl Sender {
             slow_start: true,
             deferred: false,
         }
+    }
+
+    /// What the algorithm's entry asks of its transport. A model-based one sees no reduction of the transport's own, neither
+    /// by PRR nor after idleness, and hears of the end of each recovery (Linux: a module with `cong_control`).
+    #[must_use]
+    pub fn serving(mut self, spec: &Spec) -> Self {
+        self.model_based = spec.model_based;
+        self.spaced = spec.needs.contains(&Need::Spacing);
+        self
+    }
+
+    /// The algorithm sets the window of a recovery itself. Without SACK it cannot: the pipe is not known.
+    #[inline]
+    pub(crate) fn leaves_window(&self) -> bool {
+        self.model_based && Self::uses_sack(self.kind)
     }
 
     /// SACK is of use to this recovery.

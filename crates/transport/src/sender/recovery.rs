@@ -115,14 +115,14 @@ impl Sender {
         self.high_seq = self.board.next;
         self.high_rxt = self.board.una;
         self.rescued = false;
-        self.force = true;
+        self.force = !self.leaves_window();
         self.undo_from = Some(self.board.una);
         self.undo_retrans = 0;
         self.retrans_stamp = 0;
         self.count.recoveries += 1;
         let at_once = self.kind == RecoveryKind::Sack
             || (self.kind == RecoveryKind::Fack && matches!(self.stack.rampdown, Rampdown::None | Rampdown::InFlight));
-        if at_once {
+        if at_once && !self.leaves_window() {
             self.cwnd = self.target;
         }
         out.event("recovery", cause, before, self.target, f64::NAN);
@@ -141,6 +141,9 @@ impl Sender {
 
     /// The window of this ACK while it falls.
     pub(crate) fn step_down(&mut self, delivered: u32, advanced: bool, marked: bool) {
+        if self.leaves_window() {
+            return;
+        }
         let pipe = self.board.in_flight();
         match self.kind {
             RecoveryKind::Sack => self.cwnd = self.target,
@@ -183,7 +186,8 @@ impl Sender {
         self.relax_reordering();
         self.force = false;
         self.frto = false;
-        if from == State::Loss {
+        self.tell_end(now);
+        if from == State::Loss || self.leaves_window() {
             out.event("recovered", "", self.cwnd, self.cwnd, f64::NAN);
             return;
         }
@@ -202,10 +206,18 @@ impl Sender {
         self.cwnd = window.max(1);
     }
 
+    /// A model-based algorithm hears of the end of a recovery.
+    #[inline]
+    pub(crate) fn tell_end(&mut self, now: u64) {
+        if self.model_based {
+            self.impose(now, Change::Recovered, self.cwnd, 0);
+        }
+    }
+
     /// After the algorithm spoke: the window outside of a reduction is the algorithm's.
     #[inline]
     pub(crate) fn settle(&mut self) {
-        if !matches!(self.state, State::Cwr | State::Recovery) {
+        if !matches!(self.state, State::Cwr | State::Recovery) || self.leaves_window() {
             self.cwnd = self.control_window();
         }
     }
@@ -271,6 +283,7 @@ impl Sender {
             self.high_seq = self.board.next;
             self.count.recoveries += 1;
             self.cwnd = self.target;
+            self.tell_end(now);
             out.event("recovery", "tail-loss-probe", before, self.target, f64::NAN);
         }
     }

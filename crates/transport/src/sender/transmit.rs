@@ -13,6 +13,8 @@ use crate::wire::{Data, Output};
 const NVP_NS: u64 = 300_000_000_000;
 /// Linux: a burst is what the pacing rate gives in about a millisecond (`sk_pacing_shift` 10).
 const BURST_SHIFT: u32 = 10;
+/// Linux does not pace the first ten packets of a connection (tcp_update_skb_after_send, as sch_fq does).
+const UNPACED_PACKETS: u64 = 10;
 /// A super-segment holds 64 kB.
 const MAX_BURST_BYTES: u64 = 65_536;
 
@@ -22,11 +24,11 @@ impl Sender {
         if !self.established {
             return;
         }
-        if self.board.outstanding() == 0 && self.unsent > 0 && self.last_sent_at > 0 {
+        if self.board.outstanding() == 0 && self.unsent > 0 && self.last_sent_at > 0 && !self.model_based {
             self.restart_after_idle(now, out);
         }
         let paced = self.pacing_bps > 0;
-        let burst = self.stack.pacing_quantum.max(1);
+        let burst = self.paced_burst();
         self.deferred = false;
         let mut sent_new = false;
         let mut sent = 0;
@@ -47,9 +49,15 @@ impl Sender {
             if step == 0 || !paced {
                 break;
             }
-            let size = u64::from(step) * (u64::from(self.mss) + self.stack.header.0);
+            if self.stack.tso_burst && self.count.sent_packets < UNPACED_PACKETS {
+                continue;
+            }
+            // Payload, as the rates that algorithms measure: Linux' own timer counts no headers.
+            let size = u64::from(step) * u64::from(self.mss);
             let gap = (u128::from(size) * 8_000_000_000 / u128::from(self.pacing_bps)) as u64;
-            self.pace_next = self.pace_next.max(now) + gap;
+            // Linux, tcp_update_skb_after_send: who is late makes up for it by half of the gap at most.
+            let credit = now.saturating_sub(self.pace_next).min(gap / 2);
+            self.pace_next = self.pace_next.max(now) + gap - credit;
         }
         self.pace_timer = if paced && self.pace_next > now && self.has_work() { self.pace_next } else { NEVER };
         self.after_sending(now, sent_new, sent);
@@ -119,7 +127,7 @@ impl Sender {
         if self.unsent == 0 {
             return self.fill_holes(now, out);
         }
-        if self.stack.tso_burst && self.state <= State::Cwr && self.defers(now, window - in_flight) {
+        if self.stack.tso_burst && !self.spaced && self.state <= State::Cwr && self.defers(now, window - in_flight) {
             self.deferred = true;
             return Sending::Nothing;
         }
@@ -261,8 +269,21 @@ impl Sender {
 
     /// Linux, tcp_tso_autosize: a millisecond of the pacing rate, two segments at least.
     fn burst_goal(&self) -> u32 {
-        let bytes = (self.linux_rate() / 8) >> BURST_SHIFT;
-        (bytes.min(MAX_BURST_BYTES) as u32 / self.mss).max(2)
+        let rate = if self.pacing_bps > 0 { self.pacing_bps } else { self.linux_rate() };
+        (((rate / 8) >> BURST_SHIFT).min(MAX_BURST_BYTES) as u32 / self.mss).max(2)
+    }
+
+    /// Segments that a paced sender sends at once: with Linux' bursts at least what the rate gives in a millisecond.
+    fn paced_burst(&self) -> u32 {
+        let quantum = self.stack.pacing_quantum.max(1);
+        if self.spaced {
+            1
+        } else if self.stack.tso_burst && self.pacing_bps > 0 {
+            // tcp_cwnd_test: half of the window at most
+            quantum.max(self.burst_goal()).min((self.cwnd / 2).max(1))
+        } else {
+            quantum
+        }
     }
 
     /// Linux' own pacing rate: twice cwnd per srtt in slow start, 1.2 times after.

@@ -1,0 +1,249 @@
+//! DCTCP: the window falls by as much as was marked.
+//!
+//! Source: M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010; S. Bensley et al., RFC 8257, 2017.
+//!
+//! ```text
+//! once per window of data: F = marked / acked, α ← (1 − g) α + g F        (1)
+//! each ack:                w += n / w                                    (2)   as Reno
+//! mark, once per window:   w = ssthresh = max(w (1 − α/2), 2)            (3)
+//! loss:                    w = ssthresh = max(F/2, 2), F: FlightSize     (4)   as Reno, whatever α
+//! Linux: α in 1/1024, α −= α >> g' (all of it once that is 0), α += (marked << (10 − g')) / acked   (5)
+//!        ssthresh = max(w − (w α >> 11), 2), whole segments                                          (6)
+//! ```
+//!
+//! Units: windows in segments, counters in bytes; α and g have none, g' = log2(1/g).
+//! Differs from the source: the transport tells of a mark before it reports the ACK that bears it, so (3) takes the α of
+//! the windows that ended before that ACK. α is kept over losses, timeouts and idleness.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Need, Parameter, Spec, Value,
+};
+
+use super::reno::{flight, segments};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "dctcp",
+    title: "Data Center TCP",
+    kind: Kind::Growth,
+    source: "doi:10.1145/1851182.1851192; RFC 8257",
+    year: 2010,
+    confidence: Confidence::High,
+    summary: "Estimates the share of marked bytes per window (alpha) and takes w*alpha/2 off once per marked window; grows and answers losses as Reno does.",
+    parameters: &[
+        Parameter {
+            name: "g",
+            unit: "",
+            default: Value::Number(0.0625),
+            domain: Domain::Range(0.001, 1.0),
+            doc: "weight of the last window in alpha; with rounding=linux the next smaller power of two",
+        },
+        Parameter {
+            name: "alpha0",
+            unit: "",
+            default: Value::Number(1.0),
+            domain: Domain::Range(0.0, 1.0),
+            doc: "alpha before the first window ends; 1 (RFC 8257, Linux) answers the first mark as a loss",
+        },
+        Parameter {
+            name: "rounding",
+            unit: "",
+            default: Value::Word("exact"),
+            domain: Domain::Words(&["exact", "linux"]),
+            doc: "linux: alpha in 1/1024 and windows in whole segments, half of the window after a loss",
+        },
+    ],
+    choices: &[
+        "a loss halves FlightSize, as RFC 8257 leaves it to RFC 5681; rounding=linux halves the window, as Linux does",
+        "a second mark in the window after a reduction waits for the next window",
+        "Linux' alpha falls to 0 once it is below 16/1024 and a window is clean",
+    ],
+    pitfalls: &[
+        "needs stack.ecn = \"accurate\" and a queue that marks by its momentary length (step-ecn); with stack.ecn = \"off\" it is Reno",
+        "beside CUBIC or Reno that answer the same marks it takes nearly everything; beside one without ECN, whose queue stays above the threshold, it gets nearly nothing",
+        "of two flows the one with the shorter path takes much more than its share, as with Reno",
+        "where the threshold is below a seventh of the BDP the queue runs empty after reductions",
+        "the bursts of a sender (stack.tso_burst, up to 64 kB on fast links) must fit below the threshold, or the window collapses: RFC 8257's K is for smooth arrivals",
+        "no window falls below two segments: more than half as many flows as BDP and threshold hold segments cannot keep the queue there",
+    ],
+    companion: "standard",
+    needs: &[Need::Ecn],
+    refuses: &[],
+    model_based: false,
+    build: Build::Growth(|_, arguments| Box::new(Dctcp::new(arguments))),
+};
+
+/// Linux' 1 in α.
+const ONE: u64 = 1024;
+
+/// DCTCP's avoidance.
+#[derive(Debug)]
+pub struct Dctcp {
+    g: f64,
+    alpha: f64,
+    /// log2(1/g), where Linux' integers are asked for.
+    shift: Option<u32>,
+    alpha_1024: u64,
+    acked: u64,
+    marked: u64,
+    round: u64,
+    /// Acknowledged segments not yet turned into window (Linux).
+    credit: f64,
+}
+
+impl Dctcp {
+    fn new(arguments: &Arguments) -> Self {
+        let (g, alpha) = (arguments.number("g"), arguments.number("alpha0"));
+        Self {
+            g,
+            alpha,
+            shift: (arguments.word("rounding") == "linux").then(|| (1.0 / g).ceil().clamp(1.0, 1024.0) as u32).map(
+                // The next power of two from 1/g on.
+                |inverse| inverse.next_power_of_two().trailing_zeros(),
+            ),
+            alpha_1024: (alpha * ONE as f64) as u64,
+            acked: 0,
+            marked: 0,
+            round: 0,
+            credit: 0.0,
+        }
+    }
+
+    /// The end of a window of data.
+    fn close(&mut self) {
+        if self.acked == 0 {
+            return;
+        }
+        let marked = self.marked.min(self.acked);
+        if let Some(shift) = self.shift {
+            let alpha = self.alpha_1024;
+            let decay = if alpha >> shift == 0 { alpha } else { alpha >> shift };
+            let gain = (marked << (10 - shift)) / self.acked;
+            self.alpha_1024 = (alpha - decay + gain).min(ONE); // (5)
+            self.alpha = self.alpha_1024 as f64 / ONE as f64;
+        } else {
+            let share = marked as f64 / self.acked as f64;
+            self.alpha = (1.0 - self.g) * self.alpha + self.g * share; // (1)
+        }
+        (self.acked, self.marked) = (0, 0);
+    }
+}
+
+impl Growth for Dctcp {
+    #[inline]
+    fn observe(&mut self, ack: &Ack, _: f64) {
+        self.acked += ack.acked.0;
+        self.marked += ack.ce.0;
+        if ack.round > self.round {
+            self.round = ack.round;
+            self.close();
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        if self.shift.is_none() {
+            return w + segments(ack) / w; // (2)
+        }
+        self.credit += segments(ack);
+        if self.credit < w {
+            return w;
+        }
+        self.credit -= w;
+        w + 1.0
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        self.credit = 0.0;
+        let window = match (event.cause, self.shift) {
+            (Cause::Ecn, None) => w * (1.0 - self.alpha / 2.0), // (3)
+            (Cause::Ecn, Some(_)) => {
+                let whole = w as u64;
+                (whole - ((whole * self.alpha_1024) >> 11)) as f64 // (6)
+            }
+            (_, None) => flight(event).min(w) / 2.0, // (4)
+            (_, Some(_)) => (w / 2.0).floor(),
+        };
+        window.max(2.0)
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("alpha", self.alpha);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack, loss, MSS};
+
+    fn flow(rounding: &str) -> Dctcp {
+        let algorithm = crate::catalogue().parse(&format!("dctcp(rounding={rounding})")).unwrap();
+        Dctcp::new(&algorithm.growth.arguments)
+    }
+
+    /// A window of ten segments, of which `marked` bear a mark.
+    fn window(flow: &mut Dctcp, round: u64, marked: u64) {
+        let mut ack = ack(10);
+        (ack.round, ack.ce) = (round, MSS * marked);
+        flow.observe(&ack, 10.0);
+    }
+
+    fn mark() -> Congestion {
+        Congestion { cause: Cause::Ecn, ..loss(100) }
+    }
+
+    /// `known-answers.csv`: α from 1 after ten clean windows, 0.9375¹⁰ and Linux' 540/1024.
+    #[test]
+    fn alpha_decays_by_a_sixteenth_per_clean_window() {
+        let (mut exact, mut linux) = (flow("exact"), flow("linux"));
+        for round in 1..=10 {
+            window(&mut exact, round, 0);
+            window(&mut linux, round, 0);
+        }
+        assert!((exact.alpha - 0.524_460_475_048_727).abs() < 1e-15, "{}", exact.alpha);
+        assert_eq!(linux.alpha_1024, 540);
+    }
+
+    /// RFC 8257, section 3.3, by hand: all marked and α = 1 halves; α = 1/4 leaves 7/8; a loss halves whatever α is.
+    #[test]
+    fn a_mark_costs_half_of_alpha_and_a_loss_half() {
+        for (rounding, kept) in [("exact", 87.5), ("linux", 88.0)] {
+            let mut flow = flow(rounding);
+            window(&mut flow, 1, 10);
+            assert_eq!(flow.on_congestion(&mark(), 100.0), 50.0);
+            (flow.alpha, flow.alpha_1024) = (0.25, 256);
+            assert_eq!(flow.on_congestion(&mark(), 100.0), kept);
+            assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
+            assert_eq!(flow.on_congestion(&mark(), 2.0), 2.0);
+        }
+    }
+
+    /// (5), by hand: below 16/1024 Linux forgets all at once; exact arithmetic does so in the limit only.
+    #[test]
+    fn alpha_in_integers_is_never_stuck() {
+        let mut flow = flow("linux");
+        flow.alpha_1024 = 16;
+        window(&mut flow, 1, 0);
+        assert_eq!(flow.alpha_1024, 15);
+        window(&mut flow, 2, 0);
+        assert_eq!(flow.alpha_1024, 0);
+        window(&mut flow, 3, 5);
+        assert_eq!(flow.alpha_1024, 32); // half marked: 64/2
+    }
+
+    /// (1): bytes count, and a window ends with the transport's round.
+    #[test]
+    fn the_share_is_of_the_bytes_of_a_window() {
+        let mut flow = flow("exact");
+        flow.alpha = 0.0;
+        let mut first = ack(3);
+        (first.round, first.ce) = (0, MSS);
+        flow.observe(&first, 10.0);
+        assert_eq!(flow.alpha, 0.0);
+        let mut last = ack(1);
+        last.round = 1;
+        flow.observe(&last, 10.0);
+        assert_eq!(flow.alpha, 0.25 / 16.0);
+    }
+}

@@ -1,0 +1,173 @@
+//! FAST-FIT.
+//!
+//! Source: Wang et al., FAST-FIT, Frontiers of Computer Science, 2014 (high throughput and fairness towards Reno in
+//! delay-based TCP over large networks). Our reconstruction: known is that it joins FAST's
+//! growth with TCP-FIT's number of virtual flows.
+//!
+//! ```text
+//! every other round: w = min(2 w, (1 − γ) w + γ (base / R w + N α₀))   (1)   FAST, for N flows
+//! once per round: N = clamp(N + α − N (R̄ − base) / R̄, 1, 64)           (2)   TCP-FIT
+//! each congestion: w = w (1 − 2 / (3 N + 1))                            (3)
+//! a timeout: N = 1
+//! ```
+//!
+//! Units: segments, seconds; R is FAST's smoothed RTT, R̄ the mean of the round.
+//! Differs from the source: how the two are joined is our choice, and FAST's doubling below 0.75 ms is left out.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+};
+
+use super::fast::Fast;
+use crate::part::rounds::{Round, Rounds};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "fast-fit",
+    title: "FAST-FIT",
+    kind: Kind::Growth,
+    source: "Wang et al., Frontiers of Computer Science 2014",
+    year: 2014,
+    confidence: Confidence::Low,
+    summary: "FAST's window with a queue of N times alpha0 segments, N from TCP-FIT. Our reconstruction from short descriptions.",
+    parameters: &[
+        Parameter { name: "alpha0", unit: "segments", default: Value::Number(20.0), domain: Domain::Range(1.0, 100_000.0), doc: "what each of the N virtual flows keeps in the queue" },
+        Parameter { name: "gamma", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 1.0), doc: "how far an update goes" },
+        Parameter { name: "alpha", unit: "", default: Value::Number(0.125), domain: Domain::Range(0.001, 1.0), doc: "growth of N per round; N settles at alpha R / q" },
+        Parameter { name: "n_max", unit: "flows", default: Value::Number(64.0), domain: Domain::Range(1.0, 1000.0), doc: "most virtual flows" },
+    ],
+    choices: &["alpha0 is 20 segments, alpha 1/8, N at most 64", "(1) uses the current window", "no doubling at short queues"],
+    pitfalls: &["keeps a longer queue the longer the path: N is inverse to the share of queueing in the RTT"],
+    companion: "standard",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::Growth(|_, arguments| Box::new(FastFit::new(arguments))),
+};
+
+/// The number of virtual flows, TCP-FIT's in its continuous form.
+#[derive(Clone, Copy, Debug)]
+struct Flows {
+    n: f64,
+    alpha: f64,
+    max: f64,
+}
+
+impl Flows {
+    /// (2).
+    fn update(&mut self, base: f64, mean: f64) {
+        let share = (1.0 - base / mean).max(0.0);
+        self.n = (self.n + self.alpha - self.n * share).clamp(1.0, self.max);
+    }
+
+    /// What a loss leaves: (3).
+    fn left(&self) -> f64 {
+        1.0 - 2.0 / (3.0 * self.n + 1.0)
+    }
+}
+
+/// FAST-FIT's avoidance.
+#[derive(Debug)]
+pub struct FastFit {
+    fast: Fast,
+    alpha0: f64,
+    flows: Flows,
+    before: f64,
+    rounds: Rounds,
+    over: Option<Round>,
+}
+
+impl FastFit {
+    fn new(arguments: &Arguments) -> Self {
+        let alpha0 = arguments.number("alpha0");
+        Self {
+            fast: Fast::plain(alpha0, arguments.number("gamma")),
+            alpha0,
+            flows: Flows { n: 1.0, alpha: arguments.number("alpha"), max: arguments.number("n_max") },
+            before: 1.0,
+            rounds: Rounds::default(),
+            over: None,
+        }
+    }
+}
+
+impl Growth for FastFit {
+    fn observe(&mut self, ack: &Ack, w: f64) {
+        if let Some(round) = self.rounds.observe(ack) {
+            self.over = Some(round);
+        }
+        self.fast.observe(ack, w);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        if let Some(round) = self.over.take().filter(Round::decides) {
+            self.flows.update(self.rounds.base(), round.mean);
+            self.fast.alpha = self.flows.n * self.alpha0;
+        }
+        self.fast.on_ack(ack, w) // (1)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        self.before = self.flows.n;
+        self.rounds.interrupt();
+        let _ = self.fast.on_congestion(event, w);
+        let ssthresh = w * self.flows.left();
+        if event.cause == Cause::Timeout {
+            self.flows.n = 1.0;
+        }
+        ssthresh.max(2.0)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        self.fast.on_window(window);
+        if window.change == Change::Undo {
+            self.flows.n = self.before;
+        }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("n_flows", self.flows.n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::growth::fast::update;
+    use cwndlab_control::testing::{loss, timeout};
+
+    fn flow(n: f64) -> FastFit {
+        let mut flow = FastFit::new(&Arguments::defaults(SPEC.parameters));
+        flow.flows.n = n;
+        flow
+    }
+
+    /// The sheet: w = 100, base 100, R 110: N = 1 gives 105.45, N = 5 gives 145.45.
+    #[test]
+    fn the_queue_is_n_times_that_of_fast() {
+        for (n, w) in [(1.0, 105.454_545_454_545_45), (5.0, 145.454_545_454_545_45)] {
+            assert!((update(100.0, 100.0, 100.0, 110.0, 0.5, n * 20.0) - w).abs() < 1e-12);
+        }
+    }
+
+    /// The sheet, `tcp-fit`: b is 1/2, 0.2857, 0.2, 1/8, 0.0645 for N of 1, 2, 3, 5, 10; a timeout forgets N.
+    #[test]
+    fn a_loss_takes_less_the_more_flows_it_stands_for() {
+        for (n, b) in [(1.0, 0.5), (2.0, 2.0 / 7.0), (3.0, 0.2), (5.0, 0.125), (10.0, 2.0 / 31.0)] {
+            assert!((flow(n).on_congestion(&loss(100), 100.0) - 100.0 * (1.0 - b)).abs() < 1e-9, "{n}");
+        }
+        let mut flow = flow(5.0);
+        let _ = flow.on_congestion(&timeout(100), 100.0);
+        assert_eq!(flow.flows.n, 1.0);
+    }
+
+    /// The sheet, `tcp-fit`: base 100, R̄ = 101: N* = 12.625; R̄ = 120: 1.
+    #[test]
+    fn n_settles_where_alpha_equals_its_share_of_the_delay() {
+        for (mean, n) in [(101.0, 12.625), (120.0, 1.0)] {
+            let mut flow = flow(1.0);
+            (0..5_000).for_each(|_| flow.flows.update(100.0, mean));
+            assert!((flow.flows.n - n).abs() < 1e-6, "{}", flow.flows.n);
+        }
+    }
+}

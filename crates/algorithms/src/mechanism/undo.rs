@@ -1,0 +1,41 @@
+//! Undo of spurious reductions
+//!
+//! Source: RFC 3522 and RFC 4015 (Eifel); RFC 3708 (D-SACK); RFC 5682 (F-RTO).
+//!
+//! The transport performs it (`sender/recovery.rs`); this is its entry.
+
+use cwndlab_control::{Build, Confidence, Domain, Kind, Parameter, Spec, Value};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "undo",
+    title: "Undo of spurious reductions (Eifel, D-SACK, F-RTO)",
+    kind: Kind::Mechanism,
+    source: "RFC 3522; RFC 4015; RFC 3708; RFC 5682",
+    year: 2003,
+    confidence: Confidence::High,
+    summary: "Takes a reduction back when it turns out that nothing was lost:
+  eifel: an ACK echoes a timestamp from before the first retransmission
+  dsack: every retransmission of the recovery was reported as a duplicate
+  f-rto: after a timeout an ACK brings data that was never sent again
+The algorithm is told (Change::Undo): window, ssthresh and epoch (CUBIC: W_max, K, start) are what they were, the window at least what it is. The back-off of the timer ends.",
+    parameters: &[
+        Parameter { name: "stack.undo", unit: "", default: Value::Word("true"), domain: Domain::Words(&["false", "true"]), doc: "all three; false in the profile ns2" },
+        Parameter { name: "stack.timestamps", unit: "", default: Value::Word("true"), domain: Domain::Words(&["false", "true"]), doc: "Eifel needs them; false in the profiles rfc and windows-10-20h1" },
+        Parameter { name: "stack.dsack", unit: "", default: Value::Word("true"), domain: Domain::Words(&["false", "true"]), doc: "the receiver reports duplicates (RFC 2883); false in ns2" },
+    ],
+    choices: &[
+        "F-RTO is judged by the SACK scoreboard; no new segments are sent before the timer's retransmissions to find out",
+        "a window after the recovery nobody complains any more: the reduction stands",
+        "an ECN reduction is never taken back",
+    ],
+    pitfalls: &[
+        "only with the recoveries 'sack', 'fack' and 'rack'; tahoe, reno and newreno take nothing back",
+        "on a path that reorders it decides more than the growth: compare with the same stack",
+    ],
+    companion: "",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::Mechanism,
+};

@@ -1,0 +1,148 @@
+//! Probabilities of delay and of loss in the next round trip, from what followed what before.
+//!
+//! Source: S. Jamali, M. Talebi, R. Fotohi, "Congestion Control in High-speed Networks Using the Probabilistic Estimation
+//! Approach", 2021, which gives (1) and the sum of the two parts of (2), but no estimator: (3) is ours.
+//!
+//! ```text
+//! P(D) = P(D_old) P(D|D_old) + (1 − P(D_old)) P(D|¬D_old)                   (1)   Eq. 2
+//! P(L) = ½ [the same form in L] + ½ [the same form in L given D]            (2)   Eq. 3
+//! P(D|x) = (n_x1 + 1) / (n_x0 + n_x1 + 2)
+//! P(L|x) = (n_x1 + 100 p) / (n_x0 + n_x1 + 100), p = 1/100                  (3)
+//! ```
+//!
+//! Units: none; n_xy counts rounds of state y after rounds of state x, and forgets a share with every round.
+
+use cwndlab_control::Arguments;
+
+/// Rounds that the prior of a loss is worth.
+const PRIOR_ROUNDS: f64 = 100.0;
+
+/// The law of total probability: (1).
+fn total(old: f64, given: f64, given_not: f64) -> f64 {
+    old * given + (1.0 - old) * given_not
+}
+
+/// Transitions between rounds: `0[x][y]` from x to y.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts([[f64; 2]; 2]);
+
+impl Counts {
+    fn add(&mut self, memory: f64, from: bool, to: bool) {
+        for count in self.0.iter_mut().flatten() {
+            *count *= memory;
+        }
+        self.0[usize::from(from)][usize::from(to)] += 1.0;
+    }
+
+    /// (3): the probability of 1 after `from`; `ones` of `all` pseudo-counts.
+    fn likelihood(&self, from: bool, ones: f64, all: f64) -> f64 {
+        let [no, yes] = self.0[usize::from(from)];
+        (yes + ones) / (no + yes + all)
+    }
+
+    /// The probability of 1 after a round that was 1 with probability `old`.
+    fn next(&self, old: f64, ones: f64, all: f64) -> f64 {
+        total(old, self.likelihood(true, ones, all), self.likelihood(false, ones, all))
+    }
+}
+
+/// What is known of the rounds that were.
+#[derive(Clone, Copy, Debug)]
+pub struct Likelihood {
+    sum: bool,
+    threshold: f64,
+    memory: f64,
+    loss_prior: f64,
+    /// Delayed, lost: the last round.
+    last: (bool, bool),
+    delays: Counts,
+    losses: Counts,
+    losses_by_delay: Counts,
+    /// P(D) of the next round.
+    pub delay: f64,
+    /// P(L) of the next round.
+    pub loss: f64,
+}
+
+impl Likelihood {
+    /// Nothing known; takes `eq3`, `threshold`, `memory` and `loss_prior`.
+    #[must_use]
+    pub fn new(arguments: &Arguments) -> Self {
+        Self {
+            sum: arguments.word("eq3") == "clamp",
+            threshold: arguments.number("threshold"),
+            memory: arguments.number("memory"),
+            loss_prior: arguments.number("loss_prior"),
+            last: (false, false),
+            delays: Counts::default(),
+            losses: Counts::default(),
+            losses_by_delay: Counts::default(),
+            delay: 0.0,
+            loss: 0.0,
+        }
+    }
+
+    /// (2).
+    fn combine(&self, in_loss: f64, in_delay: f64) -> f64 {
+        if self.sum {
+            (in_loss + in_delay).min(1.0)
+        } else {
+            0.5 * (in_loss + in_delay)
+        }
+    }
+
+    /// A round ended: `d` is its queueing delay as a share of the largest, `lost` whether anything was.
+    pub fn round(&mut self, d: f64, lost: bool) {
+        let delayed = d > self.threshold;
+        let (was_delayed, had_lost) = self.last;
+        self.delays.add(self.memory, was_delayed, delayed);
+        self.losses.add(self.memory, had_lost, lost);
+        self.losses_by_delay.add(self.memory, was_delayed, lost);
+        self.last = (delayed, lost);
+        self.delay = self.delays.next(d, 1.0, 2.0); // (1)
+        let ones = self.loss_prior * PRIOR_ROUNDS;
+        let in_loss = self.losses.next(f64::from(u8::from(lost)), ones, PRIOR_ROUNDS);
+        self.loss = self.combine(in_loss, self.losses_by_delay.next(d, ones, PRIOR_ROUNDS));
+        // (2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(options: &str) -> Likelihood {
+        Likelihood::new(&crate::catalogue().parse(&format!("phcc({options})")).unwrap().growth.arguments)
+    }
+
+    /// `known-answers.csv`: P(D_est) of 0.3, 0.7, 0.2; P(L_est) as the mean of two parts, and as their sum.
+    #[test]
+    fn the_probabilities_are_those_of_the_sheet() {
+        assert!((total(0.3, 0.7, 0.2) - 0.35).abs() < 1e-15);
+        let (in_loss, in_delay) = (total(0.1, 0.6, 0.05), total(0.3, 0.4, 0.1));
+        assert!((of("").combine(in_loss, in_delay) - 0.1475).abs() < 1e-15);
+        assert!((of("eq3=clamp").combine(in_loss, in_delay) - 0.295).abs() < 1e-15);
+        // Eq. 3 as printed with everything certain gives 2.
+        assert_eq!((of("").combine(1.0, 1.0), of("eq3=clamp").combine(1.0, 1.0)), (1.0, 1.0));
+    }
+
+    /// (3) by hand: no evidence is ½ and 1/100; then a round of delay after none, and one after that.
+    #[test]
+    fn likelihoods_are_counted_transitions() {
+        let mut counts = Counts::default();
+        assert_eq!(counts.likelihood(true, 1.0, 2.0), 0.5);
+        assert_eq!(counts.likelihood(true, 1.0, 100.0), 0.01);
+        counts.add(0.95, false, true);
+        counts.add(0.95, true, true);
+        assert_eq!(counts.likelihood(false, 1.0, 2.0), 1.95 / 2.95);
+        assert_eq!(counts.likelihood(true, 1.0, 2.0), 2.0 / 3.0);
+    }
+
+    /// By hand: a first round without queue or loss leaves P(D) = 1/3 and P(L) = 1/101.
+    #[test]
+    fn a_quiet_round_lowers_both() {
+        let mut known = of("");
+        known.round(0.0, false);
+        assert!((known.delay - 1.0 / 3.0).abs() < 1e-15 && (known.loss - 1.0 / 101.0).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,95 @@
+//! The largest value within a sliding window, kept in three samples.
+//!
+//! Source: K. Nichols' estimator as Linux keeps it (`lib/win_minmax.c`): best, second best and third best, each younger
+//! than the one before. It may forget a value early, never keep one too long, and needs no memory per sample.
+
+/// A value and when it was seen, in whatever counts the window: rounds or nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    at: u64,
+    value: f64,
+}
+
+/// The maximum of the last `window`. For a minimum feed it negated values.
+#[derive(Clone, Debug)]
+pub struct WindowedMax {
+    best: [Seen; 3],
+}
+
+impl WindowedMax {
+    /// Nothing seen: the maximum is `value`.
+    #[must_use]
+    pub fn new(value: f64) -> Self {
+        Self { best: [Seen { at: 0, value }; 3] }
+    }
+
+    /// The maximum.
+    #[inline]
+    #[must_use]
+    pub fn get(&self) -> f64 {
+        self.best[0].value
+    }
+
+    /// Forgets all but `value`.
+    pub fn reset(&mut self, at: u64, value: f64) {
+        self.best = [Seen { at, value }; 3];
+    }
+
+    /// A value at `at`, which never goes back; answers the maximum of the last `window`.
+    #[inline]
+    pub fn update(&mut self, window: u64, at: u64, value: f64) -> f64 {
+        let [first, second, third] = self.best;
+        if value >= first.value || at - third.at > window {
+            self.reset(at, value);
+            return value;
+        }
+        let new = Seen { at, value };
+        if value >= second.value {
+            self.best = [first, new, new];
+        } else if value >= third.value {
+            self.best[2] = new;
+        }
+        self.expire(window, new);
+        self.best[0].value
+    }
+
+    /// The best ones age: the window moves on, or a quarter or half of it passed without a successor.
+    #[inline]
+    fn expire(&mut self, window: u64, new: Seen) {
+        let age = new.at - self.best[0].at;
+        if age > window {
+            while new.at - self.best[0].at > window {
+                self.best = [self.best[1], self.best[2], new];
+            }
+        } else if self.best[1].at == self.best[0].at && age > window / 4 {
+            self.best = [self.best[0], new, new];
+        } else if self.best[2].at == self.best[1].at && age > window / 2 {
+            self.best[2] = new;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 9 at 0 is forgotten once more than ten have passed, and what came since takes its place.
+    #[test]
+    fn the_maximum_is_forgotten_after_the_window() {
+        let mut max = WindowedMax::new(0.0);
+        let found: Vec<f64> = [(0, 9.0), (4, 5.0), (8, 7.0), (10, 3.0), (11, 2.0), (19, 1.0)]
+            .into_iter()
+            .map(|(at, value)| max.update(10, at, value))
+            .collect();
+        assert_eq!(found, [9.0, 9.0, 9.0, 9.0, 7.0, 3.0]);
+    }
+
+    /// Negated, it is a minimum.
+    #[test]
+    fn a_minimum_by_negation() {
+        let mut min = WindowedMax::new(f64::NEG_INFINITY);
+        assert_eq!(min.update(10, 0, -50.0), -50.0);
+        assert_eq!(min.update(10, 1, -40.0), -40.0);
+        assert_eq!(min.update(10, 2, -60.0), -40.0);
+    }
+}

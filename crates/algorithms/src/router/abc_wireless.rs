@@ -1,0 +1,153 @@
+//! Accel-Brake Control.
+//!
+//! Source: P. Goyal, A. Agarwal, R. Netravali, M. Alizadeh, H. Balakrishnan, "ABC: A simple explicit congestion
+//! controller for wireless networks", NSDI 2020.
+//!
+//! ```text
+//! each ack of n segments, a of them "accelerate": w_abc += a − (n − a) + n / w_abc    (1)
+//! cwnd = min(w_abc, w_cubic)                                                         (2)
+//! ```
+//!
+//! w_cubic is CUBIC with standard slow start, which hears every ACK and every loss: it rules where another line than an
+//! ABC router's is the bottleneck, and alone where a router of the path has no agent.
+//! Units: segments. The router's half stands in the network crate.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Change, Composed, Confidence, Congestion, CongestionControl, Kind, Need, Path, Scheme, Spec,
+    Window,
+};
+use cwndlab_units::Bytes;
+
+use crate::growth::{cubic, reno::segments};
+use crate::slow_start::standard;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "abc-wireless",
+    title: "Accel-Brake Control",
+    kind: Kind::Router,
+    source: "P. Goyal et al., NSDI 2020",
+    year: 2020,
+    confidence: Confidence::Medium,
+    summary: "The router marks each packet 'accelerate' or 'brake' so that the rate one round trip later meets a target of 98 % of the line less what a standing queue must give up; the sender adds or takes one segment per ACK.",
+    parameters: &[],
+    choices: &[
+        "the dequeue rate is measured over 40 ms",
+        "the window beside it, for bottlenecks without agent, is CUBIC's of RFC 9438",
+        "a path with a router that has no agent: CUBIC alone, recorded as 'fallback'",
+    ],
+    pitfalls: &[
+        "not Appropriate Byte Counting (RFC 3465), which is reno(abc=1), nor ABE (RFC 8511), which is abe-ecn",
+        "one accelerate per token: a flow alone on an idle line doubles per round trip, without any slow start",
+    ],
+    companion: "",
+    needs: &[Need::EveryAck, Need::Agent(Scheme::Abc)],
+    refuses: &[],
+    model_based: true,
+    build: Build::Whole(|path, _| Box::new(AbcWireless::new(path))),
+};
+
+/// The sender.
+#[derive(Debug)]
+pub struct AbcWireless {
+    cubic: Composed,
+    mss: f64,
+    /// Infinite where nobody marks.
+    w: f64,
+    told: bool,
+}
+
+impl AbcWireless {
+    fn new(path: &Path) -> Self {
+        let start = standard::make(&Arguments::defaults(standard::SPEC.parameters));
+        let growth = cubic::make(&Arguments::defaults(cubic::SPEC.parameters));
+        let cubic = Composed::new(path, Some(Box::new(start)), Box::new(growth));
+        let mss = path.mss.0 as f64;
+        Self { cubic, mss, w: path.initial_cwnd.0 as f64 / mss, told: false }
+    }
+}
+
+impl CongestionControl for AbcWireless {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.cubic.on_ack(ack);
+        if let Some(feedback) = ack.feedback.filter(|_| self.told) {
+            let n = segments(ack);
+            let accelerate = (feedback.accelerated.0 as f64 / self.mss).min(n);
+            let step = 2.0 * accelerate - n + n / self.w; // (1)
+                                                          // Down always; up only while the window is what holds the sender.
+            if step < 0.0 || ack.cwnd_limited {
+                self.w = (self.w + step).clamp(1.0, 1e7);
+            }
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.cubic.on_congestion(event);
+        if self.told && event.restart {
+            self.w = 1.0;
+        }
+    }
+
+    fn cwnd(&self) -> Bytes {
+        if !self.told {
+            return self.cubic.cwnd();
+        }
+        self.cubic.cwnd().min(Bytes(((self.w + 1e-9) * self.mss) as u64)) // (2)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        if window.change == Change::Established {
+            self.told = window.feedback.is_some();
+        }
+        self.cubic.on_window(window);
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        if self.told {
+            put("w_abc_segments", self.w);
+        }
+        self.cubic.trace(put);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack, established, path};
+    use cwndlab_control::Feedback;
+    use cwndlab_units::Rate;
+
+    fn marked(accelerated: u64) -> Ack {
+        Ack { feedback: Some(Feedback { rate: Rate(1), accelerated: Bytes(accelerated) }), ..ack(1) }
+    }
+
+    /// By hand from w = 10: accelerate makes 10 + 1 + 1/10, brake then 11.1 − 1 + 1/11.1.
+    #[test]
+    fn an_accelerate_adds_a_segment_and_a_brake_takes_one() {
+        let mut flow = AbcWireless::new(&path(10));
+        flow.on_window(&established(100, Some(Rate(1))));
+        flow.on_ack(&marked(1000));
+        assert!((flow.w - 11.1).abs() < 1e-12);
+        flow.on_ack(&marked(0));
+        assert!((flow.w - (10.1 + 1.0 / 11.1)).abs() < 1e-12);
+    }
+
+    /// The sheet: tr = 0 brakes every packet, so w shrinks by one per ACK, to one segment at least.
+    #[test]
+    fn brakes_alone_shrink_it_to_one_segment() {
+        let mut flow = AbcWireless::new(&path(10));
+        flow.on_window(&established(100, Some(Rate(1))));
+        for _ in 0..30 {
+            flow.on_ack(&marked(0));
+        }
+        assert!(flow.cwnd() >= Bytes(1000) && flow.w < 2.1, "{}", flow.w);
+    }
+
+    #[test]
+    fn without_answers_it_is_cubic() {
+        let mut flow = AbcWireless::new(&path(10));
+        flow.on_window(&established(100, None));
+        flow.on_ack(&marked(1000));
+        assert_eq!(flow.cwnd(), Bytes(11_000));
+    }
+}

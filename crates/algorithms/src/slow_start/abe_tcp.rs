@@ -1,0 +1,158 @@
+//! "ABE TCP": a bandwidth estimate in place of the halving that ends slow start.
+//!
+//! Source: only a name and two remarks in the tables of M. Ahmad et al., IEEE Access 6, 2018 ("bandwidth estimation", "worked
+//! well in multiple packet losses", 2010); no paper could be identified. It is not RFC 8511, which is `abe-ecn`. What is here
+//! is our reconstruction, with the estimator of Westwood+ (L. Grieco, S. Mascolo, CCR 34(2), 2004).
+//!
+//! ```text
+//! each ack: w += n                                                       (1)
+//! each RTT: B ← 0.9 B + 0.1 (b + b_prev)/2,  b = acked bytes / RTT       (2)   B = b at first
+//! loss in slow start: ssthresh = w = max(B RTT_min / MSS, 2)             (3)
+//! ```
+//!
+//! Units: bytes/s, seconds; windows in segments. Confidence: low. Differs from the source: unknown.
+
+use cwndlab_control::{
+    Ack, Arguments, Asks, Build, Confidence, Congestion, Domain, Kind, Parameter, SlowStart, Spec, Step, Value,
+};
+
+use crate::growth::reno::segments;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "abe-tcp",
+    title: "ABE TCP",
+    kind: Kind::SlowStart,
+    source: "named by Ahmad et al., IEEE Access 2018",
+    year: 2010,
+    confidence: Confidence::Low,
+    summary: "Standard slow start; a loss in it sets ssthresh to the estimated bandwidth times RTT_min instead of the growth's share. Our reconstruction.",
+    parameters: &[Parameter {
+        name: "gain",
+        unit: "",
+        default: Value::Number(0.1),
+        domain: Domain::Range(0.001, 1.0),
+        doc: "weight of a new sample, one per RTT; 0.1 is Westwood+",
+    }],
+    choices: &[
+        "the estimator is Westwood+'s, begun with its first sample",
+        "losses after slow start are the growth's",
+    ],
+    pitfalls: &[
+        "the filter averages over ten round trips, in which slow start doubles its rate six times or more: B lags, and the first loss sets ssthresh to less than a fifth of the pipe (gain = 1 does not lag)",
+        "it changes what a loss costs, not when slow start ends: it overshoots as standard slow start does",
+    ],
+    companion: "",
+    needs: &[],
+    refuses: &[
+        ("westwood", "it answers every loss with B*RTT_min itself"),
+        ("westwood-plus", "it answers every loss with B*RTT_min itself"),
+    ],
+    model_based: false,
+    build: Build::SlowStart(|_, arguments| Box::new(AbeTcp::new(arguments))),
+};
+
+/// ABE TCP.
+#[derive(Debug)]
+pub struct AbeTcp {
+    gain: f64,
+    /// B and the last sample, bytes/s.
+    b: f64,
+    previous: f64,
+    /// When the sample began, and what had been delivered then.
+    since: Option<(u64, u64)>,
+    /// The last ACK was of slow start.
+    starting: bool,
+}
+
+impl AbeTcp {
+    fn new(arguments: &Arguments) -> Self {
+        Self { gain: arguments.number("gain"), b: 0.0, previous: 0.0, since: None, starting: true }
+    }
+
+    #[inline]
+    fn observe(&mut self, ack: &Ack) {
+        let now = ack.now.0;
+        let Some((begin, delivered)) = self.since else {
+            self.since = Some((now, ack.delivered.0));
+            return;
+        };
+        if now - begin >= ack.srtt.0.max(1) {
+            self.sample((ack.delivered.0.saturating_sub(delivered)) as f64 * 1e9 / (now - begin) as f64);
+            self.since = Some((now, ack.delivered.0));
+        }
+    }
+
+    /// (2).
+    fn sample(&mut self, sample: f64) {
+        if self.b == 0.0 {
+            (self.b, self.previous) = (sample, sample);
+        } else {
+            self.b += self.gain * (f64::midpoint(sample, self.previous) - self.b);
+            self.previous = sample;
+        }
+    }
+}
+
+impl SlowStart for AbeTcp {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, _: f64, _: f64) -> Step {
+        self.starting = true;
+        self.observe(ack);
+        Step { grow: segments(ack), exit: None } // (1)
+    }
+
+    fn outside(&mut self, ack: &Ack, _: f64, ssthresh: f64) -> f64 {
+        self.starting = false;
+        self.observe(ack);
+        ssthresh
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64, ssthresh: f64) -> f64 {
+        if !self.starting || self.b == 0.0 {
+            return ssthresh;
+        }
+        (self.b * event.min_rtt.as_secs() / event.mss.0 as f64).min(w).max(2.0) // (3); no loss raises a window
+    }
+
+    fn asks(&self) -> Asks {
+        Asks { pacing: false, outside: true }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("b_bps", self.b * 8.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack, loss};
+    use cwndlab_units::{Bytes, Duration};
+
+    fn start(b: f64) -> AbeTcp {
+        AbeTcp { b, ..AbeTcp::new(&Arguments::defaults(SPEC.parameters)) }
+    }
+
+    /// The sheet, `westwood`: B = 10 Mbit/s, RTT_min = 50 ms, 1460 bytes: 42 segments.
+    #[test]
+    fn a_loss_in_slow_start_goes_to_the_estimate() {
+        let mut one = start(10e6 / 8.0);
+        let mut event = loss(100);
+        (event.mss, event.min_rtt) = (Bytes(1460), Duration::from_millis(50));
+        assert_eq!(one.on_congestion(&event, 100.0, 50.0) as u64, 42);
+        let _ = one.outside(&ack(1), 43.0, 42.0);
+        assert_eq!(one.on_congestion(&event, 100.0, 50.0), 50.0, "a later loss is the growth's");
+        assert_eq!(start(0.0).on_congestion(&event, 100.0, 50.0), 50.0, "nothing measured");
+    }
+
+    /// The sheet, `westwood-plus`: samples of 10 Mbit/s with a previous sample of 0: 0.5, then 1.45 Mbit/s.
+    #[test]
+    fn the_filter_is_that_of_westwood_plus() {
+        let mut one = start(1e-12);
+        for expected in [0.5, 1.45] {
+            one.sample(10.0);
+            assert!((one.b - expected).abs() < 1e-9, "{}", one.b);
+        }
+    }
+}

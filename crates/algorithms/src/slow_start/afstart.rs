@@ -1,0 +1,217 @@
+//! AFStart: the threshold from available bandwidth measured in line.
+//!
+//! Source: Y. Zhang, N. Ansari, M. Wu, H. Yu, "AFStart: An Adaptive Fast TCP Slow Start for Wide Area Networks", ICC 2012;
+//! the measurement is of the kind of ImTCP (C. L. T. Man et al., 2006). The growth rule below is our reconstruction.
+//!
+//! ```text
+//! train of 10 segments: r; its RTT rose by more than a tenth of its length: A ← A + (r − A)/4   (1)
+//!                          else: A ← max(A, r)
+//! until three trains: w += n                                                            (2)
+//! each RTT: ssthresh = A RTT_min / MSS, gap = ssthresh − w                              (3)
+//!   w grows by min(gap, 3w, max(w, gap/2)) over the round trip, paced                   (4)
+//! ```
+//!
+//! Units: bytes/s, seconds; windows in segments. Confidence: low on the growth rule.
+//! Differs from the source: ImTCP shapes the gaps of its trains; here the window is paced evenly. A train whose RTT does not
+//! rise came back as fast as it was sent, and says only that so much is available.
+
+use cwndlab_control::{Ack, Asks, Build, Change, Confidence, Congestion, Kind, Need, SlowStart, Spec, Step, Window};
+use cwndlab_units::Rate;
+
+use crate::growth::reno::segments;
+use crate::part::train::{close, Train};
+use crate::part::{leave, pace};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "afstart",
+    title: "AFStart",
+    kind: Kind::SlowStart,
+    source: "Zhang et al., ICC 2012",
+    year: 2012,
+    confidence: Confidence::Low,
+    summary: "Trains of ten segments measure the available bandwidth A; the window goes to A*RTT_min by at most four times per round trip, paced. The growth rule is our reconstruction.",
+    parameters: &[],
+    choices: &[
+        "a train is ten segments beyond the first ACK, ACKs at most a quarter of RTT_min apart",
+        "a train whose RTT rises by a tenth of its length or less was not stretched: it can only raise the estimate",
+        "the filter's gain is a quarter",
+    ],
+    pitfalls: &[
+        "jitter passes for a rising RTT, or hides one: A wanders with it",
+        "the first trains are bursts of standard slow start: alone on a path they measure its capacity, beside others more than what is available",
+        "with an initial window of 10 and delayed ACKs the third train comes in the third round; on a path of less than some thirty segments the loss comes first",
+    ],
+    companion: "",
+    needs: &[Need::Pacing, Need::EveryAck],
+    refuses: &[],
+    model_based: false,
+    build: Build::SlowStart(|_, _| Box::new(AfStart::default())),
+};
+
+/// Segments of a train.
+const LENGTH: f64 = 10.0;
+/// Trains before it begins.
+const TRAINS: u32 = 3;
+/// (1): the filter's gain, and the rise of the RTT, as a share of the train's length, that says it was stretched.
+const GAIN: f64 = 0.25;
+const RISE: f64 = 0.1;
+
+/// AFStart.
+#[derive(Debug, Default)]
+pub struct AfStart {
+    /// bytes/s; 0 while unknown.
+    a: f64,
+    trains: u32,
+    train: Train,
+    /// The transport's round plus one, 0 before the first.
+    round: u64,
+    /// Window at the round's start, and what it grows in it; segments.
+    w_round: f64,
+    add: f64,
+    pace: Option<Rate>,
+    /// RTT at the train's first ACK, ns.
+    first_rtt: u64,
+}
+
+/// (4), segments.
+#[must_use]
+pub fn increment(w: f64, ssthresh: f64) -> f64 {
+    let gap = ssthresh - w;
+    gap.min(3.0 * w).min(w.max(gap / 2.0))
+}
+
+impl AfStart {
+    /// (1).
+    fn sample(&mut self, rate: f64, stretched: bool) {
+        self.trains += 1;
+        if self.a == 0.0 || !stretched {
+            self.a = self.a.max(rate);
+        } else {
+            self.a += GAIN * (rate - self.a);
+        }
+    }
+
+    #[inline]
+    fn measure(&mut self, ack: &Ack) {
+        let Some(rtt) = ack.rtt else { return };
+        let begun = self.train.push(ack, close(ack)).is_some() || self.first_rtt == 0;
+        if !begun && (self.train.bytes as f64) < LENGTH * ack.mss.0 as f64 {
+            return;
+        }
+        if !begun {
+            let rate = self.train.rate();
+            let rise = rtt.0 as f64 - self.first_rtt as f64;
+            if rate > 0.0 {
+                self.sample(rate, rise > RISE * (self.train.last - self.train.first) as f64);
+            }
+            self.train = Train { first: ack.now.0, last: ack.now.0, bytes: 0, acks: ack.acks };
+        }
+        self.first_rtt = rtt.0;
+    }
+
+    fn restart(&mut self) {
+        *self = Self { a: self.a, ..Self::default() };
+    }
+}
+
+impl SlowStart for AfStart {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step {
+        let (n, mss) = (segments(ack), ack.mss.0 as f64);
+        self.measure(ack);
+        if self.round != ack.round + 1 {
+            self.round = ack.round + 1;
+            self.add = 0.0;
+            if self.trains >= TRAINS {
+                let target = self.a * ack.min_rtt.as_secs() / mss; // (3)
+                                                                   // The last fraction of a segment would take for ever: each round adds a little less than the gap.
+                if target < w + 1.0 {
+                    return Step { grow: 0.0, exit: Some(leave::now("available", w, target)) };
+                }
+                (self.w_round, self.add) = (w, increment(w, target));
+                self.pace = pace::over(w + self.add, mss, ack.min_rtt.0);
+                let grow = n * self.add / self.w_round;
+                return Step { grow, exit: Some(leave::at("available", w + grow, target)) };
+            }
+        }
+        let grow = if self.add > 0.0 { n * self.add / self.w_round } else { n }; // (2), (4)
+        if self.add > 0.0 {
+            leave::arrive(ack, "available", w, grow, ssthresh);
+        }
+        Step { grow, exit: None }
+    }
+
+    fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
+        // After a loss, and after a timeout, it is standard slow start to ssthresh until three trains are seen again.
+        self.restart();
+        ssthresh
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        if window.change == Change::Idle {
+            self.restart();
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pace
+    }
+
+    fn asks(&self) -> Asks {
+        Asks { pacing: true, outside: false }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("a_bps", self.a * 8.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::ack_at;
+
+    /// The sheet: towards 200 from 10: 40, 120, 200.
+    #[test]
+    fn it_doubles_or_halves_the_gap_but_never_more_than_quadruples() {
+        let mut w = 10.0;
+        for expected in [40.0, 120.0, 200.0] {
+            w += increment(w, 200.0);
+            assert_eq!(w, expected);
+        }
+    }
+
+    /// By hand: ACKs of 1000 bytes each 0.5 ms over 100 ms: 200 segments. Three trains take 31 ACKs; the next round begins
+    /// with w = 41 and a gap of 159: it grows by 79.5 (half the gap), at 120.5 · 1052 · 8 / 0.1 s.
+    #[test]
+    fn three_trains_set_the_threshold() {
+        let mut start = AfStart::default();
+        let mut w = 10.0;
+        for n in 0..31 {
+            w += start.on_ack(&ack_at(1_000_000_000 + n * 500_000, 1), w, 1e9).grow;
+        }
+        assert_eq!((w, start.trains, start.a), (41.0, 3, 2e6));
+        let mut next = ack_at(1_100_000_000, 1);
+        next.round = 2;
+        let step = start.on_ack(&next, w, 1e9);
+        assert_eq!(step.exit.map(|exit| exit.ssthresh), Some(200.0));
+        assert!((step.grow - 79.5 / 41.0).abs() < 1e-12);
+        assert_eq!(start.pacing_rate(), Some(Rate(10_141_280)));
+    }
+
+    /// (1): ten segments of 1000 bytes 1 ms apart are 1 MB/s. With an RTT that stays they say "at least"; with one that rises
+    /// by 0.2 ms per ACK they pull an estimate of 2 MB/s down by a quarter of the way.
+    #[test]
+    fn only_trains_that_were_stretched_lower_the_estimate() {
+        for (rise_us, a) in [(0, 2e6), (200, 1.75e6)] {
+            let mut start = AfStart { a: 2e6, ..AfStart::default() };
+            for n in 0..11 {
+                let mut ack = ack_at(1_000_000_000 + n * 1_000_000, 1);
+                ack.rtt = Some(cwndlab_units::Duration::from_micros(100_000 + n * rise_us));
+                start.measure(&ack);
+            }
+            assert_eq!((start.a, start.trains), (a, 1));
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Limited slow start up to what routers say is free (ALSS with SIRENS).
+//!
+//! Source: K. Nakauchi, K. Kobayashi, "An explicit router feedback framework for high bandwidth-delay product networks",
+//! Computer Networks 51(7), 2007 (SIRENS), and the ALSS named with it. The rule below is our reconstruction.
+//!
+//! ```text
+//! A = min over the path of (C − load), as routers report it, at most once per RTT       (1)
+//! W_lim = A RTT_min / MSS                                                               (2)
+//! w < min(W_lim, max_ssthresh): w += n                                                  (3)
+//! beyond: w += n / K, K = ⌊w / (max_ssthresh/2)⌋, max_ssthresh/2 per round trip         (4)   RFC 3742
+//! w ≥ W_lim: leave                                                                      (5)
+//! ```
+//!
+//! Units: bytes/s, seconds; windows in segments. Confidence: low. Differs from the source: unknown; the wire format is ours.
+//! A path on which a router has no agent brings no report: then (3) and (4) alone, which end with a loss.
+
+use cwndlab_control::{
+    Ack, Build, Confidence, Congestion, Domain, Feedback, Kind, Need, Note, Parameter, Scheme, SlowStart, Spec, Step,
+    Value, Window,
+};
+use cwndlab_units::maths::floor;
+use cwndlab_units::Duration;
+
+use crate::growth::reno::segments;
+use crate::part::leave;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "alss-sirens",
+    title: "Additive limited slow start with SIRENS",
+    kind: Kind::SlowStart,
+    source: "Nakauchi, Kobayashi, Computer Networks 2007",
+    year: 2007,
+    confidence: Confidence::Low,
+    summary: "Routers report the bandwidth left; doubles up to max_ssthresh, adds half of that per round trip up to A*RTT_min, and leaves there. Our reconstruction.",
+    parameters: &[Parameter {
+        name: "max_ssthresh",
+        unit: "segments",
+        default: Value::Number(100.0),
+        domain: Domain::Range(2.0, 1e6),
+        doc: "doubling ends here",
+    }],
+    choices: &[
+        "A is the least capacity minus load of the path, W_lim is A*RTT_min",
+        "a report stays valid until the next; after a timeout for one second",
+    ],
+    pitfalls: &[
+        "a report made after the flow began counts the flow's own load: A shrinks while it grows, so that W_lim falls towards the window and it leaves early",
+        "adds 50 segments per round trip whatever the path holds: a long fat path takes as long as with limited slow start",
+    ],
+    companion: "",
+    needs: &[Need::Agent(Scheme::Sirens)],
+    refuses: &[],
+    model_based: false,
+    build: Build::SlowStart(|_, arguments| Box::new(AlssSirens::new(arguments.number("max_ssthresh")))),
+};
+
+/// How long a report is kept over a timeout.
+const KEPT: Duration = Duration::from_secs(1);
+
+/// Additive limited slow start.
+#[derive(Debug)]
+pub struct AlssSirens {
+    most: f64,
+    /// A, bytes/s, and when it came; infinite until reported.
+    a: f64,
+    reported: u64,
+    asked: bool,
+}
+
+/// (2), segments.
+#[must_use]
+pub fn limit(bytes_per_s: f64, rtt_min_s: f64, mss: f64) -> f64 {
+    bytes_per_s * rtt_min_s / mss
+}
+
+impl AlssSirens {
+    fn new(most: f64) -> Self {
+        Self { most, a: f64::INFINITY, reported: 0, asked: false }
+    }
+
+    /// (1).
+    #[inline]
+    fn hear(&mut self, feedback: Option<Feedback>, now: u64) {
+        if let Some(feedback) = feedback {
+            (self.a, self.reported) = (feedback.rate.0 as f64 / 8.0, now);
+        }
+    }
+}
+
+impl SlowStart for AlssSirens {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+        self.hear(ack.feedback, ack.now.0);
+        let limit =
+            if self.a.is_finite() { limit(self.a, ack.min_rtt.as_secs(), ack.mss.0 as f64) } else { f64::INFINITY };
+        if !self.asked {
+            self.asked = true;
+            if limit.is_infinite() {
+                ack.note.set(Some(Note {
+                    what: "no-feedback",
+                    reason: "sirens",
+                    cwnd_segments: w,
+                    pipe_segments: f64::NAN,
+                }));
+            }
+        }
+        let n = segments(ack);
+        let grow = if w < self.most { n } else { n / floor(w / (0.5 * self.most)) }; // (3), (4)
+        let exit = (w + grow >= limit).then(|| leave::now("available", limit.max(w), limit)); // (5)
+        Step { grow, exit }
+    }
+
+    fn established(&mut self, window: &Window, w: f64, ssthresh: f64) -> (f64, f64) {
+        self.hear(window.feedback, window.now.0);
+        (w, ssthresh)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
+        if event.restart && event.now.0 - self.reported > KEPT.0 {
+            self.a = f64::INFINITY;
+        }
+        ssthresh
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        if self.a.is_finite() {
+            put("a_bps", self.a * 8.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack, undo};
+    use cwndlab_units::{Bytes, Rate};
+
+    fn hearing(mbps: u64) -> (AlssSirens, Window) {
+        let feedback = Some(Feedback { rate: Rate::from_mbps(mbps), accelerated: Bytes::ZERO });
+        (AlssSirens::new(100.0), Window { feedback, ..undo() })
+    }
+
+    /// The sheet: 50 Mbit/s, 100 ms, 1460 bytes: 428.1 segments.
+    #[test]
+    fn the_limit_is_what_is_free_times_the_rtt() {
+        assert!((limit(50e6 / 8.0, 0.1, 1460.0) - 428.082_191_780_8).abs() < 1e-9);
+    }
+
+    /// The sheet: up to 100 by doubling, then 50 per round trip; from 100 to a limit of 428 seven round trips. Here 1000-byte
+    /// segments and 34.24 Mbit/s give that limit.
+    #[test]
+    fn from_100_to_428_takes_seven_rounds() {
+        let mut start = AlssSirens::new(100.0);
+        start.a = 34.24e6 / 8.0;
+        assert_eq!(start.on_ack(&ack(1), 99.0, 1e9).grow, 1.0);
+        let (mut w, mut rounds) = (100.0, 0);
+        'rounds: loop {
+            for _ in 0..w as u64 {
+                let step = start.on_ack(&ack(1), w, 1e9);
+                w += step.grow;
+                if let Some(exit) = step.exit {
+                    assert!((exit.ssthresh - 428.0).abs() < 1e-9, "{exit:?}");
+                    break 'rounds;
+                }
+            }
+            rounds += 1;
+            assert!((w - 100.0 - 50.0 * f64::from(rounds)).abs() < 1.0 + f64::from(rounds), "{w}");
+        }
+        assert_eq!(rounds + 1, 7);
+    }
+
+    #[test]
+    fn the_handshake_tells_and_a_path_without_agents_is_remarked() {
+        let (mut start, window) = hearing(50);
+        let _ = start.established(&window, 10.0, f64::INFINITY);
+        assert_eq!(start.a, 6.25e6);
+        let alone = ack(1);
+        let _ = AlssSirens::new(100.0).on_ack(&alone, 10.0, 1e9);
+        assert_eq!(alone.note.get().map(|note| note.what), Some("no-feedback"));
+    }
+}

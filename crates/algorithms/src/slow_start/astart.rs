@@ -1,0 +1,273 @@
+//! Adaptive Start (Astart).
+//!
+//! Source: R. Wang, G. Pau, K. Yamada, M. Y. Sanadidi, M. Gerla, "TCP Startup Performance in Large Bandwidth Delay
+//! Networks", INFOCOM 2004.
+//!
+//! ```text
+//! expected = w / RTT_min,  actual = bytes acked over the last RTT / RTT                            (1)
+//! T = max(Δ, RTT (1 − actual/expected))        Δ: time since the last ACK                          (2)
+//! b = bytes acked in T / T                                                                         (3)
+//! ERE ← ((2T − Δ) ERE + Δ (b + b_prev)) / (2T + Δ)                                                 (4)
+//! start-up: ssthresh ← max(ssthresh, ERE RTT_min / MSS), 0 until three samples                     (5)
+//! w < ssthresh: w += n;  else the growth's avoidance, until (5) revives slow start                 (6)
+//! start-up ends with the first loss; a timeout begins it anew                                      (7)
+//! ```
+//!
+//! Units: bytes/s, seconds; windows in segments. Confidence: medium on the rule, low on the filter.
+//! Differs from the source: nothing known in the rule; (4) is our choice of filter. `floor = rtt` takes T ≥ RTT_min.
+
+use cwndlab_control::{
+    Ack, Arguments, Asks, Build, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step, Value,
+    Window,
+};
+
+use crate::growth::reno::segments;
+use crate::part::leave;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "astart",
+    title: "Adaptive Start (Astart)",
+    kind: Kind::SlowStart,
+    source: "Wang et al., INFOCOM 2004",
+    year: 2004,
+    confidence: Confidence::Medium,
+    summary: "Raises ssthresh to the eligible rate estimate times RTT_min again and again: the window alternates between doubling and the growth's avoidance until the first loss.",
+    parameters: &[Parameter {
+        name: "floor",
+        unit: "",
+        default: Value::Word("ack"),
+        domain: Domain::Words(&["ack", "rtt"]),
+        doc: "least T: the time since the last ACK, so that an uncongested path shows its capacity as to packet pairs, or RTT_min",
+    }],
+    choices: &[
+        "the least sampling interval is the time between two ACKs; with RTT_min the estimate never passes w/RTT, and slow start is never revived",
+        "the filter is Tustin's with time constant T",
+        "the start-up, in which ssthresh is raised, lasts until the first loss",
+    ],
+    pitfalls: &[
+        "ssthresh is never lowered: one overestimate from compressed ACKs stays",
+        "the bursts of doubling need a buffer of about a quarter of the pipe; with less the loss comes before the exit",
+        "the growth runs in between: CUBIC begins its first epoch at the first linear phase",
+    ],
+    companion: "",
+    needs: &[Need::EveryAck],
+    refuses: &[
+        ("vegas", GIVES_WAY),
+        ("vegas-plus", GIVES_WAY),
+        ("fast", GIVES_WAY),
+        ("ledbat", GIVES_WAY),
+        ("ledbat-pp", GIVES_WAY),
+    ],
+    model_based: false,
+    build: Build::SlowStart(|_, arguments| Box::new(Astart::new(arguments))),
+};
+
+/// Why growths that go by the delay do not fit.
+const GIVES_WAY: &str =
+    "it lowers the window when the delay rises, and until the first loss Astart would raise it to the pipe again";
+
+/// Samples before (5).
+const SAMPLES: u32 = 3;
+/// What was delivered is kept for so many slots of time, of which an RTT holds so many.
+const SLOTS: u64 = 128;
+const PER_RTT: u64 = 32;
+
+/// Adaptive Start.
+#[derive(Debug)]
+pub struct Astart {
+    floor_rtt: bool,
+    /// bytes/s.
+    ere: f64,
+    previous: f64,
+    samples: u32,
+    last: u64,
+    /// Delivered before each slot began; length of a slot, ns (0 before the first ACK); the newest slot and the first.
+    counts: [u64; SLOTS as usize],
+    width: u64,
+    slot: u64,
+    begun: u64,
+    active: bool,
+}
+
+/// (5), segments.
+#[must_use]
+pub fn threshold(ere: f64, rtt_min_s: f64, mss: f64, ssthresh: f64) -> f64 {
+    ssthresh.max(ere * rtt_min_s / mss)
+}
+
+impl Astart {
+    fn new(arguments: &Arguments) -> Self {
+        Self {
+            floor_rtt: arguments.word("floor") == "rtt",
+            ere: 0.0,
+            previous: 0.0,
+            samples: 0,
+            last: 0,
+            counts: [0; SLOTS as usize],
+            width: 0,
+            slot: 0,
+            begun: 0,
+            active: true,
+        }
+    }
+
+    /// The slots up to now begin with what was delivered before.
+    #[inline]
+    fn advance(&mut self, now: u64, before: u64) {
+        let slot = now / self.width;
+        for one in (self.slot + 1).max(slot.saturating_sub(SLOTS - 1))..=slot {
+            self.counts[(one % SLOTS) as usize] = before;
+        }
+        self.slot = slot;
+    }
+
+    /// Bytes delivered, and seconds, since the slot that held the time `span` ago, or since the oldest there is.
+    #[inline]
+    fn since(&self, now: u64, delivered: u64, span: u64) -> (f64, f64) {
+        let oldest = self.begun.max(self.slot.saturating_sub(SLOTS - 1));
+        let slot = (now.saturating_sub(span) / self.width).max(oldest);
+        let bytes = delivered.saturating_sub(self.counts[(slot % SLOTS) as usize]);
+        (bytes as f64, (now - slot * self.width) as f64 * 1e-9)
+    }
+
+    #[inline]
+    fn observe(&mut self, ack: &Ack, w: f64) {
+        let (now, delivered, rtt) = (ack.now.0, ack.delivered.0, ack.rtt.map_or(ack.srtt.0, |rtt| rtt.0));
+        let before = delivered.saturating_sub(ack.acked.0);
+        if self.width == 0 {
+            self.width = (ack.min_rtt.0 / PER_RTT).max(1);
+            (self.slot, self.begun, self.last) = (now / self.width, now / self.width, now);
+            self.counts[(self.slot % SLOTS) as usize] = before;
+            return;
+        }
+        let delta = now - self.last;
+        if delta == 0 {
+            return;
+        }
+        self.last = now;
+        self.advance(now, before);
+        let (acked, _) = self.since(now, delivered, rtt);
+        let expected = w * ack.mss.0 as f64 * rtt as f64 / ack.min_rtt.0.max(1) as f64;
+        let idle = 1.0 - (acked / expected).min(1.0); // (1)
+        let least = if self.floor_rtt { ack.min_rtt.0 } else { delta };
+        let span = ((idle * rtt as f64) as u64).max(least); // (2)
+        let b = if span <= delta {
+            ack.acked.0 as f64 * 1e9 / delta as f64
+        } else {
+            let (bytes, seconds) = self.since(now, delivered, span);
+            bytes / seconds.max(span as f64 * 1e-9)
+        }; // (3)
+        self.filter(b, span as f64, delta as f64);
+    }
+
+    /// (4).
+    #[inline]
+    fn filter(&mut self, b: f64, t: f64, delta: f64) {
+        self.ere = ((2.0 * t - delta) * self.ere + delta * (b + self.previous)) / (2.0 * t + delta);
+        self.previous = b;
+        self.samples += 1;
+    }
+
+    #[inline]
+    fn raised(&self, ack: &Ack, ssthresh: f64) -> f64 {
+        if !self.active || self.samples < SAMPLES {
+            return ssthresh;
+        }
+        threshold(self.ere, ack.min_rtt.as_secs(), ack.mss.0 as f64, ssthresh)
+    }
+}
+
+impl SlowStart for Astart {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step {
+        let grow = segments(ack); // (6)
+        if !self.active {
+            return Step { grow, exit: None };
+        }
+        self.observe(ack, w);
+        // The records need no row for every ACK: the threshold is raised when the window gets to it.
+        let mut exit = None;
+        if w + grow >= ssthresh {
+            let new = self.raised(ack, ssthresh);
+            exit = (new > ssthresh).then(|| leave::at("eligible-rate", w + grow, new));
+        }
+        leave::arrive(ack, "eligible-rate", w, grow, ssthresh);
+        Step { grow, exit }
+    }
+
+    fn established(&mut self, _: &Window, w: f64, _: f64) -> (f64, f64) {
+        (w, 0.0) // (5)
+    }
+
+    fn outside(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> f64 {
+        if !self.active || ack.recovering {
+            return ssthresh;
+        }
+        self.observe(ack, w);
+        self.raised(ack, ssthresh)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
+        self.active = event.restart; // (7)
+        ssthresh
+    }
+
+    fn asks(&self) -> Asks {
+        Asks { pacing: false, outside: true }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("ere_bps", self.ere * 8.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack_at, loss, undo};
+    use cwndlab_units::Bytes;
+
+    fn start(floor_rtt: bool) -> Astart {
+        Astart { floor_rtt, ..Astart::new(&Arguments::defaults(SPEC.parameters)) }
+    }
+
+    /// The sheet: 40 Mbit/s, 50 ms, 1460 bytes: 171.2; raised from 100, kept at 200.
+    #[test]
+    fn the_threshold_is_only_raised() {
+        assert_eq!(threshold(40e6 / 8.0, 0.05, 1460.0, 100.0) as u64, 171);
+        assert_eq!(threshold(40e6 / 8.0, 0.05, 1460.0, 200.0), 200.0);
+    }
+
+    /// (4) by hand: T = Δ takes a third of the old and two thirds of the mean of two samples.
+    #[test]
+    fn the_filter_is_tustins() {
+        let mut one = start(false);
+        (one.ere, one.previous) = (3.0, 6.0);
+        one.filter(12.0, 1.0, 1.0);
+        assert_eq!(one.ere, 7.0);
+    }
+
+    /// A window of ten, its ACKs 1 ms apart, RTT 100 ms: when a whole window is acknowledged in an RTT, T falls to the ACK gap
+    /// and the estimate rises towards the capacity, 100 segments per RTT; with T ≥ RTT_min it stays below the window.
+    #[test]
+    fn a_path_that_keeps_up_shows_its_capacity() {
+        for (floor_rtt, revives) in [(false, true), (true, false)] {
+            let mut one = start(floor_rtt);
+            assert_eq!(one.established(&undo(), 10.0, f64::INFINITY), (10.0, 0.0));
+            let (mut ssthresh, mut delivered) = (0.0, 0);
+            for round in 0..3u64 {
+                for n in 0..10 {
+                    delivered += 1000;
+                    let mut ack = ack_at(1_000_000_000 + round * 100_000_000 + n * 1_000_000, 1);
+                    ack.delivered = Bytes(delivered);
+                    ssthresh = one.outside(&ack, 10.0, ssthresh);
+                }
+            }
+            assert_eq!(ssthresh > 10.5, revives, "{ssthresh}");
+            assert!(ssthresh <= 100.5, "{ssthresh}");
+            let _ = one.on_congestion(&loss(10), 10.0, 5.0);
+            assert_eq!(one.outside(&ack_at(2_000_000_000, 1), 10.0, 5.0), 5.0, "start-up is over");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! CapStart.
+//!
+//! Source: D. Cavendish, K. Kumazoe, M. Tsuru, Y. Oie, M. Gerla, "CapStart: An Adaptive TCP Slow Start for High Speed
+//! Networks", INTERNET 2009; the filter is CapProbe's (R. Kapoor et al., SIGCOMM 2004).
+//!
+//! ```text
+//! Ĉ = L/δ of the pair with the least sum of its two RTTs, of ≥ 4 pairs              (1)   `part::train`
+//! Ĉ ≥ 0.8 C_local: the sender's own link is the narrowest: w += n                   (2)   standard
+//! else max_ssthresh = max(2, ½ Ĉ RTT_min / MSS): w += n up to it,                   (3)   limited slow start
+//!      then w += n / K, K = ⌊w / (max_ssthresh/2)⌋
+//! ```
+//!
+//! Units: bytes/s, seconds; windows in segments. Confidence: medium on intent; thresholds are ours.
+//! Differs from the source: RTTs stand for the one-way delays, which a sender does not see.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Confidence, Domain, Kind, Need, Note, Parameter, SlowStart, Spec, Step, Value,
+};
+use cwndlab_units::maths::floor;
+
+use crate::growth::reno::segments;
+use crate::part::train::{close, Pairs};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "capstart",
+    title: "CapStart",
+    kind: Kind::SlowStart,
+    source: "Cavendish et al., INTERNET 2009",
+    year: 2009,
+    confidence: Confidence::Medium,
+    summary: "Measures the capacity of the path by the least delayed packet pair; standard slow start where the sender's own link is the narrowest, limited slow start where the path is.",
+    parameters: &[
+        Parameter { name: "c_local", unit: "Mbit/s", default: Value::Number(1000.0), domain: Domain::Range(0.001, 1e6), doc: "rate of the sender's own link, which a host knows" },
+        Parameter { name: "same", unit: "", default: Value::Number(0.8), domain: Domain::Range(0.0, 1.0), doc: "from this share of c_local on the path counts as no narrower" },
+        Parameter { name: "pairs", unit: "", default: Value::Number(4.0), domain: Domain::Range(1.0, 1000.0), doc: "it chooses after so many pairs" },
+    ],
+    choices: &[
+        "max_ssthresh is half of the bandwidth-delay product",
+        "until four pairs are seen it is standard slow start; the choice is made once",
+    ],
+    pitfalls: &[
+        "has no exit of its own: limited slow start too ends with a loss, but of a quarter of the pipe at most, not of all of it",
+        "c_local must be the rate of the sender's link: where it is set too high every path counts as narrower",
+        "a sender that paces its first window (pacing = always) measures its own pace: max_ssthresh comes out far too small",
+    ],
+    companion: "",
+    needs: &[Need::EveryAck],
+    refuses: &[],
+    model_based: false,
+    build: Build::SlowStart(|_, arguments| Box::new(CapStart::new(arguments))),
+};
+
+/// CapStart.
+#[derive(Debug)]
+pub struct CapStart {
+    c_local: f64,
+    same: f64,
+    wanted: u32,
+    pairs: Pairs,
+    count: u32,
+    last_rtt: u64,
+    /// Least sum of a pair's RTTs, ns, and the rate of that pair, bytes/s.
+    best: (u64, f64),
+    /// max_ssthresh, segments: infinite for standard slow start; `None` until chosen.
+    limit: Option<f64>,
+}
+
+impl CapStart {
+    fn new(arguments: &Arguments) -> Self {
+        Self {
+            c_local: arguments.number("c_local") * 1e6 / 8.0,
+            same: arguments.number("same"),
+            wanted: arguments.number("pairs") as u32,
+            pairs: Pairs::default(),
+            count: 0,
+            last_rtt: u64::MAX / 2,
+            best: (u64::MAX, 0.0),
+            limit: None,
+        }
+    }
+
+    /// (1).
+    fn measure(&mut self, ack: &Ack) {
+        let rtt = ack.rtt.map_or(u64::MAX / 2, |rtt| rtt.0);
+        if let Some(rate) = self.pairs.push(ack, close(ack)) {
+            self.count += 1;
+            if rtt + self.last_rtt < self.best.0 {
+                self.best = (rtt + self.last_rtt, rate);
+            }
+        }
+        self.last_rtt = rtt;
+    }
+
+    /// (2), (3): max_ssthresh, segments.
+    fn choose(&self, c: f64, rtt_min_s: f64, mss: f64) -> f64 {
+        if c >= self.same * self.c_local {
+            f64::INFINITY
+        } else {
+            (0.5 * c * rtt_min_s / mss).max(2.0)
+        }
+    }
+}
+
+impl SlowStart for CapStart {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+        let grow = segments(ack);
+        let Some(limit) = self.limit else {
+            self.measure(ack);
+            if self.count >= self.wanted && self.best.1 > 0.0 {
+                let limit = self.choose(self.best.1, ack.min_rtt.as_secs(), ack.mss.0 as f64);
+                let reason = if limit.is_finite() { "limited" } else { "standard" };
+                ack.note.set(Some(Note { what: "capstart", reason, cwnd_segments: w, pipe_segments: 2.0 * limit }));
+                self.limit = Some(limit);
+            }
+            return Step { grow, exit: None };
+        };
+        let k = if w <= limit { 1.0 } else { floor(w / (0.5 * limit)) };
+        Step { grow: grow / k, exit: None }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("c_bps", self.best.1 * 8.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::ack_at;
+    use cwndlab_units::Duration;
+
+    fn start() -> CapStart {
+        CapStart::new(&Arguments::defaults(SPEC.parameters))
+    }
+
+    /// The sheet: own link 1 Gbit/s; 980 Mbit/s is standard, 100 Mbit/s over 100 ms is limited from 428 segments on.
+    #[test]
+    fn a_narrower_path_limits_at_half_of_its_pipe() {
+        assert_eq!(start().choose(980e6 / 8.0, 0.1, 1460.0), f64::INFINITY);
+        assert_eq!(start().choose(100e6 / 8.0, 0.1, 1460.0) as u64, 428);
+    }
+
+    /// By hand: pairs of 1 ms but one compressed to 0.1 ms, whose ACKs were delayed by 10 ms: the least delayed pair counts,
+    /// 1000 bytes per ms over 100 ms, half of 100 segments.
+    #[test]
+    fn the_least_delayed_pair_counts() {
+        let mut start = start();
+        for (us, rtt) in [(0, 100), (1000, 101), (11_000, 111), (11_100, 110), (12_100, 110), (13_100, 110)] {
+            let mut ack = ack_at(1_000_000_000 + us * 1000, 1);
+            ack.rtt = Some(Duration::from_millis(rtt));
+            let _ = start.on_ack(&ack, 10.0, 1e9);
+        }
+        assert_eq!(start.limit, Some(50.0));
+        assert_eq!(start.on_ack(&ack_at(2_000_000_000, 1), 50.0, 1e9).grow, 1.0);
+        assert_eq!(start.on_ack(&ack_at(2_000_000_000, 1), 100.0, 1e9).grow, 0.25);
+    }
+}

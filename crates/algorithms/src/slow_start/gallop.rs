@@ -1,0 +1,198 @@
+//! The start of Gallop-Vegas.
+//!
+//! Source: C.-Y. Ho, Y.-C. Chan, Y.-C. Chen, "Gallop-Vegas: An Enhanced Slow-Start Mechanism for TCP Vegas", Journal of
+//! Communications and Networks 8(3), 2006. Its abstract says: growth between linear and exponential, spread evenly, exit by
+//! the difference of Vegas. The rule below is our reconstruction.
+//!
+//! ```text
+//! each ack: w += n min(incr, w_r) / w_r       w_r: the window when the round began      (1)
+//! each round: diff = w (1 − base/R)           R: least RTT of the round, base: least R  (2)
+//!   diff > γ:    leave                        γ = 1 segment                             (3)
+//!   diff > γ/2:  incr ← max(1, incr/2)                                                  (4)
+//!   else:        incr ← incr + 1                                                        (5)
+//! pacing: w + incr segments per smoothed RTT                                            (6)
+//! ```
+//!
+//! Units: segments, nanoseconds. Confidence: low. Differs from the source: unknown.
+
+use cwndlab_control::{
+    Ack, Arguments, Asks, Build, Change, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step,
+    Value, Window,
+};
+use cwndlab_units::Rate;
+
+use crate::growth::reno::segments;
+use crate::part::{leave, pace};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "gallop",
+    title: "Gallop (Gallop-Vegas slow start)",
+    kind: Kind::SlowStart,
+    source: "Ho, Chan, Chen, JCN 2006",
+    year: 2006,
+    confidence: Confidence::Low,
+    summary: "One segment per round trip more than in the last: the window grows with the square of time, paced, and leaves when Vegas' diff passes gamma. Our reconstruction.",
+    parameters: &[
+        Parameter { name: "gamma", unit: "segments", default: Value::Number(1.0), domain: Domain::Range(0.1, 100.0), doc: "leaves where so many segments are queued by Vegas' reckoning" },
+        Parameter { name: "pace", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "spreads the window over the RTT" },
+    ],
+    choices: &[
+        "between gamma/2 and gamma the increment is halved rather than raised",
+        "the increment is at most the window: never more than doubling",
+        "the RTT of a round is its least sample; base is the least of those, not the RTT of the handshake, whose small packets pass faster",
+    ],
+    pitfalls: &[
+        "the square of time is slow on fat paths: a pipe of P segments takes about sqrt(2P) round trips, 41 for 826 segments",
+        "where others queue, diff passes gamma at once and it leaves with a small window",
+    ],
+    companion: "",
+    needs: &[Need::Pacing],
+    refuses: &[],
+    model_based: false,
+    build: Build::SlowStart(|_, arguments| Box::new(Gallop::new(arguments))),
+};
+
+/// Gallop.
+#[derive(Debug)]
+pub struct Gallop {
+    gamma: f64,
+    paces: bool,
+    incr: f64,
+    round: u64,
+    /// Window when the round began, segments.
+    w_round: f64,
+    /// Least RTT of the round, and of all rounds, ns.
+    rtt: u64,
+    base: u64,
+    pace: Option<Rate>,
+}
+
+/// (2), segments.
+#[must_use]
+pub fn diff(w: f64, base: u64, rtt: u64) -> f64 {
+    w * (1.0 - base as f64 / rtt as f64)
+}
+
+impl Gallop {
+    fn new(arguments: &Arguments) -> Self {
+        Self {
+            gamma: arguments.number("gamma"),
+            paces: arguments.word("pace") == "on",
+            incr: 1.0,
+            round: u64::MAX,
+            w_round: 0.0,
+            rtt: u64::MAX,
+            base: u64::MAX,
+            pace: None,
+        }
+    }
+
+    /// (3) to (5): the diff of the round that ended, where it is time to leave.
+    fn next_round(&mut self, ack: &Ack, w: f64) -> Option<f64> {
+        let first = self.round == u64::MAX;
+        let rtt = std::mem::replace(&mut self.rtt, u64::MAX);
+        (self.round, self.w_round) = (ack.round, w);
+        if first || rtt == u64::MAX {
+            return None;
+        }
+        self.base = self.base.min(rtt);
+        let diff = diff(w, self.base, rtt);
+        if diff > self.gamma {
+            return Some(diff);
+        }
+        self.incr = if diff > self.gamma / 2.0 { (self.incr / 2.0).max(1.0) } else { self.incr + 1.0 };
+        None
+    }
+
+    fn restart(&mut self) {
+        (self.incr, self.round, self.rtt) = (1.0, u64::MAX, u64::MAX);
+    }
+}
+
+impl SlowStart for Gallop {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+        if self.round != ack.round {
+            if let Some(diff) = self.next_round(ack, w) {
+                return Step { grow: 0.0, exit: Some(leave::now("diff", w, w - diff)) };
+            }
+            if self.paces {
+                self.pace = pace::over(w + self.incr, ack.mss.0 as f64, ack.srtt.0);
+                // (6)
+            }
+        }
+        if let Some(rtt) = ack.rtt {
+            self.rtt = self.rtt.min(rtt.0);
+        }
+        Step { grow: segments(ack) * self.incr.min(self.w_round) / self.w_round, exit: None }
+        // (1)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
+        if event.restart {
+            self.restart();
+        }
+        ssthresh
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        if window.change == Change::Idle {
+            self.restart();
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pace
+    }
+
+    fn asks(&self) -> Asks {
+        Asks { pacing: self.paces, outside: false }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("incr_segments", self.incr);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::ack;
+    use cwndlab_units::Duration;
+
+    fn round(start: &mut Gallop, number: u64, rtt_ms: u64, w: f64) -> (f64, bool) {
+        let (mut sum, mut left) = (w, false);
+        for _ in 0..w as u64 {
+            let mut one = ack(1);
+            (one.round, one.rtt) = (number, Some(Duration::from_millis(rtt_ms)));
+            let step = start.on_ack(&one, sum, 1e9);
+            (sum, left) = (sum + step.grow, left || step.exit.is_some());
+        }
+        (sum, left)
+    }
+
+    /// The sheet: from w = 2 increments of 1, 2, 3, 4, 5: after five rounds 17 (standard slow start: 64).
+    #[test]
+    fn increments_grow_by_one() {
+        let mut start = Gallop::new(&Arguments::defaults(SPEC.parameters));
+        let mut w = 2.0;
+        for (number, expected) in [3.0, 5.0, 8.0, 12.0, 17.0].into_iter().enumerate() {
+            w = round(&mut start, number as u64, 100, w).0;
+            assert!((w - expected).abs() < 1e-9, "{w}");
+            w = expected;
+        }
+    }
+
+    /// By hand, base 100 ms, w = 20: R = 103 ms is a diff of 0.58 and halves the increment; 106 ms is 1.13 and ends it.
+    #[test]
+    fn the_difference_slows_and_ends_it() {
+        assert!((diff(20.0, 100, 103) - 0.582_524_271_844_66).abs() < 1e-12);
+        let mut start = Gallop::new(&Arguments::defaults(SPEC.parameters));
+        (start.incr, start.base) = (8.0, 100_000_000);
+        let _ = round(&mut start, 0, 103, 20.0);
+        assert!(!round(&mut start, 1, 106, 20.0).1);
+        assert_eq!(start.incr, 4.0);
+        assert!(round(&mut start, 2, 100, 20.0).1);
+    }
+}

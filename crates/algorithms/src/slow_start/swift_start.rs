@@ -1,0 +1,177 @@
+//! Swift-Start.
+//!
+//! Source: C. Partridge, D. Rockwell, M. Allman, R. Krishnan, J. Sterbenz, "A Swifter Start for TCP", BBN TR-8339, 2002.
+//!
+//! ```text
+//! at the start: w = min(w, 4)                                              (1)
+//! B = median of L/δ over the first 3 pairs of close ACKs                   (2)   `part::train`
+//! w = max(w, ½ B RTT / MSS), spread over one RTT                           (3)   once
+//! each ack: w += n                                                         (4)   otherwise
+//! ```
+//!
+//! Units: bytes/s, seconds; windows in segments.
+//! Differs from the source: the share ½ and the median of three pairs are our choice among what it discusses.
+
+use cwndlab_control::{
+    Ack, Arguments, Asks, Build, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step, Value,
+    Window,
+};
+use cwndlab_units::maths::floor;
+use cwndlab_units::Rate;
+
+use crate::growth::reno::segments;
+use crate::part::pace;
+use crate::part::train::{close, Pairs};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "swift-start",
+    title: "Swift-Start",
+    kind: Kind::SlowStart,
+    source: "Partridge et al., BBN TR-8339, 2002",
+    year: 2002,
+    confidence: Confidence::Medium,
+    summary: "Four packets measure the bottleneck by their spacing; the window jumps to half of B*RTT, paced over one RTT, and doubles from there.",
+    parameters: &[
+        Parameter { name: "share", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 2.0), doc: "share of B*RTT to which it jumps" },
+        Parameter { name: "pairs", unit: "", default: Value::Number(3.0), domain: Domain::Range(1.0, 16.0), doc: "the median of so many pairs is B" },
+        Parameter { name: "first", unit: "segments", default: Value::Number(4.0), domain: Domain::Range(2.0, 100.0), doc: "first window at most; the stack's own where that is smaller" },
+    ],
+    choices: &["it jumps to half of B*RTT", "B is the median of the first three pairs"],
+    pitfalls: &[
+        "after the jump it is standard slow start without an exit of its own: it overshoots as that does, one round trip later",
+        "the jump waits for the receiver's window where that is smaller, as with auto-tuning",
+        "with delayed ACKs four packets give one pair: the jump waits for the second round",
+        "on a path of low delay and modest bandwidth it is slower than regular TCP, as its authors report: the first window is smaller",
+    ],
+    companion: "",
+    needs: &[Need::Pacing, Need::EveryAck],
+    refuses: &[
+        ("ledbat", "it yields to others, and Swift-Start jumps to half of the capacity whoever uses it"),
+        ("ledbat-pp", "it yields to others, and Swift-Start jumps to half of the capacity whoever uses it"),
+    ],
+    model_based: false,
+    build: Build::SlowStart(|_, arguments| Box::new(SwiftStart::new(arguments))),
+};
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Pairs are collected.
+    Probe,
+    /// The window is spread over the RTT after this round.
+    Spread(u64),
+    Standard,
+}
+
+/// Swift-Start.
+#[derive(Debug)]
+pub struct SwiftStart {
+    share: f64,
+    k: usize,
+    first: f64,
+    phase: Phase,
+    pairs: Pairs,
+    rtt: u64,
+    pace: Option<Rate>,
+}
+
+/// (3), whole segments.
+#[must_use]
+pub fn window(share: f64, bytes_per_s: f64, rtt_s: f64, mss: f64) -> f64 {
+    floor(share * bytes_per_s * rtt_s / mss)
+}
+
+impl SwiftStart {
+    fn new(arguments: &Arguments) -> Self {
+        Self {
+            share: arguments.number("share"),
+            k: arguments.number("pairs") as usize,
+            first: arguments.number("first"),
+            phase: Phase::Probe,
+            pairs: Pairs::default(),
+            rtt: 0,
+            pace: None,
+        }
+    }
+}
+
+impl SlowStart for SwiftStart {
+    fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+        let mut grow = segments(ack); // (4)
+        match self.phase {
+            Phase::Probe => {
+                if self.rtt == 0 {
+                    self.rtt = ack.rtt.map_or(0, |rtt| rtt.0);
+                }
+                let _ = self.pairs.push(ack, close(ack));
+                if let Some(b) = self.pairs.median_of(self.k) {
+                    let mss = ack.mss.0 as f64;
+                    let target = window(self.share, b, self.rtt as f64 * 1e-9, mss); // (2), (3)
+                    self.phase = Phase::Standard;
+                    if target > w + grow {
+                        grow = target - w;
+                        self.pace = pace::over(target, mss, self.rtt);
+                        self.phase = Phase::Spread(ack.round);
+                    }
+                }
+            }
+            Phase::Spread(round) => {
+                if pace::is_spread(ack, w, round) {
+                    (self.phase, self.pace) = (Phase::Standard, None);
+                } else {
+                    grow = 0.0;
+                }
+            }
+            Phase::Standard => {}
+        }
+        Step { grow, exit: None }
+    }
+
+    fn established(&mut self, _: &Window, w: f64, ssthresh: f64) -> (f64, f64) {
+        (w.min(self.first), ssthresh) // (1)
+    }
+
+    fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
+        (self.phase, self.pace) = (Phase::Standard, None);
+        ssthresh
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pace
+    }
+
+    fn asks(&self) -> Asks {
+        Asks { pacing: true, outside: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack_at, undo};
+
+    /// The sheet: 10 Mbit/s and 200 ms are 171.2 segments of 1460 bytes; the jump goes to 85.
+    #[test]
+    fn it_jumps_to_half_of_the_pipe() {
+        assert_eq!(window(0.5, 10e6 / 8.0, 0.2, 1460.0), 85.0);
+    }
+
+    /// By hand: four ACKs of 1000 bytes 1 ms apart, RTT 100 ms: 50 segments at (1000 + 52) · 8 · 50 / 0.1 s = 4.208 Mbit/s.
+    #[test]
+    fn the_fourth_ack_jumps_and_paces_for_a_round() {
+        let mut start = SwiftStart::new(&Arguments::defaults(SPEC.parameters));
+        let (mut w, _) = start.established(&undo(), 10.0, f64::INFINITY);
+        assert_eq!(w, 4.0);
+        for n in 0..4 {
+            w += start.on_ack(&ack_at(1_000_000_000 + n * 1_000_000, 1), w, 1e9).grow;
+        }
+        assert_eq!((w, start.pacing_rate()), (50.0, Some(Rate(4_208_000))));
+        assert_eq!(start.on_ack(&ack_at(1_004_000_000, 1), w, 1e9).grow, 0.0);
+        let mut next = ack_at(1_100_000_000, 1);
+        next.round = 2;
+        next.prior_in_flight = cwndlab_units::Bytes(40_000);
+        assert_eq!(start.on_ack(&next, w, 1e9).grow, 0.0, "four fifths of the window are out");
+        next.prior_in_flight = cwndlab_units::Bytes(50_000);
+        assert_eq!((start.on_ack(&next, w, 1e9).grow, start.pacing_rate()), (1.0, None));
+    }
+}

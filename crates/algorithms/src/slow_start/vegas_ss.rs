@@ -1,0 +1,197 @@
+//! The slow start of TCP Vegas.
+//!
+//! Source: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8),
+//! 1995.
+//!
+//! ```text
+//! every other round: w += n                                            (1)
+//! the rounds between: diff = w (1 − base / R), w what they delivered   (2)
+//! diff > γ: w −= w / 8, and avoidance begins                           (3)
+//! ```
+//!
+//! Units: segments, seconds; R is the mean RTT of the round, since its smallest sample, that of the first segment of a
+//! burst, has not waited.
+//! Differs from the source: nothing known. Linux grows in every round, takes the smallest sample, and leaves with
+//! w = min(w, w base / R + 1); the three are options.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, SlowStart, Spec, Step,
+    Value, Window,
+};
+
+use crate::growth::reno::segments;
+use crate::part::rounds::{queued, Round, Rounds};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "vegas-ss",
+    title: "Slow start of TCP Vegas",
+    kind: Kind::SlowStart,
+    source: "doi:10.1109/49.464716",
+    year: 1995,
+    confidence: Confidence::High,
+    summary: "Doubles the window every other round trip and measures in between; leaves when more than gamma segments wait in the queue.",
+    parameters: &[
+        Parameter { name: "gamma", unit: "segments", default: Value::Number(1.0), domain: Domain::Range(0.0, 10_000.0), doc: "leave when more wait" },
+        Parameter { name: "grow", unit: "", default: Value::Word("other"), domain: Domain::Words(&["other", "each"]), doc: "in every other round (the paper) or in each (Linux)" },
+        Parameter { name: "exit", unit: "", default: Value::Word("eighth"), domain: Domain::Words(&["eighth", "rate"]), doc: "the window at the end: an eighth less (ns-2), or what the measured rate needs without a queue, and one (Linux)" },
+        Parameter { name: "rtt", unit: "", default: Value::Word("mean"), domain: Domain::Words(&["mean", "min"]), doc: "R: the mean of the round's samples (ns-2) or the smallest (Linux)" },
+        Parameter { name: "rounding", unit: "", default: Value::Word("none"), domain: Domain::Words(&["none", "whole", "half-up"]), doc: "of diff: none; to the nearest segment (native ns-2); up to the next half (Linux 2.6)" },
+        Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake counts the SYN too, which is smaller and so faster (ns-2.35's Linux modules)" },
+    ],
+    choices: &[
+        "after the exit the threshold is the window itself, not two segments, which comes to the same: avoidance begins",
+        "R is the mean of the round",
+    ],
+    pitfalls: &["leaves early where bursts queue at the bottleneck: long fat paths then wait for one segment per round trip"],
+    companion: "",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::SlowStart(|_, arguments| Box::new(VegasSs::new(arguments))),
+};
+
+/// Vegas' slow start.
+#[derive(Debug)]
+pub struct VegasSs {
+    gamma: f64,
+    each: bool,
+    to_rate: bool,
+    mean: bool,
+    /// diff is rounded to this unit, 0 not at all: 1 to the nearest, 1/2 up.
+    unit: f64,
+    with_handshake: bool,
+    rounds: Rounds,
+    grows: bool,
+}
+
+impl VegasSs {
+    fn new(arguments: &Arguments) -> Self {
+        Self {
+            gamma: arguments.number("gamma"),
+            each: arguments.word("grow") == "each",
+            to_rate: arguments.word("exit") == "rate",
+            mean: arguments.word("rtt") == "mean",
+            unit: match arguments.word("rounding") {
+                "whole" => 1.0,
+                "half-up" => 0.5,
+                _ => 0.0,
+            },
+            with_handshake: arguments.word("base") == "handshake",
+            rounds: Rounds::default(),
+            grows: true,
+        }
+    }
+
+    /// The window to leave with, if the round says so.
+    fn judge(&self, round: &Round, w: f64) -> Option<f64> {
+        let (base, rtt) = (self.rounds.base(), round.rtt(self.mean));
+        let diff = queued(round.delivered, base, rtt); // (2)
+        let diff = if self.unit == 1.0 {
+            (diff + 0.5).floor()
+        } else if self.unit > 0.0 {
+            (diff / self.unit).ceil() * self.unit
+        } else {
+            diff
+        };
+        let left = if self.to_rate { w.min((round.delivered * base / rtt).floor() + 1.0) } else { w - w / 8.0 };
+        (diff > self.gamma).then_some(left.max(2.0)) // (3)
+    }
+}
+
+impl SlowStart for VegasSs {
+    fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+        let turned = ack.round != self.rounds.number;
+        let over = self.rounds.observe(ack).filter(|round| round.decides() && (self.each || !self.grows));
+        if let Some((left, round)) = over.and_then(|round| self.judge(&round, w).map(|left| (left, round))) {
+            let pipe_segments = round.delivered * self.rounds.base() / round.rtt(self.mean);
+            let note = Note { what: "slow-start-exit", reason: "delay", cwnd_segments: left, pipe_segments };
+            return Step { grow: left - w, exit: Some(Exit { ssthresh: left, note }) };
+        }
+        if turned {
+            self.grows = self.each || !self.grows;
+        }
+        Step { grow: if self.grows { segments(ack) } else { 0.0 }, exit: None } // (1)
+    }
+
+    fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
+        self.rounds.interrupt();
+        self.grows = true;
+        ssthresh
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        match window.change {
+            Change::Established if self.with_handshake => {
+                self.rounds.base = self.rounds.base.min(window.rtt.map_or(u64::MAX, |rtt| rtt.0));
+            }
+            Change::Idle => self.rounds.interrupt(),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::part::rounds::testing::ack_in;
+
+    fn start(text: &str) -> VegasSs {
+        let algorithm = crate::catalogue().parse(&format!("reno+vegas-ss{text}")).unwrap();
+        VegasSs::new(&algorithm.slow_start.unwrap().arguments)
+    }
+
+    /// One round of as many ACKs as the window has segments: the window after it, and whether slow start is over.
+    fn round(start: &mut VegasSs, number: u64, ms: f64, w: f64) -> (f64, bool) {
+        let mut after = w;
+        for _ in 0..w as u32 {
+            let step = start.on_ack(&ack_in(number, ms), after, 1e9);
+            after += step.grow;
+            if step.exit.is_some() {
+                return (after, true);
+            }
+        }
+        (after, false)
+    }
+
+    /// The sheet: from w = 2 the windows after each of six round trips are 2, 4, 4, 8, 8, 16, the first unchanged.
+    #[test]
+    fn the_window_doubles_every_other_round() {
+        let (mut start, mut w, mut windows) = (start(""), 2.0, Vec::new());
+        for number in 1..=6 {
+            w = round(&mut start, number, 100.0, w).0;
+            windows.push(w);
+        }
+        assert_eq!(windows, [2.0, 4.0, 4.0, 8.0, 8.0, 16.0]);
+    }
+
+    /// The sheet: w = 16, base 100 ms. R = 107: diff 1.047, leave with 14 (ns-2) or min(16, 14.95 + 1), in whole segments
+    /// 15 (Linux). By hand: at 106 ms diff is 0.906 and it goes on.
+    #[test]
+    fn it_leaves_when_more_than_gamma_segments_wait() {
+        let leave = |text: &str, ms: f64| {
+            let mut start = start(text);
+            start.rounds.base = 100_000_000;
+            let round = Round { min: (ms * 1e6) as u64, mean: ms * 1e6, samples: 16, delivered: 16.0, time: 0 };
+            start.judge(&round, 16.0)
+        };
+        assert_eq!(leave("", 107.0), Some(14.0));
+        assert_eq!(leave("(exit=rate, rtt=min, grow=each)", 107.0), Some(15.0));
+        assert_eq!(leave("", 106.0), None);
+    }
+
+    /// By hand: round 1 adds nothing, round 2 doubles 10 to 20, round 3 adds nothing and delivers 20 at 107 ms: diff is
+    /// 20 · 0.0654 = 1.31, and the first ACK of round 4 takes an eighth.
+    #[test]
+    fn the_window_falls_at_the_exit() {
+        let algorithm = crate::catalogue().parse("reno+vegas-ss").unwrap();
+        let mut flow = algorithm.build(&cwndlab_control::testing::path(10));
+        let mut segments = Vec::new();
+        for (number, acks, ms) in [(1, 10, 100.0), (2, 10, 100.0), (3, 20, 107.0), (4, 1, 107.0)] {
+            (0..acks).for_each(|_| flow.on_ack(&ack_in(number, ms)));
+            segments.push(flow.cwnd().0 as f64 / 1000.0);
+        }
+        assert_eq!(segments[..3], [10.0, 20.0, 20.0]);
+        assert_eq!(segments[3], 17.5);
+    }
+}

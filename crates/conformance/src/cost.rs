@@ -1,0 +1,95 @@
+//! What an ACK costs: a stream of the small path, told again to fresh instances against the host's clock.
+//!
+//! A figure for a report: it differs from machine to machine and from moment to moment, and decides nothing.
+
+use std::hint::black_box;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Window};
+
+use crate::courses::{answering, path};
+use crate::panics::{guarded, Quiet};
+use crate::probe::{Probe, Tally};
+use crate::road::{Journey, Road, MS};
+use crate::rules::Event;
+use crate::Says;
+
+/// Events that are told in one go: few enough for the second-level cache, many enough for the clock.
+const CHUNK: usize = 512;
+
+/// An event as it is kept.
+#[derive(Clone, Debug)]
+pub(crate) enum Told {
+    Ack(Ack),
+    Congestion(Congestion),
+    Window(Window),
+}
+
+impl Told {
+    /// What is kept of an event; segments that leave are not.
+    pub(crate) fn of(event: &Event<'_>) -> Option<Self> {
+        match event {
+            Event::Ack(ack) => Some(Self::Ack((*ack).clone())),
+            Event::Congestion(event) => Some(Self::Congestion((*event).clone())),
+            Event::Window(window, _) => Some(Self::Window(**window)),
+            Event::Made(_) | Event::Sent(_) => None,
+        }
+    }
+}
+
+/// Nanoseconds per ACK, its `on_ack`, `cwnd` and `pacing_rate` by dynamic calls, at best of `times`, over `acks` ACKs of
+/// 100 Mbit/s, 50 ms and a queue of one bandwidth-delay product; `None` where it panics.
+#[must_use]
+#[allow(clippy::disallowed_methods, reason = "the host's time is what is measured; no answer depends on it")]
+pub fn ns_per_ack(
+    says: &Says,
+    make: &dyn Fn(&Path) -> Box<dyn CongestionControl>,
+    acks: usize,
+    times: u32,
+) -> Option<f64> {
+    let _quiet = Quiet::new();
+    let begin = path(says, 10, None);
+    let tape = record(says, make, &begin, acks)?;
+    let told = tape.iter().filter(|told| matches!(told, Told::Ack(_))).count();
+    let pass = || {
+        let mut flow = make(&begin);
+        let mut hot = Vec::with_capacity(CHUNK);
+        let mut spent = 0;
+        for chunk in tape.chunks(CHUNK) {
+            hot.clear();
+            hot.extend_from_slice(chunk);
+            let start = Instant::now();
+            for event in &hot {
+                match event {
+                    Told::Ack(ack) => flow.on_ack(ack),
+                    Told::Congestion(event) => flow.on_congestion(event),
+                    Told::Window(window) => flow.on_window(window),
+                }
+                black_box((flow.cwnd(), flow.pacing_rate()));
+            }
+            spent += start.elapsed().as_nanos();
+        }
+        spent as f64 / told.max(1) as f64
+    };
+    let mut best = f64::INFINITY;
+    for _ in 0..times.max(1) {
+        best = best.min(guarded(pass).ok()?);
+    }
+    Some(best)
+}
+
+fn record(
+    says: &Says,
+    make: &dyn Fn(&Path) -> Box<dyn CongestionControl>,
+    begin: &Path,
+    acks: usize,
+) -> Option<Vec<Told>> {
+    let road = Road { rate: 100_000_000, rtt: 50 * MS, buffer: 625_000, acks: acks as u64, ..Road::default() };
+    let never = AtomicBool::new(false);
+    let mut tally = Tally::new(says, &never);
+    let mut probe = Probe::new("cost", make, begin, &mut tally)?;
+    probe.tape = Some(Vec::with_capacity(acks + acks / 16));
+    Journey::begin(answering(says, road), &mut probe, 1).and_then(|mut journey| journey.run()).ok()?;
+    probe.tape.take()
+}

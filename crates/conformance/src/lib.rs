@@ -1,0 +1,158 @@
+//! The public battery: what every congestion control must stand, whoever wrote it.
+//!
+//! [`check`] takes a maker and what the entry says, sends the algorithm down a row of [courses] and holds every
+//! answer against the [rules]. What comes back is a [`Report`]: rule by rule whether it holds and, where it does
+//! not, the event that broke it.
+//!
+//! - [`rules`]: one small function each, with why and whence;
+//! - [`courses`]: streams of events, most of them from a path in small that answers to the window;
+//! - [`wrong`]: algorithms with one fault each, and the rules that find it.
+//!
+//! ```
+//! use cwndlab_conformance::{check_sized, wrong, Says, Size};
+//!
+//! let report = check_sized("reno", Says::default(), wrong::right, &Size::SMALL);
+//! assert!(report.holds(), "{report}");
+//! ```
+
+mod chance;
+pub mod cost;
+pub mod courses;
+mod fuzz;
+mod panics;
+mod probe;
+mod report;
+mod road;
+pub mod rules;
+mod script;
+mod words;
+pub mod wrong;
+
+use std::sync::atomic::AtomicBool;
+
+use cwndlab_control::{Algorithm, Catalogue, CongestionControl, Kind, Need, Path, Spec};
+
+pub use report::{Finding, Report, Row, Violation};
+
+use probe::Tally;
+
+/// What an algorithm says of itself, as far as the battery looks at it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Says {
+    /// [`Spec::model_based`]: it is excepted from the rules for windows that losses drive.
+    pub model_based: bool,
+    /// [`Spec::needs`]: the paths pace, and their routers answer, where it needs them to.
+    pub needs: Vec<Need>,
+}
+
+impl From<&Spec> for Says {
+    fn from(spec: &Spec) -> Self {
+        Self { model_based: spec.model_based, needs: spec.needs.to_vec() }
+    }
+}
+
+/// A growth with its slow start: what either of them says.
+impl From<&Algorithm> for Says {
+    fn from(algorithm: &Algorithm) -> Self {
+        let mut says = Self::from(algorithm.growth.spec);
+        if let Some(part) = &algorithm.slow_start {
+            says.model_based |= part.spec.model_based;
+            says.needs.extend_from_slice(part.spec.needs);
+        }
+        says
+    }
+}
+
+/// How much of it: the rules and courses are the same in any size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// ACKs of the long course.
+    pub long_acks: u64,
+    /// Window of the wide course, segments.
+    pub wide_segments: u64,
+    /// ACKs of any other course.
+    pub acks: u64,
+    /// Streams of each kind of fuzz.
+    pub streams: u64,
+    /// Events of such a stream.
+    pub events: u64,
+    /// ACKs whose cost is measured, and how often.
+    pub timed: (usize, u32),
+}
+
+impl Size {
+    /// 10⁷ ACKs, windows of 10⁶ segments: seconds per algorithm where the compiler optimises.
+    pub const FULL: Self = Self {
+        long_acks: 10_000_000,
+        wide_segments: 1_000_000,
+        acks: 30_000,
+        streams: 40,
+        events: 5_000,
+        timed: (65_536, 5),
+    };
+    /// Enough to find what is wrong in [`wrong`], in a tenth of a second without optimisation.
+    pub const SMALL: Self =
+        Self { long_acks: 20_000, wide_segments: 30_000, acks: 2_500, streams: 6, events: 800, timed: (2_048, 1) };
+}
+
+/// Runs the whole battery.
+#[must_use]
+pub fn check(name: &str, says: impl Into<Says>, make: impl Fn(&Path) -> Box<dyn CongestionControl>) -> Report {
+    check_sized(name, says, make, &Size::FULL)
+}
+
+/// Runs the battery in another size.
+#[must_use]
+pub fn check_sized(
+    name: &str,
+    says: impl Into<Says>,
+    make: impl Fn(&Path) -> Box<dyn CongestionControl>,
+    size: &Size,
+) -> Report {
+    let never = AtomicBool::new(false);
+    check_until(name, says, make, size, &never).expect("nobody wished to stop")
+}
+
+/// The same; `None` once `stop` is set.
+#[must_use]
+pub fn check_until(
+    name: &str,
+    says: impl Into<Says>,
+    make: impl Fn(&Path) -> Box<dyn CongestionControl>,
+    size: &Size,
+    stop: &AtomicBool,
+) -> Option<Report> {
+    let says = says.into();
+    let mut tally = Tally::new(&says, stop);
+    courses::run(&says, &make, size, &mut tally);
+    fuzz::run(&says, &make, size, &mut tally);
+    if tally.stopped() {
+        return None;
+    }
+    let ns_per_ack = cost::ns_per_ack(&says, &make, size.timed.0, size.timed.1);
+    Some(tally.report(name, ns_per_ack))
+}
+
+/// What the battery is run on: every growth with its companion, every whole algorithm, and every slow start under
+/// `reno` and `cubic` where these take it.
+#[must_use]
+pub fn texts(catalogue: &Catalogue) -> Vec<String> {
+    let of = |kinds: &'static [Kind]| catalogue.specs.iter().filter(|spec| kinds.contains(&spec.kind));
+    let mut texts: Vec<String> = Vec::new();
+    for spec in of(&[Kind::Growth, Kind::Whole, Kind::Router]) {
+        // A scheme of routers alone, such as SIRENS, names no sender.
+        texts.extend(catalogue.parse(spec.name).map(|algorithm| algorithm.to_string()));
+    }
+    for spec in of(&[Kind::SlowStart]) {
+        for growth in ["reno", "cubic"] {
+            // Some are refused, since the growth has a start that they do not fit.
+            texts.extend(catalogue.parse(&format!("{growth}+{}", spec.name)).map(|algorithm| algorithm.to_string()));
+        }
+    }
+    let mut seen = Vec::new();
+    texts.retain(|text| !seen.contains(text) && (seen.push(text.clone()), true).1);
+    texts
+}
+
+#[cfg(test)]
+mod tests;

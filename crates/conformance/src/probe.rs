@@ -1,0 +1,304 @@
+//! Two instances of an algorithm, told the same, and every rule held against every answer.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Sent, Window};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
+
+use crate::cost::Told;
+use crate::panics::{guarded, Quiet};
+use crate::report::{Finding, Report, Violation};
+use crate::rules::{Event, Step, Verdict, COMES_BACK, COST, NO_PANIC, RULES};
+use crate::words;
+use crate::Says;
+
+/// The course ends: the algorithm panicked, or somebody wishes to stop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended;
+
+/// Whether the course goes on.
+pub(crate) type Going = Result<(), Ended>;
+
+/// Events between two looks at the wish to stop.
+const STOP_EVERY: u64 = 4096;
+
+/// How to make an algorithm.
+pub(crate) type Maker<'a> = &'a dyn Fn(&Path) -> Box<dyn CongestionControl>;
+
+/// What has been found so far.
+pub(crate) struct Tally<'a> {
+    findings: Vec<Finding>,
+    model_based: bool,
+    events: u64,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Tally<'a> {
+    pub(crate) fn new(says: &Says, stop: &'a AtomicBool) -> Self {
+        let finding = |rule: &crate::rules::Rule| Finding {
+            rule: rule.name,
+            judged: 0,
+            violation: None,
+            note: if says.model_based && rule.excepts_models {
+                "excepted, since it is model-based".to_owned()
+            } else {
+                String::new()
+            },
+        };
+        Self { findings: RULES.iter().map(finding).collect(), model_based: says.model_based, events: 0, stop }
+    }
+
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn excepted(&self, at: usize) -> bool {
+        self.model_based && RULES[at].excepts_models
+    }
+
+    pub(crate) fn report(mut self, algorithm: &str, ns_per_ack: Option<f64>) -> Report {
+        self.findings[COST].note =
+            ns_per_ack.map_or("not measured: it panics".to_owned(), |ns| format!("{ns:.1} ns per ACK"));
+        self.findings[NO_PANIC].judged = self.events;
+        Report { algorithm: algorithm.to_owned(), findings: self.findings, events: self.events, ns_per_ack }
+    }
+}
+
+/// What was answered to an event.
+struct Answers {
+    window: Bytes,
+    pacing: Option<Rate>,
+    twin: (Bytes, Option<Rate>),
+    nan: Option<&'static str>,
+}
+
+fn tell(to: &mut dyn CongestionControl, event: &Event<'_>) {
+    match event {
+        Event::Made(_) => {}
+        Event::Ack(ack) => {
+            to.on_ack(ack);
+            ack.note.set(None);
+        }
+        Event::Congestion(event) => to.on_congestion(event),
+        Event::Window(window, _) => to.on_window(window),
+        Event::Sent(sent) => to.on_sent(sent),
+    }
+}
+
+/// One course of one algorithm.
+pub(crate) struct Probe<'a, 'b> {
+    course: String,
+    one: Box<dyn CongestionControl>,
+    two: Box<dyn CongestionControl>,
+    tally: &'a mut Tally<'b>,
+    mss: Bytes,
+    event: u64,
+    window: Bytes,
+    pacing: Option<Rate>,
+    stood: Bytes,
+    peak: Bytes,
+    since: Option<(u64, Congestion)>,
+    /// The congestion event to come means that a standing queue ran over.
+    pub(crate) overflow: bool,
+    /// `trace` is looked at once in so many events.
+    pub(crate) look_every: u64,
+    /// Where events are kept, if they are.
+    pub(crate) tape: Option<Vec<Told>>,
+    _quiet: Quiet,
+}
+
+impl<'a, 'b> Probe<'a, 'b> {
+    /// A new flow on `path`, or nothing where even that panics.
+    pub(crate) fn new(course: &str, make: Maker<'_>, path: &Path, tally: &'a mut Tally<'b>) -> Option<Self> {
+        let quiet = Quiet::new();
+        if tally.stopped() {
+            return None;
+        }
+        let (one, two) = match guarded(|| (make(path), make(path))) {
+            Ok(made) => made,
+            Err(why) => {
+                let (before, after) = (path.initial_cwnd, path.initial_cwnd);
+                let violation = Violation {
+                    course: course.to_owned(),
+                    event: 0,
+                    now: Time::ZERO,
+                    what: words::event(&Event::Made(path)),
+                    before,
+                    after,
+                    mss: path.mss,
+                    why,
+                    since: String::new(),
+                };
+                tally.findings[NO_PANIC].violation.get_or_insert(violation);
+                return None;
+            }
+        };
+        let mut probe = Self {
+            course: course.to_owned(),
+            one,
+            two,
+            tally,
+            mss: path.mss,
+            event: 0,
+            window: path.initial_cwnd,
+            pacing: None,
+            stood: path.initial_cwnd,
+            peak: path.initial_cwnd,
+            since: None,
+            overflow: false,
+            look_every: 1,
+            tape: None,
+            _quiet: quiet,
+        };
+        probe.step(&Event::Made(path)).ok()?;
+        Some(probe)
+    }
+
+    /// The window after the last event.
+    pub(crate) fn window(&self) -> Bytes {
+        self.window
+    }
+
+    /// The pacing rate after the last event.
+    pub(crate) fn pacing(&self) -> Option<Rate> {
+        self.pacing
+    }
+
+    pub(crate) fn mss(&self) -> Bytes {
+        self.mss
+    }
+
+    pub(crate) fn ack(&mut self, ack: &Ack) -> Going {
+        self.step(&Event::Ack(ack))
+    }
+
+    pub(crate) fn congestion(&mut self, event: &Congestion) -> Going {
+        self.step(&Event::Congestion(event))?;
+        if !event.repeated {
+            self.since = Some((self.event, event.clone()));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_window(&mut self, window: &Window) -> Going {
+        self.step(&Event::Window(window, self.mss))
+    }
+
+    pub(crate) fn sent(&mut self, sent: &Sent) -> Going {
+        self.step(&Event::Sent(sent))
+    }
+
+    /// What a course demands at its end: after what it did the window has come back.
+    pub(crate) fn expect_back(&mut self, now: Time, after: &str) {
+        let holds = self.window > self.mss;
+        let finding = &mut self.tally.findings[COMES_BACK];
+        finding.judged += 1;
+        if holds || finding.violation.is_some() {
+            return;
+        }
+        let violation = self.violation(
+            now,
+            after.to_owned(),
+            self.window,
+            self.window,
+            "packets have been arriving again for a hundred round trips, and the window is not above one segment"
+                .to_owned(),
+        );
+        self.tally.findings[COMES_BACK].violation = Some(violation);
+    }
+
+    fn answers(&mut self, event: &Event<'_>, look: bool) -> Result<Answers, String> {
+        let (one, two) = (&mut self.one, &mut self.two);
+        guarded(move || {
+            tell(one.as_mut(), event);
+            tell(two.as_mut(), event);
+            let mut nan = None;
+            if look {
+                one.trace(&mut |name, value| {
+                    if value.is_nan() {
+                        nan = nan.or(Some(name));
+                    }
+                });
+            }
+            Answers { window: one.cwnd(), pacing: one.pacing_rate(), twin: (two.cwnd(), two.pacing_rate()), nan }
+        })
+    }
+
+    fn step(&mut self, event: &Event<'_>) -> Going {
+        if !matches!(event, Event::Made(_)) {
+            self.event += 1;
+        }
+        self.tally.events += 1;
+        if let Some(tape) = &mut self.tape {
+            tape.extend(Told::of(event));
+        }
+        let look = self.event.is_multiple_of(self.look_every);
+        let answers = match self.answers(event, look) {
+            Ok(answers) => answers,
+            Err(why) => {
+                if self.tally.findings[NO_PANIC].violation.is_none() {
+                    let violation = self.violation(event.now(), words::event(event), self.window, self.window, why);
+                    self.tally.findings[NO_PANIC].violation = Some(violation);
+                }
+                return Err(Ended);
+            }
+        };
+        let before = self.window;
+        let step = Step {
+            event: *event,
+            mss: self.mss,
+            model_based: self.tally.model_based,
+            before,
+            after: answers.window,
+            stood: self.stood,
+            peak: self.peak,
+            pacing: answers.pacing,
+            twin: answers.twin,
+            looked: look,
+            nan: answers.nan,
+            overflow: self.overflow,
+        };
+        for (at, rule) in RULES.iter().enumerate() {
+            if self.tally.findings[at].violation.is_some() || self.tally.excepted(at) {
+                continue;
+            }
+            match (rule.judge)(&step) {
+                Verdict::Silent => {}
+                Verdict::Holds => self.tally.findings[at].judged += 1,
+                Verdict::Fails(why) => {
+                    self.tally.findings[at].judged += 1;
+                    let violation = self.violation(event.now(), words::event(event), before, step.after, why);
+                    self.tally.findings[at].violation = Some(violation);
+                }
+            }
+        }
+        if matches!(event, Event::Congestion(event) if !event.repeated) {
+            self.stood = before;
+        }
+        self.window = step.after;
+        self.pacing = step.pacing;
+        self.peak = self.peak.max(step.after);
+        if self.event.is_multiple_of(STOP_EVERY) && self.tally.stopped() {
+            return Err(Ended);
+        }
+        Ok(())
+    }
+
+    fn violation(&self, now: Time, what: String, before: Bytes, after: Bytes, why: String) -> Violation {
+        let since = self.since.as_ref().map_or(String::new(), |(number, event)| {
+            let ago = Duration(now.0.saturating_sub(event.now.0));
+            format!("event {number}, {:.3} ms before, {}", ago.as_millis(), words::congestion(event))
+        });
+        Violation {
+            course: self.course.clone(),
+            event: self.event,
+            now,
+            what,
+            before,
+            after,
+            mss: self.mss,
+            why,
+            since,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The router's half of Accel-Brake Control.
+//!
+//! Source: P. Goyal, A. Agarwal, R. Netravali, M. Alizadeh, H. Balakrishnan, "ABC: A simple explicit congestion
+//! controller for wireless networks", NSDI 2020.
+//!
+//! ```text
+//! tr = max(0, η μ − (μ/δ) max(x − d_t, 0))       target rate; x: queueing delay        (1)
+//! f  = min(tr / (2 cr), 1)                       share of "accelerate"; cr: dequeue rate (2)
+//! each packet: token ← min(token + f, limit); accelerate, and token − 1, if token > 1    (3)
+//! ```
+//!
+//! Units: μ, tr and cr in bit/s, x, δ and d_t in seconds. μ is the line's rate; cr is measured over 40 ms and capped by μ.
+
+use super::{Arrival, Header, Meter};
+
+/// Time over which the dequeue rate is measured, ns.
+const WINDOW_NS: u64 = 40_000_000;
+/// Most tokens, so that a pause saves up no burst of accelerations.
+const LIMIT: f64 = 10.0;
+
+/// What a router keeps.
+#[derive(Clone, Debug)]
+pub struct Abc {
+    capacity: f64,
+    eta: f64,
+    delta: f64,
+    threshold: f64,
+    meter: Meter,
+    token: f64,
+}
+
+impl Abc {
+    /// An agent of a line of `capacity`; `delta` and `threshold` in seconds.
+    #[must_use]
+    pub fn new(capacity: f64, eta: f64, delta: f64, threshold: f64) -> Self {
+        Self { capacity, eta, delta, threshold, meter: Meter::new(WINDOW_NS), token: 1.0 }
+    }
+
+    /// (1).
+    #[must_use]
+    pub fn target(&self, x: f64) -> f64 {
+        (self.eta * self.capacity - self.capacity / self.delta * (x - self.threshold).max(0.0)).max(0.0)
+    }
+
+    /// (2).
+    #[must_use]
+    pub fn fraction(&self, x: f64, cr: f64) -> f64 {
+        if cr <= 0.0 {
+            return 1.0;
+        }
+        (0.5 * self.target(x) / cr).min(1.0)
+    }
+
+    pub(super) fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
+        self.meter.count(arrival.now, arrival.size);
+        let Some(header) = header else { return };
+        let cr = self.meter.rate(arrival.now).min(self.capacity);
+        let f = self.fraction(arrival.backlog as f64 * 1e-9, cr);
+        self.token = (self.token + f).min(LIMIT);
+        if header.accelerate {
+            if self.token > 1.0 {
+                self.token -= 1.0; // (3)
+            } else {
+                header.accelerate = false;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scripted::{packet, MS};
+    use super::super::Scheme;
+    use super::*;
+
+    fn router() -> Abc {
+        Abc::new(10e6, 0.98, 0.133, 0.02)
+    }
+
+    /// The sheet: tr = cr gives one half; x = d_t + 133 ms with μ = 10 gives 9.8 − 10 < 0, hence 0; then all brake.
+    #[test]
+    fn the_share_of_accelerate_is_that_of_the_paper() {
+        let agent = router();
+        assert_eq!(agent.target(0.0), 9.8e6);
+        assert_eq!(agent.fraction(0.0, 9.8e6), 0.5);
+        assert_eq!(agent.target(0.153), 0.0);
+        assert_eq!(agent.fraction(0.153, 10e6), 0.0);
+    }
+
+    /// By hand: at tr = cr every second packet says "accelerate".
+    #[test]
+    fn tokens_spread_the_marks_evenly() {
+        let mut agent = Abc::new(12e6 / 0.98, 0.98, 0.133, 0.02);
+        let mut marks = Vec::new();
+        for n in 0..400 {
+            let mut header = Header::new(Scheme::Abc, f64::INFINITY, 0);
+            agent.pass(packet(n * MS), Some(&mut header));
+            marks.push(header.accelerate);
+        }
+        let late = &marks[200..];
+        assert_eq!(late.iter().filter(|mark| **mark).count(), 100);
+        assert!(late.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    /// A brake stays a brake: routers only take away.
+    #[test]
+    fn no_router_turns_a_brake_into_accelerate() {
+        let mut header = Header { accelerate: false, ..Header::new(Scheme::Abc, f64::INFINITY, 0) };
+        router().pass(packet(0), Some(&mut header));
+        assert!(!header.accelerate);
+    }
+}

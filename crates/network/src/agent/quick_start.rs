@@ -1,0 +1,107 @@
+//! The router's half of Quick-Start.
+//!
+//! Source: S. Floyd, M. Allman, A. Jain, P. Sarolahti, "Quick-Start for TCP and IP", RFC 4782, 2007.
+//!
+//! ```text
+//! rate(N) = 40 kbit/s · 2^N for N = 1 … 15, 0 for N = 0                                  (1)
+//! spare = max(0, θ C − load − approved in the last T); grant the largest rate(N) ≤ spare  (2)
+//! ```
+//!
+//! Units: bit/s. θ and T are left to the router by the RFC (its appendix sketches one); here θ = 0.95, T = 200 ms.
+
+use std::collections::VecDeque;
+
+use super::{Arrival, Header, Meter};
+
+/// Rate of request `n`: (1).
+#[must_use]
+pub fn rate(n: u8) -> f64 {
+    if n == 0 {
+        0.0
+    } else {
+        40e3 * f64::from(1u32 << n.min(15))
+    }
+}
+
+/// The largest rate that the field can say and that is at most `bps`.
+#[must_use]
+pub fn encodable(bps: f64) -> f64 {
+    (0..=15).rev().map(rate).find(|rate| *rate <= bps).unwrap_or(0.0)
+}
+
+/// What a router keeps.
+#[derive(Clone, Debug)]
+pub struct QuickStart {
+    capacity: f64,
+    theta: f64,
+    interval: u64,
+    meter: Meter,
+    approved: VecDeque<(u64, f64)>,
+}
+
+impl QuickStart {
+    /// An agent of a line of `capacity`.
+    #[must_use]
+    pub fn new(capacity: f64, theta: f64, interval: u64) -> Self {
+        Self { capacity, theta, interval, meter: Meter::new(interval), approved: VecDeque::new() }
+    }
+
+    /// What is granted of `request` at `now`: (2).
+    pub fn grant(&mut self, now: u64, request: f64) -> f64 {
+        while self.approved.front().is_some_and(|(at, _)| at + self.interval <= now) {
+            self.approved.pop_front();
+        }
+        let recent: f64 = self.approved.iter().map(|(_, rate)| rate).sum();
+        let spare = (self.theta * self.capacity - self.meter.rate(now) - recent).max(0.0);
+        let granted = encodable(request.min(spare));
+        if granted > 0.0 {
+            self.approved.push_back((now, granted));
+        }
+        granted
+    }
+
+    pub(super) fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
+        if let Some(header) = header.filter(|_| arrival.syn) {
+            header.rate = self.grant(arrival.now, header.rate);
+        }
+        self.meter.count(arrival.now, arrival.size);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scripted::{packet, MS};
+    use super::*;
+
+    /// `known-answers.csv`: 80 kbit/s, 2.56, 10.24 and 1310.72 Mbit/s.
+    #[test]
+    fn requests_say_these_rates() {
+        assert_eq!([1, 6, 8, 15].map(rate), [80_000.0, 2_560_000.0, 10_240_000.0, 1_310_720_000.0]);
+        assert_eq!(rate(0), 0.0);
+    }
+
+    /// The sheet: of 10.24 Mbit/s asked, 3 Mbit/s spare grant 2.56; 50 kbit/s grant nothing.
+    #[test]
+    fn a_grant_is_the_largest_rate_that_fits() {
+        assert_eq!(QuickStart::new(3e6 / 0.95, 0.95, 200 * MS).grant(0, rate(8)), 2.56e6);
+        assert_eq!(QuickStart::new(50e3 / 0.95, 0.95, 200 * MS).grant(0, rate(8)), 0.0);
+    }
+
+    /// By hand: 100 Mbit/s · 0.95 = 95 Mbit/s hold two grants of 40.96 Mbit/s, not three; after 200 ms a third.
+    #[test]
+    fn what_was_granted_lately_is_not_granted_again() {
+        let mut agent = QuickStart::new(100e6, 0.95, 200 * MS);
+        let grants: Vec<f64> = [0, 1, 2, 300].map(|ms| agent.grant(ms * MS, rate(10))).into();
+        assert_eq!(grants, [40.96e6, 40.96e6, 10.24e6, 40.96e6]);
+    }
+
+    /// By hand: a line that carries 9 of 10 Mbit/s has 0.5 to spare of 9.5: N = 3, 320 kbit/s.
+    #[test]
+    fn load_is_not_granted() {
+        let mut agent = QuickStart::new(10e6, 0.95, 200 * MS);
+        for n in 0..=300 {
+            agent.pass(super::Arrival { size: 1125, ..packet(n * MS) }, None);
+        }
+        assert_eq!(agent.grant(300 * MS, rate(15)), 320e3);
+    }
+}

@@ -1,0 +1,119 @@
+//! The router's half of RCP: one rate for all flows of the line.
+//!
+//! Source: N. Dukkipati, N. McKeown et al., "Processor sharing flows in the Internet", IWQoS 2005.
+//!
+//! ```text
+//! every T = min(10 ms, d0):
+//!   R ← R [1 + (T/d0) (α (C − y) − β q / d0) / C], within [one packet per d0, C]    (1)
+//! each packet: d0 ← 0.98 d0 + 0.02 rtt;  field ← min(field, R)                      (2)
+//! ```
+//!
+//! Units: R, C and y in bit/s, q in bits, T and d0 in seconds. At first R = C/20 and d0 = 200 ms.
+
+use super::{Arrival, Header};
+
+/// Weight of a packet's RTT in (2).
+const GAIN: f64 = 0.02;
+/// The longest T.
+const STEP_NS: u64 = 10_000_000;
+
+/// What a router keeps.
+#[derive(Clone, Debug)]
+pub struct Rcp {
+    capacity: f64,
+    alpha: f64,
+    beta: f64,
+    rate: f64,
+    d0: f64,
+    start: u64,
+    bytes: u64,
+}
+
+impl Rcp {
+    /// An agent of a line of `capacity`.
+    #[must_use]
+    pub fn new(capacity: f64, alpha: f64, beta: f64) -> Self {
+        Self { capacity, alpha, beta, rate: capacity / 20.0, d0: 0.2, start: 0, bytes: 0 }
+    }
+
+    /// The rate that it writes.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    fn step(&self) -> u64 {
+        STEP_NS.min((self.d0 * 1e9) as u64).max(1)
+    }
+
+    /// (1), with the input `y` of a step of `t` seconds and `q` bits waiting.
+    fn update(&mut self, t: f64, y: f64, q: f64) {
+        let law = 1.0 + t / self.d0 * (self.alpha * (self.capacity - y) - self.beta * q / self.d0) / self.capacity;
+        self.rate = (self.rate * law).clamp((12_000.0 / self.d0).min(self.capacity), self.capacity);
+    }
+
+    pub(super) fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
+        let passed = arrival.now.saturating_sub(self.start);
+        if passed >= self.step() {
+            // Between packets nothing is asked: a silence counts as one step of its length, at most one d0.
+            let t = (passed as f64 * 1e-9).min(self.d0);
+            let y = self.bytes as f64 * 8e9 / passed as f64;
+            self.update(t, y, arrival.backlog as f64 * 1e-9 * self.capacity);
+            (self.start, self.bytes) = (arrival.now, 0);
+        }
+        self.bytes += u64::from(arrival.size);
+        if let Some(header) = header {
+            if header.rtt > 0 {
+                self.d0 += GAIN * (header.rtt as f64 * 1e-9 - self.d0); // (2)
+            }
+            header.rate = header.rate.min(self.rate);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scripted::{packet, MS};
+    use super::super::Scheme;
+    use super::*;
+
+    fn router(rate: f64) -> Rcp {
+        Rcp { rate, d0: 0.1, ..Rcp::new(100e6, 0.4, 0.4) }
+    }
+
+    /// `known-answers.csv`: C = 100, R = 10, T = d0: y = 50 and no queue give 12; y = 100 and 1 Mbit give 9.6 Mbit/s.
+    #[test]
+    fn the_law_is_that_of_the_paper() {
+        let mut free = router(10e6);
+        free.update(0.1, 50e6, 0.0);
+        assert!((free.rate() - 12e6).abs() < 1e-6);
+        let mut full = router(10e6);
+        full.update(0.1, 100e6, 1e6);
+        assert!((full.rate() - 9.6e6).abs() < 1e-6);
+    }
+
+    /// The equilibrium: y = C and an empty queue leave R as it is.
+    #[test]
+    fn a_full_line_without_queue_is_at_rest() {
+        let mut agent = router(25e6);
+        agent.update(0.1, 100e6, 0.0);
+        assert_eq!(agent.rate(), 25e6);
+    }
+
+    /// Four flows that do what they are told, by hand: R = C / 4 within two seconds.
+    #[test]
+    fn flows_that_obey_share_the_line() {
+        let mut agent = Rcp::new(100e6, 0.4, 0.4);
+        let (mut sent, mut now) = (0.0, 0u64);
+        while now < 5_000 * MS {
+            now += MS / 10;
+            sent += 4.0 * agent.rate() * 1e-4 / 8.0;
+            while sent >= 1500.0 {
+                sent -= 1500.0;
+                let mut header = Header::new(Scheme::Rcp, f64::INFINITY, 50 * MS);
+                agent.pass(packet(now), Some(&mut header));
+            }
+        }
+        assert!((agent.rate() / 25e6 - 1.0).abs() < 0.02, "{}", agent.rate());
+    }
+}

@@ -1,0 +1,56 @@
+//! The router's half of SIRENS: how much of the line is free.
+//!
+//! Source: K. Nakauchi, K. Kobayashi, "An explicit router feedback framework for high bandwidth-delay product networks",
+//! Computer Networks 51(7), 2007; only the idea is taken, the form is ours.
+//!
+//! ```text
+//! available = max(0, C − load over the last interval); the header keeps the least of the path    (1)
+//! ```
+
+use super::{Arrival, Header, Meter};
+
+/// What a router keeps.
+#[derive(Clone, Debug)]
+pub struct Sirens {
+    capacity: f64,
+    meter: Meter,
+}
+
+impl Sirens {
+    /// An agent of a line of `capacity` that measures its load over `interval`.
+    #[must_use]
+    pub fn new(capacity: f64, interval: u64) -> Self {
+        Self { capacity, meter: Meter::new(interval) }
+    }
+
+    pub(super) fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
+        if let Some(header) = header {
+            header.rate = header.rate.min((self.capacity - self.meter.rate(arrival.now)).max(0.0));
+            // (1)
+        }
+        self.meter.count(arrival.now, arrival.size);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scripted::MS;
+    use super::super::{Agent, Header, Scheme};
+    use super::*;
+
+    /// The sheet: hops of 100, 60 and 80 Mbit/s with loads of 20, 30 and 10 leave 30 Mbit/s.
+    #[test]
+    fn the_least_of_the_path_comes_back() {
+        let mut header = Header::new(Scheme::Sirens, f64::INFINITY, 0);
+        for (capacity, load) in [(100e6, 20e6), (60e6, 30e6), (80e6, 10e6)] {
+            let mut agent = Agent::Sirens(Sirens::new(capacity, 100 * MS));
+            for n in 0..100 {
+                let size = (load / 8e3) as u32;
+                agent.pass(Arrival { now: n * MS, size, flow: 1, hop: 1, backlog: 0, syn: false, router: true }, None);
+            }
+            let probe = Arrival { now: 100 * MS, size: 40, flow: 0, hop: 1, backlog: 0, syn: true, router: true };
+            agent.pass(probe, Some(&mut header));
+        }
+        assert_eq!((header.rate, header.routers), (30e6, 3));
+    }
+}

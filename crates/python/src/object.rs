@@ -1,0 +1,272 @@
+//! The adapter: an object in Python as a congestion control.
+//!
+//! Each event attaches to the interpreter, calls the object, and asks it for its window. What goes wrong there ends
+//! the run at once by unwinding; `work` tells it.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::panic;
+
+use cwndlab_control::{self as control, Arguments, Cause, CongestionControl, Note, Value};
+use cwndlab_units::{Bytes, Rate, Time};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat};
+
+use crate::events::{self, segments};
+use crate::word;
+
+/// No path holds more; a window beyond is an error of the algorithm.
+const MOST_SEGMENTS: f64 = 1e9;
+
+/// Why an algorithm ended its run.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What happened, in words.
+    pub(crate) what: String,
+    /// What would do; may be empty.
+    pub(crate) hint: &'static str,
+    /// When, on the run's clock.
+    pub(crate) now: Time,
+    /// What its method raised.
+    pub(crate) cause: Option<PyErr>,
+}
+
+thread_local! {
+    /// Why the run of this thread ended.
+    static FAILURE: RefCell<Option<Failure>> = const { RefCell::new(None) };
+}
+
+/// Ends the run.
+pub(crate) fn fail(failure: Failure) -> ! {
+    FAILURE.set(Some(failure));
+    // No panic: no hook is called and nothing is printed.
+    panic::resume_unwind(Box::new("an algorithm failed"))
+}
+
+/// Why the run of this thread ended, if an algorithm ended it.
+pub(crate) fn failure() -> Option<Failure> {
+    FAILURE.take()
+}
+
+/// An object of somebody's class, and what it answered last.
+pub(crate) struct Object {
+    name: &'static str,
+    mss: Bytes,
+    on_ack: Py<PyAny>,
+    on_congestion: Py<PyAny>,
+    cwnd: Py<PyAny>,
+    on_timeout: Option<Py<PyAny>>,
+    on_window: Option<Py<PyAny>>,
+    on_sent: Option<Py<PyAny>>,
+    pacing_rate: Option<Py<PyAny>>,
+    trace: Option<Py<PyAny>>,
+    window: Bytes,
+    rate: Option<Rate>,
+    now: Time,
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Object").field("name", &self.name).field("window", &self.window).finish_non_exhaustive()
+    }
+}
+
+type Told<T> = Result<T, Box<Failure>>;
+
+impl Object {
+    /// Makes one by `maker(path, **parameters)`.
+    pub(crate) fn new(
+        py: Python<'_>,
+        name: &'static str,
+        maker: &Py<PyAny>,
+        path: &control::Path,
+        arguments: &Arguments,
+    ) -> Told<Self> {
+        let made = || -> PyResult<Self> {
+            let named = PyDict::new(py);
+            for (name, value) in arguments.pairs() {
+                match value {
+                    Value::Number(number) => named.set_item(name, number)?,
+                    Value::Word(word) => named.set_item(name, word == "true")?,
+                }
+            }
+            let object = maker.bind(py).call((events::Path { raw: path.clone() },), Some(&named))?;
+            let method = |name: &str| -> PyResult<Option<Py<PyAny>>> {
+                Ok(object.getattr_opt(name)?.filter(|method| !method.is_none()).map(Bound::unbind))
+            };
+            Ok(Self {
+                name,
+                mss: path.mss,
+                on_ack: object.getattr("on_ack")?.unbind(),
+                on_congestion: object.getattr("on_congestion")?.unbind(),
+                cwnd: object.getattr("cwnd")?.unbind(),
+                on_timeout: method("on_timeout")?,
+                on_window: method("on_window")?,
+                on_sent: method("on_sent")?,
+                pacing_rate: method("pacing_rate")?,
+                trace: method("trace")?,
+                window: path.initial_cwnd,
+                rate: None,
+                now: Time::ZERO,
+            })
+        };
+        let mut object = made().map_err(|error| raised(py, name, "__init__", Time::ZERO, error))?;
+        object.ask(py, "__init__")?;
+        Ok(object)
+    }
+
+    fn raised(&self, py: Python<'_>, method: &str, error: PyErr) -> Box<Failure> {
+        raised(py, self.name, method, self.now, error)
+    }
+
+    fn wrong(&self, what: String, hint: &'static str) -> Box<Failure> {
+        Box::new(Failure { name: self.name, what, hint, now: self.now, cause: None })
+    }
+
+    /// Asks for the window, and for the rate where there is one, after the event that `method` was told of.
+    fn ask(&mut self, py: Python<'_>, method: &str) -> Told<()> {
+        let answer = self.cwnd.bind(py).call0().map_err(|error| self.raised(py, "cwnd", error))?;
+        let w = number(&answer).ok_or_else(|| {
+            self.wrong(format!("cwnd() is {} after {method}", shown(&answer)), "it returns a number of segments")
+        })?;
+        if !(w > 0.0 && w <= MOST_SEGMENTS) {
+            return Err(self.wrong(
+                format!("cwnd() is {} segments after {method}", shown(&answer)),
+                "a window is above 0 and at most 10^9 segments",
+            ));
+        }
+        // As `Composed` does: a hair more, so that k segments stored as a sum of fractions are k segments.
+        self.window = Bytes(((w.max(1.0) + 1e-9) * self.mss.0 as f64) as u64);
+        let Some(ask) = &self.pacing_rate else { return Ok(()) };
+        let answer = ask.bind(py).call0().map_err(|error| self.raised(py, "pacing_rate", error))?;
+        if answer.is_none() {
+            self.rate = None;
+            return Ok(());
+        }
+        let rate = number(&answer).filter(|rate| *rate > 0.0 && *rate <= MOST_SEGMENTS).ok_or_else(|| {
+            self.wrong(
+                format!("pacing_rate() is {} after {method}", shown(&answer)),
+                "it returns segments per second, above 0 and at most 10^9, or None",
+            )
+        })?;
+        self.rate = Some(Rate((rate * 8.0 * self.mss.0 as f64) as u64));
+        Ok(())
+    }
+
+    /// Tells the object of an event, and asks it for its window.
+    fn tell<'py>(
+        &mut self,
+        py: Python<'py>,
+        method: &'static str,
+        which: fn(&Self) -> Option<&Py<PyAny>>,
+        event: impl IntoPyObject<'py>,
+    ) -> Told<()> {
+        let Some(call) = which(self) else { return Ok(()) };
+        call.bind(py).call1((event,)).map_err(|error| self.raised(py, method, error))?;
+        self.ask(py, method)
+    }
+
+    fn acknowledge(&mut self, py: Python<'_>, ack: &control::Ack) -> Told<()> {
+        // One for each ACK, so that an algorithm may keep it.
+        let event = Py::new(py, events::Ack::new(ack)).map_err(|error| self.raised(py, "on_ack", error))?;
+        self.on_ack.bind(py).call1((&event,)).map_err(|error| self.raised(py, "on_ack", error))?;
+        self.ask(py, "on_ack")?;
+        if let Some((what, reason)) = event.borrow(py).note {
+            let cwnd_segments = segments(self.window, self.mss);
+            ack.note.set(Some(Note { what, reason, cwnd_segments, pipe_segments: f64::NAN }));
+        }
+        Ok(())
+    }
+
+    fn numbers(&self, py: Python<'_>, put: &mut dyn FnMut(&'static str, f64)) -> Told<()> {
+        let Some(trace) = &self.trace else { return Ok(()) };
+        let hint = "it returns a dict of names and numbers";
+        let answer = trace.bind(py).call0().map_err(|error| self.raised(py, "trace", error))?;
+        let Ok(named) = answer.cast::<PyDict>() else {
+            return Err(self.wrong(format!("trace() is {}", shown(&answer)), hint));
+        };
+        for (name, value) in named.iter() {
+            let word = name.extract::<String>().ok().and_then(|name| word::lasting(&name));
+            match (word, number(&value)) {
+                (Some(name), Some(value)) if value.is_finite() => put(name, value),
+                (Some(_), Some(_)) => {}
+                _ => return Err(self.wrong(format!("trace() has {}: {}", shown(&name), shown(&value)), hint)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn raised(py: Python<'_>, name: &'static str, method: &str, now: Time, error: PyErr) -> Box<Failure> {
+    let kind = error.get_type(py).name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
+    let text = error.value(py).str().map_or_else(|_| String::new(), |text| text.to_string());
+    let text = if text.is_empty() { kind } else { format!("{kind}: {text}") };
+    Box::new(Failure { name, what: format!("{method} raised {text}"), hint: "", now, cause: Some(error) })
+}
+
+fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
+    match value.cast_exact::<PyFloat>() {
+        Ok(float) => Some(float.value()),
+        Err(_) => value.extract().ok(),
+    }
+}
+
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| "something that cannot be shown".to_owned(), |text| text.to_string())
+}
+
+fn or_fail<T>(done: Told<T>) -> T {
+    done.unwrap_or_else(|failure| fail(*failure))
+}
+
+impl CongestionControl for Object {
+    fn on_ack(&mut self, ack: &control::Ack) {
+        self.now = ack.now;
+        or_fail(Python::attach(|py| self.acknowledge(py, ack)));
+    }
+
+    fn on_congestion(&mut self, event: &control::Congestion) {
+        self.now = event.now;
+        let raw = event.clone();
+        or_fail(Python::attach(|py| {
+            if event.cause == Cause::Timeout && self.on_timeout.is_some() {
+                return self.tell(py, "on_timeout", |one| one.on_timeout.as_ref(), events::Congestion { raw });
+            }
+            self.tell(py, "on_congestion", |one| Some(&one.on_congestion), events::Congestion { raw })
+        }));
+    }
+
+    #[inline]
+    fn cwnd(&self) -> Bytes {
+        self.window
+    }
+
+    fn on_sent(&mut self, sent: &control::Sent) {
+        if self.on_sent.is_some() {
+            self.now = sent.now;
+            let event = events::Sent { raw: *sent, mss: self.mss };
+            or_fail(Python::attach(|py| self.tell(py, "on_sent", |one| one.on_sent.as_ref(), event)));
+        }
+    }
+
+    fn on_window(&mut self, window: &control::Window) {
+        if self.on_window.is_some() {
+            self.now = window.now;
+            let event = events::Window { raw: *window, mss: self.mss };
+            or_fail(Python::attach(|py| self.tell(py, "on_window", |one| one.on_window.as_ref(), event)));
+        }
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        if self.trace.is_some() {
+            or_fail(Python::attach(|py| self.numbers(py, put)));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Algorithms that whoever runs the scenario hands over, such as classes of another language: described well enough to
+//! read the scenario, and its records, without them.
+
+use std::fmt;
+
+use cwndlab_control::Kind;
+use serde_json::{json, Map, Value};
+
+use crate::read::{Faults, Table};
+
+const FIELDS: &[&str] = &["class", "kind", "file", "sha256", "parameters"];
+
+/// Such a class, as the document describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// The name by which flows call it.
+    pub name: String,
+    /// The name that its own language gives it.
+    pub class: String,
+    /// A growth, or a whole algorithm.
+    pub kind: Kind,
+    /// Where it was read from.
+    pub file: String,
+    /// SHA-256 of its source, in hex.
+    pub sha256: String,
+    /// Names and defaults of its parameters: numbers, or true and false.
+    pub parameters: Map<String, Value>,
+}
+
+impl Class {
+    /// `text` begins with its name.
+    #[must_use]
+    pub fn is_named_by(&self, text: &str) -> bool {
+        text.split(['+', '/', '(']).next().is_some_and(|name| name.trim() == self.name)
+    }
+
+    /// What it means, wherever its file lies.
+    #[must_use]
+    pub fn canonical(&self) -> Value {
+        json!({ "name": self.name, "class": self.class, "kind": format!("{:?}", self.kind), "sha256": self.sha256, "parameters": self.parameters })
+    }
+}
+
+/// A note for the records: the same wherever the file lies.
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file.rsplit(['/', '\\']).next().unwrap_or_default();
+        let start = self.sha256.get(..12).unwrap_or(&self.sha256);
+        write!(f, "'{}' is the class {} of {file} (SHA-256 {start}…)", self.name, self.class)
+    }
+}
+
+/// Reads the table `algorithms`.
+pub fn read(value: Option<&Value>, faults: &mut Faults) -> Vec<Class> {
+    let entries = match value {
+        None => return Vec::new(),
+        Some(Value::Object(entries)) => entries,
+        Some(_) => {
+            faults.add("algorithms", "a table is wanted", "write '[algorithms.mine]'");
+            return Vec::new();
+        }
+    };
+    entries.iter().filter_map(|(name, entry)| read_one(name, entry, faults)).collect()
+}
+
+fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
+    let table = Table::new(entry, format!("algorithms.{name}"), FIELDS, faults)?;
+    let letters = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    if !name.starts_with(|letter: char| letter.is_ascii_lowercase()) || !name.chars().all(letters) {
+        faults.add(
+            table.path.clone(),
+            format!("'{name}' cannot be the name of an algorithm"),
+            "a name has lower-case letters, digits and '-', and begins with a letter",
+        );
+    }
+    let class = table.string("class", faults);
+    let class = table.require("class", class, "'class = \"Mine\"'", faults);
+    let kind = table.word("kind", &[("whole", Kind::Whole), ("growth", Kind::Growth)], faults);
+    let mut parameters = Map::new();
+    match table.get("parameters") {
+        None => {}
+        Some(Value::Object(given)) => {
+            for (key, default) in given {
+                if !default.is_number() && !default.is_boolean() {
+                    let path = format!("{}.{key}", table.at("parameters"));
+                    faults.add(path, "a number, true or false is wanted", "");
+                }
+            }
+            parameters.clone_from(given);
+        }
+        Some(_) => faults.add(table.at("parameters"), "a table is wanted", "write 'parameters = { a = 1.0 }'"),
+    }
+    Some(Class {
+        name: name.to_owned(),
+        class: class?,
+        kind: kind.unwrap_or(Kind::Whole),
+        file: table.string("file", faults).unwrap_or_default(),
+        sha256: table.string("sha256", faults).unwrap_or_default(),
+        parameters,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_is_named_by_the_first_part_of_a_text() {
+        let mut faults = Faults::default();
+        let table = json!({ "mine": { "class": "Mine", "file": "a/b/mine.py", "sha256": "0123456789abcdef", "parameters": { "a": 1.5 } } });
+        let [mine] = &read(Some(&table), &mut faults)[..] else { panic!("one was written") };
+        assert_eq!(faults.0, []);
+        assert!(mine.is_named_by("mine") && mine.is_named_by("mine(a=2)/sack") && mine.is_named_by(" mine /rack"));
+        assert!(!mine.is_named_by("mine2") && !mine.is_named_by("reno+mine"));
+        assert_eq!(mine.to_string(), "'mine' is the class Mine of mine.py (SHA-256 0123456789ab…)");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_class_is_told() {
+        let mut faults = Faults::default();
+        read(Some(&json!({ "My Own": { "class": "Mine" }, "a": { "parameters": { "b": "c" } } })), &mut faults);
+        read(Some(&json!(3)), &mut faults);
+        let told: Vec<String> = faults.0.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "algorithms.My Own: 'My Own' cannot be the name of an algorithm\n  hint: a name has lower-case letters, digits and '-', and begins with a letter",
+                "algorithms.a.class: is missing\n  hint: write 'class = \"Mine\"'",
+                "algorithms.a.parameters.b: a number, true or false is wanted",
+                "algorithms: a table is wanted\n  hint: write '[algorithms.mine]'",
+            ]
+        );
+    }
+}

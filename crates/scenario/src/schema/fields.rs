@@ -1,0 +1,82 @@
+//! The names of all fields, by table.
+
+use crate::profile;
+
+pub(super) const TOP: &[&str] = &[
+    "schema_version",
+    "title",
+    "algorithms",
+    "duration",
+    "sample_interval",
+    "packets",
+    "measure_from",
+    "start_jitter",
+    "dumbbell",
+    "parking_lot",
+    "node",
+    "link",
+    "flow",
+];
+pub(super) const DUMBBELL: &[&str] = &["bottleneck", "reverse", "access"];
+pub(super) const PARKING_LOT: &[&str] = &["hops", "access"];
+pub(super) const ACCESS: &[&str] = &["rate", "queue", "agents"];
+pub(super) const LINK: &[&str] = &["rate", "delay", "queue", "loss", "jitter", "duplicate", "agents"];
+pub(super) const AGENT: &[&str] = &["scheme", "theta", "interval", "alpha", "beta", "eta", "delta", "threshold"];
+pub(super) const NAMED_LINK: &[&str] =
+    &["name", "from", "to", "duplex", "rate", "delay", "queue", "loss", "jitter", "duplicate", "agents"];
+pub(super) const NODE: &[&str] = &["name"];
+pub(super) const QUEUE: &[&str] = &["kind", "capacity", "counts_in_service", "mark_above"];
+pub(super) const JITTER: &[&str] = &["spread", "reorder"];
+pub(super) const LOSS: &[&str] =
+    &["kind", "p", "r", "loss_bad", "loss_good", "indices", "counts", "file", "column", "where"];
+pub(super) const FLOW: &[&str] = &[
+    "algorithm",
+    "name",
+    "rtt",
+    "direction",
+    "start",
+    "stop",
+    "start_jitter",
+    "count",
+    "start_step",
+    "workload",
+    "profile",
+    "stack",
+    "control",
+    "from",
+    "to",
+    "route",
+    "reverse_route",
+    "enter",
+    "leave",
+];
+pub(super) const WORKLOAD: &[&str] = &["kind", "bytes", "on", "off", "count", "gap", "new_connection"];
+pub(super) const CONTROL: &[&str] = &["delay", "interval"];
+
+/// Every field of the schema.
+pub fn all_fields() -> impl Iterator<Item = &'static str> {
+    [
+        TOP,
+        DUMBBELL,
+        PARKING_LOT,
+        ACCESS,
+        NAMED_LINK,
+        AGENT,
+        QUEUE,
+        JITTER,
+        LOSS,
+        FLOW,
+        WORKLOAD,
+        CONTROL,
+        profile::FIELDS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+}
+
+/// The schema has a field of this name somewhere.
+#[must_use]
+pub fn knows(name: &str) -> bool {
+    all_fields().any(|field| field == name)
+}

@@ -1,0 +1,179 @@
+//! Routers and senders together: shares, queues, and what a sender does where a router has no agent.
+
+use std::sync::atomic::AtomicBool;
+
+use cwndlab_network::agent::perc::max_min;
+use cwndlab_records::rows::Records;
+use cwndlab_scenario::Scenario;
+use cwndlab_simulator::{catalogue, run};
+use serde_json::{json, Value};
+
+fn simulate(document: &Value) -> Records {
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    run(&plan, 1, &AtomicBool::new(false), None).expect("nobody cancels")
+}
+
+fn dumbbell(agents: Value, access: Value, flows: Value) -> Value {
+    json!({
+        "schema_version": 1, "duration": "20 s", "measure_from": "5 s",
+        "dumbbell": {
+            "bottleneck": { "rate": "20 Mbps", "delay": "10 ms", "queue": { "capacity": "2 bdp(50 ms)" }, "agents": agents },
+            "access": access,
+        },
+        "flow": flows,
+    })
+}
+
+fn wide() -> Value {
+    json!({ "rate": "1 Gbps" })
+}
+
+/// Payload delivered per second over the last ten seconds, Mbit/s.
+fn goodputs(records: &Records) -> Vec<f64> {
+    let at = |flow: usize, time: u64| {
+        let row = records.samples.iter().find(|row| row.flow == flow as u32 && row.time_ns == time);
+        row.map_or(0.0, |row| row.delivered_bytes as f64)
+    };
+    (0..records.flows.len()).map(|flow| (at(flow, 20_000_000_000) - at(flow, 10_000_000_000)) * 8.0 / 1e7).collect()
+}
+
+fn mean_queue(records: &Records) -> f64 {
+    let late: Vec<f64> = records
+        .link_samples
+        .iter()
+        .filter(|row| row.link == 0 && row.time_ns > 10_000_000_000)
+        .map(|row| row.queue_packets as f64)
+        .collect();
+    late.iter().sum::<f64>() / late.len() as f64
+}
+
+fn happened<'a>(records: &'a Records, kind: &str) -> Vec<&'a str> {
+    records.events.iter().filter(|event| event.kind == kind).map(|event| event.cause).collect()
+}
+
+/// RCP's equilibrium: R = C / n whatever the RTTs, and no queue (Dukkipati et al., IWQoS 2005).
+#[test]
+fn rcp_gives_flows_of_different_rtts_the_same_rate() {
+    let flows =
+        json!([{ "algorithm": "rcp", "rtt": "30 ms" }, { "algorithm": "rcp", "rtt": "120 ms", "start": "1 s" }]);
+    let records = simulate(&dumbbell(json!(["rcp"]), wide(), flows));
+    let got = goodputs(&records);
+    assert!(got.iter().all(|rate| (8.3..10.0).contains(rate)), "{got:?}");
+    assert!(mean_queue(&records) < 10.0, "{}", mean_queue(&records));
+    assert!(happened(&records, "fallback").is_empty());
+}
+
+/// Max-min: the long flow of a parking lot gets the least share, the others what it leaves.
+#[test]
+fn perc_finds_the_shares_of_the_oracle() {
+    let hop = |rate: &str| json!({ "rate": rate, "delay": "5 ms", "queue": { "capacity": "200 packets" }, "agents": ["perc"] });
+    let document = json!({
+        "schema_version": 1, "duration": "20 s",
+        "parking_lot": { "hops": [hop("10 Mbps"), hop("4 Mbps")] },
+        "flow": [
+            { "algorithm": "perc", "rtt": "40 ms", "enter": 1, "leave": 2 },
+            { "algorithm": "perc", "rtt": "40 ms" },
+            { "algorithm": "perc", "rtt": "40 ms", "enter": 2, "leave": 3 },
+        ],
+    });
+    let got = goodputs(&simulate(&document));
+    let shares = max_min(&[10.0, 4.0], &[vec![0], vec![0, 1], vec![1]]);
+    for (rate, share) in got.iter().zip(shares) {
+        // Headers take 52 of 1500 bytes.
+        assert!((rate / share - 1448.0 / 1500.0).abs() < 0.05, "{got:?}");
+    }
+}
+
+/// ABC: a full line, a queue near the threshold, equal shares (Goyal et al., NSDI 2020, sections 3 and 6).
+#[test]
+fn abc_fills_the_line_and_shares_it() {
+    let flows = json!([{ "algorithm": "abc-wireless", "rtt": "50 ms" }, { "algorithm": "abc-wireless", "rtt": "50 ms", "start": "2 s" }]);
+    let records = simulate(&dumbbell(json!(["abc"]), wide(), flows));
+    let got = goodputs(&records);
+    let total: f64 = got.iter().sum();
+    assert!(total > 18.0, "{got:?}");
+    assert!(got[1] / got[0] > 0.7, "{got:?}");
+    // What each flow adds of its own, 1/w per ACK, stands as a queue above the threshold of 20 ms.
+    let queue_ms = mean_queue(&records) * 1500.0 * 8.0 / 20e3;
+    assert!((15.0..40.0).contains(&queue_ms), "{queue_ms} ms");
+}
+
+/// A router with a rate and no agent: everybody falls back, and the records say so.
+#[test]
+fn without_an_agent_senders_fall_back_and_say_so() {
+    for algorithm in ["rcp", "perc", "abc-wireless"] {
+        let flows = json!([{ "algorithm": algorithm, "rtt": "50 ms" }]);
+        let records = simulate(&dumbbell(json!([]), wide(), flows));
+        assert_eq!(happened(&records, "fallback"), ["a router has no agent"], "{algorithm}");
+        assert!(goodputs(&records)[0] > 17.0, "{algorithm}: {:?}", goodputs(&records));
+    }
+}
+
+/// One router of two without the agent is enough to fall back.
+#[test]
+fn every_router_of_the_path_must_answer() {
+    let flows = json!([{ "algorithm": "rcp", "rtt": "50 ms" }]);
+    let access = json!({ "rate": "1 Gbps", "agents": [] });
+    let records = simulate(&dumbbell(json!(["rcp"]), access, flows));
+    assert_eq!(happened(&records, "fallback"), ["a router has no agent"]);
+}
+
+/// Headers are carried, lost, doubled and given back; a loss costs nothing but itself, since the routers are in charge.
+#[test]
+fn headers_survive_loss_and_duplication() {
+    for algorithm in ["perc", "rcp", "abc-wireless"] {
+        let flow = json!({ "algorithm": algorithm, "rtt": "30 ms" });
+        let mut document = dumbbell(json!(["perc", "rcp", "abc"]), wide(), json!([flow, flow]));
+        document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.005 });
+        document["dumbbell"]["bottleneck"]["duplicate"] = json!(0.005);
+        let total: f64 = goodputs(&simulate(&document)).iter().sum();
+        assert!(total > if algorithm == "abc-wireless" { 5.0 } else { 15.0 }, "{algorithm}: {total}");
+    }
+}
+
+fn first_window(records: &Records) -> f64 {
+    let event = records.events.iter().find(|event| event.kind == "established").expect("a handshake");
+    event.cwnd_after_bytes as f64 / 1448.0
+}
+
+/// RFC 4782: N = 8 asks for 10.24 Mbit/s, which a free line of 20 Mbit/s · 0.95 grants: 10.24 Mbit/s · 50 ms over
+/// segments of 1500 bytes with headers are 42 segments, before the first ACK.
+#[test]
+fn quick_start_begins_with_what_was_granted() {
+    let flows = json!([{ "algorithm": "cubic+quick-start(n=8)", "rtt": "50 ms" }]);
+    let records = simulate(&dumbbell(json!(["quick-start"]), wide(), flows.clone()));
+    assert!((41.0..=43.0).contains(&first_window(&records)), "{}", first_window(&records));
+    let records = simulate(&dumbbell(json!([]), wide(), flows));
+    assert_eq!(first_window(&records), 10.0);
+    assert_eq!(happened(&records, "fallback"), ["a router has no agent"]);
+}
+
+/// The IoT paper's path: W0 = BW · RTT / (8 · MSS) / α; here 20 Mbit/s, 50 ms and α = 4 are 21.6 segments. A second flow
+/// that comes to a busy line starts with less.
+#[test]
+fn the_iot_algorithm_begins_with_a_share_of_what_is_free() {
+    let flow = json!({ "algorithm": "iotcc", "rtt": "50 ms" });
+    let mut late = flow.clone();
+    late["start"] = json!("10 s");
+    let records = simulate(&dumbbell(json!(["bandwidth-stamp"]), wide(), json!([flow, late])));
+    let windows: Vec<f64> = records
+        .events
+        .iter()
+        .filter(|event| event.kind == "established")
+        .map(|event| event.cwnd_after_bytes as f64 / 1448.0)
+        .collect();
+    assert!((20.0..=22.0).contains(&windows[0]), "{windows:?}");
+    assert!(windows[1] < 5.0, "{windows:?}");
+}
+
+/// SIRENS tells what is free: the slow start limits itself to it and leaves there, without a loss.
+#[test]
+fn alss_leaves_at_what_is_free() {
+    let flows = json!([{ "algorithm": "cubic+alss-sirens", "rtt": "50 ms" }]);
+    let records = simulate(&dumbbell(json!(["sirens"]), wide(), flows));
+    let exit = records.events.iter().find(|event| event.kind == "slow-start-exit").expect("an exit");
+    assert!(exit.time_ns < 2_000_000_000, "{}", exit.time_ns);
+    let bdp = 20e6 * 0.05 / 8.0;
+    assert!((0.5..1.2).contains(&(exit.cwnd_before_bytes as f64 / bdp)), "{}", exit.cwnd_before_bytes as f64 / bdp);
+}

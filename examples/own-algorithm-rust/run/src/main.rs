@@ -1,0 +1,63 @@
+//! Runs a scenario with the catalogue and `gentle`, and writes what `cwndlab report` reads.
+//!
+//! `run SCENARIO.toml SEED DIR [FIELD=VALUE …]`
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use cwndlab_records::parquet;
+use cwndlab_records::table::{Header, Tables};
+use cwndlab_scenario::{Fault, Scenario};
+
+fn in_words(faults: Vec<Fault>) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [file, seed, folder, changes @ ..] = &arguments[..] else {
+        return Err("usage: run SCENARIO.toml SEED DIR [FIELD=VALUE …]".into());
+    };
+    let (file, seed) = (Path::new(file), seed.parse()?);
+
+    // The line of the outsider: one more entry in the catalogue.
+    let mut catalogue = cwndlab_simulator::catalogue();
+    catalogue.specs.push(&gentle::SPEC);
+
+    let mut scenario = Scenario::from_toml(&std::fs::read_to_string(file)?, file.parent()).map_err(in_words)?;
+    for change in changes {
+        let (field, value) = change.split_once('=').ok_or("write FIELD=VALUE")?;
+        scenario.set(field, value).map_err(in_words)?;
+    }
+    // So that whoever reads the records, and does not know the name, knows what it is.
+    scenario
+        .set(
+            "algorithms",
+            r#"{ gentle = { class = "Gentle", kind = "growth", file = "examples/own-algorithm-rust/src/lib.rs" } }"#,
+        )
+        .map_err(in_words)?;
+    let (plan, notes) = scenario.plan(&catalogue).map_err(in_words)?;
+    let canonical = scenario.canonical().map_err(in_words)?;
+
+    let records = cwndlab_simulator::run(&plan, seed, &AtomicBool::new(false), None)?;
+
+    let header = Header {
+        scenario: scenario.to_json(),
+        scenario_hash: plan.scenario_hash.clone(),
+        seed,
+        engine: "simulate".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: String::new(),
+        duration_ns: plan.duration.0,
+        measure_from_ns: canonical["measure_from_ns"].as_u64().unwrap_or(0),
+        sample_interval_ns: plan.sample_interval.0,
+        notes,
+    };
+    parquet::write(&Tables::new(header, &records), Path::new(folder))?;
+    for flow in &records.flows {
+        let mbit_s = flow.delivered_bytes as f64 * 8e3 / plan.duration.0 as f64;
+        println!("{}  {}  {mbit_s:.1} Mbit/s", flow.name, flow.algorithm);
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! Gentle: additive increase, a quarter off.
+//!
+//! Source: `docs/add-an-algorithm.md`.
+//!
+//! ```text
+//! each ack:        w += a n / w    (1)
+//! each congestion: w = 3/4 w       (2)
+//! ```
+//!
+//! Units: segments. Differs from the source: nothing.
+
+use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "gentle",
+    title: "Gentle",
+    kind: Kind::Growth,
+    source: "docs/add-an-algorithm.md",
+    year: 2026,
+    confidence: Confidence::High,
+    summary: "A segment per round trip, a quarter off after a loss.",
+    parameters: &[Parameter {
+        name: "a",
+        unit: "segments",
+        default: Value::Number(1.0),
+        domain: Domain::Range(0.1, 10.0),
+        doc: "increase per round trip",
+    }],
+    choices: &[],
+    pitfalls: &[],
+    companion: "standard",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::Growth(|_, arguments| Box::new(Gentle::new(arguments))),
+};
+
+/// Gentle's avoidance.
+#[derive(Debug)]
+pub struct Gentle {
+    a: f64,
+}
+
+impl Gentle {
+    fn new(arguments: &Arguments) -> Self {
+        Self { a: arguments.number("a") }
+    }
+}
+
+impl Growth for Gentle {
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        let n = ack.acked.0 as f64 / ack.mss.0 as f64;
+        w + self.a * n / w // (1)
+    }
+
+    fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {
+        (0.75 * w).max(2.0) // (2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack, loss};
+
+    /// (1) and (2) by hand: a segment in a window of 10 adds 0.1 · 2; 80 segments keep 60.
+    #[test]
+    fn a_loss_costs_a_quarter() {
+        let mut flow = Gentle { a: 2.0 };
+        assert_eq!(flow.on_ack(&ack(1), 10.0), 10.2);
+        assert_eq!(flow.on_congestion(&loss(80), 80.0), 60.0);
+    }
+}
