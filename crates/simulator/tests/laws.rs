@@ -129,6 +129,18 @@ fn dctcps_queue_swings_as_its_authors_derive() {
     }
 }
 
+/// RFC 5681, section 3.1, and Linux' `icsk_retransmits`: `ssthresh` stays only while the timer expires for the same segment. A
+/// start of 2^ρ − 1 = 15 segments per ACK overruns the queue after every timeout until `ssthresh` has come down.
+#[test]
+fn timeouts_with_progress_between_them_lower_ssthresh() {
+    let flow = json!([{ "algorithm": "hybla(min_cwnd=half)", "rtt": "100 ms", "profile": "ns2",
+        "stack": { "mss": "1460 B", "initial_ssthresh": 60_000 } }]);
+    let records = simulate(&dumbbell("100 Mbps", "417 packets", "12 s", flow), 1);
+    let timeouts = records.events.iter().filter(|row| row.kind == "timeout");
+    assert!(timeouts.clone().all(|row| row.time_ns < 5_000_000_000), "{} timeouts", timeouts.count());
+    assert!(records.flows[0].delivered_bytes > 60_000_000, "{} bytes", records.flows[0].delivered_bytes);
+}
+
 /// The same plan and seed give the same records; another seed does not.
 #[test]
 fn a_run_is_a_function_of_scenario_and_seed() {
