@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
-from cwndlab.output import Format, Row, say, write, write_csv, write_json, write_rows, write_table
+from cwndlab.output import Format, Row, say, write, write_rows
+from cwndlab.show import show_comparison, show_examined, show_run
 
 if TYPE_CHECKING:
-    from cwndlab.compare import Comparison
     from cwndlab.conformance import Examined
-    from cwndlab.records import Records
     from cwndlab.scenario import Scenario
 
 app = typer.Typer(
@@ -172,73 +171,9 @@ def run(
     records = run(question, seed=seed)
     if out is not None:
         records.write(out)
-    _show_run(records, format)
+    show_run(records, format)
     if out is not None:
         say(f"records: {out}")
-
-
-# Rows of a table that a person is shown.
-_SHOWN_FLOWS = 40
-_SHOWN_LINKS = 8
-
-
-def _show_run(records: Records, format: Format) -> None:
-    flows, links = records.rows("flows"), records.rows("links")
-    match format:
-        case Format.json:
-            write_json({"flows": flows, "links": links})
-        case Format.csv:
-            write_csv(flows, tuple(flows[0]) if flows else ())
-            write("")
-            write_csv(links, tuple(links[0]) if links else ())
-        case Format.table:
-            _flows_and_links(flows, links)
-
-
-def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
-    def milliseconds(value: int | None) -> str:
-        return "–" if value is None else f"{value / 1e6:.2f} ms"
-
-    def mean(row: Row) -> str:
-        return f"{row['mean_queue_packets']:.1f}"
-
-    names = ("flow", "algorithm", "delivered", "sent", "resent", "timeouts", "min rtt", "mean rtt")
-    cells = [
-        (
-            row["name"],
-            row["algorithm"],
-            f"{row['delivered_bytes'] / 1e6:.3f} MB",
-            f"{row['sent_packets']}",
-            f"{row['retransmitted_packets']}",
-            f"{row['timeouts']}",
-            milliseconds(row["min_rtt_ns"]),
-            milliseconds(row["mean_rtt_ns"]),
-        )
-        for row in flows[:_SHOWN_FLOWS]
-    ]
-    write_table(cells, names, right=names[2:])
-    write("")
-    # Where packets waited is where something happened.
-    busiest = sorted(links, key=lambda row: (-row["mean_queue_packets"], row["link"]))[:_SHOWN_LINKS]
-    names = ("link", "rate", "utilisation", "mean queue", "max queue", "dropped", "lost", "marked")
-    cells = [
-        (
-            row["name"],
-            "–" if row["rate_bps"] is None else f"{row['rate_bps'] / 1e6:g} Mbit/s",
-            f"{row['utilisation']:.1%}",
-            mean(row),
-            f"{row['max_queue_packets']}",
-            f"{row['dropped_packets']}",
-            f"{row['lost_packets']}",
-            f"{row['marked_packets']}",
-        )
-        for row in sorted(busiest, key=lambda row: row["link"])
-    ]
-    write_table(cells, names, right=names[1:])
-    hidden = {"flows": len(flows) - _SHOWN_FLOWS, "links": len(links) - _SHOWN_LINKS}
-    left_out = [f"{count} {what}" for what, count in hidden.items() if count > 0]
-    if left_out:
-        say(f"{' and '.join(left_out)} more with --format json")
 
 
 def _load(name: Path, changes: Sequence[str] | None, algorithm_files: Sequence[Path] | None) -> Scenario:
@@ -297,7 +232,7 @@ def compare(
         refuse(out, repeated(question, repetitions))
     with _several() as progress:
         found = compare(question, names, repetitions=repetitions, seed=seed, workers=workers, progress=progress)
-    _show_comparison(found, format)
+    show_comparison(found, format)
     if out is not None:
         found.write(out)
         say(f"comparison: {out}")
@@ -309,22 +244,6 @@ def compare(
     finished, total = len(found.rows), len(found.algorithms) * repetitions
     if finished < total:
         raise Stopped(_stopped(finished, total, out))
-
-
-def _show_comparison(found: Comparison, format: Format) -> None:
-    match format:
-        case Format.json:
-            write_json(found.to_dict())
-        case Format.csv:
-            rows = found.summary()
-            write_csv(rows, tuple(rows[0]) if rows else ())
-        case Format.table:
-            for columns, cells in (found.table(), found.differences()):
-                if cells:
-                    write_table(cells, columns, right=columns[1:])
-                    write("")
-            for note in found.notes:
-                say(note)
 
 
 @app.command(epilog="Example: cwndlab report out --report page.html --figures svg")
@@ -350,9 +269,9 @@ def report(
 
     found = load(folder)
     if isinstance(found, Records):
-        _show_run(found, format)
+        show_run(found, format)
     else:
-        _show_comparison(found, format)
+        show_comparison(found, format)
     page = report or folder / "report.html"
     draw(found, page)
     say(f"report: {page}")
@@ -484,33 +403,11 @@ def check(
                 found[index] = examined
     except Stopped:
         stop = Stopped(f"stopped; {len(found)} of {len(texts)} algorithms were examined")
-    _show_examined([found[index] for index in sorted(found)], format)
+    show_examined([found[index] for index in sorted(found)], format)
     if stop is not None:
         raise stop
     if not all(examined.holds for examined in found.values()):
         raise typer.Exit(1)
-
-
-def _show_examined(found: Sequence[Examined], format: Format) -> None:
-    from cwndlab.conformance import COLUMNS
-
-    rows = [rule.as_dict() for examined in found for rule in examined.rules]
-    if format is Format.table and len(found) > 1:
-        several = [
-            {
-                "algorithm": examined.algorithm,
-                "rules": len(examined.rules),
-                "broken": ", ".join(examined.broken) or "none",
-                "ns per ACK": examined.ns_per_ack,
-            }
-            for examined in found
-        ]
-        write_rows(several, tuple(several[0]), format)
-        rows = [row for row in rows if not row["holds"]]
-        if rows:
-            write("")
-    if rows or format is not Format.table:
-        write_rows(rows, COLUMNS, format, wrap=("detail",))
 
 
 @app.command(epilog="Example: cwndlab bench S1 S3")

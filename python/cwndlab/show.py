@@ -1,0 +1,114 @@
+"""What the verbs print: a run, a comparison, what the conformance battery found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cwndlab.output import Format, Row, say, write, write_csv, write_json, write_rows, write_table
+
+if TYPE_CHECKING:
+    from cwndlab.compare import Comparison
+    from cwndlab.conformance import Examined
+    from cwndlab.records import Records
+
+# Rows of a table that a person is shown.
+_SHOWN_FLOWS = 40
+_SHOWN_LINKS = 8
+
+
+def show_run(records: Records, format: Format) -> None:
+    flows, links = records.rows("flows"), records.rows("links")
+    match format:
+        case Format.json:
+            write_json({"flows": flows, "links": links})
+        case Format.csv:
+            write_csv(flows, tuple(flows[0]) if flows else ())
+            write("")
+            write_csv(links, tuple(links[0]) if links else ())
+        case Format.table:
+            _flows_and_links(flows, links)
+
+
+def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
+    def milliseconds(value: int | None) -> str:
+        return "–" if value is None else f"{value / 1e6:.2f} ms"
+
+    def mean(row: Row) -> str:
+        return f"{row['mean_queue_packets']:.1f}"
+
+    names = ("flow", "algorithm", "delivered", "sent", "resent", "timeouts", "min rtt", "mean rtt")
+    cells = [
+        (
+            row["name"],
+            row["algorithm"],
+            f"{row['delivered_bytes'] / 1e6:.3f} MB",
+            f"{row['sent_packets']}",
+            f"{row['retransmitted_packets']}",
+            f"{row['timeouts']}",
+            milliseconds(row["min_rtt_ns"]),
+            milliseconds(row["mean_rtt_ns"]),
+        )
+        for row in flows[:_SHOWN_FLOWS]
+    ]
+    write_table(cells, names, right=names[2:])
+    write("")
+    # Where packets waited is where something happened.
+    busiest = sorted(links, key=lambda row: (-row["mean_queue_packets"], row["link"]))[:_SHOWN_LINKS]
+    names = ("link", "rate", "utilisation", "mean queue", "max queue", "dropped", "lost", "marked")
+    cells = [
+        (
+            row["name"],
+            "–" if row["rate_bps"] is None else f"{row['rate_bps'] / 1e6:g} Mbit/s",
+            f"{row['utilisation']:.1%}",
+            mean(row),
+            f"{row['max_queue_packets']}",
+            f"{row['dropped_packets']}",
+            f"{row['lost_packets']}",
+            f"{row['marked_packets']}",
+        )
+        for row in sorted(busiest, key=lambda row: row["link"])
+    ]
+    write_table(cells, names, right=names[1:])
+    hidden = {"flows": len(flows) - _SHOWN_FLOWS, "links": len(links) - _SHOWN_LINKS}
+    left_out = [f"{count} {what}" for what, count in hidden.items() if count > 0]
+    if left_out:
+        say(f"{' and '.join(left_out)} more with --format json")
+
+
+def show_comparison(found: Comparison, format: Format) -> None:
+    match format:
+        case Format.json:
+            write_json(found.to_dict())
+        case Format.csv:
+            rows = found.summary()
+            write_csv(rows, tuple(rows[0]) if rows else ())
+        case Format.table:
+            for columns, cells in (found.table(), found.differences()):
+                if cells:
+                    write_table(cells, columns, right=columns[1:])
+                    write("")
+            for note in found.notes:
+                say(note)
+
+
+def show_examined(found: Sequence[Examined], format: Format) -> None:
+    from cwndlab.conformance import COLUMNS
+
+    rows = [rule.as_dict() for examined in found for rule in examined.rules]
+    if format is Format.table and len(found) > 1:
+        several = [
+            {
+                "algorithm": examined.algorithm,
+                "rules": len(examined.rules),
+                "broken": ", ".join(examined.broken) or "none",
+                "ns per ACK": examined.ns_per_ack,
+            }
+            for examined in found
+        ]
+        write_rows(several, tuple(several[0]), format)
+        rows = [row for row in rows if not row["holds"]]
+        if rows:
+            write("")
+    if rows or format is not Format.table:
+        write_rows(rows, COLUMNS, format, wrap=("detail",))
