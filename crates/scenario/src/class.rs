@@ -86,7 +86,7 @@ fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
                     faults.add(path, "a number, true or false is wanted", "");
                 }
             }
-            parameters = given.clone();
+            parameters.clone_from(given);
         }
         Some(_) => faults.add(table.at("parameters"), "a table is wanted", "write 'parameters = { a = 1.0 }'"),
     }
