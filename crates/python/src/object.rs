@@ -35,18 +35,18 @@ pub(crate) struct Failure {
 
 thread_local! {
     /// Why the run of this thread ended.
-    static FAILURE: RefCell<Option<Failure>> = const { RefCell::new(None) };
+    static FAILURE: RefCell<Option<Box<Failure>>> = const { RefCell::new(None) };
 }
 
 /// Ends the run.
-pub(crate) fn fail(failure: Failure) -> ! {
+pub(crate) fn fail(failure: Box<Failure>) -> ! {
     FAILURE.set(Some(failure));
     // No panic: no hook is called and nothing is printed.
     panic::resume_unwind(Box::new("an algorithm failed"))
 }
 
 /// Why the run of this thread ended, if an algorithm ended it.
-pub(crate) fn failure() -> Option<Failure> {
+pub(crate) fn failure() -> Option<Box<Failure>> {
     FAILURE.take()
 }
 
@@ -73,7 +73,7 @@ impl fmt::Debug for Object {
     }
 }
 
-type Told<T> = Result<T, Failure>;
+type Told<T> = Result<T, Box<Failure>>;
 
 impl Object {
     /// Makes one by `maker(path, **parameters)`.
@@ -117,12 +117,12 @@ impl Object {
         Ok(object)
     }
 
-    fn raised(&self, py: Python<'_>, method: &str, error: PyErr) -> Failure {
+    fn raised(&self, py: Python<'_>, method: &str, error: PyErr) -> Box<Failure> {
         raised(py, self.name, method, self.now, error)
     }
 
-    fn wrong(&self, what: String, hint: &'static str) -> Failure {
-        Failure { name: self.name, what, hint, now: self.now, cause: None }
+    fn wrong(&self, what: String, hint: &'static str) -> Box<Failure> {
+        Box::new(Failure { name: self.name, what, hint, now: self.now, cause: None })
     }
 
     /// Asks for the window, and for the rate where there is one, after the event that `method` was told of.
@@ -199,11 +199,11 @@ impl Object {
     }
 }
 
-fn raised(py: Python<'_>, name: &'static str, method: &str, now: Time, error: PyErr) -> Failure {
+fn raised(py: Python<'_>, name: &'static str, method: &str, now: Time, error: PyErr) -> Box<Failure> {
     let kind = error.get_type(py).name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
     let text = error.value(py).str().map_or_else(|_| String::new(), |text| text.to_string());
     let text = if text.is_empty() { kind } else { format!("{kind}: {text}") };
-    Failure { name, what: format!("{method} raised {text}"), hint: "", now, cause: Some(error) }
+    Box::new(Failure { name, what: format!("{method} raised {text}"), hint: "", now, cause: Some(error) })
 }
 
 fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
