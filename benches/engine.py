@@ -1,5 +1,6 @@
-"""The engine's speed: S1 to S4, growth with flows and with the window, memory of idle flows; then what an ACK costs each
-algorithm. `make bench`.
+"""The engine's speed: S1 to S4, growth with flows and with the window, memory of idle flows; cost of an ACK.
+
+`make bench`.
 
 Each measurement is a fresh native process; CPU is the process's own. Prints Markdown tables; `python benches/engine.py
 algorithms` only the last one, `… engine` only the others.

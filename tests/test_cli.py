@@ -22,7 +22,7 @@ from cwndlab.reproduce.claims import Finding
 from cwndlab.validate import Row
 
 Cli = Callable[..., tuple[int, str, str]]
-VERBS = ("list", "explain", "run", "compare", "reproduce", "report", "validate", "bench")
+VERBS = ("list", "explain", "run", "compare", "reproduce", "report", "validate", "check", "bench")
 
 
 def start(*arguments: object, **options: object) -> subprocess.Popen[str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cwndlab.algorithms import Algorithm, algorithms, explain
     from cwndlab.bench import bench
     from cwndlab.compare import Comparison, compare
+    from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
     from cwndlab.records import Records
     from cwndlab.report import report
@@ -69,6 +70,7 @@ __all__ = [
     "Transfers",
     "algorithms",
     "bench",
+    "check",
     "compare",
     "explain",
     "metrics",
@@ -88,6 +90,7 @@ _HOMES = {
     "algorithms": ("Algorithm", "algorithms", "explain"),
     "bench": ("bench",),
     "compare": ("Comparison", "compare"),
+    "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
     "records": ("Records",),
     "report": ("report",),

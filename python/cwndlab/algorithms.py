@@ -54,6 +54,10 @@ class Algorithm:
     pitfalls: tuple[str, ...]
     companion: str
     model_based: bool
+    needs: tuple[str, ...]
+    """Of host or path: ``pacing``, ``ecn``, ``every-ack``, ``agent SCHEME`` in the routers."""
+    refuses: tuple[tuple[str, str], ...]
+    """Partners that it cannot be joined to, each with the reason."""
     aliases: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -79,10 +83,15 @@ def algorithms(kind: str | None = None) -> tuple[Algorithm, ...]:
         parameters = tuple(
             Parameter(**{**parameter, "words": tuple(parameter.get("words", ()))}) for parameter in entry["parameters"]
         )
-        lists = {key: tuple(entry[key]) for key in ("choices", "pitfalls")}
+        lists = {key: tuple(entry[key]) for key in ("choices", "pitfalls", "needs", "refuses")}
         names = tuple(alias for alias, target in others if target == entry["name"])
         found.append(Algorithm(**{**entry, **lists, "parameters": parameters, "aliases": names}))
     return tuple(found)
+
+
+def other_names() -> list[dict[str, str]]:
+    """Rows of ``alias`` and what it ``means``: the names by which papers and stacks call things."""
+    return [{"alias": alias, "means": target} for alias, target in aliases()]
 
 
 def canonical(text: str, scenario: str | None = None) -> str:
@@ -131,6 +140,14 @@ def explain(text: str) -> str:
     return heading + "\n\n".join(_page(entry) for entry in entries)
 
 
+#: What an entry may need, in words.
+_NEEDS = {
+    "pacing": "a sender that paces",
+    "spacing": "segments that are sent one by one at its pacing rate, not in bursts",
+    "ecn": "ECN, with every mark echoed (accurate ECN); it is negotiated unless the scenario says otherwise",
+    "every-ack": "to be told of every ACK; others may be asked once per round trip",
+}
+
 _GROWTHS = ("growth", "whole", "router")
 
 
@@ -171,7 +188,19 @@ def _page(entry: Algorithm) -> str:
         for parameter in entry.parameters:
             lines.append(f"  {parameter}  ({parameter.domain})")
             lines.append(block(parameter.doc, "      "))
-    for title, items in (("where the source is ambiguous", entry.choices), ("beware", entry.pitfalls)):
+    if entry.confidence == "low":
+        lines += ["", block("Low confidence: our reconstruction from a short description; see the choices.")]
+    needs = [_NEEDS.get(need, f"routers with the agent '{need.removeprefix('agent ')}'") for need in entry.needs]
+    if entry.model_based:
+        needs.append("nobody to stop it growing while it has nothing to send: it keeps a model of the path instead")
+    refused = [f"'{name}': {reason}" for name, reason in entry.refuses]
+    lists = (
+        ("needs", needs),
+        ("does not go with", refused),
+        ("where the source is ambiguous", entry.choices),
+        ("beware", entry.pitfalls),
+    )
+    for title, items in lists:
         if items:
             lines += ["", title, *(block(item, "  - ") for item in items)]
     return "\n".join(lines)

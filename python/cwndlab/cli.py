@@ -16,6 +16,7 @@ from cwndlab.output import Format, Row, say, write, write_csv, write_json, write
 
 if TYPE_CHECKING:
     from cwndlab.compare import Comparison
+    from cwndlab.conformance import Examined
     from cwndlab.records import Records
     from cwndlab.scenario import Scenario
 
@@ -109,10 +110,15 @@ def list_(
         str | None,
         typer.Option("--kind", help="Only growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND"),
     ] = None,
+    aliases: Annotated[bool, typer.Option("--aliases", help="Only the names by which papers call things.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """List what there is, with sources and parameters."""
-    from cwndlab.algorithms import algorithms
+    """List what there is, with sources, parameters, and other names."""
+    from cwndlab.algorithms import algorithms, other_names
+
+    if aliases:
+        write_rows(other_names(), ("alias", "means"), format)
+        return
 
     kinds = sorted({entry.kind for entry in algorithms()})
     if kind is not None and kind not in kinds:
@@ -125,6 +131,9 @@ def list_(
             parameters = " ".join(str(parameter) for parameter in entry.parameters)
         rows.append({column: getattr(entry, column) for column in columns} | {"parameters": parameters})
     write_rows(rows, columns, format, wrap=("source", "parameters"))
+    if format is Format.table and kind is None:
+        write("")
+        write_rows(other_names(), ("alias", "means"), format)
 
 
 @app.command(epilog="Example: cwndlab explain ccm-ss")
@@ -386,6 +395,44 @@ def reproduce(
         raise stop
 
 
+@app.command(epilog="Example: cwndlab matrix --algorithms vegas,bbr1")
+def matrix(
+    algorithms: AlgorithmsOption = None,
+    seed: SeedOption = 1,
+    workers: WorkersOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Put every algorithm in the same settings, side by side."""
+    from cwndlab.matrix import COLUMNS, matrix, summary
+
+    names = _names(algorithms)
+    for name in names or ():
+        _check(name)
+    with _several() as progress:
+        rows = list(matrix(names, seed=seed, workers=workers, progress=progress))
+    if format is not Format.table:
+        write_rows(rows, COLUMNS, format)
+        return
+    found = summary(rows)
+    write_rows(found, tuple(found[0]), format)
+    odd = [row for row in rows if row["odd"]]
+    write("")
+    columns = ("algorithm", "setting", "buffer_bdp", "loss", "utilisation", "share", "queue_ms", "odd")
+    write_rows([{**row, **_rounded(row)} for row in odd], columns, format)
+
+
+def _rounded(row: Row) -> dict[str, Any]:
+    digits = {"utilisation": 3, "share": 3, "queue_ms": 1}
+    return {name: None if row[name] is None else round(row[name], count) for name, count in digits.items()}
+
+
+def _check(text: str) -> None:
+    """An algorithm that is not there is said before anything runs."""
+    from cwndlab.algorithms import canonical
+
+    canonical(text)
+
+
 @app.command(epilog="Example: cwndlab validate --reference known-answers/ns2")
 def validate(
     reference: Annotated[
@@ -412,6 +459,58 @@ def validate(
         write_rows(shares(rows), ("algorithm", "judged", "hold", "share"), format)
     for note in notes:
         say(note)
+
+
+@app.command(epilog="Example: cwndlab check cubic+ccm-ss")
+def check(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Algorithms, such as 'cubic+ccm-ss'.", metavar="NAME…", show_default=False),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every algorithm, and every slow start.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Thousands of ACKs instead of 10 million.")] = False,
+    workers: WorkersOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Hold an algorithm against the rules that all keep."""
+    from cwndlab.conformance import check_many, chosen
+
+    texts = chosen(names or (), everything=all_)
+    found: dict[int, Examined] = {}
+    stop: Stopped | None = None
+    try:
+        with _several() as progress:
+            for index, examined in check_many(texts, quick=quick, workers=workers, progress=progress):
+                found[index] = examined
+    except Stopped:
+        stop = Stopped(f"stopped; {len(found)} of {len(texts)} algorithms were examined")
+    _show_examined([found[index] for index in sorted(found)], format)
+    if stop is not None:
+        raise stop
+    if not all(examined.holds for examined in found.values()):
+        raise typer.Exit(1)
+
+
+def _show_examined(found: Sequence[Examined], format: Format) -> None:
+    from cwndlab.conformance import COLUMNS
+
+    rows = [rule.as_dict() for examined in found for rule in examined.rules]
+    if format is Format.table and len(found) > 1:
+        several = [
+            {
+                "algorithm": examined.algorithm,
+                "rules": len(examined.rules),
+                "broken": ", ".join(examined.broken) or "none",
+                "ns per ACK": examined.ns_per_ack,
+            }
+            for examined in found
+        ]
+        write_rows(several, tuple(several[0]), format)
+        rows = [row for row in rows if not row["holds"]]
+        if rows:
+            write("")
+    if rows or format is not Format.table:
+        write_rows(rows, COLUMNS, format, wrap=("detail",))
 
 
 @app.command(epilog="Example: cwndlab bench S1 S3")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from pathlib import Path as Folder
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from cwndlab import _engine
 from cwndlab.records import Records
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     Question: TypeAlias = Scenario | Mapping[str, Any]
 
+_Job = TypeVar("_Job")
+_Found = TypeVar("_Found")
+
 # What is asked of the engine apart from runs: thin names, so that no other module imports it.
 version = _engine.version
 entries = _engine.algorithms
@@ -25,6 +29,7 @@ aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
 to_toml = _engine.to_toml
 read_records = _engine.read
+conformance_texts = _engine.conformance_texts
 
 # What an algorithm of one's own is told.
 Ack = _engine.Ack
@@ -101,24 +106,56 @@ def run_many(
     >>> sorted(index for index, _ in cwndlab.run_many([(scenario, seed) for seed in range(3)]))
     [0, 1, 2]
     """
-    workers = workers or available_cores()
     given = _own(algorithms)
+
+    def simulate(job: tuple[Question, int], cancel: _engine.Cancel) -> _engine.Records:
+        scenario, seed = job
+        text, makers = _asked(scenario, given)
+        return _engine.run(text, "json", seed, cancel, makers=makers)
+
+    with closing(_spread(simulate, jobs, workers, progress)) as several:
+        for index, found in several:
+            yield index, Records(found)
+
+
+def conformance_many(
+    texts: Sequence[str],
+    *,
+    quick: bool = False,
+    workers: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Iterator[tuple[int, tuple[list[dict[str, Any]], float | None]]]:
+    """The conformance battery on several algorithms: (index, (rows, ns per ACK)) in the order in which they end."""
+
+    def examine(text: str, cancel: _engine.Cancel) -> tuple[list[dict[str, Any]], float | None]:
+        return _engine.conformance(text, quick=quick, cancel=cancel)
+
+    yield from _spread(examine, texts, workers, progress)
+
+
+def _spread(
+    work: Callable[[_Job, _engine.Cancel], _Found],
+    jobs: Sequence[_Job],
+    workers: int | None,
+    progress: Callable[[int, int], Any] | None,
+) -> Generator[tuple[int, _Found], None, None]:
+    """Does ``work`` on every job, on threads; an error, Ctrl-C or an early end stops what still runs."""
+    workers = workers or available_cores()
     cancel = _engine.Cancel()
     waiting = iter(enumerate(jobs))
-    running: dict[Future[_engine.Records], int] = {}
+    running: dict[Future[_Found], int] = {}
     with ThreadPoolExecutor(max_workers=workers) as pool:
 
         def start() -> None:
-            for index, (scenario, seed) in waiting:
-                text, makers = _asked(scenario, given)
-                running[pool.submit(_engine.run, text, "json", seed, cancel, makers=makers)] = index
+            for index, job in waiting:
+                running[pool.submit(work, job, cancel)] = index
                 return
 
         if progress is not None:
             progress(0, len(jobs))
         try:
             # Twice as many as there are workers: enough to keep them busy, few enough that a slow reader of a long
-            # series does not pile up records.
+            # series does not pile up what was found.
             for _ in range(2 * workers):
                 start()
             done = 0
@@ -126,12 +163,12 @@ def run_many(
                 finished, _ = wait(running, timeout=_GLANCE_S, return_when=FIRST_COMPLETED)
                 for future in finished:
                     index = running.pop(future)
-                    records = Records(future.result())
+                    found = future.result()
                     start()
                     done += 1
                     if progress is not None:
                         progress(done, len(jobs))
-                    yield index, records
+                    yield index, found
         finally:
             cancel.set()
             for future in running:

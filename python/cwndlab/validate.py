@@ -24,6 +24,12 @@ COLUMNS = ("algorithm", "scenario", "quantity", "ours", "reference", "deviation"
 #: How a reference's columns are scaled to the unit of the quantity.
 _SCALES = {"_mbps": 1e6, "_ms": 1e-3}
 
+#: Windows and round-trip times are means of samples this far apart, ns.
+_MEANS_OF_NS = 100_000_000
+
+#: The state of a sender that repairs a loss, and those above it.
+_RECOVERY = 3
+
 #: The first recoveries of a run, which the decrease factor leaves out (reference folders: "from the third cut").
 _EARLY_CUTS = 2
 
@@ -72,11 +78,29 @@ class Reference:
         self.folder = Path(folder)
         self.about = self._json("reference.json")
         self.scenarios = self._json("scenarios.json")
-        for key in ("senders", "tolerances", "columns", "profile"):
+        for key in ("kind", "senders", "tolerances", "columns", "profile"):
             if key not in self.about:
                 raise RecordsError(
                     Fault(str(self.folder / "reference.json"), f"has no '{key}'", "see known-answers/README.md")
                 )
+        self.reworded = self._reword()
+
+    def _reword(self) -> list[str]:
+        """A reference of a kind that is bundled means the same peer: its senders are worded as the bundled one words
+        them, with the peer's quirks by the names of our options. Answers what was worded anew."""
+        home = next((folder for folder in bundled() if folder.name == self.about["kind"]), None)
+        if home is None or home.resolve() == self.folder.resolve():
+            return []
+        ours = json.loads((home / "reference.json").read_text(encoding="utf-8"))
+        changed = []
+        for name, text in self.about["senders"].items():
+            better = ours["senders"].get(name)
+            if text is not None and better is not None and better != text:
+                self.about["senders"][name] = better
+                changed.append(f"{name}: '{text}' is run as '{better}'")
+        for key in ("sender_stacks", "not_counted"):
+            self.about[key] = {**ours.get(key, {}), **self.about.get(key, {})}
+        return changed
 
     def _json(self, name: str) -> dict[str, Any]:
         path = self.folder / name
@@ -158,7 +182,7 @@ class Reference:
             "schema_version": 1,
             "title": f"{self.about['kind']} {name} {algorithm} run {run}",
             "duration": f"{duration} s",
-            "sample_interval": "100 ms",
+            "sample_interval": f"{self.about.get('events_sampled_s', 0.1)} s",
             "dumbbell": dumbbell,
             "flow": flows,
         }
@@ -181,18 +205,23 @@ class Reference:
             stack["initial_ssthresh"] = spec["initial_ssthresh_segments"]
         if spec.get("receive_window_segments"):
             stack["receive_window"] = f"{spec['receive_window_segments'] * self.about['segment_bytes']} B"
-        return stack | self.about.get("sender_stacks", {}).get(algorithm, {})
+        stack.update(self.about.get("sender_stacks", {}).get(algorithm, {}))
+        return stack
 
     def judged(self, algorithm: str, quantity: str) -> bool:
-        """Whether the reference counts this quantity for this sender at all."""
+        """Whether the reference counts ``quantity`` for this sender at all."""
         return quantity not in self.about.get("not_counted", {}).get(algorithm, [])
 
 
 # --- measuring
 
 
-def measure(records: Any, spec: dict[str, Any]) -> Measured:
-    """The quantities of one run, over the scenario's averaging interval."""
+def measure(records: Any, spec: dict[str, Any], *, events_sampled: bool = False) -> Measured:
+    """The quantities of one run, over the scenario's averaging interval.
+
+    ``events_sampled``: congestion events are counted as entries into recovery that the samples show, as a reference does
+    that could not see more; two between samples are one.
+    """
     import polars as pl
 
     out = Measured()
@@ -207,9 +236,12 @@ def measure(records: Any, spec: dict[str, Any]) -> Measured:
     samples = records.samples.filter(pl.col("time_ns").is_between(begin_ns, end_ns))
     for index, mss in zip(flows["flow"], flows["mss_bytes"], strict=True):
         one = samples.filter(pl.col("flow") == index).sort("time_ns")
-        inside = one.filter(pl.col("time_ns") > begin_ns)
+        inside = one.filter((pl.col("time_ns") > begin_ns) & (pl.col("time_ns") % _MEANS_OF_NS == 0))
         delivered = float(one["delivered_bytes"][-1] - one["delivered_bytes"][0])
         events = float(one["congestion_events"][-1] - one["congestion_events"][0])
+        if events_sampled:
+            repairing = one["state"] >= _RECOVERY
+            events = float((repairing & ~repairing.shift(1, fill_value=False)).sum())
         out.values.setdefault("goodput_bps", []).append(delivered * 8 / span)
         out.values.setdefault("mean_cwnd_segments", []).append(float(inside["cwnd_bytes"].mean()) / mss)
         out.values.setdefault("mean_rtt_s", []).append(float(inside["srtt_ns"].mean()) / 1e9)
@@ -271,7 +303,10 @@ def _pairs(reference: Reference, name: str, algorithm: str, runs: list[Measured]
             [float(row["p50_fct_ms"]) / 1e3 for row in rows],
         )
         return
+    left_out = reference.about.get("not_judged", [])
     for quantity in tolerances:
+        if f"{quantity} of {algorithm}" in left_out:
+            continue
         base = quantity.removesuffix("_sum").removesuffix("_each")
         if quantity == "decrease_factor":
             cuts = [
@@ -334,6 +369,16 @@ def _judge(reference: Reference, name: str, algorithm: str, runs: list[Measured]
         )
 
 
+def _mixtures(reference: Reference, runnable: set[str], wanted: set[str] | None) -> list[str]:
+    """Names of rows in which each flow has an algorithm of its own, all of which run here and one of which is wanted."""
+    names = []
+    for name, spec in reference.scenarios.items():
+        parts = {flow["algorithm"] for flow in spec["flows"]}
+        if parts <= runnable and (wanted is None or parts & wanted):
+            names += [row["algo"] for row in reference.summary(name) if row["algo"] not in reference.about["senders"]]
+    return list(dict.fromkeys(names))
+
+
 def validate(
     folders: Iterable[Path | str] | None = None,
     *,
@@ -355,16 +400,21 @@ def validate(
     for folder in folders if folders is not None else bundled():
         reference = Reference(Path(folder))
         kind = reference.about["kind"]
+        notes += [f"{kind}: {change} (known-answers/{kind}/reference.json)" for change in reference.reworded]
+        runnable: dict[str, str] = {}
         for algorithm, text in reference.about["senders"].items():
-            if wanted is not None and algorithm not in wanted:
-                continue
             try:
                 if text is None:
                     raise ScenarioError(Fault("", "the reference says not to compare it"))
                 canonical(text)
             except ScenarioError as error:
-                notes.append(f"{kind}: {algorithm} ({text}) is left out: {error.faults[0].what}")
+                if wanted is None or algorithm in wanted:
+                    notes.append(f"{kind}: {algorithm} ({text}) is left out: {error.faults[0].what}")
                 continue
+            runnable[algorithm] = text
+        chosen = {name: text for name, text in runnable.items() if wanted is None or name in wanted}
+        chosen |= dict.fromkeys(_mixtures(reference, set(runnable), wanted), "")
+        for algorithm, text in chosen.items():
             for name, spec in reference.scenarios.items():
                 count = spec.get("runs", {}).get(algorithm, spec["repetitions"])
                 if not any(row["algo"] == algorithm for row in reference.summary(name)):
@@ -375,9 +425,14 @@ def validate(
                     jobs.append((reference.document(name, text, algorithm, run), run + 1))
                 plan.append((reference, name, algorithm, numbers))
     done: dict[int, Measured] = {}
-    specs = {number: reference.scenarios[name] for reference, name, _, numbers in plan for number in numbers}
+    specs = {
+        number: (reference.scenarios[name], "events_sampled_s" in reference.about)
+        for reference, name, _, numbers in plan
+        for number in numbers
+    }
     for index, records in run_many(jobs, workers=workers):
-        done[index] = measure(records, specs[index])
+        spec, sampled = specs[index]
+        done[index] = measure(records, spec, events_sampled=sampled)
         if progress is not None:
             progress(len(done), len(jobs))
     rows = [

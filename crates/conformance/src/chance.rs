@@ -43,3 +43,22 @@ impl Chance {
         (1u64 << bits | self.below(1 << bits)).clamp(low, high)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The reference implementation of SplitMix64 (Vigna 2015), seed 1234567.
+    #[test]
+    fn the_stream_is_that_of_the_reference() {
+        let mut chance = Chance::new(1_234_567);
+        let first = [(); 3].map(|()| chance.bits());
+        assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+    }
+
+    #[test]
+    fn a_magnitude_stays_within_its_bounds() {
+        let mut chance = Chance::new(1);
+        assert!((0..10_000).map(|_| chance.magnitude(3, 1_000)).all(|value| (3..=1_000).contains(&value)));
+    }
+}

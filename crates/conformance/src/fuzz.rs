@@ -1,7 +1,9 @@
 //! Streams that chance makes: consistent ones on a path that misbehaves, and wild ones that no path could send.
 //!
 //! Wild streams keep what every transport keeps: the clock, the bytes delivered and the rounds never go back, no RTT is
-//! below the least, no more is marked than was acknowledged, a repeated timeout is a timeout, a timeout restarts.
+//! below the least, no more is acknowledged than ten segments or a window, no more is marked than was acknowledged, a
+//! repeated timeout is a timeout, a timeout restarts. Every value is within the range of the courses, RTTs from 0.1 ms
+//! to 10 s and idleness up to an hour; what follows what is chance.
 
 use cwndlab_control::{Cause, Change, DeliveryRate, Feedback, Path, Sent};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
@@ -82,7 +84,7 @@ fn wild(probe: &mut Probe<'_, '_>, events: u64, chance: &mut Chance) -> Going {
             0 => script.undo()?,
             1 => script.window(Change::Recovered, less, 0)?,
             2 => {
-                let idle = chance.magnitude(MS, 10_000 * S);
+                let idle = chance.magnitude(MS, 3_600 * S);
                 script.now += idle;
                 script.window(Change::Idle, less, idle)?;
             }
@@ -115,14 +117,15 @@ fn wild(probe: &mut Probe<'_, '_>, events: u64, chance: &mut Chance) -> Going {
 }
 
 fn wild_ack(script: &mut Script<'_, '_, '_>, least: &mut u64, chance: &mut Chance) -> Going {
-    let bytes = if chance.one_in(20) { 0 } else { chance.magnitude(1, 1_000_000) };
+    let most = script.probe.window().0.clamp(10 * MSS, 1_000_000);
+    let bytes = if chance.one_in(20) { 0 } else { chance.magnitude(1, most) };
     let prior = script.delivered;
     let mut ack = script.make(bytes);
-    let rtt = chance.magnitude(1_000, 100 * S);
+    let rtt = chance.magnitude(MS / 10, 10 * S);
     *least = if chance.one_in(200) { rtt } else { (*least).min(rtt) };
     ack.rtt = (!chance.one_in(4)).then_some(Duration(rtt));
     ack.min_rtt = Duration(*least);
-    ack.srtt = Duration((*least).max(chance.magnitude(1_000, 100 * S)));
+    ack.srtt = Duration((*least).max(chance.magnitude(MS / 10, 10 * S)));
     if chance.one_in(20) {
         (ack.rtt, ack.min_rtt, ack.srtt) = (None, Duration::ZERO, Duration::ZERO);
     }
@@ -132,7 +135,7 @@ fn wild_ack(script: &mut Script<'_, '_, '_>, least: &mut u64, chance: &mut Chanc
     ack.prior_in_flight = ack.in_flight + ack.acked;
     ack.lost = Bytes(if chance.one_in(10) { chance.magnitude(1, 1_000_000) } else { 0 });
     ack.ce = Bytes(if chance.one_in(5) { chance.between(0, bytes) } else { 0 });
-    let interval = chance.magnitude(1_000, 100 * S);
+    let interval = chance.magnitude(MS / 10, 10 * S);
     let delivered = chance.between(0, script.delivered.min(10_000_000));
     ack.delivery_rate = (!chance.one_in(5)).then(|| DeliveryRate {
         rate: Rate::of(Bytes(delivered), Duration(interval)),

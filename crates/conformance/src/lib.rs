@@ -1,6 +1,6 @@
 //! The public battery: what every congestion control must stand, whoever wrote it.
 //!
-//! [`check`] takes a maker and what the entry says, sends the algorithm down a row of [courses](courses) and holds every
+//! [`check`] takes a maker and what the entry says, sends the algorithm down a row of [courses] and holds every
 //! answer against the [rules]. What comes back is a [`Report`]: rule by rule whether it holds and, where it does
 //! not, the event that broke it.
 //!

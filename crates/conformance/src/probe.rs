@@ -19,6 +19,9 @@ pub(crate) struct Ended;
 /// Whether the course goes on.
 pub(crate) type Going = Result<(), Ended>;
 
+/// Events between two looks at the wish to stop.
+const STOP_EVERY: u64 = 4096;
+
 /// How to make an algorithm.
 pub(crate) type Maker<'a> = &'a dyn Fn(&Path) -> Box<dyn CongestionControl>;
 
@@ -95,10 +98,9 @@ pub(crate) struct Probe<'a, 'b> {
     stood: Bytes,
     peak: Bytes,
     since: Option<(u64, Congestion)>,
-    /// A loss on this course means that the queue of the path ran over.
+    /// The congestion event to come means that a standing queue ran over.
     pub(crate) overflow: bool,
-    kept: u32,
-    /// `trace` is looked at once in so many events, a power of two.
+    /// `trace` is looked at once in so many events.
     pub(crate) look_every: u64,
     /// Where events are kept, if they are.
     pub(crate) tape: Option<Vec<Told>>,
@@ -144,7 +146,6 @@ impl<'a, 'b> Probe<'a, 'b> {
             peak: path.initial_cwnd,
             since: None,
             overflow: false,
-            kept: 0,
             look_every: 1,
             tape: None,
             _quiet: quiet,
@@ -231,7 +232,7 @@ impl<'a, 'b> Probe<'a, 'b> {
         if let Some(tape) = &mut self.tape {
             tape.extend(Told::of(event));
         }
-        let look = self.event & (self.look_every - 1) == 0;
+        let look = self.event.is_multiple_of(self.look_every);
         let answers = match self.answers(event, look) {
             Ok(answers) => answers,
             Err(why) => {
@@ -253,9 +254,9 @@ impl<'a, 'b> Probe<'a, 'b> {
             peak: self.peak,
             pacing: answers.pacing,
             twin: answers.twin,
+            looked: look,
             nan: answers.nan,
             overflow: self.overflow,
-            kept: self.kept,
         };
         for (at, rule) in RULES.iter().enumerate() {
             if self.tally.findings[at].violation.is_some() || self.tally.excepted(at) {
@@ -271,16 +272,13 @@ impl<'a, 'b> Probe<'a, 'b> {
                 }
             }
         }
-        if let Event::Congestion(event) = event {
-            if !event.repeated {
-                self.stood = before;
-            }
-            self.kept = if step.after < before { 0 } else { self.kept + 1 };
+        if matches!(event, Event::Congestion(event) if !event.repeated) {
+            self.stood = before;
         }
         self.window = step.after;
         self.pacing = step.pacing;
         self.peak = self.peak.max(step.after);
-        if self.event.trailing_zeros() >= 12 && self.tally.stopped() {
+        if self.event.is_multiple_of(STOP_EVERY) && self.tally.stopped() {
             return Err(Ended);
         }
         Ok(())

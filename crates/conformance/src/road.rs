@@ -116,6 +116,8 @@ pub(crate) struct Journey<'a, 'b, 'c> {
     probe: &'a mut Probe<'b, 'c>,
     chance: Chance,
     initial: u64,
+    /// A loss with more than this in flight means that a standing queue ran over.
+    full: u64,
     peer: u64,
     mss: u64,
     pub(crate) now: u64,
@@ -154,9 +156,12 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
     pub(crate) fn begin(road: Road, probe: &'a mut Probe<'b, 'c>, seed: u64) -> Result<Self, crate::probe::Ended> {
         let (mss, initial) = (probe.mss().0, probe.window().0);
         let bdp = (u128::from(road.rate) * u128::from(road.rtt) / 8_000_000_000) as u64;
-        probe.overflow = road.loss_one_in.is_none() && road.dark.is_empty() && road.mischief.is_none() && !road.tahoe;
         let now = road.rtt;
+        // With loss, blackouts and mischief a loss says nothing; nor does it where the queue is too short to stand.
+        let clean = road.loss_one_in.is_none() && road.dark.is_empty() && road.mischief.is_none();
+        let queues = clean && !road.tahoe && road.shifts.is_empty() && 2 * road.buffer >= bdp;
         let mut journey = Self {
+            full: if queues { bdp + road.buffer / 4 * 3 } else { u64::MAX },
             peer: (4 * (bdp + road.buffer)).max(4 * initial).max(64 * mss),
             srtt: 0,
             min_rtt: 0,
@@ -224,6 +229,7 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
         self.report()?;
         self.recover = self.seq;
         self.recovering = !restart;
+        self.probe.overflow = in_flight > self.full;
         self.probe.congestion(&Congestion {
             now: Time(self.now),
             mss: Bytes(self.mss),
@@ -510,5 +516,79 @@ fn join(first: &Ack, then: &Ack) -> Ack {
         cwnd_limited: first.cwnd_limited || then.cwnd_limited,
         note: Cell::new(None),
         ..then.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::Told;
+    use crate::courses::path;
+    use crate::probe::Tally;
+    use crate::{wrong, Says};
+    use std::sync::atomic::AtomicBool;
+
+    /// What a right Reno is told on the road.
+    fn told(road: Road) -> Vec<Told> {
+        let (says, never) = (Says::default(), AtomicBool::new(false));
+        let mut tally = Tally::new(&says, &never);
+        let mut probe = Probe::new("test", &wrong::right, &path(&says, 10, None), &mut tally).unwrap();
+        probe.tape = Some(Vec::new());
+        Journey::begin(road, &mut probe, 1).and_then(|mut journey| journey.run()).unwrap();
+        probe.tape.take().unwrap()
+    }
+
+    fn acks(told: &[Told]) -> Vec<&Ack> {
+        fn ack(one: &Told) -> Option<&Ack> {
+            if let Told::Ack(ack) = one {
+                Some(ack)
+            } else {
+                None
+            }
+        }
+        told.iter().filter_map(ack).collect()
+    }
+
+    /// By hand: 1460 bytes at 20 Mbit/s take 584 µs, so ten segments come back after 50.584, 51.168, … 55.84 ms.
+    #[test]
+    fn acks_come_as_the_line_sends() {
+        let told = told(Road { acks: 10, ..Road::default() });
+        let rtts: Vec<_> = acks(&told).iter().map(|ack| ack.rtt.unwrap().0).collect();
+        assert_eq!(rtts, (1..=10).map(|n| 50 * MS + n * 584_000).collect::<Vec<_>>());
+    }
+
+    /// By hand: path and queue hold 125,000 bytes each, so no RTT is above 100 ms; with the queue never empty the line's
+    /// rate is what arrives.
+    #[test]
+    fn a_full_queue_doubles_the_rtt_and_the_line_sets_the_rate() {
+        let told = told(Road { acks: 3_000, ..Road::default() });
+        let last = acks(&told).split_off(1_000);
+        assert!(last.iter().all(|ack| ack.rtt.unwrap().0 <= 101 * MS));
+        let rate = last.last().unwrap().delivery_rate.unwrap().rate.0;
+        assert!((19_900_000..=20_000_000).contains(&rate), "{rate} bit/s");
+    }
+
+    /// RFC 6298 (5.5) by hand: a first timeout after 200 ms, then each after twice the time, marked as repeated.
+    #[test]
+    fn in_a_blackout_timeouts_double() {
+        let told = told(Road { acks: 1, dark: vec![(0, 3 * S)], ..Road::default() });
+        let timeouts: Vec<_> = told
+            .iter()
+            .filter_map(
+                |one| if let Told::Congestion(event) = one { Some((event.now.0 / MS, event.repeated)) } else { None },
+            )
+            .collect();
+        let times = [250, 650, 1450, 3050].map(|ms| (ms, ms > 250));
+        assert_eq!(timeouts, times);
+    }
+
+    #[test]
+    fn clock_bytes_and_rounds_only_go_forward() {
+        let told = told(Road { acks: 3_000, loss_one_in: Some(50), mischief: Some(20), ..Road::default() });
+        for pair in acks(&told).windows(2) {
+            let (one, two) = (pair[0], pair[1]);
+            assert!(one.now <= two.now && one.delivered < two.delivered && one.round <= two.round);
+            assert_eq!(two.prior_in_flight.0, two.in_flight.0 + two.acked.0 + two.lost.0);
+        }
     }
 }

@@ -55,12 +55,13 @@ pub struct Step<'a> {
     pub pacing: Option<Rate>,
     /// Window and pacing rate of a second instance that was told the same.
     pub twin: (Bytes, Option<Rate>),
+    /// `trace` was looked at.
+    pub looked: bool,
     /// The first number of `trace` that is none.
     pub nan: Option<&'static str>,
-    /// A loss here means that the queue of the path ran over.
+    /// A loss here means that a standing queue ran over: what was in flight exceeded the path and three quarters of its
+    /// queue.
     pub overflow: bool,
-    /// Losses by overflow, one after another until this one, that left the window as it was.
-    pub kept: u32,
 }
 
 /// What a rule says to a step.
@@ -173,15 +174,16 @@ pub fn congestion(step: &Step<'_>) -> Verdict {
     judge(step.after <= most, || "on_congestion raises the window".to_owned())
 }
 
-/// When the queue of the path runs over again and again the window falls: whoever keeps it drives the others out (RFC
-/// 5033, section 3; RFC 2914). Judged only where loss means congestion and above four segments, at the third loss in a
-/// row: Westwood and TCP-Fusion set the window to what they measured, which now and then is all of it.
+/// When a standing queue ran over the window falls: whoever keeps it drives the others out (RFC 5033, section 3;
+/// RFC 2914). A loss with less in flight than the path and most of its queue hold is a burst's: an estimate of the path,
+/// as Westwood's, may then tell to stay.
 #[must_use]
 pub fn backs_off(step: &Step<'_>) -> Verdict {
     match step.event {
         Event::Congestion(event) if step.overflow && event.cause == Cause::Loss && step.before > step.mss * 4 => {
-            judge(step.after < step.before || step.kept < 2, || {
-                "the queue of the path ran over three times, and on_congestion left the window as it was".to_owned()
+            judge(step.after < step.before, || {
+                "more was in flight than the path holds, its queue ran over, and on_congestion leaves the window as it was"
+                    .to_owned()
             })
         }
         _ => Silent,
@@ -218,22 +220,25 @@ pub fn undo(step: &Step<'_>) -> Verdict {
 }
 
 /// A window that the transport imposes after idleness or recovery is obeyed: what is remembered of the path is stale
-/// (RFC 5681, section 4.1; RFC 2861). A model may keep its own, but does not raise it.
+/// (RFC 5681, section 4.1; RFC 2861). A model may keep its own; at the end of a recovery it may even take up what stood
+/// before it or before a probe (Linux, `bbr_restore_cwnd`), after idleness it raises nothing.
 #[must_use]
 pub fn imposed(step: &Step<'_>) -> Verdict {
-    match step.event {
-        Event::Window(window, _) if matches!(window.change, Change::Idle | Change::Recovered) => {
-            let most = if step.model_based { step.before } else { window.cwnd };
-            judge(step.after <= most.max(step.mss), || {
-                format!(
-                    "`Change::{:?}` leaves at most the {} segments that it names",
-                    window.change,
-                    segments(most, step.mss)
-                )
-            })
+    let Event::Window(window, _) = step.event else { return Silent };
+    let model = match window.change {
+        Change::Idle => step.before,
+        Change::Recovered => step.peak,
+        Change::Undo | Change::Established => return Silent,
+    };
+    let most = if step.model_based { model } else { window.cwnd }.max(step.mss);
+    judge(step.after <= most, || {
+        let (change, most) = (window.change, segments(most, step.mss));
+        if step.model_based {
+            format!("at `Change::{change:?}` a model takes up at most the {most} segments that it had")
+        } else {
+            format!("`Change::{change:?}` leaves at most the {most} segments that it names")
         }
-        _ => Silent,
-    }
+    })
 }
 
 /// A pacing rate, where one is given, is above zero and finite: zero never sends again, and an infinity is a division
@@ -247,6 +252,9 @@ pub fn pacing(step: &Step<'_>) -> Verdict {
 /// What goes into the records is a number.
 #[must_use]
 pub fn trace(step: &Step<'_>) -> Verdict {
+    if !step.looked {
+        return Silent;
+    }
     judge(step.nan.is_none(), || format!("trace puts NaN as '{}'", step.nan.unwrap_or_default()))
 }
 
@@ -277,7 +285,7 @@ rules! {
     "recovery", "an ACK does not grow the window while a loss is repaired", true, recovery;
     "same-windows", "the same events give the same windows", false, same_windows;
     "congestion", "a congestion event does not raise the window", false, congestion;
-    "backs-off", "a loss by overflow lowers the window", true, backs_off;
+    "backs-off", "a loss by a standing queue lowers the window", true, backs_off;
     "restart", "a timeout leaves one segment", true, restart;
     "undo", "an undo gives back what the reduction took", false, undo;
     "imposed", "a window that the transport imposes is obeyed", false, imposed;

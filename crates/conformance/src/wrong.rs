@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cwndlab_control::{Ack, Change, Congestion, CongestionControl, Path, Window};
-use cwndlab_units::{Bytes, Rate};
+use cwndlab_units::{Bytes, Duration, Rate};
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident => $rules:expr;)*) => {
@@ -117,7 +117,7 @@ impl CongestionControl for Student {
         if self.has(Fault::UnwrapsTheRtt) {
             self.rtt = ack.rtt.expect("every ACK has an RTT").as_secs();
         }
-        self.rtt = ack.rtt.map_or(0.0, cwndlab_units::Duration::as_secs);
+        self.rtt = ack.rtt.map_or(0.0, Duration::as_secs);
         self.min_rtt = ack.min_rtt.as_secs();
         let used = ack.cwnd_limited || (self.has(Fault::GrowsUnused) && !ack.recovering);
         let ours = !ack.recovering || (self.has(Fault::GrowsInRecovery) && ack.cwnd_limited);
@@ -129,7 +129,7 @@ impl CongestionControl for Student {
             self.w *= self.rtt / self.min_rtt;
         }
         if self.has(Fault::GrowsWithoutBound) && self.rtt > 1.0 {
-            n *= (0..(self.rtt / 0.025) as u32).fold(1.0, |product, _| product * 2.0);
+            n *= (0..(self.rtt / 0.025).min(200.0) as u32).fold(1.0, |product, _| product * 2.0);
         }
         if self.has(Fault::SharesACounter) {
             n *= 1.0 + (SHARED.fetch_add(1, Ordering::Relaxed) % 2) as f64;

@@ -166,3 +166,45 @@ impl CongestionControl for Composed {
         self.growth.trace(put);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parts::Step;
+    use crate::testing::{ack, path};
+
+    #[derive(Debug)]
+    struct Falling;
+
+    impl SlowStart for Falling {
+        fn on_ack(&mut self, _: &Ack, _: f64, _: f64) -> Step {
+            Step { grow: -6.0, exit: None }
+        }
+    }
+
+    #[derive(Debug)]
+    struct Still;
+
+    impl Growth for Still {
+        fn on_ack(&mut self, _: &Ack, w: f64) -> f64 {
+            w
+        }
+
+        fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {
+            w
+        }
+    }
+
+    /// By hand: 10, then 4, then not below one segment; while a loss is repaired it is the transport's.
+    #[test]
+    fn a_slow_start_may_let_the_window_fall() {
+        let mut flow = Composed::new(&path(10), Some(Box::new(Falling)), Box::new(Still));
+        let mut repairing = ack(1);
+        repairing.recovering = true;
+        let windows = [repairing, ack(1), ack(1)].map(|ack| {
+            flow.on_ack(&ack);
+            flow.cwnd().0
+        });
+        assert_eq!(windows, [10_000, 4_000, 1_000]);
+    }
+}

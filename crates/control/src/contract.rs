@@ -29,7 +29,7 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// The transport changed the window for a reason of its own, or takes a reduction back.
     fn on_window(&mut self, _window: &Window) {}
 
-    /// The rate at which to send; `None` leaves pacing to the transport's profile.
+    /// The rate at which to send, of payload as in [`DeliveryRate`]; `None` leaves pacing to the transport's profile.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
@@ -90,7 +90,7 @@ pub struct Ack {
     pub app_limited: bool,
     /// The window was what held the sender (Linux' `is_cwnd_limited`). Grow only then.
     pub cwnd_limited: bool,
-    /// A loss is being repaired: the transport owns the window until it is.
+    /// A loss is being repaired: the transport owns the window until it is, unless the algorithm is model-based.
     pub recovering: bool,
     /// Round trips since the start: advances when data sent after the last advance is acknowledged.
     pub round: u64,
@@ -212,7 +212,8 @@ pub enum Change {
     Undo,
     /// The flow was idle; the window restarts at `cwnd` (RFC 5681, section 4.1; RFC 2861).
     Idle,
-    /// Recovery ended with a window of `cwnd`, below what was answered to the event.
+    /// Recovery ended with a window of `cwnd`, below what was answered to the event. A model-based algorithm, whose window
+    /// the transport leaves alone, hears of the end of every recovery.
     Recovered,
     /// The handshake is done: `rtt` is its round-trip time and `feedback` what routers wrote on it.
     Established,

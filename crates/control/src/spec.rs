@@ -154,6 +154,8 @@ pub enum Build {
 pub enum Need {
     /// The transport must pace what it sends.
     Pacing,
+    /// Every segment must leave on its own: bursts would hide the delay that it measures.
+    Spacing,
     /// ECN must be negotiated, and the receiver must echo every mark (accurate ECN).
     Ecn,
     /// The routers of the path must have this agent.

@@ -1,6 +1,6 @@
 //! The catalogue of algorithms as dictionaries.
 
-use cwndlab_control::{Confidence, Domain, Kind, Parameter, Spec, Value};
+use cwndlab_control::{Confidence, Domain, Kind, Need, Parameter, Scheme, Spec, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -22,6 +22,21 @@ fn confidence(confidence: Confidence) -> &'static str {
         Confidence::High => "high",
         Confidence::Medium => "medium",
         Confidence::Low => "low",
+    }
+}
+
+fn need(need: Need) -> &'static str {
+    match need {
+        Need::Pacing => "pacing",
+        Need::Ecn => "ecn",
+        Need::EveryAck => "every-ack",
+        Need::Spacing => "spacing",
+        Need::Agent(Scheme::QuickStart) => "agent quick-start",
+        Need::Agent(Scheme::Sirens) => "agent sirens",
+        Need::Agent(Scheme::BandwidthStamp) => "agent bandwidth-stamp",
+        Need::Agent(Scheme::Rcp) => "agent rcp",
+        Need::Agent(Scheme::Perc) => "agent perc",
+        Need::Agent(Scheme::Abc) => "agent abc",
     }
 }
 
@@ -63,6 +78,8 @@ fn entry<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, PyDict>> {
     entry.set_item("pitfalls", spec.pitfalls)?;
     entry.set_item("companion", spec.companion)?;
     entry.set_item("model_based", spec.model_based)?;
+    entry.set_item("needs", spec.needs.iter().copied().map(need).collect::<Vec<_>>())?;
+    entry.set_item("refuses", spec.refuses)?;
     Ok(entry)
 }
 

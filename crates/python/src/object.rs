@@ -218,7 +218,7 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
 }
 
 fn or_fail<T>(done: Told<T>) -> T {
-    done.unwrap_or_else(|failure| fail(failure))
+    done.unwrap_or_else(|failure| fail(*failure))
 }
 
 impl CongestionControl for Object {

@@ -37,7 +37,7 @@ impl Make for Named {
         });
         match made {
             Ok(object) => Box::new(object),
-            Err(failure) => object::fail(failure),
+            Err(failure) => object::fail(*failure),
         }
     }
 }

@@ -307,6 +307,7 @@ fn stack(flow: &Flow, algorithm: &Algorithm, recovery: RecoveryKind) -> Stack {
         if recovery == RecoveryKind::Fack {
             match arguments.word("rampdown") {
                 "none" => stack.rampdown = Rampdown::None,
+                "in-flight" => stack.rampdown = Rampdown::InFlight,
                 "halving" => stack.rampdown = Rampdown::RateHalving,
                 _ => {}
             }

@@ -88,8 +88,8 @@ fn ns2() -> Stack {
         idle_restart: IdleRestart::InitialWindow, // slow_start_restart_
         undo: false,
         tail_loss_probe: false,
-        rampdown: Rampdown::None, // without a min_cwnd of their own modules go to ssthresh at once
-        exit_burst: 3,            // tcp_moderate_cwnd: in flight + 3
+        rampdown: Rampdown::InFlight, // without a min_cwnd of their own modules go to ssthresh at once
+        exit_burst: 3,                // tcp_moderate_cwnd: in flight + 3
         ..rfc()
     }
 }
@@ -189,7 +189,7 @@ pub fn override_with(stack: &mut Stack, table: &Table<'_>, faults: &mut Faults) 
         pacing: &[("algorithm", Pacing::Algorithm), ("always", Pacing::Always), ("off", Pacing::Off)],
         idle_restart: &[("off", IdleRestart::Off), ("initial-window", IdleRestart::InitialWindow), ("decay", IdleRestart::Decay), ("rfc7661", IdleRestart::Rfc7661)],
         prr: &[("rfc6937", Prr::Rfc6937), ("rfc9937", Prr::Rfc9937)],
-        rampdown: &[("none", Rampdown::None), ("rate-halving", Rampdown::RateHalving), ("rate-halving-to-half", Rampdown::RateHalvingToHalf)]
+        rampdown: &[("none", Rampdown::None), ("in-flight", Rampdown::InFlight), ("rate-halving", Rampdown::RateHalving), ("rate-halving-to-half", Rampdown::RateHalvingToHalf)]
     );
     if stack.mss.0 == 0 || stack.mss.0 + stack.header.0 > 65_535 {
         faults.add(table.at("mss"), "a segment with its headers takes 1 to 65535 bytes", "write \"1448 B\"");

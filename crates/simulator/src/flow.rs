@@ -262,8 +262,7 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
 }
 
 fn new_sender(plan: &FlowPlan, seed: u64, index: u32) -> Sender {
-    Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack)
-        .with_model(plan.algorithm.growth.spec.model_based)
+    Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack).serving(plan.algorithm.growth.spec)
 }
 
 impl Flow {

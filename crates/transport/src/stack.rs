@@ -51,6 +51,9 @@ pub enum Prr {
 pub enum Rampdown {
     /// To the new `ssthresh` at once.
     None,
+    /// To the new `ssthresh` at once, but at most one segment beyond what is in flight, as Linux 2.6 for modules without a
+    /// `min_cwnd`: one segment leaves per ACK, however much an ACK marks lost.
+    InFlight,
     /// Rate halving, as Linux 2.6: one segment less per two ACKs down to `ssthresh`.
     RateHalving,
     /// Rate halving down to half of `ssthresh`, as Linux 2.6 for modules with that `min_cwnd`.
@@ -100,9 +103,10 @@ pub struct Stack {
     pub ecn: Ecn,
     /// Pacing.
     pub pacing: Pacing,
-    /// Segments that may leave at once when pacing.
+    /// Segments that may leave at once when pacing; with `tso_burst` more where the rate is high.
     pub pacing_quantum: u32,
-    /// Hold small bursts back until a larger one is possible, as Linux' TSO deferral does.
+    /// Bursts as Linux makes them: small ones are held back until a larger one is possible (TSO deferral); paced ones are
+    /// what the rate gives in a millisecond, and the first ten packets are not paced.
     pub tso_burst: bool,
     /// Largest receive window.
     pub receive_window: Bytes,

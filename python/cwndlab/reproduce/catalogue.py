@@ -11,6 +11,7 @@ EXPERIMENTS: dict[str, str] = {
     "ccm-ss/fig13a": "goodput over the bottleneck's bandwidth, CCM-SS against HyStart",
     "ccm-ss/fig13b": "goodput over the RTT, CCM-SS against HyStart",
     "ccm-ss/fig14": "convergence time and fairness of two flows, CCM-SS against HyStart",
+    "ccm-ss/table1": "every slow start under CUBIC: early losses, time to fill the pipe, goodput",
     "ccm-ss/table4": "the four sets of experiments with Welch's t-test",
     "ccm-ss/claim18": "CUBIC with CCM-SS against Reno, HighSpeed, BIC, CUBIC and Compound",
 }

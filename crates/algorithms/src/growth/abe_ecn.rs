@@ -54,6 +54,7 @@ pub static SPEC: Spec = Spec {
     choices: &["FlightSize as in RFC 8511, but never more than the window"],
     pitfalls: &[
         "only marks are answered differently: with stack.ecn = \"off\" it is its base; \"classic\" is enough",
+        "beside its base, on the same marks, it takes two to three times the share of Reno, 1.6 times that of CUBIC",
         "where the queue that marks is long it stands longer than with the base",
         "this is not the ABE TCP of the slow starts",
     ],

@@ -35,7 +35,7 @@ pub static SPEC: Spec = Spec {
             name: "g",
             unit: "",
             default: Value::Number(0.0625),
-            domain: Domain::Range(0.000_976_562_5, 1.0),
+            domain: Domain::Range(0.001, 1.0),
             doc: "weight of the last window in alpha; with rounding=linux the next smaller power of two",
         },
         Parameter {
@@ -60,9 +60,11 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &[
         "needs stack.ecn = \"accurate\" and a queue that marks by its momentary length (step-ecn); with stack.ecn = \"off\" it is Reno",
-        "beside CUBIC or Reno without ECN it keeps the queue at the threshold's length for them to fill: it starves them, or is starved where the queue is long",
-        "where the threshold K is below BDP/7 the queue runs empty after each reduction",
-        "with many flows, of two segments each at least, the queue cannot be held at K",
+        "beside CUBIC or Reno that answer the same marks it takes nearly everything; beside one without ECN, whose queue stays above the threshold, it gets nearly nothing",
+        "of two flows the one with the shorter path takes much more than its share, as with Reno",
+        "where the threshold is below a seventh of the BDP the queue runs empty after reductions",
+        "the bursts of a sender (stack.tso_burst, up to 64 kB on fast links) must fit below the threshold, or the window collapses: RFC 8257's K is for smooth arrivals",
+        "no window falls below two segments: more than half as many flows as BDP and threshold hold segments cannot keep the queue there",
     ],
     companion: "standard",
     needs: &[Need::Ecn],

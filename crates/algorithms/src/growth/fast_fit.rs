@@ -1,7 +1,7 @@
 //! FAST-FIT.
 //!
-//! Source: J. Wang, J. Wen, J. Zhang, Z. Xiong, Y. Han, "FAST-FIT", Frontiers of Computer Science, 2014 (high throughput
-//! and fairness towards Reno in delay-based TCP over large networks). Our reconstruction: known is that it joins FAST's
+//! Source: Wang et al., FAST-FIT, Frontiers of Computer Science, 2014 (high throughput and fairness towards Reno in
+//! delay-based TCP over large networks). Our reconstruction: known is that it joins FAST's
 //! growth with TCP-FIT's number of virtual flows.
 //!
 //! ```text

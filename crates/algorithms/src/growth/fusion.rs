@@ -39,8 +39,8 @@ pub static SPEC: Spec = Spec {
     ],
     choices: &[
         "BW is smoothed by 7/8 per round",
-        "a loss asks the larger of the round's smallest and the smoothed RTT for the queue",
         "the decrease is taken at the end of the round, at once",
+        "R at a loss is the smallest sample of the round that runs, since the last judged one may be long ago",
         "a loss halves the Reno window beside it, which begins at the window at which avoidance begins",
     ],
     pitfalls: &["below 4 ms of buffer the delay says nothing and it is a faster Reno"],
@@ -134,11 +134,9 @@ impl Growth for Fusion {
         (self.over, self.increment) = (None, 1.0);
         let reno = if self.reno > 0.0 { self.reno } else { w };
         self.reno = (reno / 2.0).max(2.0);
-        // The queue that ran over: what the smoothed RTT says, where the round's smallest sample saw none of it.
-        let rtt = self.rtt.max(event.srtt.0 as f64);
-        let pipe = if event.cause == Cause::Timeout { 0.0 } else { w - queued(w, self.rounds.base(), rtt) };
-        // A path that never queued is no reason to keep all of it: without a sample the loss halves.
-        let kept = if self.rtt > 0.0 { pipe.max(w / 2.0) } else { w / 2.0 };
+        // Without a sample the loss halves.
+        let rtt = self.rounds.latest().filter(|_| event.cause != Cause::Timeout);
+        let kept = rtt.map_or(0.0, |rtt| w - queued(w, self.rounds.base(), rtt)).max(w / 2.0);
         kept.max(2.0) // (6)
     }
 
@@ -192,8 +190,13 @@ mod tests {
     /// The sheet: w = 100, base 100 ms: R = 125 leaves 80, R = 300 leaves 50.
     #[test]
     fn a_loss_leaves_what_the_path_holds_and_half_at_least() {
-        assert!((fusion(100, 125.0).on_congestion(&loss(100), 100.0) - 80.0).abs() < 1e-12);
-        assert_eq!(fusion(100, 300.0).on_congestion(&loss(100), 100.0), 50.0);
+        let left = |ms: f64| {
+            let mut flow = fusion(100, ms);
+            let _ = flow.rounds.observe(&crate::part::rounds::testing::ack_in(1, ms));
+            flow.on_congestion(&loss(100), 100.0)
+        };
+        assert!((left(125.0) - 80.0).abs() < 1e-12);
+        assert_eq!(left(300.0), 50.0);
     }
 
     #[test]

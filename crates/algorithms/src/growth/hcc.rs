@@ -1,7 +1,7 @@
 //! HCC TCP.
 //!
-//! Source: W. Xu, Z. Zhou, D. T. Pham, C. Ji, M. Yang, Q. Liu, "Hybrid congestion control for high-speed networks",
-//! Journal of Network and Computer Applications 34(4), 2011. Our reconstruction from its abstract and from what later
+//! Source: Xu et al., "Hybrid congestion control for high-speed networks", Journal of Network and Computer Applications,
+//! 2011. Our reconstruction from its abstract and from what later
 //! papers say of it.
 //!
 //! ```text

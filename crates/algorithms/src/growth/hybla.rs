@@ -60,6 +60,13 @@ pub static SPEC: Spec = Spec {
             domain: Domain::Words(&["real", "linux"]),
             doc: "linux: rho in eighths, increments in 1/128 of a segment",
         },
+        Parameter {
+            name: "min_cwnd",
+            unit: "",
+            default: Value::Word("ssthresh"),
+            domain: Domain::Words(&["ssthresh", "half"]),
+            doc: "half: while a loss is repaired the window may fall to half of ssthresh, as in ns-2.35's Linux modules (needs fack)",
+        },
     ],
     choices: &["rho of the smallest smoothed RTT, as in Linux", "rho up to 8 in slow start; avoidance knows no cap"],
     pitfalls: &[

@@ -61,6 +61,9 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &[
         "beta=max: holding needs a queue of 4, shrinking one of 9 times the base RTT; the paper's own set-ups never reach tau",
+        "after its first window it grows by a segment per round trip: on a fast path it takes BDP*(1 - 1/alpha) round trips to fill it",
+        "beta=range: who begins while a queue stands takes it for RTT_min, sees short delays only and pushes others down to one segment",
+        "increase=literal doubles slowly up to a full queue and loses about a tenth of what it sends in a queue of 50 packets",
         "the stamp is of the handshake: what the path carries later it does not tell",
         "flows that begin together are all stamped the same bandwidth",
         "needs pacing for its first window; stack.pacing = \"off\" sends it at once",

@@ -6,7 +6,7 @@
 //! ```text
 //! P(D) = P(D_old) P(D|D_old) + (1 − P(D_old)) P(D|¬D_old)                   (1)   Eq. 2
 //! P(L) = ½ [the same form in L] + ½ [the same form in L given D]            (2)   Eq. 3, which sums them
-//! W(D_tar) = α R / q, at most 2 w; q = max(R − base, 1 ms, base / 100)      (3)   Eq. 6
+//! W(D_tar) = α R / q; q = max(R − base, 1 ms, base / 100)                   (3)   Eq. 6
 //! W = ½ [(1 − P(D)) W(D_tar) + (1 − P(L)) W_loss]                           (4)   Eqs. 4, 5, 7
 //! D_min = ssthresh base / w                                                 (5)   Eq. 8
 //! D_max = max(F (R − base) / BFS, D_loss); BFS = w (1 − base / R)           (6)   Eqs. 9, 10
@@ -18,16 +18,15 @@
 //! d = (R − base) / (max − base), D = d > ½; P(D_old) = d, P(L_old) = L of the last round
 //! ```
 //!
-//! Units: segments, seconds; R is the mean of the round, F what is in flight. The likelihoods P(·|·) are counted in
-//! `part/likelihood.rs`.
-//! A whole algorithm, for it owns its start: each round trip chooses its phase by delay, and (7) may come back without a loss.
-//! Differs from the source: the paper gives no estimator for the likelihoods; ours, and whatever else it leaves open, is named in the choices.
+//! Units: segments, seconds; R is the mean of the round, F what is in flight; `part/likelihood.rs` counts the P(·|·), for
+//! which the paper has no estimator. A whole algorithm, for it owns its start: each round trip chooses its phase by delay,
+//! and (7) may come back without a loss. Differs from the source in what the choices name.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Kind, Note, Parameter, Path,
-    Spec, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Kind, Need, Note, Parameter,
+    Path, Spec, Value, Window,
 };
-use cwndlab_units::Bytes;
+use cwndlab_units::{Bytes, Rate};
 
 use super::reno::segments;
 use crate::part::likelihood::Likelihood;
@@ -49,10 +48,11 @@ pub static SPEC: Spec = Spec {
         Parameter { name: "loss_prior", unit: "", default: Value::Number(0.01), domain: Domain::Range(0.0001, 0.5), doc: "probability of a loss before any evidence, worth 100 rounds" },
         Parameter { name: "rtt", unit: "", default: Value::Word("mean"), domain: Domain::Words(&["mean", "smoothed"]), doc: "R: the mean of the round, or the transport's smoothed RTT" },
         Parameter { name: "q_floor", unit: "ms", default: Value::Number(1.0), domain: Domain::Range(0.001, 1000.0), doc: "smallest queueing delay that the delay target divides by; a hundredth of the base RTT at least" },
-        Parameter { name: "delay_cap", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: the delay target is 2 w at most before it is weighed; off: only (8) bounds the step" },
+        Parameter { name: "delay_cap", unit: "", default: Value::Word("off"), domain: Domain::Words(&["on", "off"]), doc: "off: the step is bounded by 2 w after weighing; on: the delay target as well before it, so that a flow leaves the window of an early loss by a small factor only" },
         Parameter { name: "unlost", unit: "", default: Value::Word("double"), domain: Domain::Words(&["double", "delay"]), doc: "before the first loss: the loss target is 2 w, or there is none and the delay target stands alone" },
         Parameter { name: "d_max", unit: "", default: Value::Word("both"), domain: Domain::Words(&["both", "delay", "loss"]), doc: "upper threshold of the delay: the larger of Eq. 10 and the delay at the last loss, or one of them" },
         Parameter { name: "critical", unit: "", default: Value::Word("cap"), domain: Domain::Words(&["cap", "hold"]), doc: "above it, where the paper is silent: go to W if that is less, or stay" },
+        Parameter { name: "pacing", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: the transport paces at 1.2 w/R (2 w/R in slow start), so that a doubled window does not come in clumps; off: ACKs alone clock it" },
         Parameter { name: "spread", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: a new window is reached over a round trip, ACK by ACK; off: at once" },
     ],
     choices: &[
@@ -60,25 +60,22 @@ pub static SPEC: Spec = Spec {
         "Eq. 3 is the mean of its two parts; D in Eq. 6 is the RTT, so it is FAST's fixed point; the queueing delay is floored",
         "Eq. 9 takes the base RTT, since D_min would be circular; BFS below one segment sets no threshold",
         "the loss target is the window before the last loss, 2 w before the first; ECN marks count as losses",
-        "the critical phase does not grow; a step leaves [w/2, 2w] nowhere and is spread over a round trip",
+        "the bound of 2 w is on the step; on the delay target as well it would trap a flow whose first loss comes early",
+        "the critical phase does not grow; a step stays within [w/2, 2w] and is spread over a round trip, paced",
     ],
     pitfalls: &[
-        "half of the window is anchored to the last loss: after a loss by chance (at a small window) it stays small until the next",
-        "with nothing in the queue Eq. 10 gives R for F = w, so the critical phase is reached only beyond the delay of the last loss",
-        "before the first loss it doubles until one comes, as ssthresh has no limit",
+        "half of the window is anchored to the last loss: where none follows, flows stay where their last losses left them, with unequal shares or a standing queue of up to the whole buffer",
+        "with alpha*BDP above 2 q^2 (the law's slope, q in packets) it swings instead of settling: after a loss at a small window it takes 65 % of a 3000-packet path",
+        "delay_cap=on: one loss in the first windows leaves it at 6 % of that path for good; pacing=off: each step overflows a short buffer and half of the path stays unused",
+        "before the first loss it doubles until one comes; the critical phase begins only beyond the delay of the last loss",
         "the RTT's extremes are of the connection: a late starter takes the standing queue for its base",
     ],
     companion: "",
-    needs: &[],
+    needs: &[Need::Pacing],
     refuses: &[],
     model_based: false,
     build: Build::Whole(|path, arguments| Box::new(Phcc::new(path, arguments))),
 };
-
-/// Floor of `ssthresh`, segments (RFC 5681).
-const MIN_SSTHRESH: f64 = 2.0;
-/// Equality of (6) in floating point.
-const HAIR: f64 = 1.0 + 1e-9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -87,7 +84,7 @@ enum Phase {
     Critical,
 }
 
-/// What an undo restores: window, ssthresh, window and RTT (s) at the last loss.
+/// What an undo restores: windows, and window and RTT (s) at the last loss.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
     w: f64,
@@ -108,6 +105,7 @@ pub struct Phcc {
     by_loss: bool,
     hold: bool,
     spread: bool,
+    paces: bool,
     mss: f64,
     now: Memory,
     before: Memory,
@@ -143,6 +141,7 @@ impl Phcc {
             by_loss: d_max != "delay",
             hold: arguments.word("critical") == "hold",
             spread: arguments.word("spread") == "on",
+            paces: arguments.word("pacing") == "on",
             mss,
             now,
             before: now,
@@ -186,16 +185,15 @@ impl Phcc {
 
     /// The end of a round: the phase of the next, and where its window goes.
     fn decide(&mut self, flight: f64) {
-        let span = self.max - self.base;
-        let d = if span > 0.0 { ((self.r - self.base) / span).clamp(0.0, 1.0) } else { 0.0 };
+        let d = ((self.r - self.base) / (self.max - self.base).max(1e-12)).clamp(0.0, 1.0);
         self.next.round(d, self.lost); // (1), (2)
         let (d_min, d_max) = self.thresholds(flight);
         let w = self.now.w;
         let wanted = self.window().clamp(w / 2.0, 2.0 * w);
         (self.phase, self.target) = if self.r < d_min {
             (Phase::Start, w)
-        } else if self.r <= d_max * HAIR {
-            (Phase::Congestion, wanted) // (8)
+        } else if self.r <= d_max * (1.0 + 1e-9) {
+            (Phase::Congestion, wanted) // (8); a hair more, since D_max is R where F = w
         } else {
             (Phase::Critical, if self.hold { w } else { wanted.min(w) }) // (9)
         };
@@ -217,19 +215,16 @@ impl Phcc {
 
     #[inline]
     fn go(&mut self, n: f64) {
-        let w = &mut self.now.w;
-        if self.phase == Phase::Start {
-            // (7): not beyond the window at which the phase ends.
-            let most = if self.r > 0.0 { self.now.ssthresh * self.base / self.r } else { self.now.ssthresh };
-            *w = (*w + n).min(most.max(*w));
-        } else if self.slope > 0.0 {
-            *w = (*w + n * self.slope).min(self.target.max(*w));
-        } else {
-            *w = (*w + n * self.slope).max(self.target.min(*w)).max(1.0);
-        }
+        let w = self.now.w;
+        let (step, limit) = match self.phase {
+            Phase::Start if self.r > 0.0 => (n, self.now.ssthresh * self.base / self.r), // (7)
+            Phase::Start => (n, self.now.ssthresh),
+            _ => (n * self.slope, self.target),
+        };
+        self.now.w = if step > 0.0 { (w + step).min(limit.max(w)) } else { (w + step).max(limit.min(w)).max(1.0) };
     }
 
-    /// Another window: what was decided for the old one is void.
+    /// Another window: the old one's target is void.
     fn settle(&mut self, w: f64) {
         (self.now.w, self.target, self.slope) = (w, w, 0.0);
     }
@@ -259,7 +254,7 @@ impl CongestionControl for Phcc {
         if !event.repeated {
             self.before = self.now;
             let w = self.now.w;
-            self.now.ssthresh = (w / 2.0).max(MIN_SSTHRESH); // (10)
+            self.now.ssthresh = (w / 2.0).max(2.0); // (10), not below RFC 5681's floor
             self.now.w_loss = Some(w);
             self.now.d_loss = if self.r > 0.0 { self.r } else { event.srtt.0 as f64 * 1e-9 };
         }
@@ -269,8 +264,7 @@ impl CongestionControl for Phcc {
 
     #[inline]
     fn cwnd(&self) -> Bytes {
-        // A hair more, so that k segments stored as a sum of fractions are k segments.
-        Bytes(((self.now.w + 1e-9) * self.mss) as u64)
+        Bytes(((self.now.w + 1e-9) * self.mss) as u64) // a hair more: a sum of fractions is k segments
     }
 
     fn on_window(&mut self, window: &Window) {
@@ -285,11 +279,17 @@ impl CongestionControl for Phcc {
         }
     }
 
+    /// Linux' factors (`tcp_update_pacing_rate`): below the first a window would not be sent in its round trip.
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        let factor = if self.phase == Phase::Start { 16.0 } else { 9.6 }; // bits: 8 times 2, 8 times 1.2
+        (self.paces && self.r > 0.0).then(|| Rate((factor * self.now.w * self.mss / self.r) as u64))
+    }
+
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
         if self.now.ssthresh.is_finite() {
             put("ssthresh_segments", self.now.ssthresh);
         }
-        put("w_segments", self.now.w);
         if let Some(w_loss) = self.now.w_loss {
             put("w_loss_segments", w_loss);
         }
@@ -330,10 +330,10 @@ mod tests {
         let mut flow = at("", 800.0, 0.13);
         (flow.next.delay, flow.next.loss, flow.now.w_loss) = (0.35, 0.1475, Some(900.0));
         assert!((flow.window() - 806.125).abs() < 1e-9, "{}", flow.window());
-        flow.now.w = 500.0; // the delay target of 1300 is capped at 1000
-        assert!((flow.window() - f64::midpoint(0.65 * 1000.0, 767.25)).abs() < 1e-9);
-        flow.delay_cap = false;
+        flow.now.w = 500.0;
         assert!((flow.window() - 806.125).abs() < 1e-9);
+        flow.delay_cap = true; // the delay target of 1300 is capped at 1000
+        assert!((flow.window() - 0.5 * (0.65 * 1000.0 + 767.25)).abs() < 1e-9);
     }
 
     /// The sheet: ssthresh 500, base 120 ms: w = 800 has D_min 75 ms, w = 400 150 ms; D_delay is R at F = w.
@@ -366,7 +366,7 @@ mod tests {
         let target = flow.target;
         assert!(target > 10.0 && target <= 20.0, "{target}");
         round(&mut flow, 2, 100, 5);
-        assert!((flow.now.w - f64::midpoint(10.0, target)).abs() < 1e-9);
+        assert!((flow.now.w - 0.5 * (10.0 + target)).abs() < 1e-9);
         round(&mut flow, 2, 100, 500);
         assert!((flow.now.w - target).abs() < 1e-9);
         flow.now.ssthresh = 30.0;

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! once per round, diff = w (1 − base / R):               (1)
-//!   diff < α: w += 1;  diff > β: w −= 1;  else it stays  (2)
+//!   diff < α: w += 1 over the next;  diff > β: w −= 1;  else it stays  (2)
 //! each congestion: w = 3/4 w                             (3)
 //! ```
 //!
@@ -18,6 +18,7 @@ use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
 };
 
+use super::reno::segments;
 use crate::part::rounds::{queued, Round, Rounds};
 
 /// The entry.
@@ -38,13 +39,14 @@ pub static SPEC: Spec = Spec {
         Parameter { name: "rounding", unit: "", default: Value::Word("none"), domain: Domain::Words(&["none", "whole", "half-up"]), doc: "of diff: none; to the nearest segment (native ns-2); up to the next half (Linux 2.6)" },
         Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake counts the SYN too, which is smaller and so faster (ns-2.35's Linux modules)" },
         Parameter { name: "floor", unit: "", default: Value::Word("two"), domain: Domain::Words(&["two", "ssthresh"]), doc: "ssthresh: below the threshold of the last loss slow start lifts the window again, so that it never shrinks under it (Linux 2.6)" },
+        Parameter { name: "step", unit: "", default: Value::Word("spread"), domain: Domain::Words(&["spread", "at-once", "other"]), doc: "spread: growth over the ACKs of the next round (the paper, ns-2); at-once: at its beginning (Linux); other: that, from the window a round before, so that it grows every other round only (Linux 2.6)" },
         Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: while a loss is repaired the window may fall to half of ssthresh, as in ns-2.35's Linux modules (needs fack)" },
     ],
     choices: &[
         "alpha and beta are 2 and 4 segments (Linux); 1 and 3 in ns-2",
         "R is the smallest RTT of the round, which delayed ACKs do not move; ns-2 takes the mean",
         "base is kept over timeouts and idleness",
-        "the step of a round is taken at its end, at once",
+        "growth is spread over the next round, as in the paper; a decrease is taken at once, as in ns-2",
     ],
     pitfalls: &[
         "a latecomer takes the queue of the others for part of its base RTT and gets more than its share",
@@ -77,10 +79,16 @@ pub struct Vegas {
     rounding: Rounding,
     with_handshake: bool,
     sticks: bool,
+    spread: bool,
+    other: bool,
     rounds: Rounds,
     over: Option<Round>,
     /// The window does not shrink below; segments.
     floor: f64,
+    /// The window at the end of the last round, before its step; 0 before the first.
+    earlier: f64,
+    /// What each segment adds, where growth is spread over the round.
+    slope: f64,
     diff: f64,
 }
 
@@ -99,9 +107,13 @@ impl Vegas {
             },
             with_handshake: arguments.word("base") == "handshake",
             sticks: arguments.word("floor") == "ssthresh",
+            spread: arguments.word("step") == "spread",
+            other: arguments.word("step") == "other",
             rounds: Rounds::default(),
             over: None,
             floor: 2.0,
+            earlier: 0.0,
+            slope: 0.0,
             diff: 0.0,
         }
     }
@@ -127,6 +139,22 @@ impl Vegas {
             0.0
         }
     }
+
+    /// What a round decides: the new window.
+    fn decide(&mut self, round: &Round, w: f64) -> f64 {
+        self.diff = if round.decides() { self.diff(w, round) } else { 0.0 };
+        let step = if round.decides() { self.step(self.diff) } else { 1.0 };
+        let from = std::mem::replace(&mut self.earlier, w);
+        self.slope = if self.spread && step > 0.0 { step / w } else { 0.0 };
+        let next = if self.slope > 0.0 {
+            w
+        } else if self.other && from > 0.0 {
+            w + (from + step - w).clamp(-1.0, 1.0)
+        } else {
+            w + step
+        };
+        next.max(self.floor)
+    }
 }
 
 impl Growth for Vegas {
@@ -136,21 +164,19 @@ impl Growth for Vegas {
         }
     }
 
-    fn on_ack(&mut self, _: &Ack, w: f64) -> f64 {
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         if w < self.floor {
             self.floor = 2.0; // slow start ended below the threshold, by its own rule
         }
-        let Some(round) = self.over.take() else { return w };
-        if !round.decides() {
-            return w + 1.0;
+        if let Some(round) = self.over.take() {
+            return self.decide(&round, w);
         }
-        self.diff = self.diff(w, &round);
-        (w + self.step(self.diff)).max(self.floor)
+        w + self.slope * segments(ack)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.rounds.interrupt();
-        self.over = None;
+        (self.over, self.slope) = (None, 0.0);
         let left = if event.cause == Cause::Timeout { 0.5 } else { self.loss };
         let ssthresh = (left * w).max(2.0); // (3)
         if self.sticks {
@@ -191,13 +217,7 @@ mod tests {
     /// What a round of 20 segments with a smallest RTT of `ms` over a base of 100 ms does to the window.
     fn after(text: &str, ms: f64) -> (f64, f64) {
         let mut flow = vegas(text);
-        let w = rounds(&mut flow, 1, &[100.0], 20, 20.0);
-        flow.over = None;
-        let _ = rounds(&mut flow, 2, &[ms; 2], 20, w);
-        let mut flow = vegas(text);
         flow.rounds.base = 100_000_000;
-        flow.rounds.interrupt();
-        let _ = flow.rounds.observe(&crate::part::rounds::testing::ack_in(1, ms));
         let w = rounds(&mut flow, 1, &[ms], 20, 20.0);
         (w, flow.diff)
     }
@@ -207,9 +227,9 @@ mod tests {
     #[test]
     fn the_window_moves_by_one_where_the_sheet_says_so() {
         for (text, ms, w, diff) in [
-            ("vegas", 120.0, 20.0, 3.333_333_333_333_332_6),
-            ("vegas", 110.0, 21.0, 1.818_181_818_181_818_8),
-            ("vegas", 150.0, 19.0, 6.666_666_666_666_668),
+            ("vegas(step=at-once)", 120.0, 20.0, 3.333_333_333_333_332_6),
+            ("vegas(step=at-once)", 110.0, 21.0, 1.818_181_818_181_818_8),
+            ("vegas(step=at-once)", 150.0, 19.0, 6.666_666_666_666_668),
             ("vegas(alpha=1, beta=3, rounding=whole)", 120.0, 20.0, 3.0),
             ("vegas(diff=linux)", 120.0, 20.0, 4.0),
             ("vegas(diff=linux)", 110.0, 20.0, 2.0),
@@ -242,5 +262,20 @@ mod tests {
         let mut free = vegas("vegas");
         free.rounds.base = 100_000_000;
         assert!(rounds(&mut free, 1, &[200.0; 6], 20, w) < w);
+    }
+
+    /// By hand: after a round at the base RTT, the ACKs of the next 20 segments add one.
+    #[test]
+    fn growth_is_spread_over_the_next_round() {
+        let mut flow = vegas("vegas");
+        let w = rounds(&mut flow, 1, &[100.0; 2], 20, 20.0);
+        assert!((w - 20.95).abs() < 1e-9, "{w}");
+    }
+
+    /// Linux 2.6, by hand: six rounds at the base RTT are six steps, or three where each starts a round before.
+    #[test]
+    fn the_step_may_start_from_the_window_before() {
+        let after = |text: &str| rounds(&mut vegas(text), 1, &[100.0; 6], 20, 20.0);
+        assert_eq!((after("vegas(step=at-once)"), after("vegas(step=other)")), (26.0, 23.0));
     }
 }

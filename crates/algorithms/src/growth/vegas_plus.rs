@@ -28,7 +28,7 @@ pub static SPEC: Spec = Spec {
     name: "vegas-plus",
     title: "TCP Vegas+",
     kind: Kind::Growth,
-    source: "doi:10.1109/ICNP.2000.896303",
+    source: "Hasegawa, Kurata, Murata, ICNP 2000",
     year: 2000,
     confidence: Confidence::Medium,
     summary: "Vegas until the RTT keeps rising though the window does not; then Reno, until losses calm it.",

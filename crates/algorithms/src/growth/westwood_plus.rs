@@ -12,7 +12,8 @@
 //!
 //! Units: segments; bytes per second, seconds. B begins with the first sample, as in Linux.
 //! Differs from the source: `filter = linux` is two filters of 7/8 in a row instead of (2); `min_interval = 0.05` is the
-//! shortest interval of (1) in Linux.
+//! shortest interval of (1) in Linux; `ssthresh = half` leaves half of the window at least, since ns-2.35 sets the window to
+//! B RTT_min but ssthresh to half of it.
 
 use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
 
@@ -43,13 +44,23 @@ pub static SPEC: Spec = Spec {
             domain: Domain::Range(0.0, 10.0),
             doc: "shortest interval of a sample; Linux has 0.05",
         },
+        Parameter {
+            name: "ssthresh",
+            unit: "",
+            default: Value::Word("bandwidth"),
+            domain: Domain::Words(&["bandwidth", "half"]),
+            doc: "half: not below half of the window; ns-2.35 keeps ssthresh there and slow-starts back to it from B RTT_min",
+        },
     ],
     choices: &[
         "B begins with the first sample, not with 0",
         "an interval lasts the last RTT sample",
-        "window and ssthresh are both B RTT_min; ns-2.35 has ssthresh at half of the window, and the window at B RTT_min",
+        "window and ssthresh are both B RTT_min",
     ],
-    pitfalls: &["alone at a buffer of one BDP it keeps the queue filled half of the time", "among Reno flows a mild decrease wins"],
+    pitfalls: &[
+        "B lags while slow start doubles: the first loss leaves much less than the path holds",
+        "among Reno flows its mild decrease wins",
+    ],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -61,6 +72,8 @@ pub static SPEC: Spec = Spec {
 #[derive(Debug)]
 pub struct WestwoodPlus {
     cascade: bool,
+    /// A loss leaves half of the window at least.
+    half: bool,
     /// Shortest interval, ns.
     min_interval: u64,
     b: f64,
@@ -76,6 +89,7 @@ impl WestwoodPlus {
     fn new(arguments: &Arguments) -> Self {
         Self {
             cascade: arguments.word("filter") == "linux",
+            half: arguments.word("ssthresh") == "half",
             min_interval: (arguments.number("min_interval") * 1e9) as u64,
             b: 0.0,
             last: None,
@@ -131,7 +145,8 @@ impl Growth for WestwoodPlus {
         if self.last.is_none() {
             return (w / 2.0).max(2.0); // nothing is known of the path yet
         }
-        answer(event, w, self.b, self.rtt_min) // (4)
+        let least = if self.half { (w / 2.0).max(2.0) } else { 2.0 };
+        answer(event, w, self.b, self.rtt_min).max(least) // (4)
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {

@@ -76,13 +76,25 @@ pub struct Rounds {
     sum: u64,
     samples: u32,
     delivered: f64,
+    /// Smallest sample of the round before, whether it could decide or not; `u64::MAX` where there was none.
+    last: u64,
     /// It cannot decide: its beginning was not seen, or a loss is repaired.
     void: bool,
 }
 
 impl Default for Rounds {
     fn default() -> Self {
-        Self { base: u64::MAX, number: 0, began: 0, min: u64::MAX, sum: 0, samples: 0, delivered: 0.0, void: true }
+        Self {
+            base: u64::MAX,
+            number: 0,
+            began: 0,
+            min: u64::MAX,
+            sum: 0,
+            samples: 0,
+            delivered: 0.0,
+            last: u64::MAX,
+            void: true,
+        }
     }
 }
 
@@ -117,6 +129,7 @@ impl Rounds {
     /// (2).
     fn begin(&mut self, ack: &Ack) {
         (self.number, self.began) = (ack.round, ack.now.0);
+        self.last = self.min;
         (self.min, self.sum, self.samples, self.delivered) = (u64::MAX, 0, 0, 0.0);
         self.void = ack.recovering;
     }
@@ -124,6 +137,14 @@ impl Rounds {
     /// Forgets the round that runs; `base` stays.
     pub fn interrupt(&mut self) {
         self.void = true;
+    }
+
+    /// The round-trip time of now, ns, for a loss, which does not wait for a round to end: the smallest sample of the
+    /// round that runs, of the one before where there are too few.
+    #[must_use]
+    pub fn latest(&self) -> Option<f64> {
+        let min = if self.samples >= MIN_SAMPLES { self.min } else { self.min.min(self.last) };
+        (min < u64::MAX).then_some(min as f64)
     }
 
     /// `base`, ns, for a division; infinite before the first sample.

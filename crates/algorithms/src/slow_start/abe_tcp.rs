@@ -39,7 +39,7 @@ pub static SPEC: Spec = Spec {
         "losses after slow start are the growth's",
     ],
     pitfalls: &[
-        "the filter averages over ten round trips, in which slow start doubles its rate six times or more: B lags, and the first loss sets ssthresh to about a seventh of the pipe (gain = 1 does not lag)",
+        "the filter averages over ten round trips, in which slow start doubles its rate six times or more: B lags, and the first loss sets ssthresh to less than a fifth of the pipe (gain = 1 does not lag)",
         "it changes what a loss costs, not when slow start ends: it overshoots as standard slow start does",
     ],
     companion: "",

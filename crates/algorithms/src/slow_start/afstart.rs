@@ -4,16 +4,16 @@
 //! the measurement is of the kind of ImTCP (C. L. T. Man et al., 2006). The growth rule below is our reconstruction.
 //!
 //! ```text
-//! train of 10 segments: r; came back slower than sent: A ← A + (r − A)/4;              (1)
-//!                          as fast as sent: A ← max(A, r)
+//! train of 10 segments: r; its RTT rose by more than a tenth of its length: A ← A + (r − A)/4   (1)
+//!                          else: A ← max(A, r)
 //! until three trains: w += n                                                            (2)
 //! each RTT: ssthresh = A RTT_min / MSS, gap = ssthresh − w                              (3)
 //!   w grows by min(gap, 3w, max(w, gap/2)) over the round trip, paced                   (4)
 //! ```
 //!
 //! Units: bytes/s, seconds; windows in segments. Confidence: low on the growth rule.
-//! Differs from the source: ImTCP shapes the gaps of its trains; here the window is paced evenly, so a train that comes back as
-//! fast as it was sent says only that so much is available.
+//! Differs from the source: ImTCP shapes the gaps of its trains; here the window is paced evenly. A train whose RTT does not
+//! rise came back as fast as it was sent, and says only that so much is available.
 
 use cwndlab_control::{Ack, Asks, Build, Change, Confidence, Congestion, Kind, Need, SlowStart, Spec, Step, Window};
 use cwndlab_units::Rate;
@@ -34,12 +34,13 @@ pub static SPEC: Spec = Spec {
     parameters: &[],
     choices: &[
         "a train is ten segments beyond the first ACK, ACKs at most a quarter of RTT_min apart",
-        "trains slower than nine tenths of what was sent lower the estimate, others only raise it",
+        "a train whose RTT rises by a tenth of its length or less was not stretched: it can only raise the estimate",
         "the filter's gain is a quarter",
     ],
     pitfalls: &[
+        "jitter passes for a rising RTT, or hides one: A wanders with it",
         "the first trains are bursts of standard slow start: alone on a path they measure its capacity, beside others more than what is available",
-        "with an initial window of 10 and delayed ACKs the third train comes in the third round; on a path of less than ten segments never",
+        "with an initial window of 10 and delayed ACKs the third train comes in the third round; on a path of less than some thirty segments the loss comes first",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
@@ -52,9 +53,9 @@ pub static SPEC: Spec = Spec {
 const LENGTH: f64 = 10.0;
 /// Trains before it begins.
 const TRAINS: u32 = 3;
-/// (1): the filter's gain, and what counts as having come back as fast as it was sent.
+/// (1): the filter's gain, and the rise of the RTT, as a share of the train's length, that says it was stretched.
 const GAIN: f64 = 0.25;
-const SAME: f64 = 0.9;
+const RISE: f64 = 0.1;
 
 /// AFStart.
 #[derive(Debug, Default)]
@@ -69,8 +70,8 @@ pub struct AfStart {
     w_round: f64,
     add: f64,
     pace: Option<Rate>,
-    /// Payload rates at which this round and the last were sent, bytes/s; 0 where not paced.
-    sent: [f64; 2],
+    /// RTT at the train's first ACK, ns.
+    first_rtt: u64,
 }
 
 /// (4), segments.
@@ -82,11 +83,9 @@ pub fn increment(w: f64, ssthresh: f64) -> f64 {
 
 impl AfStart {
     /// (1).
-    fn sample(&mut self, rate: f64) {
+    fn sample(&mut self, rate: f64, stretched: bool) {
         self.trains += 1;
-        if self.a == 0.0 {
-            self.a = rate;
-        } else if self.sent[1] > 0.0 && rate >= SAME * self.sent[1] {
+        if self.a == 0.0 || !stretched {
             self.a = self.a.max(rate);
         } else {
             self.a += GAIN * (rate - self.a);
@@ -95,13 +94,20 @@ impl AfStart {
 
     #[inline]
     fn measure(&mut self, ack: &Ack) {
-        if self.train.push(ack, close(ack)).is_none() && self.train.bytes as f64 >= LENGTH * ack.mss.0 as f64 {
+        let Some(rtt) = ack.rtt else { return };
+        let begun = self.train.push(ack, close(ack)).is_some() || self.first_rtt == 0;
+        if !begun && (self.train.bytes as f64) < LENGTH * ack.mss.0 as f64 {
+            return;
+        }
+        if !begun {
             let rate = self.train.rate();
+            let rise = rtt.0 as f64 - self.first_rtt as f64;
             if rate > 0.0 {
-                self.sample(rate);
+                self.sample(rate, rise > RISE * (self.train.last - self.train.first) as f64);
             }
             self.train = Train { first: ack.now.0, last: ack.now.0, bytes: 0, acks: ack.acks };
         }
+        self.first_rtt = rtt.0;
     }
 
     fn restart(&mut self) {
@@ -116,16 +122,15 @@ impl SlowStart for AfStart {
         self.measure(ack);
         if self.round != ack.round + 1 {
             self.round = ack.round + 1;
-            self.sent = [0.0, self.sent[0]];
             self.add = 0.0;
             if self.trains >= TRAINS {
                 let target = self.a * ack.min_rtt.as_secs() / mss; // (3)
-                if target <= w {
+                                                                   // The last fraction of a segment would take for ever: each round adds a little less than the gap.
+                if target < w + 1.0 {
                     return Step { grow: 0.0, exit: Some(leave::now("available", w, target)) };
                 }
                 (self.w_round, self.add) = (w, increment(w, target));
                 self.pace = pace::over(w + self.add, mss, ack.min_rtt.0);
-                self.sent[0] = (w + self.add) * mss / ack.min_rtt.as_secs();
                 let grow = n * self.add / self.w_round;
                 return Step { grow, exit: Some(leave::at("available", w + grow, target)) };
             }
@@ -195,13 +200,18 @@ mod tests {
         assert_eq!(start.pacing_rate(), Some(Rate(10_141_280)));
     }
 
-    /// (1): sent at 1 MB/s and back at 0.95 says "at least"; back at 0.5 pulls the estimate down by a quarter of the way.
+    /// (1): ten segments of 1000 bytes 1 ms apart are 1 MB/s. With an RTT that stays they say "at least"; with one that rises
+    /// by 0.2 ms per ACK they pull an estimate of 2 MB/s down by a quarter of the way.
     #[test]
     fn only_trains_that_were_stretched_lower_the_estimate() {
-        let mut start = AfStart { a: 2e6, sent: [0.0, 1e6], ..AfStart::default() };
-        start.sample(0.95e6);
-        assert_eq!(start.a, 2e6);
-        start.sample(0.5e6);
-        assert_eq!(start.a, 1.625e6);
+        for (rise_us, a) in [(0, 2e6), (200, 1.75e6)] {
+            let mut start = AfStart { a: 2e6, ..AfStart::default() };
+            for n in 0..11 {
+                let mut ack = ack_at(1_000_000_000 + n * 1_000_000, 1);
+                ack.rtt = Some(cwndlab_units::Duration::from_micros(100_000 + n * rise_us));
+                start.measure(&ack);
+            }
+            assert_eq!((start.a, start.trains), (a, 1));
+        }
     }
 }

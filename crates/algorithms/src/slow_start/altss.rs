@@ -44,7 +44,7 @@ pub static SPEC: Spec = Spec {
     ],
     choices: &["the initial window of 10 is RFC 6928's, the threshold of 64 ours"],
     pitfalls: &[
-        "leaves at 64 segments whatever the path holds: on a fat path the growth must do the rest, and Reno needs minutes for it",
+        "leaves at 64 segments whatever the path holds: on a fat path the growth must do the rest (ssthresh = 0 lifts it)",
     ],
     companion: "",
     needs: &[],

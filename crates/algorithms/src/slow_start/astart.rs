@@ -47,19 +47,30 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &[
         "ssthresh is never lowered: one overestimate from compressed ACKs stays",
+        "the bursts of doubling need a buffer of about a quarter of the pipe; with less the loss comes before the exit",
         "the growth runs in between: CUBIC begins its first epoch at the first linear phase",
     ],
     companion: "",
     needs: &[Need::EveryAck],
-    refuses: &[],
+    refuses: &[
+        ("vegas", GIVES_WAY),
+        ("vegas-plus", GIVES_WAY),
+        ("fast", GIVES_WAY),
+        ("ledbat", GIVES_WAY),
+        ("ledbat-pp", GIVES_WAY),
+    ],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(Astart::new(arguments))),
 };
 
+/// Why growths that go by the delay do not fit.
+const GIVES_WAY: &str =
+    "it lowers the window when the delay rises, and until the first loss Astart would raise it to the pipe again";
+
 /// Samples before (5).
 const SAMPLES: u32 = 3;
-/// Marks of (time, delivered) that are kept, and how many an RTT holds.
-const MARKS: usize = 64;
+/// What was delivered is kept for so many slots of time, of which an RTT holds so many.
+const SLOTS: u64 = 128;
 const PER_RTT: u64 = 32;
 
 /// Adaptive Start.
@@ -71,8 +82,11 @@ pub struct Astart {
     previous: f64,
     samples: u32,
     last: u64,
-    marks: [(u64, u64); MARKS],
-    marked: usize,
+    /// Delivered before each slot began; length of a slot, ns (0 before the first ACK); the newest slot and the first.
+    counts: [u64; SLOTS as usize],
+    width: u64,
+    slot: u64,
+    begun: u64,
     active: bool,
 }
 
@@ -90,54 +104,61 @@ impl Astart {
             previous: 0.0,
             samples: 0,
             last: 0,
-            marks: [(0, 0); MARKS],
-            marked: 0,
+            counts: [0; SLOTS as usize],
+            width: 0,
+            slot: 0,
+            begun: 0,
             active: true,
         }
     }
 
-    /// The newest mark at least `span` old, or the oldest there is.
+    /// The slots up to now begin with what was delivered before.
     #[inline]
-    fn mark(&self, now: u64, span: u64) -> (u64, u64) {
-        let oldest = self.marked.saturating_sub(MARKS);
-        let mut at = self.marked - 1;
-        while at > oldest && self.marks[at % MARKS].0 + span > now {
-            at -= 1;
+    fn advance(&mut self, now: u64, before: u64) {
+        let slot = now / self.width;
+        for one in (self.slot + 1).max(slot.saturating_sub(SLOTS - 1))..=slot {
+            self.counts[(one % SLOTS) as usize] = before;
         }
-        self.marks[at % MARKS]
+        self.slot = slot;
+    }
+
+    /// Bytes delivered, and seconds, since the slot that held the time `span` ago, or since the oldest there is.
+    #[inline]
+    fn since(&self, now: u64, delivered: u64, span: u64) -> (f64, f64) {
+        let oldest = self.begun.max(self.slot.saturating_sub(SLOTS - 1));
+        let slot = (now.saturating_sub(span) / self.width).max(oldest);
+        let bytes = delivered.saturating_sub(self.counts[(slot % SLOTS) as usize]);
+        (bytes as f64, (now - slot * self.width) as f64 * 1e-9)
     }
 
     #[inline]
     fn observe(&mut self, ack: &Ack, w: f64) {
         let (now, delivered, rtt) = (ack.now.0, ack.delivered.0, ack.rtt.map_or(ack.srtt.0, |rtt| rtt.0));
-        if self.marked == 0 {
-            self.marks[0] = (now, delivered);
-            (self.marked, self.last) = (1, now);
+        let before = delivered.saturating_sub(ack.acked.0);
+        if self.width == 0 {
+            self.width = (ack.min_rtt.0 / PER_RTT).max(1);
+            (self.slot, self.begun, self.last) = (now / self.width, now / self.width, now);
+            self.counts[(self.slot % SLOTS) as usize] = before;
             return;
         }
         let delta = now - self.last;
-        if delta > 0 {
-            self.last = now;
-            let since =
-                |(then, count): (u64, u64)| (delivered.saturating_sub(count) as f64, (now - then) as f64 * 1e-9);
-            let (acked, _) = since(self.mark(now, rtt));
-            let expected = w * ack.mss.0 as f64 * rtt as f64 / ack.min_rtt.0.max(1) as f64;
-            let idle = 1.0 - (acked / expected).min(1.0); // (1)
-            let least = if self.floor_rtt { ack.min_rtt.0 } else { delta };
-            let span = ((idle * rtt as f64) as u64).max(least); // (2)
-            let b = if span <= delta {
-                ack.acked.0 as f64 * 1e9 / delta as f64
-            } else {
-                let (bytes, seconds) = since(self.mark(now, span));
-                bytes / seconds.max(span as f64 * 1e-9)
-            }; // (3)
-            self.filter(b, span as f64, delta as f64);
+        if delta == 0 {
+            return;
         }
-        let newest = self.marks[(self.marked - 1) % MARKS].0;
-        if now - newest >= ack.min_rtt.0 / PER_RTT {
-            self.marks[self.marked % MARKS] = (now, delivered);
-            self.marked += 1;
-        }
+        self.last = now;
+        self.advance(now, before);
+        let (acked, _) = self.since(now, delivered, rtt);
+        let expected = w * ack.mss.0 as f64 * rtt as f64 / ack.min_rtt.0.max(1) as f64;
+        let idle = 1.0 - (acked / expected).min(1.0); // (1)
+        let least = if self.floor_rtt { ack.min_rtt.0 } else { delta };
+        let span = ((idle * rtt as f64) as u64).max(least); // (2)
+        let b = if span <= delta {
+            ack.acked.0 as f64 * 1e9 / delta as f64
+        } else {
+            let (bytes, seconds) = self.since(now, delivered, span);
+            bytes / seconds.max(span as f64 * 1e-9)
+        }; // (3)
+        self.filter(b, span as f64, delta as f64);
     }
 
     /// (4).

@@ -20,7 +20,7 @@ use cwndlab_units::maths::ceil;
 
 use crate::growth::reno::segments;
 use crate::part::leave;
-use crate::part::train::{close, Train};
+use crate::part::train::Train;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -53,13 +53,22 @@ pub static SPEC: Spec = Spec {
             domain: Domain::Range(3.0, 1000.0),
             doc: "a train has at least so many",
         },
+        Parameter {
+            name: "gap",
+            unit: "",
+            default: Value::Number(0.25),
+            domain: Domain::Range(0.0001, 1.0),
+            doc: "ACKs further apart than this share of RTT_min end a train",
+        },
     ],
     choices: &[
         "a round's estimate is its best train",
         "rounds without a train of eight ACKs neither confirm nor refute",
     ],
     pitfalls: &[
+        "a silence of up to a quarter of RTT_min counts as part of a train: where the sender stalls within a round (receive window, bursts held back) the pipe comes out too small and two rounds agree late",
         "a train shows the capacity where the sender bursts, and its own pace where it paces",
+        "the bursts of doubling need a buffer of about a quarter of the pipe; with less the loss comes before the exit",
         "needs two rounds with eight ACKs each: with an initial window of 10 and delayed ACKs the third round at the earliest",
     ],
     companion: "",
@@ -71,6 +80,7 @@ pub static SPEC: Spec = Spec {
             share: arguments.number("share"),
             agreement: arguments.number("agreement"),
             acks: arguments.number("acks") as u32,
+            gap: arguments.number("gap"),
             round: u64::MAX,
             train: Train::default(),
             best: 0.0,
@@ -85,6 +95,7 @@ pub struct Esse {
     share: f64,
     agreement: f64,
     acks: u32,
+    gap: f64,
     round: u64,
     train: Train,
     /// Best rate of this round, bytes/s.
@@ -133,7 +144,7 @@ impl SlowStart for Esse {
         if self.round != ack.round {
             self.next_round(ack);
         }
-        if let Some(ended) = self.train.push(ack, close(ack)) {
+        if let Some(ended) = self.train.push(ack, (self.gap * ack.min_rtt.0 as f64) as u64) {
             self.close(&ended);
         }
         let exit = self.is_full(w).then(|| leave::now("pipe", w, self.pipes[0]));
@@ -177,6 +188,7 @@ mod tests {
             share: 0.9,
             agreement: 0.2,
             acks: 8,
+            gap: 0.25,
             round: 1,
             train: Train::default(),
             best: 0.0,

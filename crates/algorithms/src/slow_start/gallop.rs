@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! each ack: w += n min(incr, w_r) / w_r       w_r: the window when the round began      (1)
-//! each round: diff = w (1 − base/R)           R: least RTT of the round                 (2)
+//! each round: diff = w (1 − base/R)           R: least RTT of the round, base: least R  (2)
 //!   diff > γ:    leave                        γ = 1 segment                             (3)
 //!   diff > γ/2:  incr ← max(1, incr/2)                                                  (4)
 //!   else:        incr ← incr + 1                                                        (5)
@@ -40,7 +40,7 @@ pub static SPEC: Spec = Spec {
     choices: &[
         "between gamma/2 and gamma the increment is halved rather than raised",
         "the increment is at most the window: never more than doubling",
-        "the RTT of a round is its least sample",
+        "the RTT of a round is its least sample; base is the least of those, not the RTT of the handshake, whose small packets pass faster",
     ],
     pitfalls: &[
         "the square of time is slow on fat paths: a pipe of P segments takes about sqrt(2P) round trips, 41 for 826 segments",
@@ -62,8 +62,9 @@ pub struct Gallop {
     round: u64,
     /// Window when the round began, segments.
     w_round: f64,
-    /// Least RTT of the round, ns.
+    /// Least RTT of the round, and of all rounds, ns.
     rtt: u64,
+    base: u64,
     pace: Option<Rate>,
 }
 
@@ -82,6 +83,7 @@ impl Gallop {
             round: u64::MAX,
             w_round: 0.0,
             rtt: u64::MAX,
+            base: u64::MAX,
             pace: None,
         }
     }
@@ -94,7 +96,8 @@ impl Gallop {
         if first || rtt == u64::MAX {
             return None;
         }
-        let diff = diff(w, ack.min_rtt.0, rtt);
+        self.base = self.base.min(rtt);
+        let diff = diff(w, self.base, rtt);
         if diff > self.gamma {
             return Some(diff);
         }
@@ -186,7 +189,7 @@ mod tests {
     fn the_difference_slows_and_ends_it() {
         assert!((diff(20.0, 100, 103) - 0.582_524_271_844_66).abs() < 1e-12);
         let mut start = Gallop::new(&Arguments::defaults(SPEC.parameters));
-        start.incr = 8.0;
+        (start.incr, start.base) = (8.0, 100_000_000);
         let _ = round(&mut start, 0, 103, 20.0);
         assert!(!round(&mut start, 1, 106, 20.0).1);
         assert_eq!(start.incr, 4.0);

@@ -41,6 +41,7 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &[
         "B is the capacity, not what others leave of it: beside other flows it leaves late",
+        "the bursts of doubling need a buffer of about a quarter of the pipe; with less the loss comes before the exit",
         "ACK compression makes B too large",
         "a sender that paces its first window (pacing = always) measures its own pace and leaves at about twice the initial window",
     ],

@@ -42,12 +42,16 @@ pub static SPEC: Spec = Spec {
     choices: &[
         "the source gap is searched by bisection between the bottleneck's gap and the first that passes",
         "the initial window is a first burst of its own, before the trains",
+        "an ACK eight source gaps late is a delayed one and not counted",
+        "a sender that has too little data for its trains goes over to standard slow start",
     ],
     pitfalls: &[
         "sends 16 segments per round trip while it searches: seven round trips alone on a path, which on a short fat path is slower than doubling",
         "ends at up to a tenth below the turning point, that much less than the pipe",
+        "where others keep a queue, RTT_min includes it, and the window is their queue too large",
         "where the host cannot pace (pacing = off) trains leave as bursts and the search ends at the widest gap",
-        "an odd segment left to a delayed ACK stretches a train by the receiver's ACK delay",
+        "an odd segment left to a delayed ACK costs the receiver's ACK delay per train",
+        "the window waits for the receiver's where that is smaller, as with auto-tuning",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
@@ -70,6 +74,8 @@ pub static SPEC: Spec = Spec {
 const LENGTHS: [f64; 3] = [4.0, 8.0, 16.0];
 /// (4).
 const NARROW: f64 = 0.1;
+/// An ACK so many source gaps late was held back by the receiver (delayed ACK): it tells nothing of the path.
+const LATE: f64 = 8.0;
 
 /// The search for the gap, seconds per segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -123,11 +129,14 @@ struct Trip {
 
 impl Trip {
     #[inline]
-    fn push(&mut self, ack: &Ack) {
+    fn push(&mut self, ack: &Ack, source: f64) {
+        let n = segments(ack);
         if self.acks == 0 {
             self.first = ack.now.0;
+        } else if (ack.now.0 - self.last) as f64 * 1e-9 > LATE * n * source {
+            return;
         } else {
-            self.count += segments(ack);
+            self.count += n;
         }
         self.last = ack.now.0;
         self.acks += 1;
@@ -173,10 +182,8 @@ impl PacedStart {
             };
             self.gaps = Gaps::begin(ack.mss.0 as f64 / rate); // (1)
             self.phase = Phase::Train;
-        } else if let Some(gap) = trip.gap() {
-            self.gaps.judge(gap, self.wider);
         } else {
-            self.gaps.trains += 1;
+            self.gaps.judge(trip.gap().unwrap_or(f64::INFINITY), self.wider);
         }
         let mss = ack.mss.0 as f64;
         if let Some(gap) = self.gaps.found(self.most) {
@@ -198,9 +205,12 @@ impl PacedStart {
 
 impl SlowStart for PacedStart {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+        if ack.app_limited && !matches!(self.phase, Phase::Spread(_)) {
+            self.give_up(); // no data, no trains
+        }
         match self.phase {
             Phase::Standard => return Step { grow: segments(ack), exit: None },
-            Phase::Spread(round) if ack.round > round => {
+            Phase::Spread(round) if pace::is_spread(ack, w, round) => {
                 self.give_up();
                 return Step { grow: 0.0, exit: Some(leave::now("turning-point", w, w)) };
                 // (5)
@@ -209,7 +219,7 @@ impl SlowStart for PacedStart {
             Phase::Burst => {
                 let _ = self.pairs.push(ack, close(ack));
             }
-            Phase::Train => self.train.push(ack),
+            Phase::Train => self.train.push(ack, self.gaps.source),
         }
         if ack.in_flight.0 == 0 {
             return self.next(ack, w);
@@ -260,6 +270,18 @@ mod tests {
         gaps.judge(1.0, 1.1);
         assert_eq!((gaps.lo, gaps.source), (0.75, 0.875));
         assert_eq!(gaps.found(8), None);
+    }
+
+    /// Eight of ten are still out: nothing may leave. A sender without data is not held.
+    #[test]
+    fn it_awaits_its_train_but_not_the_application() {
+        let Build::SlowStart(make) = SPEC.build else { unreachable!() };
+        let mut start = make(&path(10), &Arguments::defaults(SPEC.parameters));
+        let mut ack = ack_at(1_000_000_000, 2);
+        ack.in_flight = Bytes(8000);
+        assert_eq!(start.on_ack(&ack, 10.0, 1e9).grow, -2.0);
+        ack.app_limited = true;
+        assert_eq!(start.on_ack(&ack, 8.0, 1e9).grow, 2.0);
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub static SPEC: Spec = Spec {
     pitfalls: &[
         "after the Quick-Start window it is standard slow start and overshoots as that does",
         "one router without an agent, and it is standard slow start from the initial window",
+        "the receiver must offer the window: Linux' auto-tuning begins with 64 kB, and the approval is lost (stack = { auto_tuning = false })",
+        "where routers approve more than there is, the repair runs at the initial window per round trip, since that is what (4) leaves",
         "what is approved but not used is lost to others for the interval of the routers",
     ],
     companion: "",

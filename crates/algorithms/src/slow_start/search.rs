@@ -48,7 +48,7 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &[
         "needs 13 bins, 4.5 RTTs, before it can judge: a pipe that is full earlier ends with a loss",
-        "the verdict comes an RTT or two after the pipe is full: with a short buffer the loss comes first",
+        "with the last RTT in (2) a queue that grows moves the comparison back as it grows: the verdict comes five RTTs after the pipe is full, and buffers under some 4 BDP lose first; with shift = min it comes after about three",
     ],
     companion: "",
     needs: &[],
@@ -134,12 +134,12 @@ impl Search {
         let delivered = ack.delivered.0.saturating_sub(ack.acked.0);
         let sent = delivered + ack.prior_in_flight.0 + self.lost;
         self.lost += ack.lost.0;
-        if let Some(passed) = (now - self.end.min(now)).checked_div(self.bin).map(|n| n + 1) {
-            if passed - 1 <= MISSED {
-                for _ in 0..passed {
+        if let Some(passed) = (now.saturating_sub(self.end)).checked_div(self.bin) {
+            if passed <= MISSED {
+                for _ in 0..=passed {
                     self.keep(delivered, sent);
                 }
-                self.end += passed * self.bin;
+                self.end += (passed + 1) * self.bin;
                 return true;
             }
         }

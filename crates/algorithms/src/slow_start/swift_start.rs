@@ -40,12 +40,16 @@ pub static SPEC: Spec = Spec {
     choices: &["it jumps to half of B*RTT", "B is the median of the first three pairs"],
     pitfalls: &[
         "after the jump it is standard slow start without an exit of its own: it overshoots as that does, one round trip later",
+        "the jump waits for the receiver's window where that is smaller, as with auto-tuning",
         "with delayed ACKs four packets give one pair: the jump waits for the second round",
         "on a path of low delay and modest bandwidth it is slower than regular TCP, as its authors report: the first window is smaller",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
-    refuses: &[],
+    refuses: &[
+        ("ledbat", "it yields to others, and Swift-Start jumps to half of the capacity whoever uses it"),
+        ("ledbat-pp", "it yields to others, and Swift-Start jumps to half of the capacity whoever uses it"),
+    ],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(SwiftStart::new(arguments))),
 };
@@ -54,7 +58,7 @@ pub static SPEC: Spec = Spec {
 enum Phase {
     /// Pairs are collected.
     Probe,
-    /// The window is spread over this round.
+    /// The window is spread over the RTT after this round.
     Spread(u64),
     Standard,
 }
@@ -112,7 +116,7 @@ impl SlowStart for SwiftStart {
                 }
             }
             Phase::Spread(round) => {
-                if ack.round > round {
+                if pace::is_spread(ack, w, round) {
                     (self.phase, self.pace) = (Phase::Standard, None);
                 } else {
                     grow = 0.0;
@@ -165,6 +169,9 @@ mod tests {
         assert_eq!(start.on_ack(&ack_at(1_004_000_000, 1), w, 1e9).grow, 0.0);
         let mut next = ack_at(1_100_000_000, 1);
         next.round = 2;
+        next.prior_in_flight = cwndlab_units::Bytes(40_000);
+        assert_eq!(start.on_ack(&next, w, 1e9).grow, 0.0, "four fifths of the window are out");
+        next.prior_in_flight = cwndlab_units::Bytes(50_000);
         assert_eq!((start.on_ack(&next, w, 1e9).grow, start.pacing_rate()), (1.0, None));
     }
 }

@@ -180,15 +180,18 @@ mod tests {
         assert_eq!(leave("", 106.0), None);
     }
 
+    /// By hand: round 1 adds nothing, round 2 doubles 10 to 20, round 3 adds nothing and delivers 20 at 107 ms: diff is
+    /// 20 · 0.0654 = 1.31, and the first ACK of round 4 takes an eighth.
     #[test]
     fn the_window_falls_at_the_exit() {
-        let mut start = start("");
-        let (mut w, mut left) = (16.0, false);
-        for number in 1..4 {
-            (w, left) = round(&mut start, number, if number > 1 { 107.0 } else { 100.0 }, w);
+        let algorithm = crate::catalogue().parse("reno+vegas-ss").unwrap();
+        let mut flow = algorithm.build(&cwndlab_control::testing::path(10));
+        let mut segments = Vec::new();
+        for (number, acks, ms) in [(1, 10, 100.0), (2, 10, 100.0), (3, 20, 107.0), (4, 1, 107.0)] {
+            (0..acks).for_each(|_| flow.on_ack(&ack_in(number, ms)));
+            segments.push(flow.cwnd().0 as f64 / 1000.0);
         }
-        assert!(!left);
-        let step = start.on_ack(&ack_in(4, 107.0), w, 1e9);
-        assert_eq!((w, w + step.grow, step.exit.unwrap().ssthresh), (32.0, 28.0, 28.0));
+        assert_eq!(segments[..3], [10.0, 20.0, 20.0]);
+        assert_eq!(segments[3], 17.5);
     }
 }

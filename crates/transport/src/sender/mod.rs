@@ -8,7 +8,7 @@ mod transmit;
 
 use std::cell::Cell;
 
-use cwndlab_control::{Ack, Change, CongestionControl, DeliveryRate, Feedback, RecoveryKind, Window};
+use cwndlab_control::{Ack, Change, CongestionControl, DeliveryRate, Feedback, Need, RecoveryKind, Spec, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::receiver::NEVER;
@@ -91,6 +91,8 @@ pub struct Sender {
     pub(crate) kind: RecoveryKind,
     /// The window stays the algorithm's while a loss is repaired, and after idleness.
     pub(crate) model_based: bool,
+    /// Paced segments leave one by one, whatever the stack's bursts.
+    pub(crate) spaced: bool,
     pub(crate) mss: u32,
     per_mss: f64,
     pub(crate) high_seq: u32,
@@ -106,6 +108,8 @@ pub struct Sender {
     pub(crate) partial_seen: bool,
     pub(crate) rescued: bool,
     pub(crate) high_rxt: u32,
+    /// First unacknowledged segment when the retransmission timer expired last.
+    pub(crate) timed_out: u32,
     pub(crate) undo_from: Option<u32>,
     pub(crate) undo_retrans: i32,
     pub(crate) retrans_stamp: u64,
@@ -192,6 +196,7 @@ impl Sender {
             stack: stack.clone(),
             kind,
             model_based: false,
+            spaced: false,
             mss,
             high_seq: 0,
             target: cwnd,
@@ -205,6 +210,7 @@ impl Sender {
             partial_seen: false,
             rescued: false,
             high_rxt: 0,
+            timed_out: u32::MAX,
             undo_from: None,
             undo_retrans: 0,
             retrans_stamp: 0,
@@ -249,11 +255,12 @@ impl Sender {
         }
     }
 
-    /// For a model-based algorithm: no reduction of the transport's own, neither by PRR nor after idleness; the algorithm
-    /// hears of the end of each recovery (Linux: a module with `cong_control`).
+    /// What the algorithm's entry asks of its transport. A model-based one sees no reduction of the transport's own, neither
+    /// by PRR nor after idleness, and hears of the end of each recovery (Linux: a module with `cong_control`).
     #[must_use]
-    pub fn with_model(mut self, model_based: bool) -> Self {
-        self.model_based = model_based;
+    pub fn serving(mut self, spec: &Spec) -> Self {
+        self.model_based = spec.model_based;
+        self.spaced = spec.needs.contains(&Need::Spacing);
         self
     }
 

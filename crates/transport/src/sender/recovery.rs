@@ -121,7 +121,7 @@ impl Sender {
         self.retrans_stamp = 0;
         self.count.recoveries += 1;
         let at_once = self.kind == RecoveryKind::Sack
-            || (self.kind == RecoveryKind::Fack && self.stack.rampdown == Rampdown::None);
+            || (self.kind == RecoveryKind::Fack && matches!(self.stack.rampdown, Rampdown::None | Rampdown::InFlight));
         if at_once && !self.leaves_window() {
             self.cwnd = self.target;
         }
@@ -149,6 +149,7 @@ impl Sender {
             RecoveryKind::Sack => self.cwnd = self.target,
             RecoveryKind::Fack => match self.stack.rampdown {
                 Rampdown::None => self.cwnd = self.target,
+                Rampdown::InFlight => self.cwnd = self.target.min(pipe + 1),
                 Rampdown::RateHalving => self.halve(self.target, pipe),
                 Rampdown::RateHalvingToHalf => self.halve((self.target / 2).max(2), pipe),
             },
@@ -192,7 +193,8 @@ impl Sender {
         }
         let mut window = self.target;
         if self.kind == RecoveryKind::Fack {
-            window = if self.stack.rampdown == Rampdown::None { window } else { window.min(self.cwnd) };
+            let at_once = matches!(self.stack.rampdown, Rampdown::None | Rampdown::InFlight);
+            window = if at_once { window } else { window.min(self.cwnd) };
             if self.stack.exit_burst > 0 {
                 window = window.min(self.board.in_flight() + self.stack.exit_burst);
             }

@@ -128,7 +128,9 @@ impl Sender {
             return;
         }
         let before = self.cwnd;
-        let repeated = self.state == State::Loss && self.board.get(self.board.una).resent > 0;
+        // RFC 5681, equation 4, and Linux' icsk_retransmits: nothing was acknowledged since the timer expired last.
+        let repeated = self.state == State::Loss && self.timed_out == self.board.una;
+        self.timed_out = self.board.una;
         let first = self.state != State::Loss;
         self.rtt.back_off();
         self.count.timeouts += 1;

@@ -127,7 +127,7 @@ impl Sender {
         if self.unsent == 0 {
             return self.fill_holes(now, out);
         }
-        if self.stack.tso_burst && self.state <= State::Cwr && self.defers(now, window - in_flight) {
+        if self.stack.tso_burst && !self.spaced && self.state <= State::Cwr && self.defers(now, window - in_flight) {
             self.deferred = true;
             return Sending::Nothing;
         }
@@ -276,7 +276,9 @@ impl Sender {
     /// Segments that a paced sender sends at once: with Linux' bursts at least what the rate gives in a millisecond.
     fn paced_burst(&self) -> u32 {
         let quantum = self.stack.pacing_quantum.max(1);
-        if self.stack.tso_burst && self.pacing_bps > 0 {
+        if self.spaced {
+            1
+        } else if self.stack.tso_burst && self.pacing_bps > 0 {
             // tcp_cwnd_test: half of the window at most
             quantum.max(self.burst_goal()).min((self.cwnd / 2).max(1))
         } else {

@@ -1,0 +1,84 @@
+//! A sender whose handshake was stamped by routers, with scripted feedback instead of routers.
+
+use cwndlab_control::{Feedback, Path, RecoveryKind};
+use cwndlab_scenario::profile;
+use cwndlab_simulator::catalogue;
+use cwndlab_transport::sender::{Sender, ENDLESS};
+use cwndlab_transport::wire::{AckPacket, Blocks, Data, Output};
+use cwndlab_units::{Bytes, Rate};
+
+/// When each segment left, and what was remarked.
+#[derive(Default)]
+struct Line {
+    left: Vec<u64>,
+    events: Vec<(&'static str, &'static str)>,
+}
+
+impl Output for Line {
+    fn data(&mut self, segment: &Data) {
+        self.left.push(segment.stamp.0);
+    }
+    fn ack(&mut self, _: &AckPacket) {}
+    fn syn(&mut self) {}
+    fn event(&mut self, kind: &'static str, cause: &'static str, _: u32, _: u32, _: f64) {
+        self.events.push((kind, cause));
+    }
+}
+
+const MS: u64 = 1_000_000;
+
+/// Everything that leaves in the first round trip of 100 ms after a handshake that took as long, and the first ACK.
+fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
+    let stack = profile::find("linux").expect("the profile is there").0;
+    let control = catalogue().parse(algorithm).expect("it parses").build(&Path {
+        mss: stack.mss,
+        initial_cwnd: stack.mss * u64::from(stack.initial_window),
+        initial_ssthresh: None,
+        paced: false,
+        seed: 1,
+        oracle_buffer: None,
+    });
+    let mut sender = Sender::new(control, RecoveryKind::Rack, &stack);
+    let mut line = Line::default();
+    sender.open(0, &mut line);
+    sender.supply(ENDLESS, 0, &mut line);
+    let feedback = stamp.map(|bps| Feedback { rate: Rate(bps), accelerated: Bytes::ZERO });
+    sender.on_syn_ack(100 * MS, 1 << 20, feedback, &mut line);
+    while sender.pace_timer < 200 * MS {
+        sender.on_pace(sender.pace_timer, &mut line);
+    }
+    let ack = AckPacket {
+        ack: 1,
+        window: 1 << 20,
+        echo: cwndlab_units::Time(100 * MS),
+        ece: false,
+        ce_count: 0,
+        blocks: Blocks::default(),
+        feedback: None,
+    };
+    sender.on_ack(200 * MS, &ack, &mut line);
+    (sender, line)
+}
+
+/// 46.336 Mbit/s over 100 ms are 400 segments of 1448 bytes; a quarter of them is the window, spread over the round trip.
+#[test]
+fn a_stamped_window_leaves_evenly_over_the_round_trip() {
+    let (sender, line) = first_round("iotcc", Some(46_336_000));
+    let first: Vec<_> = line.left.iter().filter(|at| **at < 200 * MS).collect();
+    assert!((94..=100).contains(&first.len()), "{}", first.len()); // the headers take their share of the rate
+    let gaps: Vec<_> = first.chunks(2).map(|pair| *pair[0]).collect();
+    assert!(gaps.windows(2).all(|pair| (1_900_000..2_200_000).contains(&(pair[1] - pair[0]))), "{gaps:?}");
+    assert!(line.events.contains(&("slow-start-exit", "stamp")), "{:?}", line.events);
+    assert_eq!(sender.pacing_rate(), None);
+    // x = 100 segments · 0.1 s, at most 8: the first ACK adds eight.
+    assert_eq!(sender.cwnd, 108);
+}
+
+/// A path that has a router without the agent: ten segments at once, and the records say so.
+#[test]
+fn an_unstamped_path_begins_with_the_initial_window() {
+    let (sender, line) = first_round("iotcc", None);
+    assert_eq!(line.left.iter().filter(|at| **at == 100 * MS).count(), 10);
+    assert!(line.events.contains(&("fallback", "no-stamp")), "{:?}", line.events);
+    assert_eq!(sender.cwnd, 11);
+}
