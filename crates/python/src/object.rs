@@ -35,18 +35,18 @@ pub(crate) struct Failure {
 
 thread_local! {
     /// Why the run of this thread ended.
-    static FAILURE: RefCell<Option<Box<Failure>>> = const { RefCell::new(None) };
+    static FAILURE: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
 /// Ends the run.
-pub(crate) fn fail(failure: Box<Failure>) -> ! {
+pub(crate) fn fail(failure: Failure) -> ! {
     FAILURE.set(Some(failure));
     // No panic: no hook is called and nothing is printed.
     panic::resume_unwind(Box::new("an algorithm failed"))
 }
 
 /// Why the run of this thread ended, if an algorithm ended it.
-pub(crate) fn failure() -> Option<Box<Failure>> {
+pub(crate) fn failure() -> Option<Failure> {
     FAILURE.take()
 }
 

@@ -127,7 +127,7 @@ pub(crate) fn needed(plan: &Plan, scenario: &Scenario, given: Makers) -> Result<
 }
 
 /// Does the work of a run in this thread, the interpreter free but while an object is asked.
-pub(crate) fn with_makers<T: Send>(makers: Makers, work: impl FnOnce() -> T + Send) -> (T, Option<Box<Failure>>) {
+pub(crate) fn with_makers<T: Send>(makers: Makers, work: impl FnOnce() -> T + Send) -> (T, Option<Failure>) {
     if makers.is_empty() {
         return (work(), None);
     }

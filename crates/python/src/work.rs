@@ -128,7 +128,7 @@ pub(crate) fn run(
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().wish());
     match simulate(py, plan, header, makers, &stop)? {
         Ok(Ok(tables)) => Ok(Records::new(tables)),
-        Ok(Err(Ended::Failed(failure))) if !stop.load(Ordering::Relaxed) => Err(blame(py, *failure, seed)),
+        Ok(Err(Ended::Failed(failure))) if !stop.load(Ordering::Relaxed) => Err(blame(py, failure, seed)),
         Ok(Err(Ended::Cancelled | Ended::Failed(_))) => {
             Err(raise(py, "RunError", vec![("run".to_owned(), "stopped before its end".to_owned(), String::new())]))
         }
@@ -150,7 +150,7 @@ fn blame(py: Python<'_>, failure: Failure, seed: u64) -> PyErr {
 /// Why a run did not come to its end.
 enum Ended {
     Cancelled,
-    Failed(Box<Failure>),
+    Failed(Failure),
 }
 
 type Outcome = Result<Result<Tables, Ended>, String>;
