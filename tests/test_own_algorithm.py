@@ -590,7 +590,7 @@ def test_two_classes_of_one_name_are_told(scenario: Scenario) -> None:
 
 def blocks(language: str) -> list[str]:
     page = (ROOT / "docs" / "add-an-algorithm.md").read_text()
-    return [part.partition("```")[0] for part in page.split(f"```{language}\n")[1:]]
+    return [part.partition("\n```")[0] + "\n" for part in page.split(f"\n```{language}\n")[1:]]
 
 
 def test_the_example_is_on_the_page() -> None:
