@@ -205,8 +205,7 @@ def main(names: list[str]) -> None:
         else:
             draw_share(text, records, FOLDER / f"{file_of(entry)}-share.svg")
     for entry in chosen:
-        written = page(entry, text_of(entry)).replace(f"({entry.name}-", f"({file_of(entry)}-")
-        (FOLDER / f"{file_of(entry)}.md").write_text(written, encoding="utf-8")
+        (FOLDER / f"{file_of(entry)}.md").write_text(page(entry, text_of(entry)), encoding="utf-8")
     (FOLDER / "README.md").write_text(index(entries), encoding="utf-8")
 
 
