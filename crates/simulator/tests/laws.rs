@@ -160,9 +160,11 @@ fn named(kinds: &[Kind]) -> Vec<&'static str> {
     catalogue().specs.iter().filter(|spec| kinds.contains(&spec.kind)).map(|spec| spec.name).collect()
 }
 
-/// Every growth and every whole algorithm.
+/// Every growth, every whole algorithm, and every scheme of routers that has a sender of its own.
 fn senders() -> Vec<&'static str> {
-    named(&[Kind::Growth, Kind::Whole])
+    let catalogue = catalogue();
+    let all = named(&[Kind::Growth, Kind::Whole, Kind::Router]);
+    all.into_iter().filter(|name| catalogue.parse(name).is_ok()).collect()
 }
 
 /// The three joined; without the slow start where the first brings its own.
@@ -194,9 +196,10 @@ fn conserved(records: &Records) {
     }
 }
 
-/// Every growth and every whole algorithm over every recovery on a path that loses finishes its transfer.
+/// Every sender over every recovery on a path that loses finishes its transfer. Routers that are asked answer.
 #[test]
 fn every_growth_over_every_recovery_finishes() {
+    assert!(senders().len() > 35, "{:?}", senders());
     for growth in senders() {
         for recovery in RECOVERIES {
             let flow = json!([{ "algorithm": joined(growth, "standard", recovery), "rtt": "20 ms", "workload": { "kind": "bulk", "bytes": "3 MB" } }]);

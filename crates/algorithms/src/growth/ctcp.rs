@@ -239,9 +239,13 @@ mod tests {
     #[test]
     fn increments_and_gamma_are_those_of_the_sheet() {
         let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
-        for (win, step) in
-            [(16.0, 0.0), (38.0, 0.913_144_222_023_742_2), (100.0, 2.952_847_075_210_474), (1000.0, 21.228_492_625_486_535), (10_000.0, 124.0)]
-        {
+        for (win, step) in [
+            (16.0, 0.0),
+            (38.0, 0.913_144_222_023_742_2),
+            (100.0, 2.952_847_075_210_474),
+            (1000.0, 21.228_492_625_486_535),
+            (10_000.0, 124.0),
+        ] {
             assert!((flow.increment(win) - step).abs() < 1e-9);
         }
         flow.tune(20.0);
