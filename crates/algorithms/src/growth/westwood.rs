@@ -11,7 +11,7 @@
 //! each congestion:  ssthresh = max(B RTT_min / MSS, 2);  w = min(w, ssthresh)    (5)
 //! ```
 //!
-//! Units: segments; bytes per second, seconds. B begins with the first sample. ACKs of the same instant are one.
+//! Units: segments; bytes per second, seconds. B begins with the first sample. ACKs of the same instant count with the next.
 //! Differs from the source: duplicates are counted by what they SACK; without SACK by the ACK that covers them. A loss at
 //! w below ssthresh leaves ssthresh at w.
 
@@ -68,14 +68,16 @@ pub struct Westwood {
     b: f64,
     /// b_{k−1}; `None` before the first sample.
     last: Option<f64>,
-    /// The last ACK, ns, and what was acknowledged at that instant.
+    /// The last ACK, ns.
     at: Option<u64>,
+    /// What was acknowledged at that instant after it, bytes: part of the next sample.
+    more: u64,
     rtt_min: u64,
 }
 
 impl Westwood {
     fn new(arguments: &Arguments) -> Self {
-        Self { tau: arguments.number("tau"), b: 0.0, last: None, at: None, rtt_min: u64::MAX }
+        Self { tau: arguments.number("tau"), b: 0.0, last: None, at: None, more: 0, rtt_min: u64::MAX }
     }
 
     /// (2): `sample` after `gap` seconds.
@@ -117,10 +119,10 @@ impl Growth for Westwood {
         let now = ack.now.0;
         match self.at {
             Some(at) if now > at => {
-                self.sample(ack.acked.0 as f64, (now - at) as f64 * 1e-9);
-                self.at = Some(now);
+                self.sample((self.more + ack.acked.0) as f64, (now - at) as f64 * 1e-9);
+                (self.at, self.more) = (Some(now), 0);
             }
-            Some(_) => {}
+            Some(_) => self.more += ack.acked.0,
             None => self.at = Some(now),
         }
     }
@@ -142,7 +144,7 @@ impl Growth for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::{loss, timeout};
+    use cwndlab_control::testing::{ack_at, loss, timeout};
     use cwndlab_units::Bytes;
 
     fn flow() -> Westwood {
@@ -169,6 +171,16 @@ mod tests {
         let mut flow = Westwood { last: Some(0.0), ..self::flow() };
         flow.filter(0.0, 0.1);
         assert_eq!((flow.b, flow.on_congestion(&loss(9), 9.0)), (0.0, 2.0));
+    }
+
+    /// (1) by hand: ACKs of 1000 bytes each 10 ms, two at each instant: 2000 bytes in 10 ms.
+    #[test]
+    fn acks_of_the_same_instant_are_counted() {
+        let mut flow = flow();
+        for n in 0..400 {
+            flow.observe(&ack_at(1_000_000_000 + n / 2 * 10_000_000, 1), 10.0);
+        }
+        assert!((flow.b - 200_000.0).abs() < 2_000.0, "{}", flow.b);
     }
 
     /// (3) by hand: a second of silence is four gaps of 0.25 s, three of them zeros: a = 0.6 each.
