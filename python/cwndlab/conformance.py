@@ -58,7 +58,7 @@ def check(algorithm: str | type, *, quick: bool = False, algorithms: Classes | N
     """Runs the conformance battery on an algorithm: 10⁷ ACKs and windows of 10⁶ segments, fewer with ``quick``.
 
     ``algorithm`` is a name or a class of one's own (`cwndlab.own`); ``algorithms`` are such classes by the names that a
-    text may use. A class is told of 5·10⁵ ACKs on the longest course. Raises ``ScenarioError`` where no algorithm has
+    text may use. A class is told of 2·10⁶ ACKs at most. Raises ``ScenarioError`` where no algorithm has
     this name or the class cannot be used. A rule that fails, by an exception of the class, too, is an answer, not an
     error.
 
@@ -138,5 +138,5 @@ def chosen(names: Sequence[str], *, everything: bool = False, files: Sequence[st
 
 
 def _is_file(name: str) -> bool:
-    """A text of an algorithm has no dot outside of its parameters."""
-    return name.endswith(".py") or ("(" not in name and "." in name and Path(name).exists())
+    """A text of an algorithm begins with a letter and has no dot outside of its parameters."""
+    return name.endswith(".py") or name.startswith(("/", ".", "~")) or ("." in name.partition("(")[0])
