@@ -279,6 +279,9 @@ impl<'a, 'b> Probe<'a, 'b> {
         }
         if matches!(event, Event::Congestion(event) if !event.repeated) {
             self.stood = before;
+        } else if matches!(event, Event::Made(_)) {
+            // It may begin with another window than the path's.
+            self.stood = step.after;
         }
         self.window = step.after;
         self.pacing = step.pacing;
