@@ -380,30 +380,45 @@ def validate(
         say(note)
 
 
-@app.command(epilog="Example: cwndlab check cubic+ccm-ss")
+@app.command(epilog="Example: cwndlab check cubic+ccm-ss mine.py")
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Algorithms, such as 'cubic+ccm-ss'.", metavar="NAME…", show_default=False),
+        typer.Argument(
+            help="Algorithms, such as 'cubic+ccm-ss', or Python with classes of your own.",
+            metavar="NAME|FILE…",
+            show_default=False,
+        ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every algorithm, and every slow start.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Thousands of ACKs instead of 10 million.")] = False,
+    algorithm_file: FileOption = None,
     workers: WorkersOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Hold an algorithm against the rules that all keep."""
     from cwndlab.conformance import check_many, chosen
 
-    texts = chosen(names or (), everything=all_)
+    texts, classes = chosen(names or (), everything=all_, files=algorithm_file or ())
     found: dict[int, Examined] = {}
+    told = 0
+    # Where a bar moves on the same terminal, rows in between would break it.
+    early = format is Format.csv and not sys.stdout.isatty()
     stop: Stopped | None = None
     try:
-        with _several() as progress:
-            for index, examined in check_many(texts, quick=quick, workers=workers, progress=progress):
+        with _several("algorithms") as progress:
+            several = check_many(texts, quick=quick, workers=workers, progress=progress, algorithms=classes)
+            for index, examined in several:
                 found[index] = examined
+                while early and told in found:
+                    show_examined([found[told]], format, begins=told == 0)
+                    told += 1
     except Stopped:
         stop = Stopped(f"stopped; {len(found)} of {len(texts)} algorithms were examined")
-    show_examined([found[index] for index in sorted(found)], format)
+    show_examined([found[index] for index in sorted(found) if index >= told], format, begins=told == 0)
+    for index in sorted(found):
+        for note in found[index].notes:
+            say(note)
     if stop is not None:
         raise stop
     if not all(examined.holds for examined in found.values()):
@@ -448,10 +463,10 @@ class Stopped(Exception):  # noqa: N818
 
 
 @contextmanager
-def _several() -> Iterator[Callable[[int, int], None]]:
+def _several(what: str = "runs") -> Iterator[Callable[[int, int], None]]:
     """Counts runs as they finish: a bar on standard error once there are several; on Ctrl-C, how many were done."""
     count = (0, 0)
-    bar = _Bar() if sys.stderr.isatty() else None
+    bar = _Bar(what) if sys.stderr.isatty() else None
 
     def progress(done: int, total: int) -> None:
         nonlocal count
@@ -477,7 +492,8 @@ def _stopped(finished: int, total: int, out: Path | None) -> str:
 class _Bar:
     """A progress bar, made when it is first shown."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str) -> None:
+        self._what = what
         self._close: Callable[[], None] = lambda: None
         self._update: Callable[[int, int], None] | None = None
 
@@ -486,8 +502,10 @@ class _Bar:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-            columns = (BarColumn(), MofNCompleteColumn(), "runs", TimeRemainingColumn())
-            bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            columns = (BarColumn(), MofNCompleteColumn(), self._what, TimeRemainingColumn())
+            console = Console(stderr=True)
+            # What a verb prints meanwhile goes where it was sent, not to the bar's terminal.
+            bar = Progress(*columns, console=console, transient=True, redirect_stdout=False)
             task = bar.add_task("", total=total)
             bar.start()
             self._close = bar.stop

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.run import conformance_many, conformance_texts
+from cwndlab.run import conformance_many, conformance_texts, described
+
+if TYPE_CHECKING:
+    from cwndlab.own import Classes
 
 COLUMNS = ("algorithm", "rule", "holds", "detail")
 
@@ -36,6 +40,8 @@ class Examined:
     """One per rule, in their order."""
     ns_per_ack: float | None
     """What an ACK costs it on this machine now; none where it panics."""
+    notes: tuple[str, ...] = ()
+    """What else is to be known, such as that a class in Python was told of fewer ACKs."""
 
     @property
     def holds(self) -> bool:
@@ -48,46 +54,89 @@ class Examined:
         return tuple(rule.rule for rule in self.rules if not rule.holds)
 
 
-def check(algorithm: str, *, quick: bool = False) -> Examined:
+def check(algorithm: str | type, *, quick: bool = False, algorithms: Classes | None = None) -> Examined:
     """Runs the conformance battery on an algorithm: 10⁷ ACKs and windows of 10⁶ segments, fewer with ``quick``.
 
-    Raises ``ScenarioError`` where no algorithm has this name. A rule that fails is an answer, not an error.
+    ``algorithm`` is a name or a class of one's own (`cwndlab.own`); ``algorithms`` are such classes by the names that a
+    text may use. A class is told of 2·10⁶ ACKs at most. Raises ``ScenarioError`` where no algorithm has
+    this name or the class cannot be used. A rule that fails, by an exception of the class, too, is an answer, not an
+    error.
 
     >>> check("reno", quick=True).broken
     ()
     """
-    ((_, examined),) = check_many([algorithm], quick=quick, workers=1)
+    from cwndlab.own import named, own, united
+
+    classes = algorithms or {}
+    if not isinstance(algorithm, str):
+        # Something that is no class is told by its own name.
+        given = named([algorithm]) if isinstance(algorithm, type) else {"algorithm": own("algorithm", algorithm).kind}
+        classes = united([classes, given])
+        (algorithm,) = given
+    ((_, examined),) = check_many([algorithm], quick=quick, workers=1, algorithms=classes)
     return examined
 
 
 def check_many(
-    algorithms: Sequence[str],
+    texts: Sequence[str],
     *,
     quick: bool = False,
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
+    algorithms: Classes | None = None,
 ) -> Iterator[tuple[int, Examined]]:
-    """Examines several, on ``workers`` threads; yields (index, what was found) in the order in which they end."""
-    for index, (rows, ns_per_ack) in conformance_many(algorithms, quick=quick, workers=workers, progress=progress):
+    """Examines several, on ``workers`` threads; yields (index, what was found) in the order in which they end.
+
+    ``algorithms`` are classes of one's own by name; they are examined one at a time.
+    """
+    several = conformance_many(texts, quick=quick, workers=workers, progress=progress, algorithms=algorithms)
+    for index, (rows, ns_per_ack, notes) in several:
         rules = tuple(Rule(**row) for row in rows)
-        yield index, Examined(algorithm=rules[0].algorithm, rules=rules, ns_per_ack=ns_per_ack)
+        name = rules[0].algorithm
+        yield index, Examined(algorithm=name, rules=rules, ns_per_ack=ns_per_ack, notes=tuple(notes))
 
 
-def chosen(names: Sequence[str], *, everything: bool) -> list[str]:
-    """The canonical texts of ``names``, or of all that the battery is run on; raises for every name that is none."""
+class Chosen(NamedTuple):
+    """What is to be examined."""
+
+    texts: list[str]
+    """Canonical."""
+    classes: Classes
+    """Classes of one's own that they name."""
+
+
+def chosen(names: Sequence[str], *, everything: bool = False, files: Sequence[str | Path] = ()) -> Chosen:
+    """What ``names`` mean: texts, or files of Python, of which every class is meant; ``files`` have classes that texts
+    may name, and all are meant where there is no name. ``everything`` is all that the battery is run on, and what is
+    named. Raises ``ScenarioError`` with the fault of every name that is none.
+    """
     from cwndlab.algorithms import canonical
+    from cwndlab.own import load, several, united
 
-    if everything:
-        return conformance_texts()
     faults: list[Fault] = []
-    texts: list[str] = []
-    for name in names:
+    loaded: dict[str, Classes] = {}
+    for file in dict.fromkeys([*map(str, files), *filter(_is_file, names)]):
         try:
-            texts.append(canonical(name))
+            loaded[file] = load(file)
         except ScenarioError as error:
             faults += error.faults
+    classes = united(loaded.values())
+    document = described(several(classes))
+    texts = conformance_texts() if everything else []
+    for word in names or ([] if everything else loaded):
+        for name in [word] if not _is_file(word) and word not in loaded else loaded.get(word, ()):
+            try:
+                texts.append(canonical(name, document))
+            except ScenarioError as error:
+                faults += error.faults
     if faults:
         raise ScenarioError(*faults)
     if not texts:
-        raise ScenarioError(Fault("check", "no algorithm is named", "write `cwndlab check cubic`, or `--all`"))
-    return texts
+        hint = "write `cwndlab check cubic`, `cwndlab check mine.py`, or `--all`"
+        raise ScenarioError(Fault("check", "no algorithm is named", hint))
+    return Chosen(list(dict.fromkeys(texts)), classes)
+
+
+def _is_file(name: str) -> bool:
+    """A text of an algorithm begins with a letter and has no dot outside of its parameters."""
+    return name.endswith(".py") or name.startswith(("/", ".", "~")) or ("." in name.partition("(")[0])

@@ -35,13 +35,15 @@ def write_json(value: object) -> None:
     write(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def write_csv(rows: Sequence[Row], columns: Sequence[str]) -> None:
-    """Rows with a header line; lists and tables within a cell are JSON."""
+def write_csv(rows: Sequence[Row], columns: Sequence[str], *, header: bool = True) -> None:
+    """Rows, after a header line where it is wanted; lists and tables within a cell are JSON. At its end all is out."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
+    if header:
+        writer.writerow(columns)
     for row in rows:
         cells = (row.get(column) for column in columns)
         writer.writerow([json.dumps(cell) if isinstance(cell, dict | list) else cell for cell in cells])
+    sys.stdout.flush()
 
 
 def write_rows(rows: Sequence[Row], columns: Sequence[str], format: Format, *, wrap: Sequence[str] = ()) -> None:

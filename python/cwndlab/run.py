@@ -6,8 +6,9 @@ import json
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path as Folder
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from cwndlab import _engine
@@ -124,11 +125,28 @@ def conformance_many(
     quick: bool = False,
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
-) -> Iterator[tuple[int, tuple[list[dict[str, Any]], float | None]]]:
-    """The conformance battery on several algorithms: (index, (rows, ns per ACK)) in the order in which they end."""
+    algorithms: Classes | None = None,
+) -> Iterator[tuple[int, tuple[list[dict[str, Any]], float | None, list[str]]]]:
+    """The conformance battery on several algorithms: (index, (rows, ns per ACK, notes)) in the order in which they end.
 
-    def examine(text: str, cancel: _engine.Cancel) -> tuple[list[dict[str, Any]], float | None]:
-        return _engine.conformance(text, quick=quick, cancel=cancel)
+    ``algorithms`` are classes of one's own by name.
+    """
+    given = _own(algorithms)
+    document = described(given)
+    makers = {name: own.make for name, own in given.items()}
+    alone = Lock()
+
+    def examine(text: str, cancel: _engine.Cancel) -> tuple[list[dict[str, Any]], float | None, list[str]]:
+        own = text.partition("(")[0].partition("/")[0] in given
+        # Two classes at once would wait for each other, and what an ACK costs would be the price of both.
+        with alone if own else nullcontext():
+            return _engine.conformance(
+                text,
+                quick=quick,
+                cancel=cancel,
+                scenario=document if own else None,
+                makers=makers if own else None,
+            )
 
     yield from _spread(examine, texts, workers, progress)
 
@@ -182,6 +200,12 @@ def _own(classes: Classes | None) -> dict[str, Own]:
     from cwndlab.own import several
 
     return several(classes)
+
+
+def described(given: Mapping[str, Own]) -> str | None:
+    """What the engine is told of classes apart from a scenario, JSON; nothing where there are none."""
+    entries = {name: own.entry for name, own in given.items()}
+    return json.dumps({"schema_version": 1, "algorithms": entries}) if entries else None
 
 
 def _asked(scenario: Question, given: Mapping[str, Own]) -> tuple[str, dict[str, Callable[..., object]] | None]:

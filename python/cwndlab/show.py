@@ -92,10 +92,14 @@ def show_comparison(found: Comparison, format: Format) -> None:
                 say(note)
 
 
-def show_examined(found: Sequence[Examined], format: Format) -> None:
+def show_examined(found: Sequence[Examined], format: Format, *, begins: bool = True) -> None:
+    """``begins`` is false for CSV whose header was printed before."""
     from cwndlab.conformance import COLUMNS
 
     rows = [rule.as_dict() for examined in found for rule in examined.rules]
+    if format is Format.csv:
+        write_csv(rows, COLUMNS, header=begins)
+        return
     if format is Format.table and len(found) > 1:
         several = [
             {

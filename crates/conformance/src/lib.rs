@@ -32,6 +32,7 @@ use std::sync::atomic::AtomicBool;
 
 use cwndlab_control::{Algorithm, Catalogue, CongestionControl, Kind, Need, Path, Spec};
 
+pub use panics::Broken;
 pub use report::{Finding, Report, Row, Violation};
 
 use probe::Tally;
@@ -90,6 +91,9 @@ impl Size {
         events: 5_000,
         timed: (65_536, 5),
     };
+    /// For what costs microseconds per ACK, as an algorithm in another language does: as many courses and as wide
+    /// windows, but a fifth of the long course.
+    pub const SLOW: Self = Self { long_acks: 2_000_000, ..Self::FULL };
     /// Enough to find what is wrong in [`wrong`], in a tenth of a second without optimisation.
     pub const SMALL: Self =
         Self { long_acks: 20_000, wide_segments: 30_000, acks: 2_500, streams: 6, events: 800, timed: (2_048, 1) };

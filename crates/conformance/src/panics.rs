@@ -2,8 +2,10 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::panic::{catch_unwind, set_hook, take_hook, AssertUnwindSafe};
+use std::panic::{catch_unwind, resume_unwind, set_hook, take_hook, AssertUnwindSafe};
 use std::sync::Once;
+
+use crate::rules::{NO_PANIC, RULES};
 
 thread_local! {
     /// This thread answers for its panics itself.
@@ -44,11 +46,33 @@ impl Drop for Quiet {
     }
 }
 
+/// What an algorithm unwinds with where it can say more than a panic does: one that calls another language meets errors
+/// and answers there that no `u64` can hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The rule that it breaks, by name; `no-panic` where no rule is called so.
+    pub rule: &'static str,
+    /// What happened.
+    pub why: String,
+}
+
+impl Broken {
+    /// Ends the course. No hook is called and nothing is printed.
+    pub fn unwind(self) -> ! {
+        resume_unwind(Box::new(self))
+    }
+}
+
 /// Does the work; a panic is told as its text and place.
 #[inline]
-pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work))
-        .map_err(|payload| format!("panics: {}{}", text(payload.as_ref()), PLACE.take()))
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Broken> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast::<Broken>() {
+        Ok(broken) => *broken,
+        Err(payload) => {
+            let why = format!("panics: {}{}", text(payload.as_ref()), PLACE.take());
+            Broken { rule: RULES[NO_PANIC].name, why }
+        }
+    })
 }
 
 fn text(payload: &(dyn Any + Send)) -> &str {

@@ -6,13 +6,13 @@ use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Sent, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::cost::Told;
-use crate::panics::{guarded, Quiet};
+use crate::panics::{guarded, Broken, Quiet};
 use crate::report::{Finding, Report, Violation};
 use crate::rules::{Event, Step, Verdict, COMES_BACK, COST, NO_PANIC, RULES};
 use crate::words;
 use crate::Says;
 
-/// The course ends: the algorithm panicked, or somebody wishes to stop.
+/// The course ends: the algorithm panicked or ended it, or somebody wishes to stop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended;
 
@@ -50,6 +50,13 @@ impl<'a> Tally<'a> {
 
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The algorithm ended the course itself.
+    fn breaks(&mut self, rule: &'static str, violation: Violation) {
+        let at = RULES.iter().position(|one| one.name == rule).unwrap_or(NO_PANIC);
+        self.findings[at].judged += 1;
+        self.findings[at].violation.get_or_insert(violation);
     }
 
     fn excepted(&self, at: usize) -> bool {
@@ -116,7 +123,7 @@ impl<'a, 'b> Probe<'a, 'b> {
         }
         let (one, two) = match guarded(|| (make(path), make(path))) {
             Ok(made) => made,
-            Err(why) => {
+            Err(Broken { rule, why }) => {
                 let (before, after) = (path.initial_cwnd, path.initial_cwnd);
                 let violation = Violation {
                     course: course.to_owned(),
@@ -129,7 +136,7 @@ impl<'a, 'b> Probe<'a, 'b> {
                     why,
                     since: String::new(),
                 };
-                tally.findings[NO_PANIC].violation.get_or_insert(violation);
+                tally.breaks(rule, violation);
                 return None;
             }
         };
@@ -207,7 +214,7 @@ impl<'a, 'b> Probe<'a, 'b> {
         self.tally.findings[COMES_BACK].violation = Some(violation);
     }
 
-    fn answers(&mut self, event: &Event<'_>, look: bool) -> Result<Answers, String> {
+    fn answers(&mut self, event: &Event<'_>, look: bool) -> Result<Answers, Broken> {
         let (one, two) = (&mut self.one, &mut self.two);
         guarded(move || {
             tell(one.as_mut(), event);
@@ -235,11 +242,9 @@ impl<'a, 'b> Probe<'a, 'b> {
         let look = self.event.is_multiple_of(self.look_every);
         let answers = match self.answers(event, look) {
             Ok(answers) => answers,
-            Err(why) => {
-                if self.tally.findings[NO_PANIC].violation.is_none() {
-                    let violation = self.violation(event.now(), words::event(event), self.window, self.window, why);
-                    self.tally.findings[NO_PANIC].violation = Some(violation);
-                }
+            Err(Broken { rule, why }) => {
+                let violation = self.violation(event.now(), words::event(event), self.window, self.window, why);
+                self.tally.breaks(rule, violation);
                 return Err(Ended);
             }
         };
@@ -274,6 +279,9 @@ impl<'a, 'b> Probe<'a, 'b> {
         }
         if matches!(event, Event::Congestion(event) if !event.repeated) {
             self.stood = before;
+        } else if matches!(event, Event::Made(_)) {
+            // It may begin with another window than the path's.
+            self.stood = step.after;
         }
         self.window = step.after;
         self.pacing = step.pacing;

@@ -1,4 +1,7 @@
 use super::*;
+use cwndlab_control::{Ack, Congestion, Window};
+use cwndlab_units::Bytes;
+
 use crate::rules::RULES;
 use crate::wrong::Fault;
 
@@ -56,6 +59,46 @@ fn a_panic_is_told_with_its_text_and_place() {
     let report = examine(Fault::UnwrapsTheRtt);
     let row = report.rows().into_iter().find(|row| !row.holds).unwrap();
     assert!(row.detail.contains("panics: every ACK has an RTT (crates/conformance/src/wrong.rs:"), "{}", row.detail);
+}
+
+/// An adapter to another language: its algorithm answers to the fifth ACK what is no window.
+#[derive(Debug)]
+struct Adapter(Box<dyn CongestionControl>, u32, &'static str);
+
+impl CongestionControl for Adapter {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.1 += 1;
+        if self.1 == 5 {
+            Broken { rule: self.2, why: "cwnd() is nan".to_owned() }.unwind();
+        }
+        self.0.on_ack(ack);
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.0.on_congestion(event);
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        self.0.on_window(window);
+    }
+
+    fn cwnd(&self) -> Bytes {
+        self.0.cwnd()
+    }
+}
+
+#[test]
+fn what_ends_its_course_names_the_rule() {
+    for (named, meant) in [("one-segment", "one-segment"), ("no-panic", "no-panic"), ("no rule", "no-panic")] {
+        let make = |path: &Path| -> Box<dyn CongestionControl> { Box::new(Adapter(wrong::right(path), 0, named)) };
+        let report = check_sized("adapter", Says::default(), make, &Size::SMALL);
+        // No course lasts long enough for a window to come back or not.
+        assert_eq!(report.broken(), [meant], "{report}");
+        assert_eq!(report.ns_per_ack, None);
+        let row = report.rows().into_iter().find(|row| !row.holds).unwrap();
+        assert!(row.detail.starts_with("course 'bottleneck', event "), "{}", row.detail);
+        assert!(row.detail.ends_with(" segments of 1460 B: cwnd() is nan"), "{}", row.detail);
+    }
 }
 
 #[test]

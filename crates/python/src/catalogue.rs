@@ -4,7 +4,7 @@ use cwndlab_control::{Confidence, Domain, Kind, Need, Parameter, Scheme, Spec, V
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::{own, question, raise};
+use crate::{question, raise};
 
 fn kind(kind: Kind) -> &'static str {
     match kind {
@@ -99,10 +99,7 @@ pub(crate) fn aliases() -> Vec<(&'static str, &'static str)> {
 #[pyfunction]
 #[pyo3(signature = (text, scenario=None))]
 pub(crate) fn canonical_algorithm(py: Python<'_>, text: &str, scenario: Option<&str>) -> PyResult<String> {
-    let classes = scenario.map(|scenario| question::read(py, scenario, "json", None)).transpose()?;
-    let classes = classes.map(|scenario| scenario.classes()).unwrap_or_default();
-    let catalogue = own::catalogue_with(&classes).map_err(|faults| question::refuse(py, faults))?;
-    match catalogue.parse(text) {
+    match question::catalogue(py, scenario)?.parse(text) {
         Ok(algorithm) => Ok(algorithm.to_string()),
         Err(fault) => Err(raise(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)])),
     }

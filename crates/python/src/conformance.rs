@@ -1,14 +1,16 @@
-//! The public battery: an algorithm in, rows of findings out.
+//! The public battery: an algorithm of the catalogue or a class in Python in, rows of findings out.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use cwndlab_conformance::{check_until, texts, Report, Size};
+use cwndlab_control::Build;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::raise;
+use crate::own::{self, Makers};
 use crate::work::{aside, guarded, Cancel};
+use crate::{question, raise};
 
 /// What the battery is run on when all are asked for.
 #[pyfunction]
@@ -16,25 +18,48 @@ pub(crate) fn conformance_texts() -> Vec<String> {
     texts(&cwndlab_simulator::catalogue())
 }
 
-/// Runs the battery on an algorithm of the catalogue: rows of algorithm, rule, holds, detail; nanoseconds per ACK.
+/// What the battery found: rows of algorithm, rule, holds, detail; nanoseconds per ACK; notes.
+type Found<'py> = (Vec<Bound<'py, PyDict>>, Option<f64>, Vec<String>);
+
+/// Runs the battery on an algorithm. `scenario`, JSON, may describe classes, of which `makers` makes the objects.
 #[pyfunction]
-#[pyo3(signature = (text, *, quick=false, cancel=None))]
+#[pyo3(signature = (text, *, quick=false, cancel=None, scenario=None, makers=None))]
 pub(crate) fn conformance<'py>(
     py: Python<'py>,
     text: &str,
     quick: bool,
     cancel: Option<Py<Cancel>>,
-) -> PyResult<(Vec<Bound<'py, PyDict>>, Option<f64>)> {
-    let algorithm = cwndlab_simulator::catalogue()
+    scenario: Option<&str>,
+    makers: Option<Makers>,
+) -> PyResult<Found<'py>> {
+    let algorithm = question::catalogue(py, scenario)?
         .parse(text)
         .map_err(|fault| raise(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)]))?;
-    let size = if quick { Size::SMALL } else { Size::FULL };
+    let name = algorithm.to_string();
+    let mut notes = Vec::new();
+    let size = match algorithm.growth.spec.build {
+        _ if quick => Size::SMALL,
+        Build::Given(_) => {
+            let (few, many) = (Size::SLOW.long_acks, Size::FULL.long_acks);
+            notes.push(format!(
+                "{name}: the long course has {few} ACKs instead of {many}, since a class in Python takes microseconds \
+                 for each"
+            ));
+            Size::SLOW
+        }
+        _ => Size::FULL,
+    };
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().wish());
     let inner: Arc<AtomicBool> = Arc::clone(&stop);
-    let name = algorithm.to_string();
-    let work = move || guarded(|| check_until(&name, &algorithm, |path| algorithm.build(path), &size, &inner));
+    let mut makers = makers.unwrap_or_default();
+    makers.retain(|name, _| name == algorithm.growth.spec.name);
+    let work = move || {
+        let examine = || guarded(|| check_until(&name, &algorithm, |path| algorithm.build(path), &size, &inner));
+        // What a class fails at is among the findings.
+        own::with_makers(makers, examine).0
+    };
     match aside(py, &stop, work)? {
-        Ok(Some(report)) => Ok((rows(py, &report)?, report.ns_per_ack)),
+        Ok(Some(report)) => Ok((rows(py, &report)?, report.ns_per_ack, notes)),
         Ok(None) => {
             Err(raise(py, "RunError", vec![("check".to_owned(), "stopped before its end".to_owned(), String::new())]))
         }

@@ -5,8 +5,8 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::panic;
 
+use cwndlab_conformance::Broken;
 use cwndlab_control::{self as control, Arguments, Cause, CongestionControl, Note, Value};
 use cwndlab_units::{Bytes, Rate, Time};
 use pyo3::prelude::*;
@@ -31,6 +31,10 @@ pub(crate) struct Failure {
     pub(crate) now: Time,
     /// What its method raised.
     pub(crate) cause: Option<PyErr>,
+    /// The rule of the conformance battery that it breaks.
+    pub(crate) rule: &'static str,
+    /// File and line of its source that raised it; may be empty.
+    pub(crate) place: String,
 }
 
 thread_local! {
@@ -40,9 +44,13 @@ thread_local! {
 
 /// Ends the run.
 pub(crate) fn fail(failure: Failure) -> ! {
+    // Read by the conformance battery alone.
+    let more = if failure.hint.is_empty() { &failure.place } else { failure.hint };
+    let why = if more.is_empty() { failure.what.clone() } else { format!("{} ({more})", failure.what) };
+    let broken = Broken { rule: failure.rule, why };
     FAILURE.set(Some(failure));
     // No panic: no hook is called and nothing is printed.
-    panic::resume_unwind(Box::new("an algorithm failed"))
+    broken.unwind()
 }
 
 /// Why the run of this thread ended, if an algorithm ended it.
@@ -121,18 +129,20 @@ impl Object {
         raised(py, self.name, method, self.now, error)
     }
 
-    fn wrong(&self, what: String, hint: &'static str) -> Box<Failure> {
-        Box::new(Failure { name: self.name, what, hint, now: self.now, cause: None })
+    fn wrong(&self, rule: &'static str, what: String, hint: &'static str) -> Box<Failure> {
+        Box::new(Failure { name: self.name, what, hint, now: self.now, cause: None, rule, place: String::new() })
     }
 
     /// Asks for the window, and for the rate where there is one, after the event that `method` was told of.
     fn ask(&mut self, py: Python<'_>, method: &str) -> Told<()> {
         let answer = self.cwnd.bind(py).call0().map_err(|error| self.raised(py, "cwnd", error))?;
         let w = number(&answer).ok_or_else(|| {
-            self.wrong(format!("cwnd() is {} after {method}", shown(&answer)), "it returns a number of segments")
+            self.wrong("no-panic", format!("cwnd() is {} after {method}", shown(&answer)), "it returns a number of segments")
         })?;
         if !(w > 0.0 && w <= MOST_SEGMENTS) {
             return Err(self.wrong(
+                // NaN and what is below a segment are one rule, what has no end another.
+                if w > MOST_SEGMENTS { "bounded" } else { "one-segment" },
                 format!("cwnd() is {} segments after {method}", shown(&answer)),
                 "a window is above 0 and at most 10^9 segments",
             ));
@@ -147,6 +157,7 @@ impl Object {
         }
         let rate = number(&answer).filter(|rate| *rate > 0.0 && *rate <= MOST_SEGMENTS).ok_or_else(|| {
             self.wrong(
+                "pacing",
                 format!("pacing_rate() is {} after {method}", shown(&answer)),
                 "it returns segments per second, above 0 and at most 10^9, or None",
             )
@@ -185,14 +196,14 @@ impl Object {
         let hint = "it returns a dict of names and numbers";
         let answer = trace.bind(py).call0().map_err(|error| self.raised(py, "trace", error))?;
         let Ok(named) = answer.cast::<PyDict>() else {
-            return Err(self.wrong(format!("trace() is {}", shown(&answer)), hint));
+            return Err(self.wrong("trace", format!("trace() is {}", shown(&answer)), hint));
         };
         for (name, value) in named.iter() {
             let word = name.extract::<String>().ok().and_then(|name| word::lasting(&name));
             match (word, number(&value)) {
                 (Some(name), Some(value)) if value.is_finite() => put(name, value),
                 (Some(_), Some(_)) => {}
-                _ => return Err(self.wrong(format!("trace() has {}: {}", shown(&name), shown(&value)), hint)),
+                _ => return Err(self.wrong("trace", format!("trace() has {}: {}", shown(&name), shown(&value)), hint)),
             }
         }
         Ok(())
@@ -203,7 +214,25 @@ fn raised(py: Python<'_>, name: &'static str, method: &str, now: Time, error: Py
     let kind = error.get_type(py).name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
     let text = error.value(py).str().map_or_else(|_| String::new(), |text| text.to_string());
     let text = if text.is_empty() { kind } else { format!("{kind}: {text}") };
-    Box::new(Failure { name, what: format!("{method} raised {text}"), hint: "", now, cause: Some(error) })
+    let what = format!("{method} raised {text}");
+    let place = place(py, &error).unwrap_or_default();
+    Box::new(Failure { name, what, hint: "", now, cause: Some(error), rule: "no-panic", place })
+}
+
+/// File and line where an exception arose.
+fn place(py: Python<'_>, error: &PyErr) -> PyResult<String> {
+    let Some(trace) = error.traceback(py) else { return Ok(String::new()) };
+    let mut trace = trace.into_any();
+    loop {
+        let next = trace.getattr("tb_next")?;
+        if next.is_none() {
+            break;
+        }
+        trace = next;
+    }
+    let file: String = trace.getattr("tb_frame")?.getattr("f_code")?.getattr("co_filename")?.extract()?;
+    let line: u32 = trace.getattr("tb_lineno")?.extract()?;
+    Ok(format!("{file}, line {line}"))
 }
 
 fn number(value: &Bound<'_, PyAny>) -> Option<f64> {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cwndlab_control::Catalogue;
 use cwndlab_scenario::{Fault, Scenario};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -22,6 +23,13 @@ pub(crate) fn read(py: Python<'_>, text: &str, format: &str, folder: Option<Path
         other => return Err(PyValueError::new_err(format!("'{other}' is neither 'toml' nor 'json'"))),
     };
     read.map_err(|faults| refuse(py, faults))
+}
+
+/// The catalogue, with the classes that a scenario, JSON, describes.
+pub(crate) fn catalogue(py: Python<'_>, scenario: Option<&str>) -> PyResult<Catalogue> {
+    let classes = scenario.map(|scenario| read(py, scenario, "json", None)).transpose()?;
+    let classes = classes.map(|scenario| scenario.classes()).unwrap_or_default();
+    own::catalogue_with(&classes).map_err(|faults| refuse(py, faults))
 }
 
 /// Reads a scenario, changes fields, checks all of it; its document as JSON, its canonical form, its hash, the notes.

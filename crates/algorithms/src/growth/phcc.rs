@@ -253,9 +253,8 @@ impl CongestionControl for Phcc {
         self.lost = true;
         if !event.repeated {
             self.before = self.now;
-            let w = self.now.w;
-            self.now.ssthresh = (w / 2.0).max(2.0); // (10), not below RFC 5681's floor
-            self.now.w_loss = Some(w);
+            self.now.ssthresh = (self.now.w / 2.0).max(2.0); // (10), not below RFC 5681's floor
+            self.now.w_loss = Some(self.now.w);
             self.now.d_loss = if self.r > 0.0 { self.r } else { event.srtt.0 as f64 * 1e-9 };
         }
         self.phase = if event.restart { Phase::Start } else { Phase::Congestion };
