@@ -15,7 +15,8 @@ from cwndlab.metrics import COLUMNS
 from cwndlab.reproduce import listing
 from cwndlab.reproduce.ccm_ss import FIGURES, FULL, QUICK, Size, fig12b, pairs
 from cwndlab.statistics import Estimate
-from cwndlab.validate import Reference, bundled, shares, validate
+from cwndlab.references import Reference, bundled
+from cwndlab.validate import shares, validate
 from hypothesis import given
 from hypothesis import strategies as st
 
