@@ -194,7 +194,9 @@ def validate(
         for algorithm, text in reference.about["senders"].items():
             try:
                 if text is None:
-                    raise ScenarioError(Fault("", reference.untrusted(algorithm, "") or "the reference says not to compare it"))
+                    raise ScenarioError(
+                        Fault("", reference.untrusted(algorithm, "") or "the reference says not to compare it")
+                    )
                 canonical(text)
             except ScenarioError as error:
                 if wanted is None or algorithm in wanted:

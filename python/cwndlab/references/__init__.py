@@ -1,7 +1,7 @@
 """Reference folders: runs of an independent peer, with what its senders are in our words and its own tolerances.
 
-A folder holds ``reference.json`` (senders, tolerances, how rows are judged), ``scenarios.json`` and summaries; which files, and
-what each key of ``reference.json`` means, says ``known-answers/README.md``.
+A folder holds ``reference.json`` (senders, tolerances, how rows are judged), ``scenarios.json`` and summaries; which
+files, and what each key of ``reference.json`` means, says ``known-answers/README.md``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from cwndlab.errors import Fault, RecordsError
 from cwndlab.references import ns3
 
 #: What every reference says of itself, and as which type a program can read it.
-_NEEDED: dict[str, type] = {"kind": str, "senders": dict, "tolerances": dict, "columns": dict, "profile": str, "ack": dict}
+_NEEDED: dict[str, type] = {
+    "kind": str,
+    "senders": dict,
+    "tolerances": dict,
+    "columns": dict,
+    "profile": str,
+    "ack": dict,
+}
 
 #: What a folder may say in part: the bundled folder of its kind says the rest.
 _MERGED = ("sender_stacks", "not_counted")
@@ -64,7 +71,9 @@ class Reference:
                 faults.append(Fault(where, f"has no '{key}'", "see known-answers/README.md"))
             elif not isinstance(self.about[key], kind):
                 hint = "a table by kind of scenario" if key == "tolerances" else f"a {kind.__name__}"
-                faults.append(Fault(where, f"'{key}' is '{self.about[key]}', which no program can read", f"write {hint}"))
+                faults.append(
+                    Fault(where, f"'{key}' is '{self.about[key]}', which no program can read", f"write {hint}")
+                )
         if faults:
             raise RecordsError(*faults)
 
@@ -85,12 +94,12 @@ class Reference:
                 self.about[key] = {**value, **mine}
         if not isinstance(self.about.get("senders"), dict):
             return
+        senders = self.about["senders"]
         for name, better in ours["senders"].items():
-            text = self.about["senders"].get(name)
+            text = senders.get(name)
             if text is not None and better is not None and better != text:
                 self.reworded.append(f"{name}: '{text}' is run as '{better}'")
-            if name not in self.about["senders"] or (text is not None and better is not None):
-                self.about["senders"][name] = better
+            senders[name] = None if name in senders and text is None else better
 
     def _json(self, name: str) -> dict[str, Any]:
         path = self.folder / name
@@ -105,7 +114,7 @@ class Reference:
         return loaded
 
     def summary(self, scenario: str) -> list[dict[str, str]]:
-        """The rows of a scenario, one per run and flow; ``algo`` names the sender, whatever the folder calls that column."""
+        """The rows of a scenario, one per run and flow; ``algo`` names the sender, whatever the folder calls it."""
         together = self.about.get("summary")
         path = self.folder / (together or f"{scenario}_summary.csv")
         if not path.is_file():
@@ -186,8 +195,8 @@ class Reference:
         }
 
     def stack(self, spec: dict[str, Any], algorithm: str = "") -> dict[str, Any]:
-        """The values of the hosts: ``stack`` is what the peer does otherwise than the profile, ``sender_stacks`` what it does
-        otherwise for one of its senders."""
+        """The values of the hosts: ``stack`` is what the peer does otherwise than the profile, ``sender_stacks`` what
+        it does otherwise for one of its senders."""
         ack = self.about["ack"]
         stack: dict[str, Any] = {
             **self.about.get("stack", {}),

@@ -26,8 +26,8 @@ class Measured:
 def measure(records: Any, spec: dict[str, Any], *, events_sampled: bool = False) -> Measured:
     """The quantities of one run, over the scenario's averaging interval.
 
-    ``events_sampled``: congestion events are counted as entries into recovery that the samples show, as a reference does
-    that could not see more; two between samples are one.
+    ``events_sampled``: congestion events are counted as entries into recovery that the samples show, as a reference
+    does that could not see more; two between samples are one.
     """
     import polars as pl
 

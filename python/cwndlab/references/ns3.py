@@ -1,4 +1,4 @@
-"""The folder of ns-3 in the form of the others: ``common``, ``algorithms`` and ``scenarios`` instead of whole scenarios.
+"""The folder of ns-3, which has ``common``, ``algorithms`` and ``scenarios``, in the form of the others.
 
 Wired scenarios become what `cwndlab.references.Reference` runs; Wi-Fi ones are named as waiting.
 """
