@@ -17,7 +17,7 @@
 
 use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
 
-use super::reno::segments;
+use super::reno::{counted, PER_ACK};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -28,13 +28,16 @@ pub static SPEC: Spec = Spec {
     year: 2001,
     confidence: Confidence::High,
     summary: "Reno whose window after a loss is the filtered ACK rate times the smallest RTT.",
-    parameters: &[Parameter {
-        name: "tau",
-        unit: "s",
-        default: Value::Number(0.5),
-        domain: Domain::Range(0.01, 100.0),
-        doc: "time constant of the filter",
-    }],
+    parameters: &[
+        Parameter {
+            name: "tau",
+            unit: "s",
+            default: Value::Number(0.5),
+            domain: Domain::Range(0.01, 100.0),
+            doc: "time constant of the filter",
+        },
+        PER_ACK,
+    ],
     choices: &[
         "after a silence the sample is taken over all of it, and weighs by the time since the last zero sample",
         "B begins with the first sample, not with 0",
@@ -65,6 +68,7 @@ pub(super) fn answer(event: &Congestion, w: f64, b: f64, rtt_min: u64) -> f64 {
 #[derive(Debug)]
 pub struct Westwood {
     tau: f64,
+    per_ack: bool,
     b: f64,
     /// b_{k−1}; `None` before the first sample.
     last: Option<f64>,
@@ -77,7 +81,15 @@ pub struct Westwood {
 
 impl Westwood {
     fn new(arguments: &Arguments) -> Self {
-        Self { tau: arguments.number("tau"), b: 0.0, last: None, at: None, more: 0, rtt_min: u64::MAX }
+        Self {
+            tau: arguments.number("tau"),
+            per_ack: arguments.word("per_ack") == "true",
+            b: 0.0,
+            last: None,
+            at: None,
+            more: 0,
+            rtt_min: u64::MAX,
+        }
     }
 
     /// (2): `sample` after `gap` seconds.
@@ -129,7 +141,7 @@ impl Growth for Westwood {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        w + segments(ack) / w // (4)
+        w + counted(ack, self.per_ack) / w // (4)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
