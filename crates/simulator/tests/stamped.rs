@@ -66,7 +66,8 @@ fn a_stamped_window_leaves_evenly_over_the_round_trip() {
     let (sender, line) = first_round("iotcc", Some(46_336_000));
     let first: Vec<_> = line.left.iter().filter(|at| **at < 200 * MS).collect();
     assert!((94..=100).contains(&first.len()), "{}", first.len()); // the headers take their share of the rate
-    let gaps: Vec<_> = first.chunks(2).map(|pair| *pair[0]).collect();
+                                                                   // Linux does not pace the first ten packets of a connection.
+    let gaps: Vec<_> = first.chunks(2).skip(5).map(|pair| *pair[0]).collect();
     assert!(gaps.windows(2).all(|pair| (1_900_000..2_200_000).contains(&(pair[1] - pair[0]))), "{gaps:?}");
     assert!(line.events.contains(&("slow-start-exit", "stamp")), "{:?}", line.events);
     assert_eq!(sender.pacing_rate(), None);
