@@ -9,6 +9,8 @@ from typing import Any
 import cwndlab
 import pytest
 from cwndlab.references import Reference, bundled
+from cwndlab.references.measure import measure
+from cwndlab.run import run_many
 from cwndlab.validate import shares, validate
 
 
@@ -162,3 +164,14 @@ def test_a_tolerance_of_ns_3_is_not_widened_by_the_spread_of_its_runs() -> None:
     rows, _ = validate([folder("ns3")], algorithms=["cubic"])
     cuts = next(row for row in rows if row.scenario == "ns3/w3" and row.quantity == "congestion_events[0]")
     assert (cuts.reference, cuts.tolerance) == (14.5, 4.35)
+
+
+def test_a_step_marks_for_a_round_trip_where_the_queue_of_ns_3_marks_a_few_packets() -> None:
+    """Why dctcp is apart in w4: Reno is reduced as often, by 6 marks there and by half a window of 120 here."""
+    reference = Reference(folder("ns3"))
+    document = reference.document("w4", reference.about["senders"]["linuxreno_ecn"], "linuxreno_ecn", 0)
+    ours = measure(next(iter(run_many([(document, 1)])))[1], reference.scenarios["w4"]).values
+    (theirs,) = (row for row in reference.summary("w4") if row["algo"] == "linuxreno_ecn")
+    assert ours["congestion_events"][0] == pytest.approx(float(theirs["cuts_meas"]), abs=1)
+    assert ours["marks"][0] / ours["congestion_events"][0] == pytest.approx(60, abs=3)
+    assert float(theirs["marks_meas"]) / float(theirs["cuts_meas"]) == pytest.approx(6, abs=0.2)

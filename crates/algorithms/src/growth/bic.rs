@@ -184,8 +184,8 @@ impl Growth for Bic {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        let left = if self.forgets { self.beta } else { f64::midpoint(1.0, self.beta) };
-        self.w_max = self.quotient(if w < self.w_max { w * left } else { w }); // (6)
+        let remembered = if self.forgets { w * self.beta } else { w * (1.0 + self.beta) / 2.0 };
+        self.w_max = self.quotient(if w < self.w_max { remembered } else { w }); // (6)
         if event.cause == Cause::Timeout {
             self.w_max = 0.0;
         }
