@@ -137,7 +137,11 @@ impl Object {
     fn ask(&mut self, py: Python<'_>, method: &str) -> Told<()> {
         let answer = self.cwnd.bind(py).call0().map_err(|error| self.raised(py, "cwnd", error))?;
         let w = number(&answer).ok_or_else(|| {
-            self.wrong("no-panic", format!("cwnd() is {} after {method}", shown(&answer)), "it returns a number of segments")
+            self.wrong(
+                "no-panic",
+                format!("cwnd() is {} after {method}", shown(&answer)),
+                "it returns a number of segments",
+            )
         })?;
         if !(w > 0.0 && w <= MOST_SEGMENTS) {
             return Err(self.wrong(
