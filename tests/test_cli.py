@@ -22,7 +22,7 @@ from cwndlab.reproduce.claims import Finding
 from cwndlab.validate import Row
 
 Cli = Callable[..., tuple[int, str, str]]
-VERBS = ("list", "explain", "run", "compare", "reproduce", "report", "validate", "check", "bench")
+VERBS = ("list", "explain", "run", "compare", "matrix", "reproduce", "report", "validate", "check", "bench")
 
 
 def start(*arguments: object, **options: object) -> subprocess.Popen[str]:
@@ -372,3 +372,23 @@ def test_what_draws_is_not_imported_before_it_is_needed(arguments: list[str], pa
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.splitlines()[-1] == "0 []"
+
+
+def test_matrix_prints_rows_and_refuses_what_is_unknown(cli: Cli) -> None:
+    status, out, _ = cli("matrix", "--algorithms", "vegas", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert (status, len(rows)) == (0, 45)
+    assert {row["algorithm"] for row in rows} == {"vegas"}
+    status, out, err = cli("matrix", "--algorithms", "vegas,vega")
+    assert (status, out) == (2, "")
+    assert err == "no algorithm is called 'vega'\n  hint: did you mean 'vegas'? `cwndlab list` shows them all\n"
+
+
+def test_list_shows_the_names_by_which_papers_call_things(cli: Cli) -> None:
+    _, out, _ = cli("list", "--aliases", "--format", "json")
+    names = {row["alias"]: row["means"] for row in json.loads(out)}
+    assert names["bbr"] == "bbr3"
+    assert names["tcp-vegas"] == "vegas"
+    assert names["sack-tcp"] == "reno+standard/sack"
+    _, out, _ = cli("list")
+    assert "\nhystart-cubic    cubic+hystart\n" in out

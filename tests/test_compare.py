@@ -12,10 +12,11 @@ import pytest
 from cwndlab.compare import Comparison, compare, slug, with_algorithm
 from cwndlab.digits import interval, mean_and_half
 from cwndlab.metrics import COLUMNS
+from cwndlab.references import Reference, bundled
 from cwndlab.reproduce import listing
 from cwndlab.reproduce.ccm_ss import FIGURES, FULL, QUICK, Size, fig12b, pairs
 from cwndlab.statistics import Estimate
-from cwndlab.validate import Reference, bundled, shares, validate
+from cwndlab.validate import shares, validate
 from hypothesis import given
 from hypothesis import strategies as st
 

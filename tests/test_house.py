@@ -142,7 +142,24 @@ def test_links_between_pages_lead_somewhere() -> None:
 def test_the_index_of_docs_is_complete() -> None:
     index = text("docs/README.md")
     pages = {str(page.relative_to(ROOT / "docs")) for page in tracked("docs/*.md")} - {"README.md"}
-    assert {page for page in pages if f"]({page})" not in index} == set()
+    shelf = {page for page in pages if page.startswith("algorithms/") and page != "algorithms/README.md"}
+    assert {page for page in pages - shelf if f"]({page})" not in index} == set()
+    index = text("docs/algorithms/README.md")
+    assert {page for page in shelf if f"]({page.removeprefix('algorithms/')})" not in index} == set()
+
+
+def test_the_pages_of_algorithms_are_those_of_the_entries() -> None:
+    """`python tools/algorithm_pages.py` writes them anew."""
+    pages = tool("algorithm_pages")
+    entries = cwndlab.algorithms()
+    for entry in entries:
+        shown = pages.text_of(entry)
+        written = (ROOT / "docs" / "algorithms" / f"{pages.file_of(entry)}.md").read_text(encoding="utf-8")
+        assert written == pages.page(entry, shown), entry.name
+        if shown is not None:
+            for picture in ("window", "share"):
+                assert (ROOT / "docs" / "algorithms" / f"{pages.file_of(entry)}-{picture}.svg").is_file(), entry.name
+    assert text("docs/algorithms/README.md") == pages.index(entries)
 
 
 def test_every_decision_is_a_page_with_three_parts() -> None:

@@ -121,7 +121,7 @@ def draw_share(text: str, records: cwndlab.Records, path: Path) -> None:
         rows = over.filter(pl.col("flow") == flow)
         axes.plot(rows["time_s"], rows["goodput_bps"] / 1e6, color=colour(flow), linewidth=1.2, label=label)
     axes.set_xlim(0, DURATION_S)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 24)  # the line carries 20: room for the legend
     axes.legend(fontsize=7, frameon=False, loc="upper right", ncols=2)
     figure.savefig(path, format="svg", metadata={"Date": None})
 
@@ -134,7 +134,8 @@ def _bullets(title: str, items: Iterator[str] | list[str]) -> list[str]:
 def page(entry: Algorithm, text: str | None) -> str:
     """The page of an entry."""
     also = [name["alias"] for name in other_names() if name["means"] == entry.name]
-    lines = [f"# {entry.name}", "", f"**{entry.title}**, {entry.kind}. Source: {entry.source} ({entry.year})."]
+    year = "" if str(entry.year) in entry.source else f" ({entry.year})"
+    lines = [f"# {entry.name}", "", f"**{entry.title}**, {entry.kind}. Source: {entry.source}{year}."]
     lines[-1] += f" Confidence: {entry.confidence}" + (" — our reconstruction." if entry.confidence == "low" else ".")
     if also:
         lines[-1] += f" Also called {', '.join(f'`{name}`' for name in also)}."
@@ -204,8 +205,7 @@ def main(names: list[str]) -> None:
         else:
             draw_share(text, records, FOLDER / f"{file_of(entry)}-share.svg")
     for entry in chosen:
-        written = page(entry, text_of(entry)).replace(f"({entry.name}-", f"({file_of(entry)}-")
-        (FOLDER / f"{file_of(entry)}.md").write_text(written, encoding="utf-8")
+        (FOLDER / f"{file_of(entry)}.md").write_text(page(entry, text_of(entry)), encoding="utf-8")
     (FOLDER / "README.md").write_text(index(entries), encoding="utf-8")
 
 

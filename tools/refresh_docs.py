@@ -26,6 +26,7 @@ FILES = (
     "docs/python.md",
     "README.md",
     "docs/validity.md",
+    "docs/matrix.md",
     "docs/performance.md",
     "docs/reproductions.md",
 )

@@ -182,6 +182,8 @@ def _page(entry: Algorithm) -> str:
         lines.append(f"also called: {', '.join(entry.aliases)}")
     if entry.companion:
         lines.append(f"comes with the slow start: {entry.companion}")
+    if entry.model_based:
+        lines.append("model-based: keeps a model of the path, and may grow while it has nothing to send")
     lines += ["", *(line if line.startswith(" ") else block(line) for line in entry.summary.splitlines())]
     if entry.parameters:
         lines += ["", "parameters"]
@@ -191,8 +193,6 @@ def _page(entry: Algorithm) -> str:
     if entry.confidence == "low":
         lines += ["", block("Low confidence: our reconstruction from a short description; see the choices.")]
     needs = [_NEEDS.get(need, f"routers with the agent '{need.removeprefix('agent ')}'") for need in entry.needs]
-    if entry.model_based:
-        needs.append("nobody to stop it growing while it has nothing to send: it keeps a model of the path instead")
     refused = [f"'{name}': {reason}" for name, reason in entry.refuses]
     lists = (
         ("needs", needs),

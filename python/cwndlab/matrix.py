@@ -153,8 +153,9 @@ def _oddities(row: Mapping[str, Any]) -> Iterator[str]:
         yield "nothing arrives"
     elif not 0.05 <= share <= 0.95:
         yield "the first flow starves" if share < 0.05 else "the second flow starves"
-    if row["loss"] == 0 and row["buffer_bdp"] == BUFFERS[-1] and row["least_queue_ms"] > 25:
-        yield "the queue never drains"
+    # What halves a window of path and four such paths of buffer leaves 1.5 of them waiting: odd is a queue that stands.
+    if row["least_queue_ms"] > max(25, 0.8 * row["queue_ms"]):
+        yield "the queue stands"
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

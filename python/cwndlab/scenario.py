@@ -156,6 +156,8 @@ class Link(_Table):
     loss: type_of_loss | Sequence[type_of_loss] | None = None
     jitter: Jitter | None = None
     duplicate: float | None = None
+    agents: Sequence[str | Mapping[str, Any]] | None = None
+    """What its router does for schemes that ask it: ``["rcp", {"scheme": "abc", "eta": 0.95}]``."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,8 @@ class Access(_Table):
     _: KW_ONLY
     rate: str | None = None
     queue: DropTail | StepEcn | None = None
+    agents: Sequence[str | Mapping[str, Any]] | None = None
+    """Of the routers at either end; those of the bottleneck, or of the first hop, unless given."""
 
 
 @dataclass(frozen=True)

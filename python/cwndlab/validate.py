@@ -1,22 +1,20 @@
 """Validation: the scenarios of a reference folder, run here with the senders that it means, held against its figures.
 
-A reference folder holds ``reference.json`` (what its senders are in our words, tolerances, how rows are judged),
-``scenarios.json``, ``<scenario>_summary.csv``, ``<scenario>_cuts.csv.gz`` and drop lists. Its own tolerances count,
-widened to twice the spread of its runs where that is more.
+A folder's own tolerances count (`cwndlab.references`); where it says so, and ns-2's and Linux' do, they are widened to twice
+the spread of its runs where that is more.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import json
 import statistics
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cwndlab.errors import Fault, RecordsError, ScenarioError
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.references import Reference, bundled
+from cwndlab.references.measure import EARLY_CUTS, Measured, measure
 
 #: Columns of the answer, in the order in which they are printed.
 COLUMNS = ("algorithm", "scenario", "quantity", "ours", "reference", "deviation", "tolerance", "holds")
@@ -24,14 +22,11 @@ COLUMNS = ("algorithm", "scenario", "quantity", "ours", "reference", "deviation"
 #: How a reference's columns are scaled to the unit of the quantity.
 _SCALES = {"_mbps": 1e6, "_ms": 1e-3}
 
-#: Windows and round-trip times are means of samples this far apart, ns.
-_MEANS_OF_NS = 100_000_000
+#: Quantities of the bottleneck, of which there is one for all flows.
+_OF_THE_LINK = ("mean_queue_packets", "utilisation", "drops_per_event", "marks")
 
-#: The state of a sender that repairs a loss, and those above it.
-_RECOVERY = 3
-
-#: The first recoveries of a run, which the decrease factor leaves out (reference folders: "from the third cut").
-_EARLY_CUTS = 2
+#: A tolerance is widened to this many times the spread of the reference's runs, unless the reference says otherwise.
+_SPREADS = 2.0
 
 
 @dataclass(frozen=True)
@@ -51,225 +46,6 @@ class Row:
         return {name: getattr(self, name) for name in COLUMNS}
 
 
-@dataclass
-class Measured:
-    """What one run gives: per quantity one value per flow (or one alone)."""
-
-    values: dict[str, list[float]] = field(default_factory=dict)
-    factors: list[float] = field(default_factory=list)
-
-
-def bundled() -> list[Path]:
-    """The reference folders that come with cwndlab."""
-    here = Path(__file__).resolve()
-    for base in (here.parent / "_known_answers", here.parents[2] / "known-answers"):
-        folders = [base / kind for kind in ("ns2", "linux")]
-        if all((folder / "reference.json").is_file() for folder in folders):
-            return folders
-    raise RecordsError(
-        Fault("known-answers", "the bundled references are not installed", "name a folder: --reference DIR")
-    )
-
-
-class Reference:
-    """A reference folder, read."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = Path(folder)
-        self.about = self._json("reference.json")
-        self.scenarios = self._json("scenarios.json")
-        for key in ("kind", "senders", "tolerances", "columns", "profile"):
-            if key not in self.about:
-                raise RecordsError(
-                    Fault(str(self.folder / "reference.json"), f"has no '{key}'", "see known-answers/README.md")
-                )
-        self.reworded = self._reword()
-
-    def _reword(self) -> list[str]:
-        """A reference of a kind that is bundled means the same peer: its senders are worded as the bundled one words
-        them, with the peer's quirks by the names of our options. Answers what was worded anew."""
-        home = next((folder for folder in bundled() if folder.name == self.about["kind"]), None)
-        if home is None or home.resolve() == self.folder.resolve():
-            return []
-        ours = json.loads((home / "reference.json").read_text(encoding="utf-8"))
-        changed = []
-        for name, text in self.about["senders"].items():
-            better = ours["senders"].get(name)
-            if text is not None and better is not None and better != text:
-                self.about["senders"][name] = better
-                changed.append(f"{name}: '{text}' is run as '{better}'")
-        for key in ("sender_stacks", "not_counted"):
-            self.about[key] = {**ours.get(key, {}), **self.about.get(key, {})}
-        return changed
-
-    def _json(self, name: str) -> dict[str, Any]:
-        path = self.folder / name
-        try:
-            loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise RecordsError(
-                Fault(str(path), f"cannot be read: {error.strerror}", "a folder with reference.json and scenarios.json")
-            ) from None
-        except ValueError as error:
-            raise RecordsError(Fault(str(path), f"is no JSON: {error}", "")) from None
-        return loaded
-
-    def summary(self, scenario: str) -> list[dict[str, str]]:
-        path = self.folder / f"{scenario}_summary.csv"
-        if not path.is_file():
-            raise RecordsError(Fault(str(path), "is missing", "every scenario has its summary"))
-        with path.open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
-
-    def cuts(self, scenario: str) -> list[dict[str, str]]:
-        path = self.folder / f"{scenario}_cuts.csv.gz"
-        if not path.is_file():
-            return []
-        with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
-
-    def drop_list(self, name: str, run: int) -> list[int]:
-        with (self.folder / name).open(newline="", encoding="utf-8") as file:
-            return [int(row["packet_index"]) for row in csv.DictReader(file) if int(row["rep"]) == run]
-
-    # --- the scenario in our terms
-
-    def document(self, name: str, text: str, algorithm: str, run: int) -> dict[str, Any]:
-        """The scenario ``name`` as our document, for run number ``run``; ``text`` is the sender in our words."""
-        spec = self.scenarios[name]
-        bottleneck: dict[str, Any] = {
-            "rate": f"{spec['bottleneck_rate_mbps']} Mbps",
-            "queue": {"kind": "droptail", "capacity": f"{spec['buffer_packets']} packets"},
-        }
-        one_way = spec.get("bottleneck_one_way_delay_ms")
-        if one_way is None:
-            one_way = min(flow["rtt_ms"] for flow in spec["flows"]) / 2
-        bottleneck["delay"] = f"{one_way} ms"
-        if spec.get("drop_list"):
-            payload = "payload" in self.about.get("drop_list_counts", "")
-            indices = self.drop_list(spec["drop_list"], run)
-            bottleneck["loss"] = {"kind": "list", "indices": indices, "counts": "payload" if payload else "all"}
-        reverse: dict[str, Any] = {"queue": {"capacity": f"{spec.get('reverse_buffer_packets', 100000)} packets"}}
-        if "reverse_rate_mbps" in spec and spec["reverse_rate_mbps"] is None:
-            reverse = {"rate": "none"}
-        dumbbell: dict[str, Any] = {"bottleneck": bottleneck, "reverse": reverse}
-        if spec.get("access_rate_mbps"):
-            dumbbell["access"] = {
-                "rate": f"{spec['access_rate_mbps']} Mbps",
-                "queue": {"capacity": f"{spec['access_queue_packets']} packets"},
-            }
-        transfers = spec.get("transfers")
-        duration = spec["duration_s"] or transfers * 2.0
-        flows = []
-        for index, flow in enumerate(spec["flows"]):
-            start = flow["start_s"] + run * (index + 1) * spec["start_jitter_s"]
-            entry: dict[str, Any] = {
-                "algorithm": text if flow["algorithm"] is None else self.about["senders"][flow["algorithm"]],
-                "rtt": f"{flow['rtt_ms']} ms",
-                "start": f"{start:.6f} s",
-                "profile": self.about["profile"],
-                "stack": self.stack(spec, algorithm),
-            }
-            if transfers:
-                entry["workload"] = {
-                    "kind": "transfers",
-                    "bytes": f"{spec['transfer_bytes']} B",
-                    "count": transfers,
-                    "new_connection": True,
-                }
-            flows.append(entry)
-        return {
-            "schema_version": 1,
-            "title": f"{self.about['kind']} {name} {algorithm} run {run}",
-            "duration": f"{duration} s",
-            "sample_interval": f"{self.about.get('events_sampled_s', 0.1)} s",
-            "dumbbell": dumbbell,
-            "flow": flows,
-        }
-
-    def stack(self, spec: dict[str, Any], algorithm: str = "") -> dict[str, Any]:
-        """The values of the hosts; ``sender_stacks`` holds what the peer does otherwise for one of its senders."""
-        ack = self.about["ack"]
-        stack: dict[str, Any] = {
-            "mss": f"{self.about['segment_bytes']} B",
-            "header": f"{self.about['header_bytes']} B",
-            "ack": f"{self.about['ack_bytes']} B",
-            "initial_window": spec["initial_window_segments"],
-            "min_rto": f"{spec['minimum_rto_s']} s",
-            "ack_every": ack["every"],
-            "quick_acks": ack["quick_segments"],
-        }
-        if ack["delay_s"] is not None:
-            stack["ack_delay"] = f"{ack['delay_s']} s"
-        if spec.get("initial_ssthresh_segments"):
-            stack["initial_ssthresh"] = spec["initial_ssthresh_segments"]
-        if spec.get("receive_window_segments"):
-            stack["receive_window"] = f"{spec['receive_window_segments'] * self.about['segment_bytes']} B"
-        stack.update(self.about.get("sender_stacks", {}).get(algorithm, {}))
-        return stack
-
-    def judged(self, algorithm: str, quantity: str) -> bool:
-        """Whether the reference counts ``quantity`` for this sender at all."""
-        return quantity not in self.about.get("not_counted", {}).get(algorithm, [])
-
-
-# --- measuring
-
-
-def measure(records: Any, spec: dict[str, Any], *, events_sampled: bool = False) -> Measured:
-    """The quantities of one run, over the scenario's averaging interval.
-
-    ``events_sampled``: congestion events are counted as entries into recovery that the samples show, as a reference does
-    that could not see more; two between samples are one.
-    """
-    import polars as pl
-
-    out = Measured()
-    if spec["judge_as"] == "transfers":
-        times = records.transfers.select((pl.col("end_ns") - pl.col("start_ns")) / 1e9).to_series()
-        out.values["median_completion_s"] = [float(times.median())] if len(times) else [float("nan")]
-        return out
-    begin, end = spec["average_from_s"], spec["duration_s"]
-    span = end - begin
-    begin_ns, end_ns = round(begin * 1e9), round(end * 1e9)
-    flows = records.flows
-    samples = records.samples.filter(pl.col("time_ns").is_between(begin_ns, end_ns))
-    for index, mss in zip(flows["flow"], flows["mss_bytes"], strict=True):
-        one = samples.filter(pl.col("flow") == index).sort("time_ns")
-        inside = one.filter((pl.col("time_ns") > begin_ns) & (pl.col("time_ns") % _MEANS_OF_NS == 0))
-        delivered = float(one["delivered_bytes"][-1] - one["delivered_bytes"][0])
-        events = float(one["congestion_events"][-1] - one["congestion_events"][0])
-        if events_sampled:
-            repairing = one["state"] >= _RECOVERY
-            events = float((repairing & ~repairing.shift(1, fill_value=False)).sum())
-        out.values.setdefault("goodput_bps", []).append(delivered * 8 / span)
-        out.values.setdefault("mean_cwnd_segments", []).append(float(inside["cwnd_bytes"].mean()) / mss)
-        out.values.setdefault("mean_rtt_s", []).append(float(inside["srtt_ns"].mean()) / 1e9)
-        out.values.setdefault("congestion_events", []).append(events)
-    link = int(records.links.filter(pl.col("name") == "bottleneck")["link"][0])
-    queue = records.link_samples.filter((pl.col("link") == link) & pl.col("time_ns").is_between(begin_ns, end_ns)).sort(
-        "time_ns"
-    )
-    waited = float(queue["queue_packet_ns"][-1] - queue["queue_packet_ns"][0])
-    out.values["mean_queue_packets"] = [waited / 1e9 / span]
-    sent = float(queue["sent_bytes"][-1] - queue["sent_bytes"][0])
-    out.values["utilisation"] = [sent * 8 / span / (spec["bottleneck_rate_mbps"] * 1e6)]
-    mss = int(flows["mss_bytes"][0])
-    reductions = records.events.filter((pl.col("kind") == "recovery") & (pl.col("flow") == 0)).sort("time_ns")
-    before, after = reductions["cwnd_before_bytes"].to_list(), reductions["cwnd_after_bytes"].to_list()
-    # Tahoe goes to one segment; what the cut decided is ssthresh, which the next sample shows.
-    thresholds = records.samples.filter(pl.col("flow") == 0).select("time_ns", "ssthresh_bytes").drop_nulls()
-    later = (
-        reductions.select("time_ns").join_asof(thresholds, on="time_ns", strategy="forward")["ssthresh_bytes"].to_list()
-    )
-    out.factors = [
-        max(b, threshold or b) / a if b <= mss else b / a
-        for a, b, threshold in zip(before, after, later, strict=True)
-        if a > 0
-    ][_EARLY_CUTS:]
-    return out
-
-
 # --- judging
 
 
@@ -283,11 +59,15 @@ class _Pair:
 
 
 def _theirs(rows: list[dict[str, str]], column: str) -> list[list[float]]:
-    """Values per flow, one per run."""
-    scale = next((factor for end, factor in _SCALES.items() if end in column), 1.0)
+    """Values per flow, one per run; ``a / b`` is the ratio of two columns, 0 where both are."""
+    name, _, below = column.partition(" / ")
+    scale = next((factor for end, factor in _SCALES.items() if end in name), 1.0)
     flows: dict[int, list[float]] = {}
     for row in rows:
-        flows.setdefault(int(row.get("flow", 0) or 0), []).append(float(row[column]) * scale)
+        value = float(row[name]) * scale
+        if below and value:
+            value = value / float(row[below]) if float(row[below]) else float("inf")
+        flows.setdefault(int(row.get("flow", 0) or 0), []).append(value)
     return [flows[index] for index in sorted(flows)]
 
 
@@ -303,9 +83,8 @@ def _pairs(reference: Reference, name: str, algorithm: str, runs: list[Measured]
             [float(row["p50_fct_ms"]) / 1e3 for row in rows],
         )
         return
-    left_out = reference.about.get("not_judged", [])
     for quantity in tolerances:
-        if f"{quantity} of {algorithm}" in left_out:
+        if not reference.judged(algorithm, quantity):
             continue
         base = quantity.removesuffix("_sum").removesuffix("_each")
         if quantity == "decrease_factor":
@@ -314,7 +93,7 @@ def _pairs(reference: Reference, name: str, algorithm: str, runs: list[Measured]
                 for row in reference.cuts(name)
                 if row["algo"] == algorithm and row["flow"] == "0" and row["kind"] == "fast"
             ]
-            factors = [float(row["ssthresh_after_seg"]) / float(row["cwnd_before_seg"]) for row in cuts][_EARLY_CUTS:]
+            factors = [float(row["ssthresh_after_seg"]) / float(row["cwnd_before_seg"]) for row in cuts][EARLY_CUTS:]
             if factors and runs[0].factors:
                 yield _Pair(quantity, [statistics.median(runs[0].factors)], [statistics.median(factors)])
             continue
@@ -328,15 +107,15 @@ def _pairs(reference: Reference, name: str, algorithm: str, runs: list[Measured]
                 [sum(values) for values in zip(*ours, strict=True)],
                 [sum(values) for values in zip(*theirs, strict=True)],
             )
-        elif base in ("mean_queue_packets", "utilisation"):
+        elif base in _OF_THE_LINK:
             yield _Pair(quantity, ours[0], theirs[0])
         else:
             for index, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
                 yield _Pair(f"{quantity}[{index}]" if len(ours) > 1 else quantity, mine, other)
 
 
-def _tolerance(quantity: str, rule: dict[str, Any], spec: dict[str, Any], theirs: list[float]) -> float:
-    """The allowed deviation in the quantity's own unit."""
+def _tolerance(rule: dict[str, Any], spec: dict[str, Any], theirs: list[float], spreads: float) -> float:
+    """The allowed deviation in the quantity's own unit, at least ``spreads`` times the spread of the reference's runs."""
     centre = abs(statistics.fmean(theirs))
     absolute = float(rule.get("absolute", 0.0))
     unit = rule.get("absolute_unit", "")
@@ -345,7 +124,7 @@ def _tolerance(quantity: str, rule: dict[str, Any], spec: dict[str, Any], theirs
     elif unit == "of the link rate":
         absolute *= spec["bottleneck_rate_mbps"] * 1e6
     spread = max(theirs) - min(theirs)
-    return max(absolute, float(rule.get("relative", 0.0)) * centre, 2 * spread)
+    return max(absolute, float(rule.get("relative", 0.0)) * centre, spreads * spread)
 
 
 def _judge(reference: Reference, name: str, algorithm: str, runs: list[Measured]) -> Iterator[Row]:
@@ -354,12 +133,12 @@ def _judge(reference: Reference, name: str, algorithm: str, runs: list[Measured]
     for pair in _pairs(reference, name, algorithm, runs):
         rule = tolerances[pair.quantity.split("[")[0]]
         ours, theirs = statistics.fmean(pair.ours), statistics.fmean(pair.theirs)
-        allowed = _tolerance(pair.quantity, rule, spec, pair.theirs)
+        allowed = _tolerance(rule, spec, pair.theirs, float(reference.about.get("spreads", _SPREADS)))
         deviation = ours - theirs
         # A hair for the rounding of the published figures.
         yield Row(
             algorithm,
-            f"{reference.about['kind']}/{name}",
+            f"{reference.kind}/{name}",
             pair.quantity,
             ours,
             theirs,
@@ -377,6 +156,14 @@ def _mixtures(reference: Reference, runnable: set[str], wanted: set[str] | None)
         if parts <= runnable and (wanted is None or parts & wanted):
             names += [row["algo"] for row in reference.summary(name) if row["algo"] not in reference.about["senders"]]
     return list(dict.fromkeys(names))
+
+
+def _waiting(reference: Reference) -> list[str]:
+    """What of the folder waits for a part of cwndlab that is not there, one note per reason."""
+    reasons: dict[str, list[str]] = {}
+    for name, reason in reference.waiting.items():
+        reasons.setdefault(reason, []).append(name)
+    return [f"{reference.kind}: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
 
 
 def validate(
@@ -399,17 +186,22 @@ def validate(
     plan: list[tuple[Reference, str, str, list[int]]] = []
     for folder in folders if folders is not None else bundled():
         reference = Reference(Path(folder))
-        kind = reference.about["kind"]
+        kind = reference.kind
         notes += [f"{kind}: {change} (known-answers/{kind}/reference.json)" for change in reference.reworded]
+        if wanted is None:
+            notes += _waiting(reference)
         runnable: dict[str, str] = {}
         for algorithm, text in reference.about["senders"].items():
             try:
                 if text is None:
-                    raise ScenarioError(Fault("", "the reference says not to compare it"))
+                    raise ScenarioError(
+                        Fault("", reference.untrusted(algorithm, "") or "the reference says not to compare it")
+                    )
                 canonical(text)
             except ScenarioError as error:
                 if wanted is None or algorithm in wanted:
-                    notes.append(f"{kind}: {algorithm} ({text}) is left out: {error.faults[0].what}")
+                    words = f" ({text})" if text else ""
+                    notes.append(f"{kind}: {algorithm}{words} is left out: {error.faults[0].what}")
                 continue
             runnable[algorithm] = text
         chosen = {name: text for name, text in runnable.items() if wanted is None or name in wanted}
@@ -418,6 +210,9 @@ def validate(
             for name, spec in reference.scenarios.items():
                 count = spec.get("runs", {}).get(algorithm, spec["repetitions"])
                 if not any(row["algo"] == algorithm for row in reference.summary(name)):
+                    continue
+                if reason := reference.untrusted(algorithm, name):
+                    notes.append(f"{kind}: {algorithm} in {name} is left out: {reason}")
                     continue
                 numbers = []
                 for run in range(count):

@@ -1,5 +1,6 @@
 //! Random streams: one generator, a stream of its own for everything that draws.
 
+use cwndlab_units::chance;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -23,7 +24,7 @@ impl Stream {
     /// Uniform in [0, end); 0 for an `end` of 0.
     #[inline]
     pub fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.0.next_u64()) * u128::from(end)) >> 64) as u64
+        chance::below(self.0.next_u64(), end)
     }
 
     /// 64 random bits.
@@ -32,12 +33,9 @@ impl Stream {
     }
 }
 
-/// SplitMix64's finaliser (Steele, Lea, Flood 2014): neighbours in, strangers out.
-fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+/// Neighbours in, strangers out.
+fn mix(mut value: u64) -> u64 {
+    chance::splitmix(&mut value)
 }
 
 #[cfg(test)]

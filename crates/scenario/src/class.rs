@@ -131,4 +131,12 @@ mod tests {
             ]
         );
     }
+
+    /// A table with a kind and a file is a list of losses elsewhere.
+    #[test]
+    fn the_file_of_a_class_is_not_read() {
+        let text = "algorithms = { mine = { class = \"Mine\", kind = \"growth\", file = \"nowhere.rs\" } }";
+        let scenario = crate::Scenario::from_toml(text, None).expect("nothing is read");
+        assert_eq!(scenario.classes()[0].file, "nowhere.rs");
+    }
 }

@@ -177,7 +177,11 @@ fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
             }
         }
         Value::Object(map) => {
-            if let (Some(Value::String(file)), Some(Value::String(_))) = (map.get("file"), map.get("kind")) {
+            // The file of a class is where it was, not something to read.
+            let class = path.starts_with("algorithms.");
+            if let (false, Some(Value::String(file)), Some(Value::String(_))) =
+                (class, map.get("file"), map.get("kind"))
+            {
                 let column = map.get("column").and_then(Value::as_str).unwrap_or("packet_index").to_owned();
                 let select = map.get("where").cloned();
                 let file = folder.unwrap_or(Path::new("")).join(file);

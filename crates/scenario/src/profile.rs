@@ -185,11 +185,11 @@ pub fn override_with(stack: &mut Stack, table: &Table<'_>, faults: &mut Faults) 
         ($($field:ident: $words:expr),*) => { $(if let Some(value) = table.word(stringify!($field), $words, faults) { stack.$field = value; })* };
     }
     word!(
-        ecn: &[("off", Ecn::Off), ("classic", Ecn::Classic), ("accurate", Ecn::Accurate)],
+        ecn: &[("off", Ecn::Off), ("classic", Ecn::Classic), ("accurate", Ecn::Accurate), ("dctcp", Ecn::Dctcp)],
         pacing: &[("algorithm", Pacing::Algorithm), ("always", Pacing::Always), ("off", Pacing::Off)],
         idle_restart: &[("off", IdleRestart::Off), ("initial-window", IdleRestart::InitialWindow), ("decay", IdleRestart::Decay), ("rfc7661", IdleRestart::Rfc7661)],
         prr: &[("rfc6937", Prr::Rfc6937), ("rfc9937", Prr::Rfc9937)],
-        rampdown: &[("none", Rampdown::None), ("in-flight", Rampdown::InFlight), ("rate-halving", Rampdown::RateHalving), ("rate-halving-to-half", Rampdown::RateHalvingToHalf)]
+        rampdown: &[("none", Rampdown::None), ("in-flight", Rampdown::InFlight), ("rate-halving", Rampdown::RateHalving), ("rate-halving-to-half", Rampdown::RateHalvingToHalf), ("proportional", Rampdown::Proportional)]
     );
     if stack.mss.0 == 0 || stack.mss.0 + stack.header.0 > 65_535 {
         faults.add(table.at("mss"), "a segment with its headers takes 1 to 65535 bytes", "write \"1448 B\"");

@@ -16,7 +16,11 @@ pub struct Agenda {
     /// Entries from index 3, so that the children of `i` are the aligned four from `4 (i − 2)`; padded with `NOTHING`.
     heap: Vec<Key>,
     len: usize,
+    /// Of the source.
     bits: u32,
+    mask: Key,
+    /// The last moment that fits beside the sources.
+    latest: u64,
 }
 
 /// Where the top stands.
@@ -37,18 +41,24 @@ impl Agenda {
     #[must_use]
     pub fn new(sources: usize) -> Self {
         let bits = usize::BITS - sources.leading_zeros();
-        Self { heap: vec![NOTHING; 2 * ARITY], len: 0, bits }
+        Self {
+            heap: vec![NOTHING; 2 * ARITY],
+            len: 0,
+            bits,
+            mask: (1 << bits) - 1,
+            latest: (1 << (u64::BITS - bits)) - 2,
+        }
     }
 
     /// The first moment that does not fit beside the sources: 2⁶⁴ ns divided among them (39 hours for 100,000).
     #[must_use]
     pub fn horizon(&self) -> u64 {
-        (1 << (u64::BITS - self.bits)) - 1
+        self.latest + 1
     }
 
     #[inline]
     fn key(&self, time: u64, source: u32) -> Key {
-        (time.min(self.horizon() - 1) << self.bits) | u64::from(source)
+        (time.min(self.latest) << self.bits) | u64::from(source)
     }
 
     /// The next moment and its source.
@@ -56,7 +66,7 @@ impl Agenda {
     #[must_use]
     pub fn peek(&self) -> Option<(u64, u32)> {
         let top = self.heap[TOP];
-        (top != NOTHING).then(|| (top >> self.bits, (top & ((1 << self.bits) - 1)) as u32))
+        (top != NOTHING).then(|| (top >> self.bits, (top & self.mask) as u32))
     }
 
     /// `source` has something at `time`.

@@ -135,11 +135,14 @@ fn spoken(scheme: cwndlab_control::Scheme) -> Scheme {
     }
 }
 
-/// What all `routers` of the path answered; nothing where one of them has no agent.
-fn feedback(asked: &Asked, routers: u8) -> Option<Feedback> {
+/// What all routers of the path answered; nothing where one of them has no agent. Routers share out their line, headers
+/// included; who sends at the rate that he is told paces payload.
+fn feedback(asked: &Asked, plan: &FlowPlan) -> Option<Feedback> {
     let header = &asked.header;
-    (header.routers >= routers).then(|| Feedback {
-        rate: Rate(header.rate.clamp(0.0, MOST_BPS) as u64),
+    let (mss, above) = (plan.stack.mss.0 as f64, plan.stack.header.0 as f64);
+    let payload = if matches!(header.scheme, Scheme::Rcp | Scheme::Perc) { mss / (mss + above) } else { 1.0 };
+    (header.routers >= plan.routers).then(|| Feedback {
+        rate: Rate((header.rate * payload).clamp(0.0, MOST_BPS) as u64),
         accelerated: Bytes(if header.accelerate { u64::from(asked.len) } else { 0 }),
     })
 }
@@ -328,7 +331,7 @@ impl Flow {
                     ect: packet.flags & ECT != 0,
                     cwr: packet.flags & CWR != 0,
                     stamp: cwndlab_units::Time(packet.stamp),
-                    feedback: asked.and_then(|asked| feedback(&asked, plan.routers)),
+                    feedback: asked.and_then(|asked| feedback(&asked, plan)),
                 };
                 let mut port = self.port(world, now, plan);
                 self.receiver.on_data(now, &data, packet.flags & crate::packet::CE != 0, &mut port);
@@ -366,7 +369,7 @@ impl Flow {
             }
             SYN_ACK if mine => {
                 let asked = (packet.flags & EXTRA != 0).then(|| world.answered(packet.aux));
-                let heard = asked.and_then(|asked| feedback(&asked, plan.routers));
+                let heard = asked.and_then(|asked| feedback(&asked, plan));
                 let mut port = self.port(world, now, plan);
                 if asked.is_some() && heard.is_none() {
                     let cwnd = self.sender.cwnd;

@@ -160,9 +160,11 @@ fn named(kinds: &[Kind]) -> Vec<&'static str> {
     catalogue().specs.iter().filter(|spec| kinds.contains(&spec.kind)).map(|spec| spec.name).collect()
 }
 
-/// Every growth and every whole algorithm.
+/// Every growth, every whole algorithm, and every scheme of routers that has a sender of its own.
 fn senders() -> Vec<&'static str> {
-    named(&[Kind::Growth, Kind::Whole])
+    let catalogue = catalogue();
+    let all = named(&[Kind::Growth, Kind::Whole, Kind::Router]);
+    all.into_iter().filter(|name| catalogue.parse(name).is_ok()).collect()
 }
 
 /// The three joined; without the slow start where the first brings its own.
@@ -194,18 +196,25 @@ fn conserved(records: &Records) {
     }
 }
 
-/// Every growth and every whole algorithm over every recovery on a path that loses finishes its transfer.
+/// Every sender, and every slow start under CUBIC, over every recovery on a path that loses finishes its transfer. Routers
+/// that are asked answer.
 #[test]
 fn every_growth_over_every_recovery_finishes() {
-    for growth in senders() {
+    assert!(senders().len() > 35, "{:?}", senders());
+    let starts = named(&[Kind::SlowStart]).into_iter().map(|start| ("cubic", start));
+    for (sender, start) in senders().into_iter().map(|sender| (sender, "standard")).chain(starts) {
         for recovery in RECOVERIES {
-            let flow = json!([{ "algorithm": joined(growth, "standard", recovery), "rtt": "20 ms", "workload": { "kind": "bulk", "bytes": "3 MB" } }]);
+            let text = joined(sender, start, recovery);
+            let flow = json!([{ "algorithm": text, "rtt": "20 ms", "workload": { "kind": "bulk", "bytes": "3 MB" } }]);
             let mut document = dumbbell("20 Mbps", "20 packets", "120 s", flow);
-            document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.01 });
+            let bottleneck = &mut document["dumbbell"]["bottleneck"];
+            bottleneck["loss"] = json!({ "kind": "bernoulli", "p": 0.01 });
+            bottleneck["agents"] = json!(["quick-start", "sirens", "bandwidth-stamp", "rcp", "perc", "abc"]);
             let records = simulate(&document, 3);
             conserved(&records);
-            assert!(records.flows[0].end_ns.is_some(), "{growth}/{recovery} does not finish: {:?}", records.flows[0]);
-            assert_eq!(records.flows[0].delivered_bytes, 3_000_000, "{growth}/{recovery}");
+            assert!(records.flows[0].end_ns.is_some(), "{text} does not finish: {:?}", records.flows[0]);
+            assert_eq!(records.flows[0].delivered_bytes, 3_000_000, "{text}");
+            assert!(records.events.iter().all(|event| event.kind != "fallback"), "{text} was not answered");
         }
     }
 }

@@ -274,7 +274,11 @@ impl Receiver {
             if changed && self.pending > 0 {
                 self.send_ack(now, out, None);
             }
-        } else if self.ecn == Ecn::Accurate {
+        } else if matches!(self.ecn, Ecn::Accurate | Ecn::Dctcp) {
+            let changed = self.ece;
+            if changed && self.pending > 0 && self.ecn == Ecn::Dctcp {
+                self.send_ack(now, out, None); // RFC 8257, section 3.2: the end of marking is told apart, too
+            }
             self.ece = false;
         }
     }

@@ -11,6 +11,8 @@ pub enum Ecn {
     Classic,
     /// Accurate ECN: the receiver counts marks.
     Accurate,
+    /// The same, and the receiver acknowledges at once whenever marking begins or ends (RFC 8257, section 3.2).
+    Dctcp,
 }
 
 /// What the window does after the sender was idle for an RTO.
@@ -46,7 +48,7 @@ pub enum Prr {
     Rfc9937,
 }
 
-/// How FACK brings the window down.
+/// How FACK brings the window down, and SACK where it is `Proportional`, else at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rampdown {
     /// To the new `ssthresh` at once.
@@ -58,6 +60,8 @@ pub enum Rampdown {
     RateHalving,
     /// Rate halving down to half of `ssthresh`, as Linux 2.6 for modules with that `min_cwnd`.
     RateHalvingToHalf,
+    /// Proportional rate reduction, as `prr` says.
+    Proportional,
 }
 
 /// The values of a stack profile, overrides applied.
@@ -124,7 +128,7 @@ pub struct Stack {
     pub tail_loss_probe: bool,
     /// PRR version.
     pub prr: Prr,
-    /// FACK's way down.
+    /// FACK's way down; SACK's where it is proportional.
     pub rampdown: Rampdown,
     /// Duplicate-ACK threshold.
     pub dup_thresh: u32,

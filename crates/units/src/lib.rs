@@ -3,6 +3,7 @@
 //! Everything below the report computes with these. Floating point lives inside an equation only, and
 //! takes its `cbrt`, `pow`, `exp` and `ln` from [`maths`], so that a run gives the same bits everywhere.
 
+pub mod chance;
 pub mod maths;
 mod parse;
 mod print;

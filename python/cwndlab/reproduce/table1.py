@@ -83,17 +83,19 @@ def table1(
 
     for entry in modules:
         if entry.name != BASE:
-            yield judge_ratio(
-                "ccm-ss/table1",
-                f"{entry.name}: packets lost in the first 10 s / {BASE}",
-                per_seed(BASE, "loss"),
-                per_seed(entry.name, "loss"),
-                published=None,
-                direction="lower",
-                words="fewer losses than slow start",
-            )
+            yield _losses(entry.name, per_seed(BASE, "loss"), per_seed(entry.name, "loss"))
             for metric, title in (("fill_s", "time to fill the pipe"), ("goodput", "goodput after 10 s")):
                 yield _beside(f"{entry.name}: {title} / {BASE}", per_seed(BASE, metric), per_seed(entry.name, metric))
+
+
+def _losses(name: str, base: list[float | None], other: list[float | None]) -> Finding:
+    quantity = f"{name}: packets lost in the first 10 s / {BASE}"
+    words = "fewer losses than slow start"
+    if all(value == 0 for value in other) and all(value for value in base):
+        # A ratio of zero has no logarithm, and needs none.
+        reason = "it loses nothing in any repetition"
+        return Finding("ccm-ss/table1", quantity, words, 0.0, 0.0, 0.0, "reproduced", reason)
+    return judge_ratio("ccm-ss/table1", quantity, base, other, published=None, direction="lower", words=words)
 
 
 def _beside(quantity: str, base: list[float | None], other: list[float | None]) -> Finding:

@@ -9,7 +9,7 @@
 //! pacing   = 0.99 gain bw                                                      (3)
 //! Startup: gain 4 ln 2 until three rounds without a quarter more, or a round of a recovery
 //!   with six losses of over 2 %: inflight_long = max(bdp, delivered)           (4)
-//! Drain: gain 0.5 until in flight ≤ bdp
+//! Drain: gain 0.5 until in flight ≤ bdp, three rounds at most
 //! ProbeBW: Down 0.9 until in flight ≤ min(bdp, 0.85 inflight_long), Cruise 1, Refill 1 for a round,
 //!   Up 1.25 until three rounds without growth                                  (5)
 //! next probe: after 2 to 3 s, or min(bdp, w, 63) rounds                        (6)
@@ -43,7 +43,7 @@ pub static SPEC: Spec = Spec {
             unit: "",
             default: Value::Word("draft"),
             domain: Domain::Words(&["draft", "branch"]),
-            doc: "gains of Drain and Down 0.5 and 0.9, ten rounds of ACK aggregation (draft), or 88/256, 0.91 and five (public branch)",
+            doc: "gains of Drain and Down 0.5 and 0.9, ten rounds of ACK aggregation, Drain for three rounds at most (draft), or 88/256, 0.91, five, and Drain until the queue is gone (public branch)",
         },
         Parameter {
             name: "cwnd_gain",
@@ -101,6 +101,7 @@ fn options(arguments: &Arguments) -> Options {
     let draft = arguments.word("text") == "draft";
     Options {
         drain_gain: if draft { 0.5 } else { 88.0 / 256.0 },
+        drain_rounds: draft.then_some(3),
         down_gain: if draft { 0.9 } else { 0.91 },
         aggregation_rounds: if draft { 10 } else { 5 },
         cwnd_gain: arguments.number("cwnd_gain"),
@@ -114,13 +115,17 @@ fn options(arguments: &Arguments) -> Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::growth::bbr1::tests::{settled, steady};
-    use cwndlab_control::testing::{loss, path, timeout, undo};
+    use crate::growth::bbr1::tests::{settled, steady, Clock};
+    use cwndlab_control::testing::{established, loss, path, timeout, undo};
     use cwndlab_control::{Change, CongestionControl, Window};
     use cwndlab_units::{Bytes, Duration, Rate};
 
     fn bbr() -> Bbr3 {
         Bbr3::new(&path(10), &options(&Arguments::defaults(SPEC.parameters)))
+    }
+
+    fn arguments(text: &str) -> Arguments {
+        crate::catalogue().parse(&format!("bbr3({text})")).unwrap().growth.arguments
     }
 
     fn gain(flow: &Bbr3) -> f64 {
@@ -159,6 +164,25 @@ mod tests {
         let from = seen.iter().position(|&one| one == 1.25).expect("it probes");
         assert_eq!(seen[from..from + 4], [1.25, 0.9, 1.0, 1.25], "{seen:?}");
         assert!(flow.cwnd() >= Bytes(200_000));
+    }
+
+    /// The draft: where others keep the queue full Drain gives up after three rounds; the public branch goes on.
+    #[test]
+    fn drain_lasts_three_rounds_at_most() {
+        for (text, drain, after) in [("draft", 0.5, 0.9), ("branch", 88.0 / 256.0, 88.0 / 256.0)] {
+            let text = format!("text={text}");
+            let mut flow = Bbr3::new(&path(10), &options(&arguments(&text)));
+            flow.on_window(&established(100, None));
+            let mut clock = Clock { bw: 1000.0, rtt: 0.1, count: 0, in_flight: 400 };
+            while gain(&flow) > 1.0 {
+                steady(&mut flow, &mut clock, 1);
+            }
+            let gains = [300, 200].map(|acks| {
+                steady(&mut flow, &mut clock, acks);
+                gain(&flow)
+            });
+            assert_eq!(gains, [drain, after], "{text}");
+        }
     }
 
     /// The draft: a timeout leaves one segment, the end of the recovery brings the window back.

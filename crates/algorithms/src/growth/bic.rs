@@ -15,11 +15,13 @@
 //! ```
 //!
 //! Units: segments. A timeout forgets W_max.
-//! Differs from the source: the paper has S_max = 32, β = 0.875 and halves the distance (B = 2): `bic(smax=32, beta=0.875, b=2)`.
+//! Differs from the source: ns-3 has smooth = 5 and W_max = β w where (6) has w (1 + β)/2. The paper has S_max = 32, β = 0.875 and halves the distance (B = 2): `bic(smax=32, beta=0.875, b=2)`.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value,
 };
+
+use cwndlab_units::maths::floor;
 
 use super::reno::segments;
 
@@ -75,6 +77,20 @@ pub static SPEC: Spec = Spec {
             domain: Domain::Words(&["unit", "ns2"]),
             doc: "ns2: increments 31/16 times as large, as ns-2.35 with one ACK per segment",
         },
+        Parameter {
+            name: "counter",
+            unit: "",
+            default: Value::Word("real"),
+            domain: Domain::Words(&["real", "linux"]),
+            doc: "linux: whole segments and divisions, one segment per cnt + 1 ACKs (Linux 2.6, ns-2.35, ns-3)",
+        },
+        Parameter {
+            name: "fast_convergence",
+            unit: "",
+            default: Value::Word("half-way"),
+            domain: Domain::Words(&["half-way", "ns3"]),
+            doc: "W_max after a loss below it: half-way down as (6), or the window that is left, β w (ns-3)",
+        },
     ],
     choices: &["Linux' constants rather than the paper's"],
     pitfalls: &["takes bandwidth from Reno on short paths"],
@@ -94,7 +110,11 @@ pub struct Bic {
     smooth: f64,
     low_window: f64,
     ratio: f64,
+    whole: bool,
+    forgets: bool,
     w_max: f64,
+    /// Acknowledged segments not yet turned into window (Linux).
+    credit: f64,
 }
 
 impl Bic {
@@ -106,7 +126,20 @@ impl Bic {
             smooth: arguments.number("smooth"),
             low_window: arguments.number("low_window"),
             ratio: if arguments.word("ack_ratio") == "ns2" { 31.0 / 16.0 } else { 1.0 },
+            whole: arguments.word("counter") == "linux",
+            forgets: arguments.word("fast_convergence") == "ns3",
             w_max: 0.0,
+            credit: 0.0,
+        }
+    }
+
+    /// A quotient as it is, or whole as Linux divides.
+    #[inline]
+    fn quotient(&self, value: f64) -> f64 {
+        if self.whole {
+            floor(value)
+        } else {
+            value
         }
     }
 
@@ -117,7 +150,7 @@ impl Bic {
             return w; // (1)
         }
         let cnt = if w < self.w_max {
-            let d = (self.w_max - w) / self.b;
+            let d = self.quotient((self.w_max - w) / self.b);
             if d > self.s_max {
                 w / self.s_max
             } else if d <= 1.0 {
@@ -132,18 +165,27 @@ impl Bic {
         } else {
             w / self.s_max // (5)
         };
-        let cnt = if self.w_max == 0.0 { cnt.min(20.0) } else { cnt };
-        (cnt / self.ratio).max(1.0)
+        let cnt = self.quotient(if self.w_max == 0.0 { cnt.min(20.0) } else { cnt });
+        self.quotient(cnt / self.ratio).max(1.0)
     }
 }
 
 impl Growth for Bic {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        w + segments(ack) / self.count(w)
+        if !self.whole {
+            return w + segments(ack) / self.count(w);
+        }
+        self.credit += segments(ack);
+        if self.credit <= self.count(floor(w)) {
+            return w;
+        }
+        self.credit = 0.0;
+        w + 1.0
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.w_max = if w < self.w_max { w * (1.0 + self.beta) / 2.0 } else { w }; // (6)
+        let left = if self.forgets { self.beta } else { (1.0 + self.beta) / 2.0 };
+        self.w_max = self.quotient(if w < self.w_max { w * left } else { w }); // (6)
         if event.cause == Cause::Timeout {
             self.w_max = 0.0;
         }
@@ -162,7 +204,7 @@ impl Growth for Bic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::loss;
+    use cwndlab_control::testing::{ack, loss};
 
     /// The sheet's answers with Linux' constants and W_max = 200: +16, +10, +0.2 per round trip, and 63 ACKs just above.
     #[test]
@@ -172,5 +214,19 @@ mod tests {
         assert_eq!([100.0, 160.0, 197.0, 210.0].map(|w| flow.count(w)), [6.25, 16.0, 985.0, 63.0]);
         let w = flow.on_congestion(&loss(100), 100.0);
         assert!((w - 80.0).abs() < 0.1 && (flow.w_max - 90.0).abs() < 0.1);
+    }
+
+    /// By hand: W_max = 200, w = 103: d = 24, beyond S_max, cnt = 103/16 = 6: the seventh segment adds one, ACKs of two the
+    /// fourth. ns-3 after a loss at 100 below W_max remembers what it leaves.
+    #[test]
+    fn linux_counts_whole_segments_and_one_more() {
+        for (segments, acks) in [(1, 7), (2, 4)] {
+            let mut flow = Bic { whole: true, w_max: 200.0, ..Bic::new(&Arguments::defaults(SPEC.parameters)) };
+            let grown = (0..acks).map(|_| flow.on_ack(&ack(segments), 103.0)).collect::<Vec<_>>();
+            assert_eq!(grown.iter().position(|w| *w == 104.0), Some(acks - 1));
+        }
+        let mut flow =
+            Bic { forgets: true, beta: 0.8, w_max: 200.0, ..Bic::new(&Arguments::defaults(SPEC.parameters)) };
+        assert_eq!((flow.on_congestion(&loss(100), 100.0), flow.w_max), (80.0, 80.0));
     }
 }

@@ -251,7 +251,9 @@ impl CongestionControl for Copa {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.before = self.now;
+        if !event.repeated {
+            self.before = self.now;
+        }
         if event.restart {
             self.now = State { w: 1.0, velocity: 1.0, slow_start: true, ..self.now };
             self.settled = false;
@@ -369,6 +371,7 @@ mod tests {
         let mut flow = copa(40.0);
         flow.on_congestion(&timeout(40));
         assert_eq!(flow.cwnd(), Bytes(1000));
+        flow.on_congestion(&Congestion { repeated: true, ..timeout(1) });
         flow.on_window(&undo());
         assert_eq!(flow.cwnd(), Bytes(40_000));
     }

@@ -119,7 +119,10 @@ pub struct Ctcp {
     diff_reno: Option<f64>,
     /// The whole window at the start of the round that is being measured.
     measured: f64,
-    before: f64,
+    /// dwnd and γ before the last reduction.
+    before: (f64, f64),
+    /// Bytes.
+    mss: f64,
 }
 
 impl Ctcp {
@@ -142,7 +145,8 @@ impl Ctcp {
             samples: 0,
             diff_reno: None,
             measured: 0.0,
-            before: 0.0,
+            before: (0.0, gamma),
+            mss: 1.0,
         }
     }
 
@@ -172,6 +176,7 @@ impl Ctcp {
 
 impl Growth for Ctcp {
     fn observe(&mut self, ack: &Ack, _: f64) {
+        self.mss = ack.mss.0 as f64;
         if let Some(rtt) = ack.rtt {
             self.base = self.base.min(rtt.0);
             self.round_min = self.round_min.min(rtt.0);
@@ -193,7 +198,7 @@ impl Growth for Ctcp {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.dwnd;
+        self.before = (self.dwnd, self.gamma);
         if event.cause == Cause::Timeout {
             (self.dwnd, self.gamma, self.diff_reno) = (0.0, self.gamma0, None);
             return (w / 2.0).max(2.0);
@@ -207,11 +212,11 @@ impl Growth for Ctcp {
     }
 
     fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Undo {
-            self.dwnd = self.before;
-        } else {
-            let w = window.cwnd.0 as f64;
-            self.dwnd = self.dwnd.min(w);
+        match window.change {
+            Change::Undo => (self.dwnd, self.gamma) = self.before,
+            Change::Idle => self.dwnd = 0.0, // slow start begins again
+            Change::Recovered => self.dwnd = self.dwnd.min(window.cwnd.0 as f64 / self.mss),
+            Change::Established => {}
         }
     }
 
@@ -224,7 +229,7 @@ impl Growth for Ctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::loss;
+    use cwndlab_control::testing::{ack, loss, undo, MSS};
 
     /// The sheet: win = 100 with cwnd 60 and dwnd 40; a loss leaves 30 and 20.
     #[test]
@@ -235,13 +240,29 @@ mod tests {
         assert_eq!(flow.dwnd, 20.0);
     }
 
+    /// By hand: recovery ends at ten of 50 segments, of which the delay window can be no more; idleness leaves none of it.
+    #[test]
+    fn a_window_that_is_imposed_bounds_the_delay_window() {
+        let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
+        flow.observe(&ack(1), 100.0);
+        flow.dwnd = 40.0;
+        flow.on_window(&Window { change: Change::Recovered, cwnd: MSS * 10, ..undo() });
+        assert_eq!(flow.dwnd, 10.0);
+        flow.on_window(&Window { change: Change::Idle, cwnd: MSS * 10, ..undo() });
+        assert_eq!(flow.dwnd, 0.0);
+    }
+
     /// `known-answers.csv`: α win^k − 1, and γ = 26.25 after a loss with diff_reno = 20.
     #[test]
     fn increments_and_gamma_are_those_of_the_sheet() {
         let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
-        for (win, step) in
-            [(16.0, 0.0), (38.0, 0.913_144_222_023_742_2), (100.0, 2.952_847_075_210_474), (1000.0, 21.228_492_625_486_535), (10_000.0, 124.0)]
-        {
+        for (win, step) in [
+            (16.0, 0.0),
+            (38.0, 0.913_144_222_023_742_2),
+            (100.0, 2.952_847_075_210_474),
+            (1000.0, 21.228_492_625_486_535),
+            (10_000.0, 124.0),
+        ] {
             assert!((flow.increment(win) - step).abs() < 1e-9);
         }
         flow.tune(20.0);

@@ -90,7 +90,6 @@ pub struct CubicLinux {
     ack_cnt: f64,
     tcp_cwnd: f64,
     credit: f64,
-    not_limited_since: u64,
 }
 
 impl CubicLinux {
@@ -113,7 +112,6 @@ impl CubicLinux {
             ack_cnt: 0.0,
             tcp_cwnd: 0.0,
             credit: 0.0,
-            not_limited_since: 0,
         }
     }
 
@@ -226,7 +224,6 @@ impl Growth for CubicLinux {
             // Linux, cubictcp_cwnd_event: the curve waits, but never begins in the future.
             self.epoch = (self.epoch + window.idle.0).min(window.now.0);
         }
-        self.not_limited_since = window.now.0;
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {

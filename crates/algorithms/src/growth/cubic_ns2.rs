@@ -9,7 +9,7 @@
 //! target = origin + c (t + RTT_min − K)³, c = 0.4                    (2)
 //! cnt    = w / (target − w) below the target, 100 w above            (3)
 //! rate clamp: cnt ≥ w / (160 RTT_min)     (16 segments per 100 ms)   (4)
-//! before the first loss: cnt ≥ 50         (2 % per round trip)       (5)
+//! before the first loss: cnt = 50         (2 % per round trip)       (5)
 //! friendliness: w_tcp += 1 per ⌊23 w / 8⌋ ACKs; cnt ≤ w / (w_tcp − w)  (6)
 //! w += 1 when the counter of ACKs exceeds cnt                        (7)
 //! each congestion: W_max = 0.9 w if w < W_max, else w; w = ssthresh = 0.8 w  (8)
@@ -134,7 +134,7 @@ impl CubicNs2 {
             cnt = cnt.max(w / (rate * delay)); // (4)
         }
         if !self.lost_before {
-            cnt = cnt.min(50.0); // (5)
+            cnt = 50.0; // (5)
         }
         if self.friendly {
             self.acks += 1.0;

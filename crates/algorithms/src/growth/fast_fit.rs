@@ -1,12 +1,12 @@
 //! FAST-FIT.
 //!
 //! Source: Wang et al., FAST-FIT, Frontiers of Computer Science, 2014 (high throughput and fairness towards Reno in
-//! delay-based TCP over large networks). Our reconstruction: known is that it joins FAST's
-//! growth with TCP-FIT's number of virtual flows.
+//! delay-based TCP over large networks). Our reconstruction: known is that it joins FAST's growth with TCP-FIT's number of
+//! virtual flows.
 //!
 //! ```text
 //! every other round: w = min(2 w, (1 − γ) w + γ (base / R w + N α₀))   (1)   FAST, for N flows
-//! once per round: N = clamp(N + α − N (R̄ − base) / R̄, 1, 64)           (2)   TCP-FIT
+//! once per round: N = clamp(N + α − N (R̄ − base) / R̄, 1, 64)           (2)   TCP-FIT, part/fit.rs
 //! each congestion: w = w (1 − 2 / (3 N + 1))                            (3)
 //! a timeout: N = 1
 //! ```
@@ -19,7 +19,8 @@ use cwndlab_control::{
 };
 
 use super::fast::Fast;
-use crate::part::rounds::{Round, Rounds};
+use super::tcp_fit::taken;
+use crate::part::fit::Fit;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -34,7 +35,7 @@ pub static SPEC: Spec = Spec {
         Parameter { name: "alpha0", unit: "segments", default: Value::Number(20.0), domain: Domain::Range(1.0, 100_000.0), doc: "what each of the N virtual flows keeps in the queue" },
         Parameter { name: "gamma", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 1.0), doc: "how far an update goes" },
         Parameter { name: "alpha", unit: "", default: Value::Number(0.125), domain: Domain::Range(0.001, 1.0), doc: "growth of N per round; N settles at alpha R / q" },
-        Parameter { name: "n_max", unit: "flows", default: Value::Number(64.0), domain: Domain::Range(1.0, 1000.0), doc: "most virtual flows" },
+        Parameter { name: "max_flows", unit: "", default: Value::Number(64.0), domain: Domain::Range(1.0, 1000.0), doc: "largest N, a guard of ours" },
     ],
     choices: &["alpha0 is 20 segments, alpha 1/8, N at most 64", "(1) uses the current window", "no doubling at short queues"],
     pitfalls: &["keeps a longer queue the longer the path: N is inverse to the share of queueing in the RTT"],
@@ -45,36 +46,12 @@ pub static SPEC: Spec = Spec {
     build: Build::Growth(|_, arguments| Box::new(FastFit::new(arguments))),
 };
 
-/// The number of virtual flows, TCP-FIT's in its continuous form.
-#[derive(Clone, Copy, Debug)]
-struct Flows {
-    n: f64,
-    alpha: f64,
-    max: f64,
-}
-
-impl Flows {
-    /// (2).
-    fn update(&mut self, base: f64, mean: f64) {
-        let share = (1.0 - base / mean).max(0.0);
-        self.n = (self.n + self.alpha - self.n * share).clamp(1.0, self.max);
-    }
-
-    /// What a loss leaves: (3).
-    fn left(&self) -> f64 {
-        1.0 - 2.0 / (3.0 * self.n + 1.0)
-    }
-}
-
 /// FAST-FIT's avoidance.
 #[derive(Debug)]
 pub struct FastFit {
     fast: Fast,
     alpha0: f64,
-    flows: Flows,
-    before: f64,
-    rounds: Rounds,
-    over: Option<Round>,
+    fit: Fit,
 }
 
 impl FastFit {
@@ -83,50 +60,39 @@ impl FastFit {
         Self {
             fast: Fast::plain(alpha0, arguments.number("gamma")),
             alpha0,
-            flows: Flows { n: 1.0, alpha: arguments.number("alpha"), max: arguments.number("n_max") },
-            before: 1.0,
-            rounds: Rounds::default(),
-            over: None,
+            fit: Fit::new(arguments.number("alpha"), arguments.number("max_flows"), false),
         }
     }
 }
 
 impl Growth for FastFit {
     fn observe(&mut self, ack: &Ack, w: f64) {
-        if let Some(round) = self.rounds.observe(ack) {
-            self.over = Some(round);
-        }
+        self.fit.observe(ack);
         self.fast.observe(ack, w);
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        if let Some(round) = self.over.take().filter(Round::decides) {
-            self.flows.update(self.rounds.base(), round.mean);
-            self.fast.alpha = self.flows.n * self.alpha0;
-        }
+        self.fit.decide(); // (2)
+        self.fast.alpha = self.fit.flows() * self.alpha0;
         self.fast.on_ack(ack, w) // (1)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.flows.n;
-        self.rounds.interrupt();
         let _ = self.fast.on_congestion(event, w);
-        let ssthresh = w * self.flows.left();
-        if event.cause == Cause::Timeout {
-            self.flows.n = 1.0;
-        }
-        ssthresh.max(2.0)
+        let kept = w * (1.0 - taken(self.fit.flows())); // (3)
+        self.fit.lose(event.cause == Cause::Timeout);
+        kept.max(2.0)
     }
 
     fn on_window(&mut self, window: &Window) {
         self.fast.on_window(window);
         if window.change == Change::Undo {
-            self.flows.n = self.before;
+            self.fit.undo();
         }
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        put("n_flows", self.flows.n);
+        put("flows", self.fit.flows());
     }
 }
 
@@ -134,11 +100,12 @@ impl Growth for FastFit {
 mod tests {
     use super::*;
     use crate::growth::fast::update;
-    use cwndlab_control::testing::{loss, timeout};
+    use cwndlab_control::testing::{ack_at, loss, timeout};
+    use cwndlab_units::Duration;
 
     fn flow(n: f64) -> FastFit {
         let mut flow = FastFit::new(&Arguments::defaults(SPEC.parameters));
-        flow.flows.n = n;
+        flow.fit.set(n);
         flow
     }
 
@@ -158,16 +125,12 @@ mod tests {
         }
         let mut flow = flow(5.0);
         let _ = flow.on_congestion(&timeout(100), 100.0);
-        assert_eq!(flow.flows.n, 1.0);
-    }
-
-    /// The sheet, `tcp-fit`: base 100, R̄ = 101: N* = 12.625; R̄ = 120: 1.
-    #[test]
-    fn n_settles_where_alpha_equals_its_share_of_the_delay() {
-        for (mean, n) in [(101.0, 12.625), (120.0, 1.0)] {
-            let mut flow = flow(1.0);
-            (0..5_000).for_each(|_| flow.flows.update(100.0, mean));
-            assert!((flow.flows.n - n).abs() < 1e-6, "{}", flow.flows.n);
-        }
+        assert_eq!(flow.fit.flows(), 1.0);
+        // Its queue is that of one flow again: from 50 segments at 110 ms to 0.5 · 50 + 0.5 (50 / 1.1 + 20), not + 100.
+        let mut back = ack_at(2_000_000_000, 50);
+        (back.rtt, back.round) = (Some(Duration::from_millis(110)), 9);
+        flow.fast.observe(&ack_at(1_900_000_000, 1), 1.0);
+        (0..200).for_each(|_| flow.fast.observe(&back, 1.0));
+        assert!((flow.on_ack(&back, 50.0) - 57.727_272_727).abs() < 1e-6);
     }
 }

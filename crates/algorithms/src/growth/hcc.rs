@@ -1,8 +1,7 @@
 //! HCC TCP.
 //!
 //! Source: Xu et al., "Hybrid congestion control for high-speed networks", Journal of Network and Computer Applications,
-//! 2011. Our reconstruction from its abstract and from what later
-//! papers say of it.
+//! 2011. Our reconstruction from its abstract and from what later papers say of it.
 //!
 //! ```text
 //! W_D = α R / q, W_L = the window at the last loss                                       (1)
@@ -37,7 +36,7 @@ pub static SPEC: Spec = Spec {
         Parameter { name: "low", unit: "", default: Value::Number(0.25), domain: Domain::Range(0.0, 1.0), doc: "share of the largest queueing delay below which delay decides" },
         Parameter { name: "high", unit: "", default: Value::Number(0.75), domain: Domain::Range(0.0, 1.0), doc: "share above which the window stays" },
     ],
-    choices: &["thresholds of 1/4 and 3/4 of the queueing delay seen so far", "gamma of the delay mode is 1/2", "a loss takes half"],
+    choices: &["thresholds of 1/4 and 3/4 of the queueing delay seen so far", "gamma of the delay mode is 1/2, and its step is taken at once", "a loss takes half"],
     pitfalls: &["before the first queue the range is unknown and delay decides"],
     companion: "standard",
     needs: &[],

@@ -21,7 +21,8 @@ use cwndlab_control::{
 };
 use cwndlab_units::maths::floor;
 
-use super::reno::segments;
+use super::reno::{flight, segments};
+use crate::part::htcp_ns3::Ns3;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -68,6 +69,13 @@ pub static SPEC: Spec = Spec {
             domain: Domain::Words(&["sample", "smoothed"]),
             doc: "RTT_min and RTT_max are of samples, or of the smoothed RTT (Linux 2.6.22, ns-2.35)",
         },
+        Parameter {
+            name: "module",
+            unit: "",
+            default: Value::Word("linux"),
+            domain: Domain::Words(&["linux", "ns3"]),
+            doc: "ns3: alpha in bytes per ACK, RTTs and throughput of the last epoch alone, a test for a rise only (see part::htcp_ns3)",
+        },
     ],
     choices: &[
         "RTT scaling is off unless asked for",
@@ -112,6 +120,7 @@ pub struct Htcp {
     scaled: bool,
     whole: bool,
     smoothed: bool,
+    ns3: Option<Ns3>,
     now: Epoch,
     before: Epoch,
     rtt_min: u64,
@@ -136,6 +145,7 @@ impl Htcp {
             scaled: scaling != "off",
             whole: scaling == "linux",
             smoothed: arguments.word("rtt") == "smoothed",
+            ns3: (arguments.word("module") == "ns3").then(Ns3::default),
             now,
             before: now,
             rtt_min: u64::MAX,
@@ -229,6 +239,10 @@ impl Growth for Htcp {
         if self.now.since.is_none() {
             self.now.since = Some(ack.now.0);
         }
+        if let Some(ns3) = &mut self.ns3 {
+            ns3.observe(ack, self.now.since.unwrap_or(0));
+            return;
+        }
         self.measure_rtt(ack);
         self.measure_throughput(ack, w);
     }
@@ -237,11 +251,18 @@ impl Growth for Htcp {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let delta = ack.now.0.saturating_sub(self.now.since.unwrap_or(ack.now.0)) as f64 * 1e-9;
         self.alpha = 2.0 * (1.0 - self.now.beta) * self.pace(delta); // (1)
+        if self.ns3.is_some() {
+            return w + Ns3::step(ack, w, self.alpha);
+        }
         w + self.alpha * segments(ack) / w // (2)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.before = self.now;
+        if let Some(ns3) = &mut self.ns3 {
+            (self.now.beta, self.now.since) = (ns3.beta(), Some(event.now.0));
+            return (self.now.beta * flight(event)).max(2.0);
+        }
         self.now.beta = self.beta();
         self.now.since = Some(event.now.0);
         self.lost = true;

@@ -39,13 +39,7 @@ pub static SPEC: Spec = Spec {
             domain: Domain::Words(&["flight", "cwnd"]),
             doc: "what is halved: FlightSize (RFC 5681) or the window (Linux)",
         },
-        Parameter {
-            name: "per_ack",
-            unit: "",
-            default: Value::Word("false"),
-            domain: Domain::Words(&["false", "true"]),
-            doc: "true adds 1/w per ACK, however much it acknowledges",
-        },
+        PER_ACK,
     ],
     choices: &["RFC 5681 halves FlightSize, Linux the window; the default is the RFC"],
     pitfalls: &["an increment of one segment per round trip takes hours to fill a long fat path"],
@@ -83,6 +77,25 @@ pub(crate) fn segments(ack: &Ack) -> f64 {
     ack.acked.0 as f64 / ack.mss.0 as f64
 }
 
+/// The parameter of those that ns-3 derives from its `TcpNewReno`, whose growth counts ACKs.
+pub(crate) const PER_ACK: Parameter = Parameter {
+    name: "per_ack",
+    unit: "",
+    default: Value::Word("false"),
+    domain: Domain::Words(&["false", "true"]),
+    doc: "true adds 1/w per ACK, however much it acknowledges (ns-3)",
+};
+
+/// What an ACK counts for: its segments, or one where ACKs are counted.
+#[inline]
+pub(crate) fn counted(ack: &Ack, per_ack: bool) -> f64 {
+    if per_ack {
+        f64::from(ack.acks)
+    } else {
+        segments(ack)
+    }
+}
+
 /// FlightSize in segments.
 pub(crate) fn flight(event: &Congestion) -> f64 {
     event.in_flight.0 as f64 / event.mss.0 as f64
@@ -90,7 +103,7 @@ pub(crate) fn flight(event: &Congestion) -> f64 {
 
 impl Growth for Reno {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let n = if self.per_ack { f64::from(ack.acks) } else { segments(ack) };
+        let n = counted(ack, self.per_ack);
         if !self.counted {
             return w + n / w; // (1)
         }

@@ -75,7 +75,7 @@ impl TcpFit {
 }
 
 /// What a loss takes of the window of `n` flows: (2).
-fn taken(n: f64) -> f64 {
+pub(super) fn taken(n: f64) -> f64 {
     2.0 / (3.0 * n + 1.0)
 }
 

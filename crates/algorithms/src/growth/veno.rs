@@ -18,7 +18,7 @@ use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
 };
 
-use super::reno::segments;
+use super::reno::{counted, segments};
 use crate::part::round_rtt::{Round, RoundRtt};
 
 /// The entry.
@@ -52,6 +52,13 @@ pub static SPEC: Spec = Spec {
             domain: Domain::Words(&["real", "linux"]),
             doc: "linux: whole segments, one per w + 1 ACKs",
         },
+        Parameter {
+            name: "increase",
+            unit: "",
+            default: Value::Word("delay"),
+            domain: Domain::Words(&["delay", "ns3"]),
+            doc: "delay: (2); ns3: 1/w per ACK whatever the queue, since ns-3 forgets its samples at every ACK and then has too few",
+        },
     ],
     choices: &["the minimum of a round, and decisions from the third sample on", "the window, not FlightSize, is cut"],
     pitfalls: &["a base RTT that is too high takes every loss for a random one"],
@@ -71,6 +78,7 @@ pub struct Veno {
     beta: f64,
     last: bool,
     counted: bool,
+    reno: bool,
     rtts: RoundRtt,
     /// (R − base) / R; `None` until a round had enough samples.
     queued: Option<f64>,
@@ -85,6 +93,7 @@ impl Veno {
             beta: arguments.number("beta"),
             last: arguments.word("rtt") == "last",
             counted: arguments.word("counter") == "linux",
+            reno: arguments.word("increase") == "ns3",
             rtts: RoundRtt::default(),
             queued: None,
             acks: 0.0,
@@ -136,6 +145,9 @@ impl Growth for Veno {
         let n = segments(ack);
         if self.counted {
             return self.count(n, w);
+        }
+        if self.reno {
+            return w + counted(ack, true) / w;
         }
         if self.idle(w) {
             w + n / w
@@ -198,6 +210,13 @@ mod tests {
         assert_eq!(at(111.112).on_congestion(&loss(30), 30.0), 15.0);
         assert_eq!(at(111.110).on_congestion(&loss(30), 30.0), 24.0);
         assert_eq!(at(105.0).on_congestion(&timeout(30), 30.0), 15.0);
+    }
+
+    /// ns-3: 1/w per ACK of two segments, with a queue too.
+    #[test]
+    fn ns_3_grows_as_reno_per_ack() {
+        let mut flow = Veno { reno: true, ..at(115.0) };
+        assert_eq!(flow.on_ack(&ack(2), 30.0), 30.0 + 1.0 / 30.0);
     }
 
     /// Linux' counter by hand: with a queue one segment per two rounds of w + 1 ACKs.

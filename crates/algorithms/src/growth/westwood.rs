@@ -11,13 +11,13 @@
 //! each congestion:  ssthresh = max(B RTT_min / MSS, 2);  w = min(w, ssthresh)    (5)
 //! ```
 //!
-//! Units: segments; bytes per second, seconds. B begins with the first sample. ACKs of the same instant are one.
+//! Units: segments; bytes per second, seconds. B begins with the first sample. ACKs of the same instant count with the next.
 //! Differs from the source: duplicates are counted by what they SACK; without SACK by the ACK that covers them. A loss at
 //! w below ssthresh leaves ssthresh at w.
 
 use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
 
-use super::reno::segments;
+use super::reno::{counted, PER_ACK};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -28,13 +28,16 @@ pub static SPEC: Spec = Spec {
     year: 2001,
     confidence: Confidence::High,
     summary: "Reno whose window after a loss is the filtered ACK rate times the smallest RTT.",
-    parameters: &[Parameter {
-        name: "tau",
-        unit: "s",
-        default: Value::Number(0.5),
-        domain: Domain::Range(0.01, 100.0),
-        doc: "time constant of the filter",
-    }],
+    parameters: &[
+        Parameter {
+            name: "tau",
+            unit: "s",
+            default: Value::Number(0.5),
+            domain: Domain::Range(0.01, 100.0),
+            doc: "time constant of the filter",
+        },
+        PER_ACK,
+    ],
     choices: &[
         "after a silence the sample is taken over all of it, and weighs by the time since the last zero sample",
         "B begins with the first sample, not with 0",
@@ -65,17 +68,28 @@ pub(super) fn answer(event: &Congestion, w: f64, b: f64, rtt_min: u64) -> f64 {
 #[derive(Debug)]
 pub struct Westwood {
     tau: f64,
+    per_ack: bool,
     b: f64,
     /// b_{k−1}; `None` before the first sample.
     last: Option<f64>,
-    /// The last ACK, ns, and what was acknowledged at that instant.
+    /// The last ACK, ns.
     at: Option<u64>,
+    /// What was acknowledged at that instant after it, bytes: part of the next sample.
+    more: u64,
     rtt_min: u64,
 }
 
 impl Westwood {
     fn new(arguments: &Arguments) -> Self {
-        Self { tau: arguments.number("tau"), b: 0.0, last: None, at: None, rtt_min: u64::MAX }
+        Self {
+            tau: arguments.number("tau"),
+            per_ack: arguments.word("per_ack") == "true",
+            b: 0.0,
+            last: None,
+            at: None,
+            more: 0,
+            rtt_min: u64::MAX,
+        }
     }
 
     /// (2): `sample` after `gap` seconds.
@@ -117,17 +131,17 @@ impl Growth for Westwood {
         let now = ack.now.0;
         match self.at {
             Some(at) if now > at => {
-                self.sample(ack.acked.0 as f64, (now - at) as f64 * 1e-9);
-                self.at = Some(now);
+                self.sample((self.more + ack.acked.0) as f64, (now - at) as f64 * 1e-9);
+                (self.at, self.more) = (Some(now), 0);
             }
-            Some(_) => {}
+            Some(_) => self.more += ack.acked.0,
             None => self.at = Some(now),
         }
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        w + segments(ack) / w // (4)
+        w + counted(ack, self.per_ack) / w // (4)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
@@ -142,7 +156,7 @@ impl Growth for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::{loss, timeout};
+    use cwndlab_control::testing::{ack_at, loss, timeout};
     use cwndlab_units::Bytes;
 
     fn flow() -> Westwood {
@@ -169,6 +183,16 @@ mod tests {
         let mut flow = Westwood { last: Some(0.0), ..self::flow() };
         flow.filter(0.0, 0.1);
         assert_eq!((flow.b, flow.on_congestion(&loss(9), 9.0)), (0.0, 2.0));
+    }
+
+    /// (1) by hand: ACKs of 1000 bytes each 10 ms, two at each instant: 2000 bytes in 10 ms.
+    #[test]
+    fn acks_of_the_same_instant_are_counted() {
+        let mut flow = flow();
+        for n in 0..400 {
+            flow.observe(&ack_at(1_000_000_000 + n / 2 * 10_000_000, 1), 10.0);
+        }
+        assert!((flow.b - 200_000.0).abs() < 2_000.0, "{}", flow.b);
     }
 
     /// (3) by hand: a second of silence is four gaps of 0.25 s, three of them zeros: a = 0.6 each.

@@ -17,7 +17,7 @@
 
 use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
 
-use super::reno::segments;
+use super::reno::{counted, PER_ACK};
 use super::westwood::answer;
 
 /// The entry.
@@ -51,6 +51,14 @@ pub static SPEC: Spec = Spec {
             domain: Domain::Words(&["bandwidth", "half"]),
             doc: "half: not below half of the window; ns-2.35 keeps ssthresh there and slow-starts back to it from B RTT_min",
         },
+        Parameter {
+            name: "first",
+            unit: "",
+            default: Value::Word("sample"),
+            domain: Domain::Words(&["sample", "zero"]),
+            doc: "B begins with the first sample (Linux) or is filtered up from 0 (ns-3)",
+        },
+        PER_ACK,
     ],
     choices: &[
         "B begins with the first sample, not with 0",
@@ -74,6 +82,7 @@ pub struct WestwoodPlus {
     cascade: bool,
     /// A loss leaves half of the window at least.
     half: bool,
+    per_ack: bool,
     /// Shortest interval, ns.
     min_interval: u64,
     b: f64,
@@ -90,9 +99,10 @@ impl WestwoodPlus {
         Self {
             cascade: arguments.word("filter") == "linux",
             half: arguments.word("ssthresh") == "half",
+            per_ack: arguments.word("per_ack") == "true",
             min_interval: (arguments.number("min_interval") * 1e9) as u64,
             b: 0.0,
-            last: None,
+            last: (arguments.word("first") == "zero").then_some(0.0),
             begin: None,
             bytes: 0,
             rtt: u64::MAX,
@@ -138,7 +148,7 @@ impl Growth for WestwoodPlus {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        w + segments(ack) / w // (3)
+        w + counted(ack, self.per_ack) / w // (3)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
@@ -171,6 +181,14 @@ mod tests {
         assert_eq!(flow.b, 0.5);
         flow.filter(10.0);
         assert!((flow.b - 1.45).abs() < 1e-15);
+    }
+
+    /// ns-3: from 0 a first sample of 10 gives 0.5, and an ACK of two segments 1/w.
+    #[test]
+    fn ns_3_filters_up_from_zero_and_counts_acks() {
+        let mut flow = WestwoodPlus { last: Some(0.0), per_ack: true, ..flow() };
+        flow.filter(10.0);
+        assert_eq!((flow.b, flow.on_ack(&ack_at(1_000_000_000, 2), 20.0)), (0.5, 20.05));
     }
 
     /// Linux, by hand: 8 after 0 gives 1 behind the first filter and 1/8 behind the second.

@@ -14,14 +14,15 @@
 //! ```
 //!
 //! Units: segments, seconds. (4) holds in slow start too, which it ends; else that is the standard one.
-//! Differs from the source: nothing known.
+//! Differs from the source: nothing known. `per_ack` concerns (3): ns-3, whose 1/φ of whole numbers is 0 besides, so that any
+//! queue is slow (`phi = 1000`).
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Exit, Growth, Kind, Note, Parameter, Spec,
     Step, Value, Window,
 };
 
-use super::reno::segments;
+use super::reno::{counted, segments, PER_ACK};
 use crate::part::rounds::{queued, Round, Rounds};
 
 /// The entry.
@@ -41,6 +42,7 @@ pub static SPEC: Spec = Spec {
         Parameter { name: "zeta", unit: "rounds", default: Value::Number(50.0), domain: Domain::Range(1.0, 10_000.0), doc: "fast rounds after which the estimate of Reno's window is forgotten" },
         Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake counts the SYN too, which is smaller and so faster (ns-2.35's Linux modules)" },
         Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: while a loss is repaired the window may fall to half of ssthresh, as in ns-2.35's Linux modules (needs fack)" },
+        PER_ACK,
     ],
     choices: &["base is kept over timeouts and idleness", "a round that cannot be judged leaves the mode as it is"],
     pitfalls: &["80 segments are more than many buffers hold: there it is loss-based"],
@@ -76,6 +78,7 @@ pub struct Yeah {
     rho: u32,
     zeta: u32,
     with_handshake: bool,
+    per_ack: bool,
     rounds: Rounds,
     over: Option<Round>,
     queue: f64,
@@ -93,6 +96,7 @@ impl Yeah {
             rho: arguments.number("rho") as u32,
             zeta: arguments.number("zeta") as u32,
             with_handshake: arguments.word("base") == "handshake",
+            per_ack: arguments.word("per_ack") == "true",
             rounds: Rounds::default(),
             over: None,
             queue: 0.0,
@@ -147,8 +151,8 @@ impl Growth for Yeah {
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let per = if self.now.slow > 0 { w } else { w.min(AI_COUNT) };
-        self.judge(w + segments(ack) / per).max(2.0) // (2), (3)
+        let step = if self.now.slow > 0 { counted(ack, self.per_ack) / w } else { segments(ack) / w.min(AI_COUNT) };
+        self.judge(w + step).max(2.0) // (2), (3)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {

@@ -19,8 +19,8 @@ pub static SPEC: Spec = Spec {
         name: "stack.ecn",
         unit: "",
         default: Value::Word("off"),
-        domain: Domain::Words(&["off", "classic", "accurate"]),
-        doc: "field of a flow's stack, for both of its ends; classic: the echo stands until CWR; accurate: the receiver counts marks and every ACK tells how many, as DCTCP needs; off: as Linux, which never asks for ECN by itself",
+        domain: Domain::Words(&["off", "classic", "accurate", "dctcp"]),
+        doc: "field of a flow's stack, for both of its ends; classic: the echo stands until CWR; accurate: the receiver counts marks and every ACK tells how many, as DCTCP needs; dctcp: the same, and an ACK at once whenever marking begins or ends (RFC 8257, section 3.2); off: as Linux, which never asks for ECN by itself",
     }],
     choices: &[
         "data that is sent again, bare ACKs and SYNs are not ECN-capable (section 6.1)",

@@ -31,7 +31,7 @@ In force in the recovery 'rack' and, with every recovery but 'sack' and 'fack', 
         "RecoverFS does not count what the ACK that begins the recovery delivers, as RFC 9937 asks: it is smaller by that ACK's one or two segments",
     ],
     pitfalls: &[
-        "'sack' goes to ssthresh at once and 'fack' by its own rampdown: a comparison of recoveries compares this too",
+        "'sack' goes to ssthresh at once (unless stack.rampdown is \"proportional\") and 'fack' by its own rampdown: a comparison of recoveries compares this too",
         "a growth whose ssthresh lies above the pipe sends faster than it delivers while it catches up",
     ],
     companion: "",

@@ -1,6 +1,7 @@
 //! What the BBR family shares: rounds, the send quantum, the pacing timer's look ahead, ACK aggregation, chance.
 
 use cwndlab_control::{Ack, Sent};
+use cwndlab_units::chance;
 
 /// A segment's payload and a rate, both of one flow: Linux' `bbr_tso_segs_goal`. One segment below 1.2 Mbit/s, else two or
 /// what leaves in a millisecond. `rate` in bit/s.
@@ -119,7 +120,7 @@ impl Aggregation {
     }
 }
 
-/// A flow's own chance: splitmix64.
+/// A flow's own chance.
 #[derive(Clone, Copy, Debug)]
 pub struct Chance(u64);
 
@@ -132,11 +133,7 @@ impl Chance {
 
     /// Uniform in [0, n).
     pub fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(mixed ^ (mixed >> 31)) * u128::from(n)) >> 64) as u64
+        chance::below(chance::splitmix(&mut self.0), n)
     }
 }
 

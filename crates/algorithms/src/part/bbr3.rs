@@ -19,6 +19,8 @@ pub(super) const MIN_WINDOW: f64 = 4.0;
 pub struct Options {
     /// Pacing gain of Drain.
     pub drain_gain: f64,
+    /// Rounds after which Drain ends whatever is in flight.
+    pub drain_rounds: Option<u64>,
     /// Pacing gain of Down.
     pub down_gain: f64,
     /// Rounds for which the largest excess of ACKs is kept.
@@ -69,6 +71,8 @@ pub struct Bbr3 {
     pub(super) seen_rtt: bool,
     pub(super) idle_restart: bool,
     pub(super) ssthresh: f64,
+    /// The round in which Drain began.
+    pub(super) drains_since: u64,
 }
 
 impl Bbr3 {
@@ -100,6 +104,7 @@ impl Bbr3 {
             seen_rtt: false,
             idle_restart: false,
             ssthresh: f64::INFINITY,
+            drains_since: 0,
         };
         flow.pace_by_rtt(1_000_000);
         flow

@@ -41,6 +41,7 @@ impl Bbr3 {
         }
         if self.mode == Mode::Startup && self.full.reached {
             self.mode = Mode::Drain;
+            self.drains_since = self.rounds.count;
             self.ssthresh = self.quantised(self.bdp(self.bw.get(), 1.0));
             self.bounds.reset_signals();
             let reason = if lossy { "loss" } else { "full-pipe" };
@@ -49,7 +50,8 @@ impl Bbr3 {
         }
         if self.mode == Mode::Drain {
             let in_flight = self.in_network(ack.now.0, ack.in_flight.0 as f64 / self.mss);
-            if in_flight <= self.quantised(self.bdp(self.bw.get(), 1.0)) {
+            let long = self.options.drain_rounds.is_some_and(|most| self.rounds.count > self.drains_since + most);
+            if long || in_flight <= self.quantised(self.bdp(self.bw.get(), 1.0)) {
                 self.mode = Mode::ProbeBw;
                 self.go_down(ack);
             }

@@ -1,4 +1,4 @@
-//! How many flows one connection stands for, shared by `tcp-fit` and `cubic-fit`.
+//! How many flows one connection stands for, shared by `tcp-fit`, `cubic-fit` and `fast-fit`.
 //!
 //! Source: J. Wang, J. Wen, J. Zhang, Y. Han, "TCP-FIT: An Improved TCP Congestion Control Algorithm and its Performance",
 //! INFOCOM 2011.

@@ -10,6 +10,7 @@ pub mod bbr3_modes;
 pub mod bbr3_path;
 pub mod delays;
 pub mod fit;
+pub mod htcp_ns3;
 pub mod hybrid;
 pub mod leave;
 pub mod likelihood;

@@ -1,4 +1,4 @@
-//! The round-trip times of a round, shared by `veno`, `illinois`, `tcp-fit` and `cubic-fit`.
+//! The round-trip times of a round, shared by `veno`, `illinois` and the algorithms of N virtual flows.
 //!
 //! Source: L. Brakmo, L. Peterson, "TCP Vegas", IEEE JSAC 13(8), 1995: decisions once per round trip; the rule of the Linux
 //! Vegas family that two samples or fewer decide nothing, which guards against delayed ACKs.
@@ -7,8 +7,7 @@
 
 use cwndlab_control::Ack;
 
-/// Samples that decide nothing.
-pub const TOO_FEW: u32 = 2;
+use super::rounds::MIN_SAMPLES;
 
 /// What a round that is over had.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +32,7 @@ impl Round {
     /// Enough samples to decide on.
     #[must_use]
     pub fn decides(&self) -> bool {
-        self.samples > TOO_FEW
+        self.samples >= MIN_SAMPLES
     }
 }
 

@@ -73,8 +73,8 @@ impl CongestionControl for AbcWireless {
         if let Some(feedback) = ack.feedback.filter(|_| self.told) {
             let n = segments(ack);
             let accelerate = (feedback.accelerated.0 as f64 / self.mss).min(n);
-            let step = 2.0 * accelerate - n + n / self.w; // (1)
-                                                          // Down always; up only while the window is what holds the sender.
+            // (1). Down always; up only while the window is what holds the sender.
+            let step = 2.0 * accelerate - n + n / self.w;
             if step < 0.0 || ack.cwnd_limited {
                 self.w = (self.w + step).clamp(1.0, 1e7);
             }

@@ -124,8 +124,8 @@ impl SlowStart for AfStart {
             self.round = ack.round + 1;
             self.add = 0.0;
             if self.trains >= TRAINS {
-                let target = self.a * ack.min_rtt.as_secs() / mss; // (3)
-                                                                   // The last fraction of a segment would take for ever: each round adds a little less than the gap.
+                // (3). The last fraction of a segment would take for ever: each round adds a little less than the gap.
+                let target = self.a * ack.min_rtt.as_secs() / mss;
                 if target < w + 1.0 {
                     return Step { grow: 0.0, exit: Some(leave::now("available", w, target)) };
                 }

@@ -6,7 +6,7 @@
 //! ```text
 //! A = min over the path of (C − load), as routers report it, at most once per RTT       (1)
 //! W_lim = A RTT_min / MSS                                                               (2)
-//! w < min(W_lim, max_ssthresh): w += n                                                  (3)
+//! w ≤ min(W_lim, max_ssthresh): w += n                                                  (3)
 //! beyond: w += n / K, K = ⌊w / (max_ssthresh/2)⌋, max_ssthresh/2 per round trip         (4)   RFC 3742
 //! w ≥ W_lim: leave                                                                      (5)
 //! ```
@@ -18,9 +18,9 @@ use cwndlab_control::{
     Ack, Build, Confidence, Congestion, Domain, Feedback, Kind, Need, Note, Parameter, Scheme, SlowStart, Spec, Step,
     Value, Window,
 };
-use cwndlab_units::maths::floor;
 use cwndlab_units::Duration;
 
+use super::limited;
 use crate::growth::reno::segments;
 use crate::part::leave;
 
@@ -106,7 +106,7 @@ impl SlowStart for AlssSirens {
             }
         }
         let n = segments(ack);
-        let grow = if w < self.most { n } else { n / floor(w / (0.5 * self.most)) }; // (3), (4)
+        let grow = n / limited::k(w, self.most); // (3), (4)
         let exit = (w + grow >= limit).then(|| leave::now("available", limit.max(w), limit)); // (5)
         Step { grow, exit }
     }

@@ -16,8 +16,8 @@
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Domain, Kind, Need, Note, Parameter, SlowStart, Spec, Step, Value,
 };
-use cwndlab_units::maths::floor;
 
+use super::limited;
 use crate::growth::reno::segments;
 use crate::part::train::{close, Pairs};
 
@@ -116,8 +116,7 @@ impl SlowStart for CapStart {
             }
             return Step { grow, exit: None };
         };
-        let k = if w <= limit { 1.0 } else { floor(w / (0.5 * limit)) };
-        Step { grow: grow / k, exit: None }
+        Step { grow: grow / limited::k(w, limit), exit: None }
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {

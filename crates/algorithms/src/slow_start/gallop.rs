@@ -22,6 +22,7 @@ use cwndlab_control::{
 use cwndlab_units::Rate;
 
 use crate::growth::reno::segments;
+use crate::part::rounds::queued;
 use crate::part::{leave, pace};
 
 /// The entry.
@@ -71,7 +72,7 @@ pub struct Gallop {
 /// (2), segments.
 #[must_use]
 pub fn diff(w: f64, base: u64, rtt: u64) -> f64 {
-    w * (1.0 - base as f64 / rtt as f64)
+    queued(w, base as f64, rtt as f64)
 }
 
 impl Gallop {

@@ -45,13 +45,20 @@ pub struct Limited {
     most: f64,
 }
 
+/// K of (2) at window `w`, 1 up to `most` segments.
+#[inline]
+#[must_use]
+pub fn k(w: f64, most: f64) -> f64 {
+    if w <= most {
+        1.0
+    } else {
+        floor(w / (0.5 * most))
+    }
+}
+
 impl Limited {
     fn k(&self, w: f64) -> f64 {
-        if w <= self.most {
-            1.0
-        } else {
-            floor(w / (0.5 * self.most))
-        } // (2)
+        k(w, self.most)
     }
 }
 

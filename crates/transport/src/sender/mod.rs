@@ -501,7 +501,7 @@ impl Sender {
         let marked = ack.ce_count.wrapping_sub(self.ce_seen);
         self.ce_seen = ack.ce_count;
         let echo = match self.stack.ecn {
-            Ecn::Accurate => marked > 0,
+            Ecn::Accurate | Ecn::Dctcp => marked > 0,
             _ => ack.ece,
         };
         if echo && self.state <= State::Disorder && self.board.una >= self.high_seq {

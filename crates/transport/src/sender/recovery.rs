@@ -120,8 +120,11 @@ impl Sender {
         self.undo_retrans = 0;
         self.retrans_stamp = 0;
         self.count.recoveries += 1;
-        let at_once = self.kind == RecoveryKind::Sack
-            || (self.kind == RecoveryKind::Fack && matches!(self.stack.rampdown, Rampdown::None | Rampdown::InFlight));
+        let at_once = match self.kind {
+            RecoveryKind::Sack => self.stack.rampdown != Rampdown::Proportional,
+            RecoveryKind::Fack => matches!(self.stack.rampdown, Rampdown::None | Rampdown::InFlight),
+            _ => false,
+        };
         if at_once && !self.leaves_window() {
             self.cwnd = self.target;
         }
@@ -146,12 +149,13 @@ impl Sender {
         }
         let pipe = self.board.in_flight();
         match self.kind {
-            RecoveryKind::Sack => self.cwnd = self.target,
+            RecoveryKind::Sack if self.stack.rampdown != Rampdown::Proportional => self.cwnd = self.target,
             RecoveryKind::Fack => match self.stack.rampdown {
                 Rampdown::None => self.cwnd = self.target,
                 Rampdown::InFlight => self.cwnd = self.target.min(pipe + 1),
                 Rampdown::RateHalving => self.halve(self.target, pipe),
                 Rampdown::RateHalvingToHalf => self.halve((self.target / 2).max(2), pipe),
+                Rampdown::Proportional => self.reduce_proportionally(pipe, delivered, advanced, marked),
             },
             _ => self.reduce_proportionally(pipe, delivered, advanced, marked),
         }
@@ -193,8 +197,8 @@ impl Sender {
         }
         let mut window = self.target;
         if self.kind == RecoveryKind::Fack {
-            let at_once = matches!(self.stack.rampdown, Rampdown::None | Rampdown::InFlight);
-            window = if at_once { window } else { window.min(self.cwnd) };
+            let halves = matches!(self.stack.rampdown, Rampdown::RateHalving | Rampdown::RateHalvingToHalf);
+            window = if halves { window.min(self.cwnd) } else { window };
             if self.stack.exit_burst > 0 {
                 window = window.min(self.board.in_flight() + self.stack.exit_burst);
             }

@@ -1,0 +1,97 @@
+//! H-TCP where ns-3 differs from Linux.
+//!
+//! Source: ns-3.37, `TcpHtcp`, as its behaviour and documentation have it.
+//!
+//! ```text
+//! each ack:  w += 1 / w + max(α, 1) / MSS, whole bytes                                        (1)
+//! B        = bytes acknowledged outside recoveries since the last event / the time since then   (2)
+//! β        = RTT_min / RTT_max of that time where B⁻ < B < 2 B⁻, else 1/2                       (3)
+//! ```
+//!
+//! Units: segments, bytes, nanoseconds. In (1) α is in bytes, where the paper has segments per round trip; in (3) the bound
+//! of a fifth is compared with a whole quotient, and β has no bounds of its own.
+
+use cwndlab_control::Ack;
+use cwndlab_units::maths::floor;
+
+/// What is known of the epoch.
+#[derive(Clone, Copy, Debug)]
+pub struct Ns3 {
+    rtt_min: u64,
+    rtt_max: u64,
+    bytes: u64,
+    /// Bytes per second: of this epoch, and of the one before.
+    b: f64,
+    b_before: f64,
+}
+
+impl Default for Ns3 {
+    fn default() -> Self {
+        Self { rtt_min: u64::MAX, rtt_max: 0, bytes: 0, b: 0.0, b_before: 0.0 }
+    }
+}
+
+impl Ns3 {
+    /// An ACK, of the epoch that began at `since`.
+    #[inline]
+    pub fn observe(&mut self, ack: &Ack, since: u64) {
+        if !ack.recovering {
+            self.bytes += ack.acked.0;
+        }
+        let span = ack.now.0.saturating_sub(since);
+        if span > 0 {
+            self.b = self.bytes as f64 * 1e9 / span as f64; // (2)
+        }
+        if let Some(rtt) = ack.rtt {
+            self.rtt_min = self.rtt_min.min(rtt.0);
+            self.rtt_max = self.rtt_max.max(rtt.0);
+        }
+    }
+
+    /// (1): segments that an ACK adds.
+    #[inline]
+    #[must_use]
+    pub fn step(ack: &Ack, w: f64, alpha: f64) -> f64 {
+        let mss = ack.mss.0 as f64;
+        f64::from(ack.acks) * floor(mss / w + alpha.max(1.0)) / mss
+    }
+
+    /// (3), and a new epoch begins.
+    pub fn beta(&mut self) -> f64 {
+        let steady = self.b > self.b_before && self.b < 2.0 * self.b_before;
+        let beta = if steady && self.rtt_max > 0 { self.rtt_min as f64 / self.rtt_max as f64 } else { 0.5 };
+        *self = Self { b_before: self.b, ..Self::default() };
+        beta
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::ack_at;
+    use cwndlab_units::Duration;
+
+    /// By hand: 100 segments of 1000 bytes and alpha 11 add 10 + 11 bytes; with alpha 0.4 it counts as 1.
+    #[test]
+    fn alpha_is_in_bytes() {
+        let ack = ack_at(1_000_000_000, 2);
+        assert!((Ns3::step(&ack, 100.0, 11.0) - 0.021).abs() < 1e-12);
+        assert!((Ns3::step(&ack, 100.0, 0.4) - 0.011).abs() < 1e-12);
+    }
+
+    /// By hand: samples of 60 and 100 ms leave 0.6 of the window after a throughput that rose, half after one that fell.
+    #[test]
+    fn beta_is_of_the_last_epoch_where_the_throughput_rose() {
+        let mut epoch = Ns3::default();
+        let mut beta = |bytes: u64, begin: u64| {
+            for (ms, rtt) in [(500, 60), (1000, 100)] {
+                let at = begin * 1_000_000_000 + ms * 1_000_000;
+                let mut ack = ack_at(at, bytes);
+                ack.rtt = Some(Duration::from_millis(rtt));
+                epoch.observe(&ack, begin * 1_000_000_000);
+            }
+            epoch.beta()
+        };
+        assert_eq!([beta(10, 0), beta(12, 1), beta(11, 2), beta(30, 3)], [0.5, 0.6, 0.5, 0.5]);
+    }
+}

@@ -1,0 +1,36 @@
+//! Chance: what the seeded streams of the crates are made of, the same on every machine.
+
+/// The next 64 bits of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014); `state`, at first the seed, moves on.
+#[inline]
+pub fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Uniform in [0, end) of 64 random bits; 0 for an `end` of 0.
+#[inline]
+#[must_use]
+pub fn below(bits: u64, end: u64) -> u64 {
+    ((u128::from(bits) * u128::from(end)) >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The reference implementation of SplitMix64 (Vigna 2015), seed 1234567.
+    #[test]
+    fn the_stream_is_that_of_the_reference() {
+        let mut state = 1_234_567;
+        let first = [(); 3].map(|()| splitmix(&mut state));
+        assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+    }
+
+    #[test]
+    fn all_bits_make_the_largest() {
+        assert_eq!([below(0, 7), below(u64::MAX, 7), below(u64::MAX, 0)], [0, 6, 0]);
+    }
+}

@@ -1,0 +1,73 @@
+"""The matrix: what its rows are, and what it calls odd."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cwndlab.matrix import BUFFERS, COLUMNS, LOSSES, SETTINGS, document, everything, matrix, summary
+from cwndlab.matrix import _oddities as oddities
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    return list(matrix(["reno", "vegas"]))
+
+
+def test_every_cell_is_there_once_and_in_order(rows: list[dict[str, Any]]) -> None:
+    cells = [(row["algorithm"], row["setting"], row["buffer_bdp"], row["loss"]) for row in rows]
+    one = [(setting.name, buffer, loss) for setting in SETTINGS for buffer in BUFFERS for loss in LOSSES]
+    assert cells == [(name, *cell) for name in ("reno", "vegas") for cell in one]
+    assert all(tuple(row) == COLUMNS for row in rows)
+
+
+def test_what_is_known_of_reno_and_vegas_is_seen(rows: list[dict[str, Any]]) -> None:
+    """A BDP keeps a halving flow busy (Appenzeller et al., 2004); shares go with 1/RTT² at small buffers (Lakshman,
+    Madhow, 1997); Vegas keeps a few segments and gives way to Reno in deep buffers (Mo et al., 1999)."""
+    at = {(row["algorithm"], row["setting"], row["buffer_bdp"], row["loss"]): row for row in rows}
+    assert at["reno", "equal", 1.0, 0.0]["utilisation"] > 0.99
+    assert at["reno", "equal", 1.0, 0.0]["jain"] > 0.95
+    assert at["reno", "20 and 200 ms", 0.1, 0.0]["share"] > 0.9
+    assert at["reno", "equal", 1.0, 1e-2]["utilisation"] < 0.5
+    assert at["vegas", "equal", 4.0, 0.0]["queue_ms"] < 10 < at["reno", "equal", 4.0, 0.0]["queue_ms"]
+    assert at["vegas", "beside reno", 4.0, 0.0]["share"] < 0.1
+
+
+def test_the_same_seed_gives_the_same_rows(rows: list[dict[str, Any]]) -> None:
+    assert list(matrix(["vegas"], workers=1)) == rows[45:]
+
+
+@pytest.mark.parametrize(
+    ("change", "odd"),
+    [
+        ({}, []),
+        ({"utilisation": 0.49}, ["fills less than half of a clean path"]),
+        ({"utilisation": 0.49, "loss": 1e-2}, []),
+        ({"share": 0.04}, ["the first flow starves"]),
+        ({"share": 0.96}, ["the second flow starves"]),
+        ({"share": None}, ["nothing arrives"]),
+        ({"queue_ms": 100.0, "least_queue_ms": 81.0}, ["the queue stands"]),
+        ({"queue_ms": 100.0, "least_queue_ms": 60.0}, []),
+        ({"queue_ms": 10.0, "least_queue_ms": 9.0}, []),
+    ],
+)
+def test_odd_is_what_starves_idles_or_stands(change: dict[str, Any], odd: list[str]) -> None:
+    plain = {"utilisation": 1.0, "share": 0.5, "loss": 0.0, "queue_ms": 20.0, "least_queue_ms": 1.0}
+    assert list(oddities({**plain, **change})) == odd
+
+
+def test_routers_have_the_agent_that_a_flow_asks() -> None:
+    assert document("rcp", SETTINGS[0], 1.0, 0.0)["dumbbell"]["bottleneck"]["agents"] == ["rcp"]
+    assert document("cubic", SETTINGS[0], 1.0, 0.0)["dumbbell"]["bottleneck"]["agents"] == []
+
+
+def test_a_line_sums_up_an_algorithm(rows: list[dict[str, Any]]) -> None:
+    found = summary(rows)
+    assert [row["algorithm"] for row in found] == ["reno", "vegas"]
+    assert all(row["utilisation %"].count("/") == 2 for row in found)
+
+
+def test_everything_can_send() -> None:
+    names = everything()
+    assert {"cubic", "bbr3", "rcp", "phcc"} <= set(names)
+    assert not {"sirens", "prr", "hystart", "tahoe"} & set(names)

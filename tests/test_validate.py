@@ -1,0 +1,164 @@
+"""Reading references of each kind, and holding runs against them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import cwndlab
+import pytest
+from cwndlab.references import Reference, bundled
+from cwndlab.validate import shares, validate
+
+
+def folder(kind: str) -> Path:
+    return next(path for path in bundled() if path.name == kind)
+
+
+def copy(kind: str, to: Path) -> Path:
+    """A foreign folder with the files of a bundled one."""
+    for file in folder(kind).iterdir():
+        (to / file.name).write_bytes(file.read_bytes())
+    return to
+
+
+def change(path: Path, **entries: Any) -> None:
+    """Sets entries of a JSON file; `None` takes one away."""
+    document = json.loads(path.read_text()) | entries
+    path.write_text(json.dumps({key: value for key, value in document.items() if value is not None}))
+
+
+@pytest.mark.parametrize("kind", ["ns2", "linux", "ns3"])
+def test_every_bundled_folder_says_how_each_of_its_scenarios_is_judged(kind: str) -> None:
+    reference = Reference(folder(kind))
+    assert reference.reworded == []
+    for name, spec in reference.scenarios.items():
+        assert spec["judge_as"] in reference.about["tolerances"], name
+        assert reference.summary(name), name
+    columns = {column for text in reference.about["columns"].values() for column in text.split(" / ")}
+    assert columns <= set(reference.summary(next(iter(reference.scenarios)))[0])
+
+
+@pytest.mark.parametrize("kind", ["ns2", "linux", "ns3"])
+def test_every_sender_of_a_bundled_folder_is_one_of_ours_or_left_out_by_a_reason(kind: str) -> None:
+    from cwndlab.algorithms import canonical
+
+    reference = Reference(folder(kind))
+    for name, text in reference.about["senders"].items():
+        if text is not None:
+            canonical(text)
+        elif kind == "ns3":
+            assert reference.untrusted(name, "w1"), name
+
+
+def test_a_scenario_of_ns_3_becomes_ours() -> None:
+    """known-answers/ns3: w3 is 20 Mbit/s, 60 ms, 100 packets, a second flow 20 s later and 13.7 ms more in each run."""
+    reference = Reference(folder("ns3"))
+    document = reference.document("w3", "reno", "linuxreno", 1)
+    bottleneck = document["dumbbell"]["bottleneck"]
+    assert (bottleneck["rate"], bottleneck["delay"], bottleneck["queue"]["capacity"]) == (
+        "20 Mbps",
+        "15.0 ms",
+        "100 packets",
+    )
+    assert [flow["start"] for flow in document["flow"]] == ["0.000000 s", "20.013700 s"]
+    stack = document["flow"][0]["stack"]
+    assert (stack["mss"], stack["header"], stack["ack_every"], stack["min_rto"]) == ("1448 B", "54 B", 2, "0.2 s")
+    assert reference.stack(reference.scenarios["w1_ack1"])["ack_every"] == 1
+
+
+def test_a_queue_of_ns_3_that_marks_stands_above_a_device_with_one_packet() -> None:
+    queue = Reference(folder("ns3")).document("w4", "dctcp", "dctcp", 0)["dumbbell"]["bottleneck"]["queue"]
+    assert queue == {"kind": "step-ecn", "capacity": "401 packets", "mark_above": 21}
+
+
+def test_rows_of_ns_3_that_its_readme_does_not_trust_are_left_out_with_its_reason() -> None:
+    reference = Reference(folder("ns3"))
+    assert "endless timeouts" in (reference.untrusted("bbr", "w3") or "")
+    assert "never moves again" in (reference.untrusted("ledbat", "w2") or "")
+    assert reference.untrusted("bbr", "w1") is None
+    assert set(reference.waiting) == {name for name in reference.waiting if name[:2] in ("u_", "t_")}
+    assert set(reference.waiting.values()) == {"waits for 802.11"}
+
+
+def test_a_foreign_folder_of_ns_3_is_worded_as_the_bundled_one(tmp_path: Path) -> None:
+    """As the peer's own folder came: senders by class, tolerances in prose."""
+    copy("ns3", tmp_path)
+    change(
+        tmp_path / "reference.json",
+        senders={"TcpLinuxReno": "reno+standard/sack", "TcpCubic": "cubic(reno_friendly=off)+hystart/sack"},
+        tolerances="README, sections 'Suggested tolerances'",
+        columns=None,
+        ack=None,
+        not_judged=None,
+        stack=None,
+        summary=None,
+    )
+    ours, theirs = Reference(folder("ns3")), Reference(tmp_path)
+    for key in ("tolerances", "columns", "ack", "stack", "not_judged"):
+        assert theirs.about[key] == ours.about[key], key
+    assert {name: theirs.about["senders"][name] for name in ours.about["senders"]} == ours.about["senders"]
+    assert theirs.scenarios == ours.scenarios
+    said = "\n".join(theirs.reworded)
+    assert "linuxreno: 'reno+standard/sack' is run as 'reno(abc=1, base=cwnd)+standard/sack'" in said
+    assert "'tolerances' is taken over, since the folder has none that a program can read" in said
+
+
+@pytest.mark.parametrize("kind", ["ns2", "linux"])
+def test_what_a_foreign_folder_says_for_itself_stays(kind: str, tmp_path: Path) -> None:
+    copy(kind, tmp_path)
+    tolerances = {"single": {"goodput_bps": {"relative": 0.5}}}
+    change(tmp_path / "reference.json", senders={"reno": "reno", "own": "cubic"}, tolerances=tolerances)
+    reference = Reference(tmp_path)
+    bundled_one = Reference(folder(kind)).about
+    assert reference.about["tolerances"] == tolerances
+    assert reference.about["senders"]["reno"] == bundled_one["senders"]["reno"]
+    assert reference.about["senders"]["own"] == "cubic"
+
+
+def test_a_folder_of_an_unknown_peer_must_have_tolerances_that_a_program_can_read(tmp_path: Path) -> None:
+    copy("ns3", tmp_path)
+    change(tmp_path / "reference.json", kind="ns4", tolerances="see README", columns=None)
+    with pytest.raises(cwndlab.RecordsError) as caught:
+        Reference(tmp_path)
+    file = f"{tmp_path}/reference.json"
+    assert str(caught.value).splitlines() == [
+        f"{file}: 'tolerances' is 'see README', which no program can read",
+        "  hint: write a table by kind of scenario",
+        f"{file}: has no 'columns'",
+        "  hint: see known-answers/README.md",
+    ]
+
+
+def test_a_folder_without_its_figures_says_so(tmp_path: Path) -> None:
+    copy("ns3", tmp_path)
+    (tmp_path / "wired_summary.csv").unlink()
+    with pytest.raises(cwndlab.RecordsError, match=r"wired_summary\.csv: is missing"):
+        validate([tmp_path], algorithms=["linuxreno"])
+    (tmp_path / "wired_summary.csv").write_text("scenario,sender\nw1,linuxreno\n")
+    with pytest.raises(cwndlab.RecordsError, match="has no column 'algorithm'"):
+        validate([tmp_path], algorithms=["linuxreno"])
+
+
+def test_a_file_that_is_no_json_says_so(tmp_path: Path) -> None:
+    copy("ns3", tmp_path)
+    (tmp_path / "scenarios.json").write_text("{")
+    with pytest.raises(cwndlab.RecordsError, match=r"scenarios\.json: is no JSON"):
+        Reference(tmp_path)
+
+
+def test_the_wired_runs_of_ns_3_hold_in_one_flow_in_two_and_with_an_ack_per_segment() -> None:
+    """A few senders; docs/validity.md has all."""
+    rows, notes = validate([folder("ns3")], algorithms=["linuxreno", "hybla", "vegas", "bbr"])
+    for share in shares(rows):
+        assert share["share"] >= 0.9, share
+    assert {row.scenario for row in rows} == {"ns3/w1", "ns3/w1_ack1", "ns3/w2", "ns3/w3"}
+    assert sum("vegas in" in note for note in notes) == 3
+
+
+def test_a_tolerance_of_ns_3_is_not_widened_by_the_spread_of_its_runs() -> None:
+    """w3: 3 cuts or 30 % as its README says, though cubic's two runs, which differ by a start alone, differ by one."""
+    rows, _ = validate([folder("ns3")], algorithms=["cubic"])
+    cuts = next(row for row in rows if row.scenario == "ns3/w3" and row.quantity == "congestion_events[0]")
+    assert (cuts.reference, cuts.tolerance) == (14.5, 4.35)
