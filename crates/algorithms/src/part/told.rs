@@ -62,7 +62,7 @@ impl CongestionControl for Told {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.restarted = event.restart; // (2), (3)
+        self.restarted |= event.restart; // (2), (3): a loss before that ACK raises nothing
         if self.rate.is_none() {
             self.fallback.on_congestion(event);
         }
@@ -126,6 +126,8 @@ mod tests {
         flow.on_congestion(&loss(100));
         assert_eq!(flow.cwnd(), Bytes(102_000));
         flow.on_congestion(&timeout(100));
+        assert_eq!(flow.cwnd(), Bytes(1000));
+        flow.on_congestion(&loss(100));
         assert_eq!(flow.cwnd(), Bytes(1000));
         flow.on_ack(&ack(1));
         assert_eq!(flow.cwnd(), Bytes(102_000));
