@@ -144,9 +144,9 @@ def page(entry: Algorithm, text: str | None) -> str:
         lines += [f"Comes with the slow start `{entry.companion}` where none is named.", ""]
     if text is not None:
         lines += [
-            f"![Its window]({entry.name}-window.svg)",
+            f"![Its window]({file_of(entry)}-window.svg)",
             "",
-            f"![Its share beside CUBIC]({entry.name}-share.svg)",
+            f"![Its share beside CUBIC]({file_of(entry)}-share.svg)",
             "",
         ]
     if entry.parameters:
