@@ -1,5 +1,5 @@
 //! The Python module `cwndlab._engine`: a scenario goes down as text, records come up as Arrow. No logic; only an
-//! algorithm that is a class in Python is called in between ([`object`]).
+//! algorithm that is a class in Python is called in between (`object`).
 
 mod catalogue;
 mod conformance;
