@@ -440,7 +440,8 @@ path = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbps", delay="10 ms"))
 flow = cwndlab.Flow(Mine, rtt="40 ms")
 print("ready", flush=True)
 try:
-    jobs = [(cwndlab.Scenario(duration="1 h", dumbbell=path, flows=[flow]), seed) for seed in (1, 2)]
+    long = cwndlab.Scenario(duration="100 h", sample_interval="10 s", dumbbell=path, flows=[flow])
+    jobs = [(long, seed) for seed in (1, 2)]
     list(cwndlab.run_many(jobs)) if {many} else cwndlab.run(jobs[0][0], seed=1)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
@@ -646,8 +647,9 @@ def test_the_file_and_the_line_of_the_page_are_enough(tmp_path: Path) -> None:
     tree = TARGET / "own-tree"
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(ROOT / "crates", tree / "crates")
-    for name in ("Cargo.toml", "Cargo.lock"):
-        shutil.copy2(ROOT / name, tree)
+    (tree / "known-answers").mkdir()
+    for name in ("Cargo.toml", "Cargo.lock", "known-answers/known-answers.csv"):
+        shutil.copy2(ROOT / name, tree / name)
     shelf = tree / "crates" / "algorithms" / "src"
     (shelf / "growth" / "gentle.rs").write_text(blocks("rust")[0])
     registry = (shelf / "lib.rs").read_text()

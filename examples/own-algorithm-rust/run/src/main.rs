@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     scenario
         .set(
             "algorithms",
-            r#"{ gentle = { class = "Gentle", kind = "growth", file = "examples/own-algorithm-rust/src/lib.rs" } }"#,
+            r#"{ gentle = { class = "Gentle", kind = "growth", file = "examples/own-algorithm-rust/src/lib.rs", parameters = { a = 1.0 } } }"#,
         )
         .map_err(in_words)?;
     let (plan, notes) = scenario.plan(&catalogue).map_err(in_words)?;
