@@ -51,7 +51,6 @@ def text_of(entry: Algorithm) -> str | None:
 
 def document(entry: Algorithm, text: str, rival: str | None) -> dict[str, Any]:
     """20 Mbit/s, 40 ms, a BDP of drop-tail; routers have the agents that it needs."""
-    agents = [need.split()[1] for need in entry.needs if need.startswith("agent ")]
     queue: dict[str, Any] = {"capacity": "1 bdp"}
     if "ecn" in entry.needs:
         queue |= {"kind": "step-ecn", "mark_above": 20}
@@ -63,7 +62,7 @@ def document(entry: Algorithm, text: str, rival: str | None) -> dict[str, Any]:
         "duration": f"{DURATION_S} s",
         "sample_interval": "20 ms",
         "dumbbell": {
-            "bottleneck": {"rate": "20 Mbps", "delay": "10 ms", "queue": queue, "agents": agents},
+            "bottleneck": {"rate": "20 Mbps", "delay": "10 ms", "queue": queue, "agents": entry.agents},
             "access": {"rate": "200 Mbps"},
         },
         "flow": flows,

@@ -15,7 +15,9 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import records_doc
 
@@ -102,8 +104,8 @@ def _row(name: str, thing: object) -> str:
     return f"| `{name}`{f' `{called}`' if called else ''} | {_first_paragraph(thing).replace('|', chr(92) + '|')} |"
 
 
-def _names(module: object) -> str:
-    names: list[str] = module.__all__  # type: ignore[attr-defined]
+def _names(module: ModuleType) -> str:
+    names: list[str] = module.__all__
     lines = ["| name | is |", "|---|---|"]
     return "\n".join([*lines, *(_row(name, getattr(module, name)) for name in names if not name.isupper())])
 
@@ -136,7 +138,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "reproduce ccm-ss --quick": _reproductions,
     "python": _public,
     "python metrics": _metrics,
-    **{f"records {table}": lambda table=table: records_doc.markdown(table) for table in records_doc.TABLES},  # type: ignore[misc]
+    **{f"records {table}": partial(records_doc.markdown, table) for table in records_doc.TABLES},
 }
 
 

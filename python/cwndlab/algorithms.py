@@ -60,6 +60,11 @@ class Algorithm:
     """Partners that it cannot be joined to, each with the reason."""
     aliases: tuple[str, ...]
 
+    @property
+    def agents(self) -> list[str]:
+        """Schemes of the agents that its routers must have."""
+        return [need.removeprefix("agent ") for need in self.needs if need.startswith("agent ")]
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in vars(self).items()}

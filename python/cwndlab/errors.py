@@ -11,6 +11,7 @@ A fault of ours is none of these: it names itself and asks to be reported.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 
@@ -64,3 +65,20 @@ class AlgorithmError(RunError):
 
 class RecordsError(Error):
     """A file or folder of records cannot be read or written."""
+
+
+def text_of(path: Path, hint: str) -> str:
+    """The text of a file that was named; raises ``ScenarioError`` with ``hint`` where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        what = "there is no such file"
+    except IsADirectoryError:
+        what = "is a folder, not a file"
+    except UnicodeDecodeError as cause:
+        what = f"is no UTF-8 text (byte {cause.start})"
+    except OSError as cause:
+        what = f"cannot be read ({cause.strerror})"
+    except ValueError as cause:
+        what = f"cannot be read ({cause})"
+    raise ScenarioError(Fault(str(path), what, hint))

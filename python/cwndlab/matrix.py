@@ -68,7 +68,7 @@ def everything() -> list[str]:
 
 def document(algorithm: str, setting: Setting, buffer_bdp: float, loss: float) -> dict[str, Any]:
     """The scenario of one cell."""
-    agents = sorted({need.split()[1] for entry in meant_by(algorithm) for need in entry.needs if "agent" in need})
+    agents = sorted({agent for entry in meant_by(algorithm) for agent in entry.agents})
     bottleneck: dict[str, Any] = {
         "rate": "20 Mbps",
         "delay": f"{min(setting.rtts_ms) / 4} ms",

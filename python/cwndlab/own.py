@@ -21,7 +21,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, text_of
 from cwndlab.run import Ack, Congestion, DeliveryRate, Path, Sent, Window, aliases, entries
 
 __all__ = ["Ack", "Congestion", "DeliveryRate", "Path", "Sent", "Window", "load", "name_of"]
@@ -147,7 +147,7 @@ def load(file: str | File) -> dict[str, type]:
     ``ScenarioError`` where it cannot be imported or holds none.
     """
     file = File(file)
-    text = _text(file)
+    text = text_of(file, "name a file of Python with a class in it")
     module = ModuleType(f"cwndlab_own_{hashlib.sha256(text.encode()).hexdigest()[:16]}_{file.stem}")
     module.__file__ = str(file)
     # Tracebacks and hashes are of what was run, even if the file changes meanwhile.
@@ -169,20 +169,6 @@ def load(file: str | File) -> dict[str, type]:
     for one in several(found).values():
         _sha256(one.kind)
     return found
-
-
-def _text(file: File) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        what = "there is no such file"
-    except IsADirectoryError:
-        what = "is a folder, not a file"
-    except UnicodeDecodeError as cause:
-        what = f"is no UTF-8 text (byte {cause.start})"
-    except OSError as cause:
-        what = f"cannot be read ({cause.strerror})"
-    raise ScenarioError(Fault(str(file), what, "name a file of Python with a class in it"))
 
 
 def _line(file: File, error: BaseException) -> str:

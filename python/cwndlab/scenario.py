@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, text_of
 from cwndlab.run import Checked, check, to_toml
 
 if TYPE_CHECKING:
@@ -373,7 +373,9 @@ class Scenario(_Table):
     ) -> Self:
         """Reads a TOML file, then applies ``changes`` as ``--set`` does; ``algorithms`` are classes by name."""
         path = Path(path)
-        return cls.from_toml(_text(path), folder=path.parent, changes=changes, algorithms=algorithms)
+        return cls.from_toml(
+            text_of(path, "name a scenario in TOML"), folder=path.parent, changes=changes, algorithms=algorithms
+        )
 
     def to_toml(self) -> str:
         """The scenario as TOML."""
@@ -499,20 +501,3 @@ def _toml(value: Any) -> str:
 
 def _path(folder: str | Path | None) -> Path | None:
     return None if folder is None else Path(folder)
-
-
-def _text(path: Path) -> str:
-    hint = "name a scenario in TOML"
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        what = "there is no such file"
-    except IsADirectoryError:
-        what = "is a folder, not a file"
-    except UnicodeDecodeError as cause:
-        what = f"is no UTF-8 text (byte {cause.start})"
-    except OSError as cause:
-        what = f"cannot be read ({cause.strerror})"
-    except ValueError as cause:
-        what = f"cannot be read ({cause})"
-    raise ScenarioError(Fault(str(path), what, hint))

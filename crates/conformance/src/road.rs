@@ -454,7 +454,7 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
             return self.probe.ack(&ack);
         }
         self.pending = Some(match self.pending.take() {
-            Some(first) => join(&first, &ack),
+            Some(first) => first.joined(&ack),
             None => ack,
         });
         if self.now - self.reported >= self.road.report_every {
@@ -495,27 +495,6 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
                 Ok(())
             }
         }
-    }
-}
-
-/// Two reports as one.
-fn join(first: &Ack, then: &Ack) -> Ack {
-    Ack {
-        acked: first.acked + then.acked,
-        acks: first.acks + then.acks,
-        interval: first.interval + then.now.saturating_since(first.now),
-        prior_in_flight: first.prior_in_flight,
-        lost: first.lost + then.lost,
-        rtt: then.rtt.or(first.rtt),
-        delivery_rate: then.delivery_rate.or(first.delivery_rate),
-        ce: first.ce + then.ce,
-        feedback: then.feedback.map_or(first.feedback, |last| {
-            let before = first.feedback.map_or(Bytes::ZERO, |one| one.accelerated);
-            Some(Feedback { accelerated: before + last.accelerated, ..last })
-        }),
-        cwnd_limited: first.cwnd_limited || then.cwnd_limited,
-        note: Cell::new(None),
-        ..then.clone()
     }
 }
 

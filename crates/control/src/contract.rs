@@ -100,6 +100,30 @@ pub struct Ack {
     pub note: Cell<Option<Note>>,
 }
 
+impl Ack {
+    /// This report and the one after it as one.
+    #[must_use]
+    pub fn joined(&self, then: &Self) -> Self {
+        Self {
+            acked: self.acked + then.acked,
+            acks: self.acks + then.acks,
+            interval: self.interval + then.now.saturating_since(self.now),
+            prior_in_flight: self.prior_in_flight,
+            lost: self.lost + then.lost,
+            rtt: then.rtt.or(self.rtt),
+            delivery_rate: then.delivery_rate.or(self.delivery_rate),
+            ce: self.ce + then.ce,
+            feedback: then.feedback.map_or(self.feedback, |last| {
+                let before = self.feedback.map_or(Bytes::ZERO, |one| one.accelerated);
+                Some(Feedback { accelerated: before + last.accelerated, ..last })
+            }),
+            cwnd_limited: self.cwnd_limited || then.cwnd_limited,
+            note: Cell::new(None),
+            ..then.clone()
+        }
+    }
+}
+
 /// A delivery-rate sample (as in Linux' `tcp_rate.c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeliveryRate {

@@ -1,9 +1,8 @@
 //! An algorithm that is asked from afar: reports are coalesced, answers come late, as on the kernel path.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Feedback, Sent, Window};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Sent, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 /// Wraps an algorithm so that it hears of ACKs at most once per `interval` (congestion is told at once), and what
@@ -51,32 +50,11 @@ impl Remote {
     }
 }
 
-/// Two reports as one.
-fn join(first: &Ack, then: &Ack) -> Ack {
-    Ack {
-        acked: first.acked + then.acked,
-        acks: first.acks + then.acks,
-        interval: first.interval + then.now.saturating_since(first.now),
-        prior_in_flight: first.prior_in_flight,
-        lost: first.lost + then.lost,
-        rtt: then.rtt.or(first.rtt),
-        delivery_rate: then.delivery_rate.or(first.delivery_rate),
-        ce: first.ce + then.ce,
-        feedback: then.feedback.map_or(first.feedback, |last| {
-            let before = first.feedback.map_or(Bytes::ZERO, |one| one.accelerated);
-            Some(Feedback { accelerated: before + last.accelerated, ..last })
-        }),
-        cwnd_limited: first.cwnd_limited || then.cwnd_limited,
-        note: Cell::new(None),
-        ..then.clone()
-    }
-}
-
 impl CongestionControl for Remote {
     fn on_ack(&mut self, ack: &Ack) {
         self.apply(ack.now);
         self.pending = Some(match self.pending.take() {
-            Some(first) => join(&first, ack),
+            Some(first) => first.joined(ack),
             None => ack.clone(),
         });
         if ack.now.saturating_since(self.reported) >= self.interval {

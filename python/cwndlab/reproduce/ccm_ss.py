@@ -21,7 +21,7 @@ from cwndlab.run import run_many
 #: The band of B·D in which μ can change where slow start ends: between 0.2 (μ = 1) and 0.3 (μ = 1.5).
 BAND = (0.2, 0.3)
 
-_NS2 = {"profile": "ns2", "stack": {"initial_window": 2, "ack_every": 1}}
+NS2 = {"profile": "ns2", "stack": {"initial_window": 2, "ack_every": 1}}
 _LINUX = {"profile": "linux", "stack": {"mss": "1460 B", "header": "40 B", "ack": "40 B"}}
 
 
@@ -36,9 +36,9 @@ class Baseline:
 
 
 BASELINES = (
-    Baseline("paper", "cubic-ns2+hystart/sack", "cubic-ns2+ccm-ss/sack", _NS2),
+    Baseline("paper", "cubic-ns2+hystart/sack", "cubic-ns2+ccm-ss/sack", NS2),
     Baseline("today", "cubic+hystart/rack", "cubic+ccm-ss/rack", _LINUX),
-    Baseline("mu alone", "cubic-ns2+ccm-ss(mu=1)/sack", "cubic-ns2+ccm-ss/sack", _NS2),
+    Baseline("mu alone", "cubic-ns2+ccm-ss(mu=1)/sack", "cubic-ns2+ccm-ss/sack", NS2),
 )
 
 
@@ -299,7 +299,7 @@ def claim18(size: Size, **run: Any) -> Iterator[Finding]:
         "ctcp+standard/sack",
     ]
     module = BASELINES[0].module
-    found = run_cells([(name, _NS2) for name in [*others, module]], cells, size, late=True, **run)
+    found = run_cells([(name, NS2) for name in [*others, module]], cells, size, late=True, **run)
     claims: list[tuple[str, str, Direction, float]] = [
         ("drops_per_s", "drops per second", "lower", 0.82),
         ("sent_goodput_bps", "goodput", "higher", 1.18),

@@ -67,6 +67,7 @@ def judge_ratio(
     found = geometric(values)
     if found.low is None or found.high is None:
         return Finding(id, quantity, words, found.mean, None, None, "not testable", "one pair of runs has no interval")
+    verdict: Verdict
     right = found.high < 1 if direction == "lower" else found.low > 1
     wrong = found.low > 1 if direction == "lower" else found.high < 1
     if right and (
@@ -85,7 +86,7 @@ def judge_ratio(
         verdict, reason = "not reproduced", "the interval lies on the other side"
     else:
         verdict, reason = "not reproduced", "the interval covers no difference"
-    return Finding(id, quantity, words, found.mean, found.low, found.high, verdict, f"{reason} ({len(values)} pairs)")  # type: ignore[arg-type]
+    return Finding(id, quantity, words, found.mean, found.low, found.high, verdict, f"{reason} ({len(values)} pairs)")
 
 
 def judge_welch(id: str, quantity: str, first: Sequence[float], second: Sequence[float], *, below: float) -> Finding:

@@ -27,8 +27,8 @@ def reproduce(
     from cwndlab.reproduce import ccm_ss
     from cwndlab.reproduce.table1 import table1
 
+    figures = {**ccm_ss.FIGURES, "table1": table1}
     size = ccm_ss.QUICK if quick else ccm_ss.FULL
     for name in find(target):
-        figures = {**ccm_ss.FIGURES, "table1": table1}
         figure = figures[name.split("/")[1]]
         yield from figure(size, seed=seed, workers=workers, progress=progress)

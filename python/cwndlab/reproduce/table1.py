@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from cwndlab import metrics
-from cwndlab.reproduce.ccm_ss import _NS2, Cell, Size, document, pairs
+from cwndlab.reproduce.ccm_ss import NS2, Cell, Size, document, pairs
 from cwndlab.reproduce.claims import Finding, geometric, judge_ratio, ratios
 from cwndlab.run import run_many
 
@@ -60,12 +60,11 @@ def table1(
     cells = [Cell(250, buffer, rtts) for buffer in size.buffers for rtts in pairs("long", "different", size)]
     keys, jobs = [], []
     for entry in modules:
-        agents = [need.split()[1] for need in entry.needs if need.startswith("agent ")]
         for repetition in range(size.repetitions):
             for cell in cells:
                 text = f"{GROWTH}+{entry.name}/{RECOVERY}"
-                one = document(cell, text, _NS2, duration_s=size.duration_s, starts=(_START_S, 2.0))
-                one["dumbbell"]["bottleneck"]["agents"] = agents
+                one = document(cell, text, NS2, duration_s=size.duration_s, starts=(_START_S, 2.0))
+                one["dumbbell"]["bottleneck"]["agents"] = entry.agents
                 keys.append((entry.name, repetition))
                 jobs.append((one, seed + repetition))
     found: dict[tuple[str, int], list[dict[str, float | None]]] = {}

@@ -18,12 +18,13 @@
 //! (`s = oracle` takes the simulator's word); avoidance is the growth's, not the Reno of its Algorithm 1.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, Path, SlowStart, Spec,
-    Step, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Kind, Parameter, Path, SlowStart, Spec, Step, Value,
+    Window,
 };
 
 use crate::growth::reno::segments;
 use crate::part::hybrid::{Hybrid, GAP_NS};
+use crate::part::leave;
 use crate::part::train::Train;
 
 /// The entry.
@@ -151,10 +152,7 @@ impl SlowStart for CcmSs {
             if w >= upper { Some("cap") } else { signal.filter(|_| w >= lower).map(crate::part::hybrid::Signal::name) }; // (6)
         let exit = reason.map(|reason| {
             let (b, d, _) = self.path(w);
-            Exit {
-                ssthresh: w,
-                note: Note { what: "slow-start-exit", reason, cwnd_segments: w, pipe_segments: b * d / self.mss },
-            }
+            leave::now(reason, w, b * d / self.mss)
         });
         Step { grow: segments(ack), exit } // (1)
     }
