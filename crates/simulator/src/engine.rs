@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cwndlab_records::rows::{FlowRow, LinkRow, LinkSampleRow, Records, SampleRow};
-use cwndlab_scenario::plan::{Capacity, Plan};
+use cwndlab_records::rows::{FlowRow, Records, SampleRow};
+use cwndlab_scenario::plan::Plan;
 use cwndlab_transport::receiver::NEVER;
 
 use crate::flow::{Flow, TIMERS};
@@ -210,20 +210,8 @@ impl<'a> Engine<'a> {
         }
         for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, plan)| plan.sampled) {
             let _ = plan;
-            let look = self.world.look(now, index);
-            self.records.link_samples.push(LinkSampleRow {
-                time_ns: now,
-                link: index as u32,
-                queue_packets: look.queue_packets,
-                queue_bytes: look.queue_bytes,
-                arrived_packets: look.arrived,
-                dropped_packets: look.dropped,
-                lost_packets: look.lost,
-                marked_packets: look.marked,
-                sent_bytes: look.sent_bytes,
-                queue_packet_ns: look.packet_ns,
-                queue_byte_ns: look.byte_ns,
-            });
+            let row = self.world.look(now, index).row(now, index as u32);
+            self.records.link_samples.push(row);
         }
     }
 
@@ -265,33 +253,7 @@ impl<'a> Engine<'a> {
                 mean_rtt_ns: (samples > 0).then(|| sum / samples),
             });
         }
-        for (index, plan) in self.plan.links.iter().enumerate() {
-            let look = self.world.look(end, index);
-            let span = end.max(1) as f64;
-            let (capacity_packets, capacity_bytes) = match plan.queue.capacity {
-                Capacity::Unlimited => (None, None),
-                Capacity::Packets(n) => (Some(u64::from(n)), None),
-                Capacity::Bytes(n) => (None, Some(n.0)),
-            };
-            self.records.links.push(LinkRow {
-                link: index as u32,
-                name: plan.name.clone(),
-                rate_bps: plan.rate.map(|rate| rate.0),
-                delay_ns: plan.delay.0,
-                capacity_packets,
-                capacity_bytes,
-                arrived_packets: look.arrived,
-                dropped_packets: look.dropped,
-                lost_packets: look.lost,
-                marked_packets: look.marked,
-                sent_packets: look.sent_packets,
-                sent_bytes: look.sent_bytes,
-                mean_queue_packets: look.packet_ns as f64 / span,
-                mean_queue_bytes: look.byte_ns as f64 / span,
-                max_queue_packets: look.most,
-                utilisation: plan.rate.map_or(0.0, |rate| look.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span)),
-            });
-        }
+        self.records.links = self.world.link_rows(self.plan, end);
         let memory = self.flows.iter().map(Flow::memory).sum::<usize>() + self.world.memory();
         let statistics = Statistics { events: self.events, delivered_packets, memory_bytes: memory as u64 };
         self.records.events = std::mem::take(&mut self.world.events);

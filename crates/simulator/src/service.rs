@@ -7,7 +7,8 @@ use cwndlab_network::discipline::{
 use cwndlab_network::link::Passage;
 use cwndlab_network::random::Stream;
 use cwndlab_network::served::Served;
-use cwndlab_scenario::plan::{CodelPlan, DisciplinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan};
+use cwndlab_records::rows::{LinkRow, LinkSampleRow};
+use cwndlab_scenario::plan::{Capacity, CodelPlan, DisciplinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan};
 use cwndlab_units::Rate;
 
 use crate::packet::{Packet, CE, DATA, ECT};
@@ -65,6 +66,26 @@ pub struct Look {
     pub byte_ns: u64,
     /// The most packets that ever waited.
     pub most: u64,
+}
+
+impl Look {
+    /// As a sample.
+    #[must_use]
+    pub fn row(&self, time_ns: u64, link: u32) -> LinkSampleRow {
+        LinkSampleRow {
+            time_ns,
+            link,
+            queue_packets: self.queue_packets,
+            queue_bytes: self.queue_bytes,
+            arrived_packets: self.arrived,
+            dropped_packets: self.dropped,
+            lost_packets: self.lost,
+            marked_packets: self.marked,
+            sent_bytes: self.sent_bytes,
+            queue_packet_ns: self.packet_ns,
+            queue_byte_ns: self.byte_ns,
+        }
+    }
 }
 
 /// The servers, and the server of each link.
@@ -219,6 +240,39 @@ impl World {
             Some(Server::Line { served, .. }) => served.backlog_time(now),
             None => self.links[link as usize].backlog_time(now),
         }
+    }
+
+    /// Totals of every link at `end`.
+    pub fn link_rows(&mut self, plan: &Plan, end: u64) -> Vec<LinkRow> {
+        let span = end.max(1) as f64;
+        let mut rows = Vec::with_capacity(plan.links.len());
+        for (index, link) in plan.links.iter().enumerate() {
+            let look = self.look(end, index);
+            let (capacity_packets, capacity_bytes) = match link.queue.capacity {
+                Capacity::Unlimited => (None, None),
+                Capacity::Packets(n) => (Some(u64::from(n)), None),
+                Capacity::Bytes(n) => (None, Some(n.0)),
+            };
+            rows.push(LinkRow {
+                link: index as u32,
+                name: link.name.clone(),
+                rate_bps: link.rate.map(|rate| rate.0),
+                delay_ns: link.delay.0,
+                capacity_packets,
+                capacity_bytes,
+                arrived_packets: look.arrived,
+                dropped_packets: look.dropped,
+                lost_packets: look.lost,
+                marked_packets: look.marked,
+                sent_packets: look.sent_packets,
+                sent_bytes: look.sent_bytes,
+                mean_queue_packets: look.packet_ns as f64 / span,
+                mean_queue_bytes: look.byte_ns as f64 / span,
+                max_queue_packets: look.most,
+                utilisation: link.rate.map_or(0.0, |rate| look.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span)),
+            });
+        }
+        rows
     }
 
     /// What the link counts and holds at `now`.

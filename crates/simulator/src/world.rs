@@ -84,6 +84,15 @@ pub struct Losses {
     pub wire: u64,
 }
 
+/// What became of packets whose contents somebody else keeps.
+#[derive(Debug, Default)]
+pub struct Observed {
+    /// Dropped or lost.
+    pub lost: Vec<Packet>,
+    /// On their way twice.
+    pub doubled: Vec<Packet>,
+}
+
 /// All that is shared by the flows.
 #[derive(Debug)]
 pub struct World {
@@ -120,6 +129,8 @@ pub struct World {
     pub(crate) gone: Vec<Waiting<Packet>>,
     /// Flows whose packets say ECT(1).
     pub(crate) scalable: Vec<bool>,
+    /// Told of losses and duplicates, where somebody wants to know.
+    pub observed: Option<Observed>,
     /// Losses per flow.
     pub losses: Vec<Losses>,
     /// Full segment of each flow, for byte numbers of recorded packets.
@@ -228,6 +239,7 @@ impl World {
             server_of,
             first_server: first_server as u32,
             gone: Vec::new(),
+            observed: None,
             scalable: plan.flows.iter().map(|flow| flow.stack.ecn == Ecn::Accurate).collect(),
             flights: links.iter().map(|_| Ring::default()).collect(),
             overtaking,
@@ -312,6 +324,20 @@ impl World {
         let flight = self.overtaking[link as usize].as_mut().expect("a link on the agenda has a packet");
         let Reverse((_, serial)) = flight.order.pop().expect("a link on the agenda has a packet");
         flight.packets.remove(&serial).expect("every serial has its packet")
+    }
+
+    /// The agenda's top, a link or a server, has its moment; answers the packet that came to its endpoint.
+    pub fn turn(&mut self, now: u64, source: u32) -> Option<Packet> {
+        if (source as usize) < self.links.len() {
+            let packet = self.arrive(source);
+            if Self::has_arrived(&packet) {
+                return Some(packet);
+            }
+            self.forward(now, packet);
+        } else {
+            self.serve(now, source - self.first_server);
+        }
+        None
     }
 
     /// The packet is at its endpoint.
@@ -408,7 +434,9 @@ impl World {
             let mut copy = packet;
             copy.at = again;
             copy.hop = if last { ARRIVED } else { copy.hop + 1 };
-            if copy.flags & EXTRA != 0 {
+            if let Some(observed) = &mut self.observed {
+                observed.doubled.push(copy);
+            } else if copy.flags & EXTRA != 0 {
                 copy.aux = self.copy_extra(copy);
             }
             self.launch(index, copy);
@@ -434,7 +462,9 @@ impl World {
 
     #[cold]
     pub(crate) fn lose(&mut self, packet: Packet, passage: Passage) {
-        if packet.flags & EXTRA != 0 {
+        if let Some(observed) = &mut self.observed {
+            observed.lost.push(packet);
+        } else if packet.flags & EXTRA != 0 {
             self.forget(packet);
         }
         if packet.is_forward() {

@@ -1,0 +1,87 @@
+//! Network namespaces without names: they live as long as a file descriptor of this process, so that nothing is left
+//! behind, however the process ends.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+use crate::fault::Fault;
+
+/// A network namespace of our own.
+#[derive(Debug)]
+pub struct Namespace {
+    handle: File,
+}
+
+const HINT: &str = "emulation needs root, or CAP_SYS_ADMIN and CAP_NET_ADMIN: try `sudo`, or `unshare -Urn` where /dev/net/tun is open to all";
+
+/// The namespace of the calling thread.
+fn of_thread() -> Result<File, Fault> {
+    File::open("/proc/thread-self/ns/net")
+        .map_err(|error| Fault::new("/proc/thread-self/ns/net", error.to_string(), ""))
+}
+
+fn set(handle: &File) -> Result<(), Fault> {
+    // SAFETY: setns takes a descriptor that lives and a flag; it changes this thread alone.
+    if unsafe { libc::setns(handle.as_raw_fd(), libc::CLONE_NEWNET) } == 0 {
+        Ok(())
+    } else {
+        Err(Fault::system("setns", HINT))
+    }
+}
+
+impl Namespace {
+    /// A new namespace with its loopback up.
+    pub fn new() -> Result<Self, Fault> {
+        let made = std::thread::spawn(|| {
+            // SAFETY: unshare takes a flag; with CLONE_NEWNET it changes this thread alone.
+            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+                return Err(Fault::system("unshare(CLONE_NEWNET)", HINT));
+            }
+            let handle = of_thread()?;
+            crate::device::up("lo")?;
+            Ok(Self { handle })
+        });
+        made.join().unwrap_or_else(|_| Err(Fault::new("unshare(CLONE_NEWNET)", "the thread that made it died", "")))
+    }
+
+    /// Calls `work` on a thread within this namespace and waits for its answer.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> Result<T, Fault> + Send) -> Result<T, Fault> {
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                self.join()?;
+                work()
+            });
+            inside.join().unwrap_or_else(|_| Err(Fault::new("setns", "the thread within the namespace died", "")))
+        })
+    }
+
+    /// Moves the calling thread here, for good.
+    pub fn join(&self) -> Result<(), Fault> {
+        set(&self.handle)
+    }
+
+    /// Its descriptor, for a child process.
+    #[must_use]
+    pub fn descriptor(&self) -> i32 {
+        self.handle.as_raw_fd()
+    }
+}
+
+/// Writes a setting of the calling thread's namespace, as `net.ipv4.tcp_ecn`.
+pub fn set_sysctl(name: &str, value: &str) -> Result<(), Fault> {
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    std::fs::write(&path, value).map_err(|error| {
+        Fault::new(
+            path,
+            error.to_string(),
+            "emulation writes the settings of its own namespaces; a read-only /proc/sys forbids it",
+        )
+    })
+}
+
+/// Reads a setting of the calling thread's namespace.
+#[must_use]
+pub fn sysctl(name: &str) -> Option<String> {
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}

@@ -1,0 +1,249 @@
+//! The path: the simulator's own network on the wall clock, between two TUN devices.
+//!
+//! One thread takes packets off the devices, puts them on the links of their flow, and hands them over when the links
+//! say so. A packet's moments are computed from the moments that the links computed before, not from when this thread
+//! woke up, so that lateness does not add up: it shows in the delivery alone, and there it is counted.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use cwndlab_records::rows::LinkSampleRow;
+use cwndlab_scenario::plan::Plan;
+use cwndlab_simulator::packet::{Packet, ACK, CE, DATA, ECT, SYN};
+use cwndlab_simulator::world::{Observed, World};
+
+use crate::datagram::{address, mark, view, LEFT, RIGHT};
+use crate::device::Tun;
+use crate::fault::Fault;
+use crate::lateness::Lateness;
+
+/// Longest packet that a device hands over.
+const LONGEST: usize = 65_536;
+/// Packets taken off a device before the agenda is looked at again.
+const BATCH: usize = 32;
+/// Wakes up at least this often to see whether it shall stop, ns.
+const PATIENCE: u64 = 20_000_000;
+
+/// Packets in the path, by number.
+#[derive(Debug, Default)]
+struct Store {
+    packets: Vec<(Vec<u8>, u32)>,
+    free: Vec<u32>,
+}
+
+impl Store {
+    fn put(&mut self, bytes: &[u8]) -> u32 {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.packets.push((Vec::with_capacity(2048), 0));
+            self.packets.len() as u32 - 1
+        });
+        let slot = &mut self.packets[at as usize];
+        slot.0.clear();
+        slot.0.extend_from_slice(bytes);
+        slot.1 = 1;
+        at
+    }
+
+    /// One copy of it is gone.
+    fn leave(&mut self, at: u32) {
+        let slot = &mut self.packets[at as usize];
+        slot.1 -= 1;
+        if slot.1 == 0 {
+            self.free.push(at);
+        }
+    }
+}
+
+/// What the path counted.
+#[derive(Debug, Default)]
+pub struct Passed {
+    /// Lateness of deliveries.
+    pub lateness: Lateness,
+    /// Packets of no flow (neighbour discovery, stray resets).
+    pub strangers: u64,
+    /// Packets that the receiving kernel did not take.
+    pub refused: u64,
+    /// Samples of the links.
+    pub samples: Vec<LinkSampleRow>,
+    /// The thread had real-time priority.
+    pub real_time: bool,
+}
+
+/// Data packets of each flow that queues dropped and wires lost, for whoever samples the flows.
+#[derive(Debug)]
+pub struct Drops {
+    /// By queues.
+    pub queue: Vec<AtomicU64>,
+    /// By wires.
+    pub wire: Vec<AtomicU64>,
+}
+
+impl Drops {
+    /// None yet.
+    #[must_use]
+    pub fn new(flows: usize) -> Self {
+        let zeros = || (0..flows).map(|_| AtomicU64::new(0)).collect();
+        Self { queue: zeros(), wire: zeros() }
+    }
+}
+
+/// The path at work.
+pub struct Path<'a> {
+    plan: &'a Plan,
+    /// The simulator's network.
+    pub world: World,
+    devices: [Tun; 2],
+    store: Store,
+    /// What it counted.
+    pub passed: Passed,
+    start: Instant,
+    next_sample: u64,
+}
+
+impl<'a> Path<'a> {
+    /// The plan's network between two devices: the senders' and the receivers'.
+    #[must_use]
+    pub fn new(plan: &'a Plan, seed: u64, left: Tun, right: Tun, start: Instant) -> Self {
+        let mut world = World::new(plan, seed);
+        world.observed = Some(Observed::default());
+        let interval = plan.sample_interval.0;
+        Self {
+            plan,
+            world,
+            devices: [left, right],
+            store: Store::default(),
+            passed: Passed::default(),
+            start,
+            next_sample: if interval == 0 { u64::MAX } else { interval },
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Runs until `stop`.
+    pub fn run(&mut self, stop: &AtomicBool, drops: &Drops) -> Result<(), Fault> {
+        self.passed.real_time = ask_for_real_time();
+        let mut buffer = vec![0u8; LONGEST];
+        while !stop.load(Ordering::Relaxed) {
+            self.catch_up(self.now());
+            for side in 0..2 {
+                for _ in 0..BATCH {
+                    let Some(length) = self.devices[side].read(&mut buffer)? else { break };
+                    let now = self.now();
+                    self.catch_up(now);
+                    self.enter(now, side, &buffer[..length]);
+                }
+            }
+            self.tidy(drops);
+            self.sample();
+            self.wait();
+        }
+        Ok(())
+    }
+
+    /// A packet from the kernel on one side.
+    fn enter(&mut self, now: u64, side: usize, bytes: &[u8]) {
+        let Some(seen) = view(bytes) else {
+            self.passed.strangers += 1;
+            return;
+        };
+        let (from, to) = if side == 0 { (LEFT, RIGHT) } else { (RIGHT, LEFT) };
+        let number = u32::from(u16::from_be_bytes([seen.source[2], seen.source[3]]));
+        let flow = number.wrapping_sub(1);
+        let known = (flow as usize) < self.plan.flows.len()
+            && seen.source == address(from, flow)
+            && seen.destination == address(to, flow);
+        if !known {
+            self.passed.strangers += 1;
+            return;
+        }
+        let kind = match (side, seen.payload) {
+            (0, 0) => SYN, // no payload on the way of the data: handshake, window updates, the last ACK
+            (0, _) => DATA,
+            _ => ACK,
+        };
+        let aux = self.store.put(bytes);
+        let flags = kind | if seen.capable && seen.payload > 0 { ECT } else { 0 };
+        let size = bytes.len().min(usize::from(u16::MAX)) as u16;
+        self.world.forward(now, Packet { seq: seen.sequence, flow, aux, size, flags, ..Packet::default() });
+    }
+
+    /// Everything that is due by `now`, each at its own moment.
+    fn catch_up(&mut self, now: u64) {
+        while let Some((at, source)) = self.world.agenda.peek().filter(|(at, _)| *at <= now) {
+            if let Some(packet) = self.world.turn(at, source) {
+                self.deliver(at, packet);
+            }
+        }
+    }
+
+    fn deliver(&mut self, at: u64, packet: Packet) {
+        let slot = &mut self.store.packets[packet.aux as usize].0;
+        if packet.flags & CE != 0 {
+            mark(slot);
+        }
+        let side = usize::from(packet.is_forward());
+        if !self.devices[side].write(slot) {
+            self.passed.refused += 1;
+        }
+        self.store.leave(packet.aux);
+        let late = self.now().saturating_sub(at);
+        self.passed.lateness.add(late);
+    }
+
+    /// What was lost or doubled on the way.
+    fn tidy(&mut self, drops: &Drops) {
+        let Some(observed) = &mut self.world.observed else { return };
+        if observed.lost.is_empty() && observed.doubled.is_empty() {
+            return;
+        }
+        for packet in observed.doubled.drain(..) {
+            self.store.packets[packet.aux as usize].1 += 1;
+        }
+        for packet in observed.lost.drain(..) {
+            self.store.leave(packet.aux);
+        }
+        for (flow, losses) in self.world.losses.iter().enumerate() {
+            drops.queue[flow].store(losses.queue, Ordering::Relaxed);
+            drops.wire[flow].store(losses.wire, Ordering::Relaxed);
+        }
+    }
+
+    fn sample(&mut self) {
+        let now = self.now();
+        while self.next_sample <= now {
+            for (index, _) in self.plan.links.iter().enumerate().filter(|(_, link)| link.sampled) {
+                let row = self.world.look(now, index).row(self.next_sample, index as u32);
+                self.passed.samples.push(row);
+            }
+            self.next_sample += self.plan.sample_interval.0;
+        }
+    }
+
+    /// Sleeps until something is due, or a packet comes.
+    fn wait(&self) {
+        let now = self.now();
+        let next = self.world.agenda.peek().map_or(u64::MAX, |(at, _)| at).min(self.next_sample);
+        let rest = next.saturating_sub(now).min(PATIENCE);
+        if rest == 0 {
+            return;
+        }
+        let poll = |device: &Tun| libc::pollfd { fd: device.descriptor(), events: libc::POLLIN, revents: 0 };
+        let mut both = [poll(&self.devices[0]), poll(&self.devices[1])];
+        let timeout = libc::timespec { tv_sec: 0, tv_nsec: rest as libc::c_long };
+        // SAFETY: two descriptors that live, and a time that does; no signal mask.
+        let _ = unsafe { libc::ppoll(both.as_mut_ptr(), 2, &raw const timeout, std::ptr::null()) };
+    }
+}
+
+/// Asks for SCHED_FIFO for the calling thread; else at least for short timer slack.
+fn ask_for_real_time() -> bool {
+    let wish = libc::sched_param { sched_priority: 50 };
+    // SAFETY: the parameter lives; both calls change this thread alone.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1_000);
+        libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wish) == 0
+    }
+}
