@@ -218,6 +218,19 @@ def compare(
     report: Annotated[
         Path | None, typer.Option("--report", help="HTML page with the pictures.", metavar="FILE", show_default=False)
     ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(help="Repeat on until this holds.", metavar="'METRIC within X %'", show_default=False),
+    ] = None,
+    at_most: Annotated[
+        int, typer.Option("--at-most", help="Runs of each with --until.", metavar="N", parser=_whole("--at-most", 2))
+    ] = 50,
+    warm_up: Annotated[
+        str | None, typer.Option(help="What to leave out: mser, or a time.", metavar="mser|TIME", show_default=False)
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="What is judged; `list --metrics`.", metavar="A,B,C", show_default=False)
+    ] = None,
     set_: SetOption = None,
     algorithm_file: FileOption = None,
     workers: WorkersOption = None,
@@ -225,13 +238,25 @@ def compare(
 ) -> None:
     """Compare algorithms: means, intervals, differences."""
     question = _load(scenario, set_, algorithm_file)
-    from cwndlab.compare import compare, refuse, repeated
+    from cwndlab.compare import compare, repeated
+    from cwndlab.comparison import refuse
 
     names = _names(algorithms) or []
     if out is not None:
         refuse(out, repeated(question, repetitions))
     with _several() as progress:
-        found = compare(question, names, repetitions=repetitions, seed=seed, workers=workers, progress=progress)
+        found = compare(
+            question,
+            names,
+            repetitions=repetitions,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+            until=until,
+            at_most=at_most,
+            warm_up=warm_up,
+            metrics=_names(metrics),
+        )
     show_comparison(found, format)
     if out is not None:
         found.write(out)
@@ -241,7 +266,7 @@ def compare(
 
         draw(found, report)
         say(f"report: {report}")
-    finished, total = len(found.rows), len(found.algorithms) * repetitions
+    finished, total = len(found.rows), len(found.algorithms) * len(found.seeds)
     if finished < total:
         raise Stopped(_stopped(finished, total, out))
 

@@ -19,6 +19,7 @@ from cwndlab.metrics.summary import COLUMNS, per_flow, per_link, summary
 from cwndlab.metrics.throughput import throughput
 from cwndlab.metrics.timeouts import timeouts
 from cwndlab.metrics.utilisation import utilisation
+from cwndlab.metrics.warm_up import warm_up
 
 __all__ = [
     "COLUMNS",
@@ -43,4 +44,5 @@ __all__ = [
     "total_completion",
     "total_goodput",
     "utilisation",
+    "warm_up",
 ]

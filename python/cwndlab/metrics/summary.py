@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
 
 class Column(NamedTuple):
-    """How a metric is shown: its title, its unit, and the factor that leads from the column's unit to it."""
+    """How a metric is shown: its title, its unit, and the factor that leads from the column's unit to it.
+    ``direction`` is 1 where more of it is wanted, −1 where less, 0 where neither."""
 
     title: str
     unit: str
     factor: float
+    direction: int = 0
 
     @property
     def heading(self) -> str:
@@ -37,25 +39,25 @@ class Column(NamedTuple):
 
 #: What `summary` answers, and `per_flow` and `per_link` beside it.
 COLUMNS: dict[str, Column] = {
-    "goodput_bps": Column("goodput", "Mbit/s", 1e-6),
-    "sent_goodput_bps": Column("sent − retransmitted", "Mbit/s", 1e-6),
+    "goodput_bps": Column("goodput", "Mbit/s", 1e-6, 1),
+    "sent_goodput_bps": Column("sent − retransmitted", "Mbit/s", 1e-6, 1),
     "throughput_bps": Column("throughput", "Mbit/s", 1e-6),
-    "utilisation": Column("utilisation", "%", 100.0),
-    "drops_per_s": Column("drops", "1/s", 1.0),
-    "loss_ratio": Column("loss ratio", "%", 100.0),
-    "jain": Column("Jain index", "", 1.0),
-    "queue_ms": Column("queue", "ms", 1.0),
-    "queue_packets": Column("queue", "packets", 1.0),
-    "mean_rtt_ms": Column("RTT", "ms", 1.0),
-    "srtt_ms": Column("smoothed RTT", "ms", 1.0),
+    "utilisation": Column("utilisation", "%", 100.0, 1),
+    "drops_per_s": Column("drops", "1/s", 1.0, -1),
+    "loss_ratio": Column("loss ratio", "%", 100.0, -1),
+    "jain": Column("Jain index", "", 1.0, 1),
+    "queue_ms": Column("queue", "ms", 1.0, -1),
+    "queue_packets": Column("queue", "packets", 1.0, -1),
+    "mean_rtt_ms": Column("RTT", "ms", 1.0, -1),
+    "srtt_ms": Column("smoothed RTT", "ms", 1.0, -1),
     "min_rtt_ms": Column("smallest RTT", "ms", 1.0),
     "mean_cwnd_segments": Column("cwnd", "segments", 1.0),
     "congestion_events": Column("congestion events", "", 1.0),
-    "retransmitted_packets": Column("resent", "packets", 1.0),
-    "timeouts": Column("timeouts", "", 1.0),
-    "convergence_s": Column("convergence", "s", 1.0),
-    "mean_completion_s": Column("completion", "s", 1.0),
-    "p95_completion_s": Column("completion, 95th percentile", "s", 1.0),
+    "retransmitted_packets": Column("resent", "packets", 1.0, -1),
+    "timeouts": Column("timeouts", "", 1.0, -1),
+    "convergence_s": Column("convergence", "s", 1.0, -1),
+    "mean_completion_s": Column("completion", "s", 1.0, -1),
+    "p95_completion_s": Column("completion, 95th percentile", "s", 1.0, -1),
 }
 
 
