@@ -98,8 +98,8 @@ def test_better_stands_beside_an_interval_that_says_so(found: Comparison, tmp_pa
 
 
 def test_better_is_written_in_one_place_only() -> None:
-    """No text of the package but the verdict's own calls anything better or worse; `reproduce` quotes the papers' claims
-    beside what was measured."""
+    """No text of the package but the verdict's own calls anything better or worse; `reproduce` quotes what the papers
+    claim beside what was measured."""
     root = Path(cwndlab.__file__).parent
     writers = set()
     for file in set(root.rglob("*.py")) - set((root / "reproduce").rglob("*.py")):

@@ -110,11 +110,17 @@ def list_(
         typer.Option("--kind", help="Only growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND"),
     ] = None,
     aliases: Annotated[bool, typer.Option("--aliases", help="Only the names by which papers call things.")] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="The metrics instead.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
     """List what there is, with sources, parameters, and other names."""
     from cwndlab.algorithms import algorithms, other_names
 
+    if metrics:
+        from cwndlab.metrics import listing
+
+        write_rows(listing(), ("name", "title", "unit", "wanted"), format)
+        return
     if aliases:
         write_rows(other_names(), ("alias", "means"), format)
         return
