@@ -104,7 +104,7 @@ class Tables:
 
 def _frame(rows: list[dict[str, Any]], *nullable: str) -> pl.DataFrame:
     frame = pl.DataFrame(
-        [{key: value for key, value in row.items() if key not in ("cwnd", "rtt", "queue", "delivered")} for row in rows]
+        [{key: value for key, value in row.items() if key not in ("cwnd", "rtt", "queue")} for row in rows]
     )
     return frame.with_columns(pl.col(name).cast(pl.Int64) for name in nullable if name in frame.columns)
 

@@ -32,6 +32,7 @@ from cwndlab.statistics import (
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 #: W. S. Gosset ("Student"), Biometrika 6, 1908, table of the sleep data: extra hours under two drugs, ten patients.
 DRUG_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
@@ -222,11 +223,15 @@ def test_holm_by_hand() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
-def test_holm_is_never_bolder_than_no_correction_nor_shyer_than_bonferroni(p_values: list[float]) -> None:
+def test_holm_is_statsmodels_own_and_between_none_and_bonferroni(
+    p_values: list[float],
+) -> None:
     for p, adjusted in zip(p_values, holm(p_values), strict=True):
         assert adjusted is not None
         assert p <= adjusted <= 1
         assert adjusted >= min(p_values) * len(p_values) or adjusted == 1
+    theirs = multipletests(p_values, method="holm")[1]
+    assert holm(p_values) == pytest.approx(theirs.tolist())
     least = min(range(len(p_values)), key=lambda index: p_values[index])
     assert holm(p_values)[least] == min(1.0, p_values[least] * len(p_values))
 

@@ -249,7 +249,7 @@ def compare(
 
     names = _names(algorithms) or []
     if out is not None:
-        refuse(out, repeated(question, repetitions))
+        refuse(out, repeated(question, repetitions if until is None else at_most))
     with _several() as progress:
         found = compare(
             question,

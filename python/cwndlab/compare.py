@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -110,20 +111,23 @@ def compare(
     repetitions differ. The same seeds are used for each algorithm, so differences are paired. Records of every run go
     to the folder ``out`` as they finish; in memory stay those of the first seed. What is finished is kept on Ctrl-C.
 
-    Metrics are over ``start_s`` to ``end_s``; with ``warm_up="mser"`` each run's start is where `metrics.warm_up` finds
-    it. ``until="goodput_bps within 2 %"`` adds repetitions to the first ``repetitions`` until that holds for every
-    algorithm, ``at_most`` so many (`statistics.Until`). ``metrics`` are those that are judged, by their names in
-    `metrics.COLUMNS`.
+    Metrics are over ``start_s`` to ``end_s``. ``warm_up`` names the start in words: a time such as ``"5 s"``, or
+    ``"mser"``, with which each run starts where `metrics.warm_up` finds it. ``until="goodput_bps within 2 %"`` adds
+    repetitions to the first ``repetitions`` until that holds for every algorithm, ``at_most`` so many
+    (`statistics.Until`). ``metrics`` are those that are judged, by their names in `metrics.COLUMNS`.
     """
     scenario, texts = _taken_in(scenario, algorithms)
+    cut = None if warm_up is None else re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(ms|s|min)", warm_up.strip())
+    if cut is not None and start_s is None:
+        start_s, warm_up = float(cut[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0}[cut[2]], None
     names = _check(texts, repetitions, scenario, warm_up, start_s, metrics)
     rule = None if until is None else Until.parse(until, list(COLUMNS), at_most=at_most, at_least=repetitions)
-    scenario = repeated(scenario, repetitions)
+    scenario = repeated(scenario, repetitions if rule is None else rule.at_most)
     found = Comparison(
         scenario,
         names,
         list(range(seed, seed + (repetitions if rule is None else rule.at_least))),
-        notes=list(scenario.notes),
+        notes=[*scenario.notes, *([] if start_s is None else [f"warm-up: what was before {start_s:g} s is left out"])],
         flows=None if flows is None else list(flows),
         start_s=start_s,
         end_s=end_s,
