@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cwndlab.comparison import Comparison
     from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
+    from cwndlab.queues import DropTail, StepEcn
     from cwndlab.records import Records
     from cwndlab.report import report
     from cwndlab.reproduce import reproduce
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
         Bernoulli,
         Bulk,
         Control,
-        DropTail,
         Dumbbell,
         Flow,
         GilbertElliott,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         OnOff,
         ParkingLot,
         Scenario,
-        StepEcn,
         Transfers,
     )
     from cwndlab.validate import validate
@@ -94,6 +93,7 @@ _HOMES = {
     "comparison": ("Comparison",),
     "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
+    "queues": ("DropTail", "StepEcn"),
     "records": ("Records",),
     "report": ("report",),
     "reproduce": ("reproduce",),
@@ -103,7 +103,6 @@ _HOMES = {
         "Bernoulli",
         "Bulk",
         "Control",
-        "DropTail",
         "Dumbbell",
         "Flow",
         "GilbertElliott",
@@ -114,7 +113,6 @@ _HOMES = {
         "OnOff",
         "ParkingLot",
         "Scenario",
-        "StepEcn",
         "Transfers",
     ),
     "validate": ("validate",),
