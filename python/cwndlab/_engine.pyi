@@ -20,6 +20,7 @@ __all__ = [
     "check",
     "conformance",
     "conformance_texts",
+    "emulate",
     "read",
     "run",
     "to_toml",
@@ -60,6 +61,14 @@ def run(
     folder: str | PathLike[str] | None = None,
     makers: Mapping[str, Callable[..., object]] | None = None,
 ) -> Records: ...
+def emulate(
+    text: str,
+    format: _Format,
+    seed: int,
+    cancel: Cancel | None = None,
+    *,
+    folder: str | PathLike[str] | None = None,
+) -> tuple[Records, dict[str, Any]]: ...
 def read(folder: str | PathLike[str]) -> Records: ...
 
 @final

@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod conformance;
+mod emulate;
 mod events;
 mod object;
 mod own;
@@ -42,6 +43,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(question::check, module)?)?;
     module.add_function(wrap_pyfunction!(question::to_toml, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
+    module.add_function(wrap_pyfunction!(emulate::emulate, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
     module.add_class::<events::Ack>()?;
     module.add_class::<events::Congestion>()?;

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::Plan;
+use cwndlab_scenario::{Fault, Scenario};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -111,20 +112,7 @@ pub(crate) fn run(
     let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| question::refuse(py, faults))?;
     let makers =
         own::needed(&plan, &scenario, makers.unwrap_or_default()).map_err(|faults| question::refuse(py, faults))?;
-    let canonical = scenario.canonical().map_err(|faults| question::refuse(py, faults))?;
-    let header = Header {
-        scenario: scenario.to_json(),
-        scenario_hash: plan.scenario_hash.clone(),
-        seed,
-        engine: "simulate".to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        host: std::fs::read_to_string("/proc/sys/kernel/hostname").map_or(String::new(), |name| name.trim().to_owned()),
-        duration_ns: plan.duration.0,
-        #[allow(clippy::redundant_closure_for_method_calls, reason = "the method's crate is not a dependency here")]
-        measure_from_ns: canonical.get("measure_from_ns").and_then(|value| value.as_u64()).unwrap_or(0),
-        sample_interval_ns: plan.sample_interval.0,
-        notes,
-    };
+    let header = header(&scenario, &plan, seed, "simulate", notes).map_err(|faults| question::refuse(py, faults))?;
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().wish());
     match simulate(py, plan, header, makers, &stop)? {
         Ok(Ok(tables)) => Ok(Records::new(tables)),
@@ -137,6 +125,30 @@ pub(crate) fn run(
             Err(raise(py, "RunError", vec![("engine".to_owned(), what, "please report with this line".to_owned())]))
         }
     }
+}
+
+/// What stands above the records of a run by this engine.
+pub(crate) fn header(
+    scenario: &Scenario,
+    plan: &Plan,
+    seed: u64,
+    engine: &str,
+    notes: Vec<String>,
+) -> Result<Header, Vec<Fault>> {
+    let canonical = scenario.canonical()?;
+    Ok(Header {
+        scenario: scenario.to_json(),
+        scenario_hash: plan.scenario_hash.clone(),
+        seed,
+        engine: engine.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: std::fs::read_to_string("/proc/sys/kernel/hostname").map_or(String::new(), |name| name.trim().to_owned()),
+        duration_ns: plan.duration.0,
+        #[allow(clippy::redundant_closure_for_method_calls, reason = "the method's crate is not a dependency here")]
+        measure_from_ns: canonical.get("measure_from_ns").and_then(|value| value.as_u64()).unwrap_or(0),
+        sample_interval_ns: plan.sample_interval.0,
+        notes,
+    })
 }
 
 /// The failure of somebody's algorithm, raised from what the algorithm raised.
