@@ -10,6 +10,7 @@ from cwndlab.metrics.cwnd import cwnd
 from cwndlab.metrics.fairness import fairness
 from cwndlab.metrics.goodput import goodput, total_goodput
 from cwndlab.metrics.loss import loss
+from cwndlab.metrics.numbers import numbers
 from cwndlab.metrics.queue import queue
 from cwndlab.metrics.rtt import rtt
 from cwndlab.metrics.throughput import throughput
@@ -86,26 +87,5 @@ def summary(records: Records, *, start_s: float | None = None, end_s: float | No
 
     Null where there is none.
     """
-    at = {"start_s": start_s, "end_s": end_s}
-    flows, links, total = per_flow(records, **at), per_link(records, **at), total_goodput(records, **at)
-    times = total_completion(records, **at)
-    found: dict[str, object] = {
-        "goodput_bps": total["goodput_bps"][0],
-        "sent_goodput_bps": total["sent_goodput_bps"][0],
-        "throughput_bps": flows["throughput_bps"].sum(),
-        "jain": fairness(records, start_s=start_s, end_s=end_s)["jain"][0],
-        "convergence_s": convergence(records, **at)["convergence_s"][0],
-        "mean_completion_s": times["mean_completion_s"][0],
-        "p95_completion_s": times["p95_completion_s"][0],
-    }
-    for name in ("utilisation", "drops_per_s", "loss_ratio", "queue_ms", "queue_packets"):
-        found[name] = links[name][0] if len(links) else None
-    for name in ("mean_rtt_ms", "srtt_ms", "min_rtt_ms", "mean_cwnd_segments"):
-        found[name] = flows[name].mean()
-    for name in ("congestion_events", "retransmitted_packets", "timeouts"):
-        found[name] = flows[name].sum()
-    return {name: _float(found[name]) for name in COLUMNS}
-
-
-def _float(value: object) -> float | None:
-    return None if value is None else float(value)  # type: ignore[arg-type]
+    found = numbers(records, start_s=start_s, end_s=end_s)
+    return {name: found[name] for name in COLUMNS}
