@@ -401,7 +401,7 @@ class Scenario(_Table):
         """
         values = {**(changes or {}), **top}
         classes = self.classes | dict(values.pop("algorithms", {})) | _classes_in(list(values.values()))
-        pairs = [(path, _toml(value)) for path, value in values.items()]
+        pairs = [(path, toml_value(value)) for path, value in values.items()]
         return self._from_checked(check(self.to_json(), "json", changes=pairs, classes=classes), classes)
 
     @property
@@ -488,13 +488,13 @@ def _value(key: str, value: Any) -> Any:
     return _TABLES[key].from_document(value)
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
     """A value as TOML writes it in one line."""
     match _plain(value):
         case dict() as table:
-            return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in table.items()) + " }"
+            return "{ " + ", ".join(f"{key} = {toml_value(item)}" for key, item in table.items()) + " }"
         case list() as items:
-            return "[" + ", ".join(_toml(item) for item in items) + "]"
+            return "[" + ", ".join(toml_value(item) for item in items) + "]"
         case plain:
             return json.dumps(plain)
 

@@ -53,7 +53,7 @@ def numbers(records: Records, *, start_s: float | None = None, end_s: float | No
 
 
 def _of_flows(records: Records, span: window.Span) -> dict[str, float | None]:
-    flows = records.rows("flows")
+    flows = records.flows.rows(named=True)
     samples = _Samples(records.samples, len(flows), span)
     gained = _gained_by_flows(records, flows, samples, span)
     begin = np.maximum(_column(flows, "start_ns"), span.start_ns)
@@ -171,7 +171,7 @@ def _convergence(flows: list[dict[str, Any]], samples: _Samples) -> float | None
 def _of_bottleneck(records: Records, span: window.Span) -> dict[str, float | None]:
     names = ("utilisation", "drops_per_s", "loss_ratio", "queue_ms", "queue_packets")
     samples = records.link_samples
-    link = _first(records.rows("links"), set(samples["link"].unique().to_list()))
+    link = _first(records.links.rows(named=True), set(samples["link"].unique().to_list()))
     if link is None:
         return dict.fromkeys(names)
     duration = int(records.rows("runs")[0]["duration_ns"])
@@ -240,7 +240,7 @@ def _or(value: Any, other: float) -> float:
 
 
 def _ratio(total: Numbers, count: Numbers) -> Numbers:
-    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+    return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
 
 
 def _mean(values: Numbers, factor: float = 1.0) -> float | None:
