@@ -164,7 +164,7 @@ def run_each(
     workers: int | None = None,
     algorithms: Classes | None = None,
 ) -> Generator[tuple[_Job, _Found | RunError], None, None]:
-    """Runs what ``take`` hands out, (mark, scenario as JSON, seed), on ``workers`` threads, and measures each run there.
+    """Runs what ``take`` hands out, (mark, scenario as JSON, seed), on ``workers`` threads, and measures it there.
 
     ``take`` is asked again after each answer and says nothing where it has nothing now; the series ends when it says so
     while nothing runs. Yields (mark, what ``measure`` found), or the error of a run that failed. Records are let go at

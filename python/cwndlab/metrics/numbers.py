@@ -171,7 +171,7 @@ def _convergence(flows: list[dict[str, Any]], samples: _Samples) -> float | None
 def _of_bottleneck(records: Records, span: window.Span) -> dict[str, float | None]:
     names = ("utilisation", "drops_per_s", "loss_ratio", "queue_ms", "queue_packets")
     samples = records.link_samples
-    link = _first(records.links.rows(named=True), set(samples["link"].unique().to_list()))
+    link = _first(records.links.rows(named=True), set(np.unique(samples["link"].to_numpy()).tolist()))
     if link is None:
         return dict.fromkeys(names)
     duration = int(records.rows("runs")[0]["duration_ns"])

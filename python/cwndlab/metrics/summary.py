@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cwndlab.metrics.completion import completion, total_completion
-from cwndlab.metrics.convergence import convergence
+from cwndlab.metrics.completion import completion
 from cwndlab.metrics.cwnd import cwnd
-from cwndlab.metrics.fairness import fairness
-from cwndlab.metrics.goodput import goodput, total_goodput
+from cwndlab.metrics.goodput import goodput
 from cwndlab.metrics.loss import loss
 from cwndlab.metrics.numbers import numbers
 from cwndlab.metrics.queue import queue

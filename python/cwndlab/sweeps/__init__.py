@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cwndlab.sweeps.drive import Outcome, sweep
-from cwndlab.sweeps.question import Sweep, load as read
+from cwndlab.sweeps.question import Sweep
+from cwndlab.sweeps.question import load as read
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,10 +23,10 @@ def load(place: str | Path) -> pl.DataFrame:
 
     Raises ``RecordsError`` where ``place`` holds no sweep.
     """
-    from cwndlab.sweeps.drive import _rows
+    from cwndlab.sweeps.drive import rows_of
     from cwndlab.sweeps.store import Store
 
-    return _rows(Store(place))
+    return rows_of(Store(place))
 
 
 def cells(place: str | Path) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""The course of a sweep: what is left to do is handed out, what comes back is kept, a cell that settles gets no more."""
+"""The course of a sweep: what is left is handed out, what comes back is kept, a cell that settles gets no more."""
 
 from __future__ import annotations
 
@@ -55,9 +55,7 @@ class Plan:
         self._open: dict[int, dict[int, float | None]] = {}
         self._asked: dict[int, int] = {}
         self.total = len(cells) * len(question.seeds)
-        self._jobs: Iterator[Job] = (
-            Job(cell.index, seed, cell.hash) for seed in question.seeds for cell in cells
-        )
+        self._jobs: Iterator[Job] = (Job(cell.index, seed, cell.hash) for seed in question.seeds for cell in cells)
         self._more: deque[Job] = deque()
         self._done: set[str] = set()
         if self._rule:
@@ -137,16 +135,13 @@ def threads(workers: int | None, question: Sweep) -> Executor:
     """Runs on threads of this process: the engine needs no interpreter."""
 
     def execute(take: Callable[[], tuple[Job, str] | None], measure: Measure) -> Answers:
-        from time import perf_counter
-
-        def jobs() -> tuple[tuple[Job, float], str, int] | None:
+        def jobs() -> tuple[Job, str, int] | None:
             taken = take()
-            return None if taken is None else ((taken[0], perf_counter()), taken[1], taken[0].seed)
+            return None if taken is None else (*taken, taken[0].seed)
 
         classes = question.base.classes or None
         with closing(run_each(jobs, measure, workers=workers, algorithms=classes)) as answers:
-            for (job, _), found in answers:
-                yield job, found
+            yield from answers
 
     return execute
 
@@ -203,10 +198,19 @@ def sweep(
             outcome.stopped = True
         except Error:
             # What has finished is kept, in an answer as well.
-            store.finish(_rows(store))
+            store.finish(rows_of(store))
             raise
-        store.finish(_rows(store))
+        store.finish(rows_of(store))
     return outcome
+
+
+def left(question: Sweep, out: str | Path) -> tuple[list[Cell], int]:
+    """The cells, and how many runs are not in ``out`` yet; raises with the faults of all cells."""
+    cells = question.cells()
+    measure = Measure(question.start_s, question.end_s, question.measure)
+    plan = Plan(question, cells, measure)
+    done = plan.resume(Store(out, version=version(), metrics=measure.version).runs())
+    return cells, plan.total - done
 
 
 class _Documents:
@@ -253,7 +257,7 @@ def _table(question: Sweep, cells: Iterable[Cell]) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _rows(store: Store) -> pl.DataFrame:
+def rows_of(store: Store) -> pl.DataFrame:
     """The answer: a row per run of the sweep, its cell's columns first. Two cells that mean the same scenario share
     its runs."""
     cells = store.cells().drop("scenario")

@@ -223,7 +223,9 @@ def shown(value: Any) -> str:
     return value if isinstance(value, str) else toml_value(value)
 
 
-def load(path: str | Path, *, changes: Sequence[tuple[str, str]] = (), classes: Mapping[str, type] | None = None) -> Sweep:
+def load(
+    path: str | Path, *, changes: Sequence[tuple[str, str]] = (), classes: Mapping[str, type] | None = None
+) -> Sweep:
     """The sweep in a file: TOML, or Python that says ``sweep = Sweep(…)``. ``changes`` are made to the base."""
     path = Path(path)
     if path.suffix == ".py":
@@ -231,9 +233,12 @@ def load(path: str | Path, *, changes: Sequence[tuple[str, str]] = (), classes: 
         if not changes and not classes:
             return made
         base = made.base
-        return replace(made, base=Scenario.from_json(base.to_json(), algorithms={**base.classes, **(classes or {})}).with_(
-            {name: _plain(value) for name, value in changes}
-        ))
+        return replace(
+            made,
+            base=Scenario.from_json(base.to_json(), algorithms={**base.classes, **(classes or {})}).with_(
+                {name: _plain(value) for name, value in changes}
+            ),
+        )
     document = toml_document(path, "name a sweep in TOML or Python")
     table = document.pop("sweep", None)
     if not isinstance(table, dict):
@@ -293,7 +298,10 @@ def from_table(
     ):
         if key in table and not isinstance(table[key], kind):  # type: ignore[arg-type]
             faults.append(Fault(f"{where}.{key}", "is of another kind", f"write {wanted}"))
-    groups = [("product", table.get("product", {})), *((f"zip[{n}]", one) for n, one in enumerate(table.get("zip", ())))]
+    groups = [
+        ("product", table.get("product", {})),
+        *((f"zip[{n}]", one) for n, one in enumerate(table.get("zip", ()))),
+    ]
     for place, group in groups:
         for name, values in group.items() if isinstance(group, dict) else ():
             if not isinstance(values, list):
@@ -308,7 +316,9 @@ def from_table(
         there = ", ".join(sorted(inline))
         faults.append(Fault(f"{where}.base", f"there is a scenario in the file, too ({there})", "leave one out"))
     elif not inline and "base" not in table:
-        faults.append(Fault(f"{where}.base", "there is no scenario", 'write base = "two-flows", or the scenario itself'))
+        faults.append(
+            Fault(f"{where}.base", "there is no scenario", 'write base = "two-flows", or the scenario itself')
+        )
     if faults:
         raise ScenarioError(*faults)
     pairs = [*((name, toml_value(value)) for name, value in table.get("set", {}).items()), *changes]

@@ -51,7 +51,9 @@ class Store:
         try:
             self._fs, self._root = url_to_fs(self.place)
         except (ImportError, ValueError) as error:
-            raise RecordsError(Fault(self.place, f"cannot be opened: {error}", "a folder, s3://… or memory://…")) from None
+            raise RecordsError(
+                Fault(self.place, f"cannot be opened: {error}", "a folder, s3://… or memory://…")
+            ) from None
         self._root = self._root.rstrip("/")
         self._local = isinstance(self._fs, LocalFileSystem)
         self._version, self._metrics = version, metrics
@@ -87,7 +89,9 @@ class Store:
             partial.replace(target)
         except OSError as error:
             what = f"cannot be written: {error.strerror or error}"
-            raise RecordsError(Fault(path, what, "make room, or choose another folder; what is there is kept")) from None
+            raise RecordsError(
+                Fault(path, what, "make room, or choose another folder; what is there is kept")
+            ) from None
 
     def _get(self, name: str) -> bytes | None:
         try:
@@ -128,7 +132,7 @@ class Store:
         except OSError as error:
             raise RecordsError(Fault(self.place, f"cannot be opened: {error.strerror or error}", "")) from None
         try:
-            if not self._load_manifest() and self._local and (set(os.listdir(self._root)) - {".lock", "journal.jsonl"}):
+            if not self._load_manifest() and self._foreign():
                 raise RecordsError(Fault(self.place, "holds something else", "choose an empty folder by --out"))
             self._others()
             if self._local:
@@ -136,11 +140,18 @@ class Store:
                 self._fresh = self._left()
                 self._flush()
                 self._journal = os.open(
-                    self._path("journal.jsonl"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | os.O_CLOEXEC, 0o644
+                    self._path("journal.jsonl"),
+                    os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | os.O_CLOEXEC,
+                    0o644,
                 )
         except BaseException:
             self.close()
             raise
+
+    def _foreign(self) -> bool:
+        """Whether a folder without a manifest holds what is not ours."""
+        ours = {".lock", "journal.jsonl", ".manifest.json.partial", ".cells.parquet.partial", "cells.parquet", "runs"}
+        return self._local and any(path.name not in ours for path in Path(self._root).iterdir())
 
     def _left(self) -> list[Row]:
         """Whole lines of the journal, each once."""
@@ -234,7 +245,9 @@ class Store:
                 continue
             content = self._get(part["name"])
             if content is None or hashlib.sha256(content).hexdigest() != part["sha256"]:
-                self.notes.append(f"{self._path(part['name'])}: not what was written; its {part['rows']} runs are left out")
+                self.notes.append(
+                    f"{self._path(part['name'])}: not what was written; its {part['rows']} runs are left out"
+                )
                 continue
             frame = pl.read_parquet(io.BytesIO(content))
             frames.append(frame if columns is None else frame.select(columns))
