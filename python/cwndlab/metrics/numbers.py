@@ -148,7 +148,7 @@ class _Samples:
         return np.bincount(self.flow[self._inside], minlength=self.flows) > 0
 
     def _sum(self, values: Numbers, rows: NDArray[np.bool_]) -> Numbers:
-        return np.bincount(self.flow[rows], weights=values[rows], minlength=self.flows)
+        return np.bincount(self.flow[rows], weights=values[rows], minlength=self.flows).astype(np.float64)
 
 
 def _convergence(flows: list[dict[str, Any]], samples: _Samples) -> float | None:
@@ -240,7 +240,8 @@ def _or(value: Any, other: float) -> float:
 
 
 def _ratio(total: Numbers, count: Numbers) -> Numbers:
-    return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
+    found: Numbers = np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
+    return found
 
 
 def _mean(values: Numbers, factor: float = 1.0) -> float | None:

@@ -173,7 +173,7 @@ def _course(
     def fill() -> None:
         # Two tasks per worker thread, and some in between the scheduler and them.
         while len(running) < 2 * crew.threads + 2:
-            jobs = []
+            jobs: list[tuple[Job, str]] = []
             size = 1 if mean_s is None else max(1, min(_MOST_RUNS, int(_TASK_S / mean_s)))
             while len(jobs) < size and (job := take()) is not None:
                 jobs.append(job)

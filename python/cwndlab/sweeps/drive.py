@@ -55,12 +55,12 @@ class Plan:
         self._open: dict[int, dict[int, float | None]] = {}
         self._asked: dict[int, int] = {}
         self.total = len(cells) * len(question.seeds)
-        self._jobs: Iterator[Job] = (Job(cell.index, seed, cell.hash) for seed in question.seeds for cell in cells)
+        self._jobs: Iterator[Job] = (Job(cell.number, seed, cell.hash) for seed in question.seeds for cell in cells)
         self._more: deque[Job] = deque()
         self._done: set[str] = set()
         if self._rule:
-            self._open = {cell.index: {} for cell in cells}
-            self._asked = {cell.index: len(question.seeds) for cell in cells}
+            self._open = {cell.number: {} for cell in cells}
+            self._asked = {cell.number: len(question.seeds) for cell in cells}
 
     def key(self, job: Job) -> str:
         """What its row is kept under."""
@@ -79,18 +79,18 @@ class Plan:
         values = dict(zip(kept["key"], kept[self._rule.metric] if len(kept) else (), strict=True))
         for cell in self.cells:
             # Goes on as long as everything that was asked for is there.
-            while cell.index in self._open:
-                seeds = self._seeds(cell.index)
-                missing = [one for one in seeds if self.key(Job(cell.index, one, cell.hash)) not in self._done]
-                for one in set(seeds) - set(missing) - set(self._open[cell.index]):
+            while cell.number in self._open:
+                seeds = self._seeds(cell.number)
+                missing = [one for one in seeds if self.key(Job(cell.number, one, cell.hash)) not in self._done]
+                for one in set(seeds) - set(missing) - set(self._open[cell.number]):
                     found += 1
-                    self._landed(Job(cell.index, one, cell.hash), values[self.key(Job(cell.index, one, cell.hash))])
+                    self._landed(Job(cell.number, one, cell.hash), values[self.key(Job(cell.number, one, cell.hash))])
                 if missing:
                     break
         # What a cell got beyond its first seeds and is not there is asked for again.
         for cell in self.cells:
-            for one in self._seeds(cell.index)[len(self.question.seeds) :] if cell.index in self._open else ():
-                self._more.append(Job(cell.index, one, cell.hash))
+            for one in self._seeds(cell.number)[len(self.question.seeds) :] if cell.number in self._open else ():
+                self._more.append(Job(cell.number, one, cell.hash))
         return found
 
     def _seeds(self, cell: int) -> list[int]:
@@ -247,13 +247,13 @@ def _table(question: Sweep, cells: Iterable[Cell]) -> pl.DataFrame:
     import polars as pl
 
     cells = list(cells)
-    columns: dict[str, Any] = {"cell": [cell.index for cell in cells]}
+    columns: dict[str, Any] = {"cell": [cell.number for cell in cells]}
     for name in question.columns:
         values = [cell.values[name] for cell in cells]
         plain = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
         columns[name] = [float(value) for value in values] if plain else [shown(value) for value in values]
     columns["scenario_hash"] = [cell.hash for cell in cells]
-    columns["scenario"] = [question.checked(cell.index).document for cell in cells]
+    columns["scenario"] = [question.checked(cell.number).document for cell in cells]
     return pl.DataFrame(columns)
 
 

@@ -58,7 +58,7 @@ class Estimate:
 def estimate(question: Sweep, cells: list[Cell], left: int, *, workers: int) -> Estimate:
     """Runs some two dozen cells for a moment; ``left`` runs are still to be done."""
     began = time.perf_counter()
-    canonical = [json.loads(question.checked(cell.index).canonical) for cell in cells]
+    canonical = [json.loads(question.checked(cell.number).canonical) for cell in cells]
     sizes = np.array([_size(one) for one in canonical])
     kinds: dict[str, list[int]] = {}
     for index, one in enumerate(canonical):
@@ -71,7 +71,7 @@ def estimate(question: Sweep, cells: list[Cell], left: int, *, workers: int) -> 
         if len(measured) < _CELLS:
             order = sorted(members, key=lambda one: sizes[one])
             chosen = dict.fromkeys(order[round(at)] for at in np.linspace(0, len(order) - 1, min(points, len(order))))
-            found = [_calibrate(question, cells[one].index, float(sizes[one])) for one in chosen]
+            found = [_calibrate(question, cells[one].number, float(sizes[one])) for one in chosen]
             known, shares, costs = (np.array(column) for column in zip(*found, strict=True))
             measured[kind] = (known, shares, costs)
             calibrated += len(found)

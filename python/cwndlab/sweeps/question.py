@@ -38,7 +38,7 @@ class Axis:
 class Cell(NamedTuple):
     """A point of the sweep."""
 
-    index: int
+    number: int
     values: dict[str, Any]
     """The value of each column."""
     hash: str
@@ -190,7 +190,7 @@ def _told(faults: Mapping[Fault, Sequence[Cell]], total: int) -> Iterator[Fault]
             yield fault
             continue
         more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
-        yield Fault(f"cell {cells[0].index} ({cells[0].label}){more}: {fault.where}", fault.what, fault.hint)
+        yield Fault(f"cell {cells[0].number} ({cells[0].label}){more}: {fault.where}", fault.what, fault.hint)
     if len(faults) > _SHOWN_FAULTS:
         yield Fault("", f"and {len(faults) - _SHOWN_FAULTS} faults more", "")
 
@@ -229,7 +229,7 @@ def load(
     """The sweep in a file: TOML, or Python that says ``sweep = Sweep(…)``. ``changes`` are made to the base."""
     path = Path(path)
     if path.suffix == ".py":
-        made = python_value(path, "sweep", Sweep)
+        made: Sweep = python_value(path, "sweep", Sweep)
         if not changes and not classes:
             return made
         base = made.base
@@ -296,7 +296,7 @@ def from_table(
         ("start_s", (int, float), "seconds"),
         ("end_s", (int, float), "seconds"),
     ):
-        if key in table and not isinstance(table[key], kind):  # type: ignore[arg-type]
+        if key in table and not isinstance(table[key], kind):
             faults.append(Fault(f"{where}.{key}", "is of another kind", f"write {wanted}"))
     groups = [
         ("product", table.get("product", {})),

@@ -159,7 +159,8 @@ def _workers_of(cluster: Cluster) -> int:
     from cwndlab.sweeps.cluster import connected
 
     with connected(cluster) as client:
-        return max(1, sum(client.nthreads().values()))
+        count: int = sum(client.nthreads().values())
+    return max(1, count)
 
 
 def _span(seconds: float) -> str:
