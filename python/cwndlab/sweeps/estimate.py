@@ -129,7 +129,7 @@ def _size(canonical: dict[str, Any]) -> float:
     it where there is no such link."""
     starts = [flow["start_ns"] for flow in canonical["flows"]]
     seconds = max(0, canonical["duration_ns"] - min(starts, default=0)) / 1e9
-    return max(1.0, _rate(canonical["topology"], canonical["flows"]) * seconds / _PACKET_BITS)
+    return max(1.0, float(_rate(canonical["topology"], canonical["flows"]) * seconds / _PACKET_BITS))
 
 
 def _rate(topology: Any, flows: list[dict[str, Any]]) -> float:
