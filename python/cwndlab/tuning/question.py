@@ -277,16 +277,22 @@ def load(path: str | Path) -> Tuning:
     if not isinstance(table, dict):
         raise ScenarioError(Fault(str(path), "has no table [tune]", "docs/tuning.md shows one"))
     faults = [Fault(f"tune.{key}", "no such field", near(key, _KEYS)) for key in table if key not in _KEYS]
-    needed: tuple[tuple[str, type], ...]
-    needed = (("algorithm", str), ("train", dict), ("test", dict), ("parameters", dict))
+    needed: tuple[tuple[str, type], ...] = (("algorithm", str), ("train", dict), ("test", dict), ("parameters", dict))
     for key, kind in needed:
         if not isinstance(table.get(key), kind):
             faults.append(Fault(f"tune.{key}", "is missing, or of another kind", "docs/tuning.md shows one"))
     goals = [goal for goal in ("maximise", "minimise") if goal in table]
     if len(goals) != 1 or not isinstance(table[goals[0]], str):
         faults.append(Fault("tune", "has not one objective", 'write maximise = "goodput_bps", or minimise = "…"'))
-    for key, kind in (("trials", int), ("seed", int), ("constraints", list), ("published", dict), ("fields", list)):
-        if key in table and not isinstance(table[key], kind):
+    optional: tuple[tuple[str, type], ...] = (
+        ("trials", int),
+        ("seed", int),
+        ("constraints", list),
+        ("published", dict),
+        ("fields", list),
+    )
+    for key, wanted in optional:
+        if key in table and not isinstance(table[key], wanted):
             faults.append(Fault(f"tune.{key}", "is of another kind", "docs/tuning.md shows one"))
     if isinstance(table.get("parameters"), dict):
         for name, one in table["parameters"].items():

@@ -78,6 +78,9 @@ def tune(
         place.mkdir(parents=True, exist_ok=True)
         lock = FileLock(place)
         stack.callback(lock.release)
+        # Optuna's own lock of a process that was killed would be waited for; ours says that nobody is there.
+        for left in place.glob("study.log.*"):
+            left.unlink(missing_ok=True)
         study = _study(question, place)
         try:
             reference = bench.reference("train")
@@ -106,8 +109,8 @@ class _Bench:
     def refuse(self) -> None:
         """Raises where the folder holds something else."""
         if self._place.exists():
-            theirs = {path.name for path in self._place.iterdir()} - {".lock", "study.log", "runs", "tuning.json"}
-            if theirs:
+            ours = (".lock", "study.log", "runs", "tuning.json")
+            if any(not path.name.startswith(ours) for path in self._place.iterdir()):
                 raise RecordsError(Fault(str(self._place), "holds something else", "choose another folder by --out"))
 
     def rows(self, asked: Sweep) -> list[list[Row]]:
@@ -217,25 +220,31 @@ def _trial(study: Any, question: Tuning, bench: _Bench, reference: Sequence[floa
     from optuna.samplers import TPESampler
 
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-    constraints = (lambda trial: trial.user_attrs[_EXCESS]) if question.constraints else None
     study.sampler = TPESampler(
         seed=question.seed * 1_000_003 + ended,
         n_startup_trials=_STARTUP,
         multivariate=True,
         constant_liar=False,
-        constraints_func=constraints,
     )
-    if ended < len(question.tried):
+    waiting = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.WAITING])
+    if ended < len(question.tried) and not waiting:
         study.enqueue_trial(question.tried[ended])
     trial = study.ask({name: _distribution(name, question) for name in question.ranges})
     score = bench.score("train", trial.params, reference)
     if score is None:
         # As bad as can be, so that the search keeps away.
-        trial.set_user_attr(_EXCESS, [1e9 for _ in question.constraints])
+        _exceed(trial, [1e9 for _ in question.constraints])
         study.tell(trial, -1e9 if question.goal == "maximise" else 1e9)
         return
-    trial.set_user_attr(_EXCESS, list(score.excess))
+    _exceed(trial, score.excess)
     study.tell(trial, score.mean)
+
+
+def _exceed(trial: Any, excess: Sequence[float]) -> None:
+    """Notes how far a trial is beyond each constraint."""
+    trial.set_user_attr(_EXCESS, list(excess))
+    for index, one in enumerate(excess):
+        trial.set_constraint(str(index), one)
 
 
 def _distribution(name: str, question: Tuning) -> Any:
