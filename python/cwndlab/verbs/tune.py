@@ -46,7 +46,11 @@ def add(app: typer.Typer) -> None:
         if list_ or not found.complete:
             write_rows(found.trials, ("trial", *question.parameters, "score", "feasible"), format)
         else:
-            write_rows(verdicts(found), COLUMNS, format, wrap=("values",))
+            judged = verdicts(found)
+            if format is Format.table:
+                # Ratios near one: four digits would hide what differs.
+                judged = [row | {"score": f"{row['score']:.6g}"} for row in judged]
+            write_rows(judged, COLUMNS, format, wrap=("values",))
             if format is Format.table:
                 rows = landscape(found)
                 write("")
