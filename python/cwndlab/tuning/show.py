@@ -58,7 +58,9 @@ def _against(found: Found, who: str, side: str) -> list[str | None]:
 
 
 def _values(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} = {one if isinstance(one, str) else f'{one:.4g}'}" for name, one in values.items())
+    return ", ".join(
+        f"{name.rpartition('.')[2]} = {one if isinstance(one, str) else f'{one:.4g}'}" for name, one in values.items()
+    )
 
 
 def landscape(found: Found) -> list[dict[str, Any]]:
