@@ -18,7 +18,6 @@ import pytest
 from cwndlab import sweeps
 from cwndlab.errors import RecordsError, ScenarioError
 from cwndlab.sweeps import Sweep, sweep
-from cwndlab.sweeps.stopping import Rule
 from cwndlab.sweeps.store import Store
 
 Called = tuple[int, str, str]
@@ -230,14 +229,6 @@ def test_a_cell_gets_runs_until_its_interval_is_narrow(tmp_path: Path) -> None:
     assert counts == {0: 3, 1: 9}
     assert (outcome.total, outcome.ran) == (12, 12)
     assert sweep(asked, out=tmp_path / "out").ran == 0
-
-
-def test_the_rule_looks_after_each_quarter_more() -> None:
-    assert [Rule.more(count, 20) for count in (3, 4, 8, 12, 19, 20)] == [1, 1, 2, 3, 1, 0]
-    rule = Rule.parse("goodput_bps within 2 %")
-    assert rule.holds([100.0, 100.0, 100.0])
-    assert not rule.holds([100.0, 120.0, 80.0])
-    assert not rule.holds([100.0, None])
 
 
 # What survives.

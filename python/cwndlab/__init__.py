@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from cwndlab import metrics, plots, presets, statistics
     from cwndlab.algorithms import Algorithm, algorithms, explain
     from cwndlab.bench import bench
-    from cwndlab.compare import Comparison, compare
+    from cwndlab.compare import compare
+    from cwndlab.comparison import Comparison
     from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
+    from cwndlab.queues import DropTail, StepEcn
     from cwndlab.records import Records
     from cwndlab.report import report
     from cwndlab.reproduce import reproduce
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
         Bernoulli,
         Bulk,
         Control,
-        DropTail,
         Dumbbell,
         Flow,
         GilbertElliott,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
         OnOff,
         ParkingLot,
         Scenario,
-        StepEcn,
         Transfers,
     )
     from cwndlab.validate import validate
@@ -89,9 +89,11 @@ __all__ = [
 _HOMES = {
     "algorithms": ("Algorithm", "algorithms", "explain"),
     "bench": ("bench",),
-    "compare": ("Comparison", "compare"),
+    "compare": ("compare",),
+    "comparison": ("Comparison",),
     "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
+    "queues": ("DropTail", "StepEcn"),
     "records": ("Records",),
     "report": ("report",),
     "reproduce": ("reproduce",),
@@ -101,7 +103,6 @@ _HOMES = {
         "Bernoulli",
         "Bulk",
         "Control",
-        "DropTail",
         "Dumbbell",
         "Flow",
         "GilbertElliott",
@@ -112,7 +113,6 @@ _HOMES = {
         "OnOff",
         "ParkingLot",
         "Scenario",
-        "StepEcn",
         "Transfers",
     ),
     "validate": ("validate",),

@@ -37,6 +37,32 @@ _FLOW_COUNTERS = (
 _LINK_COUNTERS = ("sent_bytes", "dropped_packets", "arrived_packets", "queue_packet_ns", "queue_byte_ns")
 
 
+#: What `numbers` answers.
+NAMES = (
+    "goodput_bps",
+    "sent_goodput_bps",
+    "throughput_bps",
+    "utilisation",
+    "drops_per_s",
+    "loss_ratio",
+    "jain",
+    "queue_ms",
+    "queue_packets",
+    "mean_rtt_ms",
+    "srtt_ms",
+    "min_rtt_ms",
+    "mean_cwnd_segments",
+    "congestion_events",
+    "retransmitted_packets",
+    "timeouts",
+    "convergence_s",
+    "mean_completion_s",
+    "median_completion_s",
+    "p95_completion_s",
+    "p99_completion_s",
+)
+
+
 @cache
 def metrics_version() -> str:
     """Changes whenever a formula does: the head of the SHA-256 of this package's files."""
@@ -47,7 +73,7 @@ def metrics_version() -> str:
 
 
 def numbers(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> dict[str, float | None]:
-    """What `cwndlab.metrics.summary` answers."""
+    """The metrics of ``NAMES``, as `cwndlab.metrics.summary` answers them."""
     span = window.bounds(records, start_s, end_s)
     return _of_flows(records, span) | _of_bottleneck(records, span) | _of_transfers(records, span)
 
@@ -219,10 +245,13 @@ def _of_transfers(records: Records, span: window.Span) -> dict[str, float | None
     begin, end = (_array(records.transfers, name) for name in ("start_ns", "end_ns"))
     times = (end - begin)[(begin >= span.start_ns) & (begin < span.end_ns)] / 1e9
     times = times[~np.isnan(times)]
-    some = len(times) > 0
+    if len(times) == 0:
+        return dict.fromkeys(("mean_completion_s", "median_completion_s", "p95_completion_s", "p99_completion_s"))
     return {
-        "mean_completion_s": float(times.mean()) if some else None,
-        "p95_completion_s": float(np.quantile(times, 0.95)) if some else None,
+        "mean_completion_s": float(times.mean()),
+        "median_completion_s": float(np.median(times)),
+        "p95_completion_s": float(np.quantile(times, 0.95)),
+        "p99_completion_s": float(np.quantile(times, 0.99)),
     }
 
 

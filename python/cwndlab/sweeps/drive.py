@@ -13,7 +13,6 @@ from cwndlab.errors import AlgorithmError, Error, RunError
 from cwndlab.metrics.numbers import metrics_version
 from cwndlab.run import run_each, version
 from cwndlab.sweeps.question import Cell, Sweep, shown
-from cwndlab.sweeps.stopping import Rule
 from cwndlab.sweeps.store import Store
 from cwndlab.sweeps.work import Job, Measure, Row, key
 
@@ -51,7 +50,7 @@ class Plan:
 
     def __init__(self, question: Sweep, cells: list[Cell], measure: Measure) -> None:
         self.question, self.cells, self.measure = question, cells, measure
-        self._rule = Rule.parse(question.until) if question.until else None
+        self._rule = question.rule
         self._open: dict[int, dict[int, float | None]] = {}
         self._asked: dict[int, int] = {}
         self.total = len(cells) * len(question.seeds)
@@ -121,8 +120,9 @@ class Plan:
         asked = self._asked[job.cell]
         if len(values) < asked:
             return
-        more = Rule.more(asked, self.question.most)
-        if more == 0 or self._rule.holds([values[seed] for seed in self._seeds(job.cell)]):
+        there = [value for seed in self._seeds(job.cell) if (value := values[seed]) is not None]
+        more = self._rule.more(asked, [there])
+        if more == 0:
             del self._open[job.cell]
             return
         self._asked[job.cell] += more
@@ -163,7 +163,7 @@ def sweep(
     the outcome, the others go on.
     """
     cells = question.cells()
-    measure = Measure(question.start_s, question.end_s, question.measure)
+    measure = Measure(question.start_s, question.end_s, tuple(sorted(question.metrics)), question.measure)
     plan = Plan(question, cells, measure)
     with Store(out, write=True, version=version(), metrics=measure.version) as store:
         for note in store.notes:
@@ -207,7 +207,7 @@ def sweep(
 def left(question: Sweep, out: str | Path) -> tuple[list[Cell], int]:
     """The cells, and how many runs are not in ``out`` yet; raises with the faults of all cells."""
     cells = question.cells()
-    measure = Measure(question.start_s, question.end_s, question.measure)
+    measure = Measure(question.start_s, question.end_s, tuple(sorted(question.metrics)), question.measure)
     plan = Plan(question, cells, measure)
     done = plan.resume(Store(out, version=version(), metrics=measure.version).runs())
     return cells, plan.total - done

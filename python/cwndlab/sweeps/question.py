@@ -15,16 +15,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cwndlab import presets
 from cwndlab.compare import repeated
 from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.numbers import NAMES
 from cwndlab.run import Checked, check
 from cwndlab.scenario import Scenario, toml_value
-from cwndlab.sweeps.stopping import Rule
+from cwndlab.statistics.sequential import Until
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
 #: Keys of the table `[sweep]`.
-KEYS = ("base", "title", "set", "algorithms", "product", "zip", "seeds", "until", "at_most", "start_s", "end_s")
+KEYS = (
+    "base",
+    "title",
+    "set",
+    "algorithms",
+    "product",
+    "zip",
+    "seeds",
+    "until",
+    "at_most",
+    "metrics",
+    "start_s",
+    "end_s",
+)
 _SHOWN_FAULTS = 20
+_UNTIL = 'write until = "goodput_bps within 2 %"'
 
 
 @dataclass(frozen=True)
@@ -58,8 +74,8 @@ class Sweep:
     to their values: each field against each other. Each of ``zips`` maps fields to values that change together.
     ``algorithms`` are those that all flows use in turn. A field that begins with ``@`` is a column without a field: a
     label. ``seeds`` are the runs of each cell; with ``until``, such as ``"goodput_bps within 2 %"``, a cell gets more
-    until its 95 % interval is so narrow, ``at_most`` of them. Metrics are over ``start_s`` to ``end_s``. ``measure``
-    adds columns: it takes records and answers numbers by name.
+    until its 95 % interval is so narrow, ``at_most`` of them. Metrics are over ``start_s`` to ``end_s``; ``metrics``
+    are those beyond the ones that every row has. ``measure`` adds columns: it takes records and answers numbers by name.
 
     >>> import cwndlab
     >>> base = cwndlab.presets.load("single").with_(duration="1 s")
@@ -78,6 +94,7 @@ class Sweep:
     at_most: int | None = None
     start_s: float | None = None
     end_s: float | None = None
+    metrics: Sequence[str] = ()
     measure: Callable[[Records], Mapping[str, float | None]] | None = None
 
     def __post_init__(self) -> None:
@@ -99,9 +116,15 @@ class Sweep:
                 yield Fault("sweep.at_most", "a cell that never settles would run for ever", "write at_most = 100")
             elif self.at_most < len(self.seeds):
                 yield Fault("sweep.at_most", f"{self.at_most} is less than the {len(self.seeds)} seeds", "write more")
-            yield from Rule.faults(self.until)
+            try:
+                assert self.rule
+            except ScenarioError as error:
+                yield from (fault._replace(where="sweep.until", hint=_UNTIL) for fault in error.faults[:1])
         elif self.at_most is not None:
             yield Fault("sweep.at_most", "there is no rule to stop before", 'write until = "goodput_bps within 2 %"')
+        for name in self.metrics:
+            if name not in COLUMNS:
+                yield Fault("sweep.metrics", f"no metric is called '{name}'", near(name, list(COLUMNS)))
         taken: dict[str, str] = {}
         for place, fields in self._groups():
             lengths = {name: len(values) for name, values in fields.items()}
@@ -134,6 +157,14 @@ class Sweep:
     def columns(self) -> tuple[str, ...]:
         """Names of the columns, one per field."""
         return tuple(name for axis in self.axes for name in axis.fields)
+
+    @property
+    def rule(self) -> Until | None:
+        """When a cell has enough."""
+        if self.until is None:
+            return None
+        first = len(self.seeds)
+        return Until.parse(self.until, NAMES, at_most=max(2, self.at_most or first), at_least=first)
 
     @property
     def most(self) -> int:
@@ -293,6 +324,7 @@ def from_table(
         ("zip", list, "[[sweep.zip]] tables"),
         ("until", str, '"goodput_bps within 2 %"'),
         ("at_most", int, "a whole number"),
+        ("metrics", list, '["p95_queue_ms"]'),
         ("start_s", (int, float), "seconds"),
         ("end_s", (int, float), "seconds"),
     ):
@@ -331,7 +363,11 @@ def from_table(
         seeds=seeds,
         product=table.get("product", {}),
         zips=table.get("zip", ()),
-        **{key: table[key] for key in ("title", "algorithms", "until", "at_most", "start_s", "end_s") if key in table},
+        **{
+            key: table[key]
+            for key in ("title", "algorithms", "until", "at_most", "metrics", "start_s", "end_s")
+            if key in table
+        },
     )
 
 

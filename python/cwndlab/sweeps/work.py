@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.metrics import summary
-from cwndlab.metrics.numbers import metrics_version
+from cwndlab.metrics.numbers import metrics_version, numbers
 from cwndlab.run import version
 
 if TYPE_CHECKING:
@@ -35,11 +35,15 @@ class Measure:
 
     start_s: float | None = None
     end_s: float | None = None
+    slower: tuple[str, ...] = ()
+    """Metrics beyond those of one pass."""
     more: Callable[[Records], Mapping[str, float | None]] | None = None
 
     def __call__(self, records: Records) -> Row:
         """The numbers of a run, and what it cost."""
-        found: Row = dict(summary(records, start_s=self.start_s, end_s=self.end_s))
+        found: Row = dict(numbers(records, start_s=self.start_s, end_s=self.end_s))
+        if self.slower:
+            found |= summary(records, only=self.slower, start_s=self.start_s, end_s=self.end_s)
         if self.more is not None:
             found |= {name: None if value is None else float(value) for name, value in self.more(records).items()}
         found["packets"] = sum(row["sent_packets"] for row in records.rows("flows"))
@@ -49,7 +53,7 @@ class Measure:
     @property
     def version(self) -> str:
         """Changes whenever the same run would give other numbers."""
-        parts = [metrics_version(), repr(self.start_s), repr(self.end_s)]
+        parts = [metrics_version(), repr(self.start_s), repr(self.end_s), *self.slower]
         if self.more is not None:
             parts.append(inspect.getsource(self.more))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

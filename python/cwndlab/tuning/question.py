@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from cwndlab.algorithms import Parameter, canonical, meant_by
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.numbers import NAMES
 from cwndlab.sweeps.question import Sweep, from_table, near, python_value, toml_document
 from cwndlab.tuning.expression import Expression
 
@@ -60,7 +60,7 @@ class Constraint:
         found = re.fullmatch(r"([^<>=]+)(<=|>=)([^<>=]+)", text)
         if found is None:
             raise ScenarioError(Fault(where, f"'{text}' is no constraint", 'write "timeouts <= 1"'))
-        left, right = (Expression.parse(found[side], where, list(COLUMNS)) for side in (1, 3))
+        left, right = (Expression.parse(found[side], where, list(NAMES)) for side in (1, 3))
         return cls(text, left, right, 1 if found[2] == "<=" else -1)
 
     def excess(self, row: Mapping[str, float | None]) -> float:
@@ -114,7 +114,7 @@ class Tuning:
             yield Fault("tune.trials", f"{self.trials} trials try nothing", "write trials = 40")
         try:
             canonical(self.algorithm)
-            Expression.parse(self.objective, f"tune.{self.goal}", list(COLUMNS))
+            Expression.parse(self.objective, f"tune.{self.goal}", list(NAMES))
             for index, text in enumerate(self.constraints):
                 Constraint.parse(text, f"tune.constraints[{index}]")
         except ScenarioError as error:

@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError, RunError, ScenarioError
-from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.numbers import NAMES
 from cwndlab.sweeps import Sweep, sweep
 from cwndlab.sweeps.drive import Outcome
 from cwndlab.sweeps.lock import FileLock
@@ -103,7 +103,7 @@ class _Bench:
         self._question, self._place, self._workers = question, place, workers
         self._progress = progress or (lambda done, total: None)
         self._total, self._before = total, 0
-        self._objective = Expression.parse(question.objective, "tune", list(COLUMNS))
+        self._objective = Expression.parse(question.objective, "tune", list(NAMES))
         self._constraints = [Constraint.parse(text, "tune.constraints") for text in question.constraints]
 
     def refuse(self) -> None:
