@@ -75,7 +75,7 @@ class Sweep:
     ``algorithms`` are those that all flows use in turn. A field that begins with ``@`` is a column without a field: a
     label. ``seeds`` are the runs of each cell; with ``until``, such as ``"goodput_bps within 2 %"``, a cell gets more
     until its 95 % interval is so narrow, ``at_most`` of them. Metrics are over ``start_s`` to ``end_s``; ``metrics``
-    are those beyond the ones that every row has. ``measure`` adds columns: it takes records and answers numbers by name.
+    are those beyond the ones that every row has. ``measure`` adds columns: it takes records, answers numbers by name.
 
     >>> import cwndlab
     >>> base = cwndlab.presets.load("single").with_(duration="1 s")
