@@ -364,7 +364,7 @@ def test_killed_at_random_moments_it_loses_no_run_and_repeats_none(file: Path) -
         time.sleep(chance.uniform(0.0, 0.08))
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        # What was there is there, and nothing is there twice.
+        # What was there is there, and nothing is there twice; what the journal alone had counts.
         kept = Store(out).runs()["key"].to_list()
         assert seen <= set(kept)
         assert len(kept) == len(set(kept))

@@ -232,13 +232,13 @@ class Store:
         self._last = time.monotonic()
 
     def runs(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Every run of this version, each once; of the version that was written last where none is named."""
+        """Every run of this version, each once; of that of the last sweep where none is named."""
         import polars as pl
 
         parts = self.manifest["parts"]
         of = (self._version, self._metrics)
-        if not self._version and parts:
-            of = (parts[-1]["version"], parts[-1]["metrics"])
+        if not self._version:
+            of = tuple(self.manifest.get("asked", {}).get("runs", ("", "")))
         frames = []
         for part in parts:
             if (part["version"], part["metrics"]) != of:
@@ -268,7 +268,7 @@ class Store:
     def describe(self, asked: Mapping[str, Any], cells: pl.DataFrame) -> None:
         """Keeps what the rows answer: that of the last sweep."""
         self._put("cells.parquet", _parquet(cells))
-        self.manifest["asked"] = dict(asked)
+        self.manifest["asked"] = dict(asked) | {"runs": [self._version, self._metrics]}
         self._put("manifest.json", json.dumps(self.manifest, indent=1).encode())
 
     def cells(self) -> pl.DataFrame:
