@@ -175,6 +175,7 @@ impl<'a> Engine<'a> {
             }
             let sender = &flow.sender;
             let count = flow.totals();
+            let datagrams = flow.datagrams.as_ref();
             let mut ssthresh = None;
             let mss = plan.stack.mss.0;
             sender.control.trace(&mut |name, value| {
@@ -188,9 +189,9 @@ impl<'a> Engine<'a> {
             self.records.samples.push(SampleRow {
                 time_ns: now,
                 flow: flow.index,
-                cwnd_bytes: u64::from(sender.cwnd) * mss,
+                cwnd_bytes: datagrams.is_none().then_some(u64::from(sender.cwnd) * mss),
                 ssthresh_bytes: ssthresh,
-                in_flight_bytes: sender.in_flight_bytes(),
+                in_flight_bytes: datagrams.is_none().then(|| sender.in_flight_bytes()),
                 srtt_ns: (rtt.srtt > 0).then_some(rtt.srtt),
                 rtt_ns: (rtt.last > 0).then_some(rtt.last),
                 pacing_rate_bps: sender.pacing_rate(),
@@ -206,6 +207,7 @@ impl<'a> Engine<'a> {
                 rtt_sum_ns,
                 rtt_count,
                 state: sender.state as u8,
+                delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last),
             });
         }
         for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, plan)| plan.sampled) {
@@ -235,6 +237,7 @@ impl<'a> Engine<'a> {
             let rtt = &flow.sender.rtt;
             let (sum, samples) = flow.rtt_sum();
             let losses = self.world.losses[flow.index as usize];
+            let delays = flow.datagrams.as_ref().map(|one| one.delays).filter(|one| one.count > 0);
             delivered_packets += count.acked_bytes.div_ceil(plan.stack.mss.0);
             self.records.transfers.append(&mut flow.transfers);
             self.records.flows.push(FlowRow {
@@ -263,6 +266,9 @@ impl<'a> Engine<'a> {
                 loss_probes: count.loss_probes,
                 min_rtt_ns: (rtt.min_ever != u64::MAX).then_some(rtt.min_ever),
                 mean_rtt_ns: (samples > 0).then(|| sum / samples),
+                min_delay_ns: delays.map(|one| one.min),
+                mean_delay_ns: delays.and_then(|one| one.mean()),
+                max_delay_ns: delays.map(|one| one.max),
             });
         }
         for (index, plan) in self.plan.links.iter().enumerate() {

@@ -30,6 +30,7 @@ pub(super) const JITTER: &[&str] = &["spread", "reorder"];
 pub(super) const LOSS: &[&str] =
     &["kind", "p", "r", "loss_bad", "loss_good", "indices", "counts", "file", "column", "where"];
 pub(super) const FLOW: &[&str] = &[
+    "transport",
     "algorithm",
     "name",
     "rtt",
@@ -50,7 +51,8 @@ pub(super) const FLOW: &[&str] = &[
     "enter",
     "leave",
 ];
-pub(super) const WORKLOAD: &[&str] = &["kind", "bytes", "on", "off", "count", "gap", "new_connection"];
+pub(super) const WORKLOAD: &[&str] =
+    &["kind", "bytes", "on", "off", "count", "gap", "new_connection", "rate", "packet"];
 pub(super) const CONTROL: &[&str] = &["delay", "interval"];
 
 /// Every field of the schema.
