@@ -126,7 +126,7 @@ pub struct SampleRow {
     pub time_ns: u64,
     /// Which flow.
     pub flow: u32,
-    /// The transport's effective window; `None` for UDP.
+    /// The transport's effective window; `None` for UDP and for arrivals.
     pub cwnd_bytes: Option<u64>,
     /// The algorithm's threshold; `None` while it has none.
     pub ssthresh_bytes: Option<u64>,
@@ -201,7 +201,7 @@ pub struct EventRow {
     /// Which flow.
     pub flow: u32,
     /// `open`, `established`, `recovery`, `recovered`, `timeout`, `ecn`, `undo`, `slow-start-exit`, `idle-restart`,
-    /// `loss-probe`, `close`, or what an algorithm remarks.
+    /// `loss-probe`, `close`, `refused`, or what an algorithm remarks.
     pub kind: &'static str,
     /// Why: `fast-retransmit`, `rack`, `fack`, `rto`, `train`, `delay`, `cap`, `loss`, `eifel`, `dsack`, …; may be empty.
     pub cause: &'static str,
@@ -239,7 +239,7 @@ pub struct PacketRow {
     pub flow: u32,
     /// 0 data, 1 ACK, 2 SYN, 3 SYN-ACK.
     pub kind: u8,
-    /// First payload byte of data (from 0), acknowledged byte of an ACK.
+    /// First payload byte of data (from 0), acknowledged byte of an ACK; segments count as full.
     pub sequence_bytes: u64,
     /// Bytes on the wire.
     pub size_bytes: u32,
