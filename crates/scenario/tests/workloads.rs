@@ -26,7 +26,8 @@ fn udp(workload: &str) -> Result<Workload, String> {
 
 #[test]
 fn datagrams_have_neither_algorithm_nor_stack() {
-    let plan = read("transport = \"udp\"\nworkload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"500 B\" }").unwrap();
+    let plan =
+        read("transport = \"udp\"\nworkload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"500 B\" }").unwrap();
     let flow = &plan.flows[0];
     assert!(flow.algorithm.is_none());
     assert_eq!((flow.algorithm_text.as_str(), flow.profile.as_str()), ("none", "udp"));
@@ -40,7 +41,9 @@ fn datagrams_have_neither_algorithm_nor_stack() {
 fn video_has_the_rates_mean() {
     for sizes in ["log-normal", "gamma"] {
         let found = udp(&format!("kind = \"vbr\", rate = \"4 Mbps\", sizes = \"{sizes}\"")).unwrap();
-        let Workload::Datagrams { pattern: Pattern::Frames { interval, size }, .. } = found else { panic!("{found:?}") };
+        let Workload::Datagrams { pattern: Pattern::Frames { interval, size }, .. } = found else {
+            panic!("{found:?}")
+        };
         assert_eq!(interval.0, 40_000_000);
         assert!((size.mean() - 20_000.0).abs() < 1e-6, "{}", size.mean());
     }
@@ -51,7 +54,9 @@ fn video_has_the_rates_mean() {
 #[test]
 fn a_load_becomes_arrivals_per_second() {
     let found = tcp("kind = \"arrivals\", load = 0.5, size = \"14480 B\"").unwrap();
-    let Workload::Arrivals { intensity: Intensity::PerSecond(rate), connections, .. } = found else { panic!("{found:?}") };
+    let Workload::Arrivals { intensity: Intensity::PerSecond(rate), connections, .. } = found else {
+        panic!("{found:?}")
+    };
     assert!((rate - 5e6 / 120_000.0).abs() < 1e-9, "{rate}");
     assert_eq!(connections, 10_000);
 }
