@@ -366,3 +366,19 @@ fn messages_survive_losses_and_duplicates() {
     let udp = &records.flows[20];
     assert!(udp.delivered_bytes <= udp.sent_bytes - udp.wire_losses * 1472, "{udp:?}");
 }
+
+/// Starts at exponential distances are a Poisson process: 401 flows, 50 ms apart on average, spread over 20 s ± 1 s; the first one
+/// starts when the table says.
+#[test]
+fn starts_may_be_a_poisson_process() {
+    let flow = json!([{ "algorithm": "reno", "rtt": "21 ms", "count": 401, "start": "1 s",
+        "start_step": { "kind": "exponential", "mean": "50 ms" }, "workload": { "kind": "bulk", "bytes": "1 kB" } }]);
+    let records = simulate(&dumbbell("10 Mbps", "50 packets", "30 s", flow), 1);
+    let starts: Vec<u64> = records.flows.iter().map(|row| row.start_ns).collect();
+    assert_eq!(starts[0], 1_000_000_000);
+    assert!(starts.is_sorted());
+    let gaps: Vec<f64> = starts.windows(2).map(|two| (two[1] - two[0]) as f64 * 1e-6).collect();
+    let mean = gaps.iter().sum::<f64>() / 400.0;
+    let spread = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / 400.0).sqrt();
+    assert!((mean - 50.0).abs() < 10.0 && (spread - 50.0).abs() < 12.0, "{mean} ± {spread}");
+}
