@@ -240,7 +240,10 @@ def places(path: str, document: Mapping[str, Any]) -> list[str]:
     if not isinstance(at, list) or not at:
         known = [name for name, value in document.items() if isinstance(value, list)]
         raise ScenarioError(Fault(path, f"'{head}' is no list", near(head, known)))
-    return [place for index in range(len(at)) for place in places(f"{head}[{index}]{rest}", document)]
+    # What is sent by UDP has no algorithm.
+    skipped = [index for index, one in enumerate(at) if rest == ".algorithm" and one.get("transport") == "udp"]
+    indices = [index for index in range(len(at)) if index not in skipped]
+    return [place for index in indices for place in places(f"{head}[{index}]{rest}", document)]
 
 
 def near(name: str, known: Sequence[str]) -> str:
