@@ -6,6 +6,7 @@
 //! - [`class`]: algorithms that whoever runs the scenario hands over;
 //! - [`profile`]: stack profiles;
 //! - [`network`]: nodes, links and routes of each kind of topology;
+//! - [`trace`]: delivery opportunities, from files and made;
 //! - [`plan`]: what an engine runs.
 
 pub mod class;
@@ -15,6 +16,7 @@ pub mod plan;
 pub mod profile;
 pub mod read;
 pub mod schema;
+pub mod trace;
 
 pub use class::Class;
 pub use document::Scenario;

@@ -6,12 +6,15 @@ use serde_json::Value;
 
 use crate::class::{self, Class};
 use crate::document::SCHEMA_VERSION;
-use crate::plan::{AgentPlan, DisciplinePlan, JitterPlan, LossPlan, Remote, Stack, Workload};
+use crate::plan::{
+    AgentPlan, DisciplinePlan, HarqPlan, JitterPlan, LinePlan, LossPlan, Remote, SchedulePlan, Stack, Workload,
+};
 use crate::profile;
 use crate::read::{Fault, Faults, Table};
 
 mod canonical;
 mod fields;
+mod line;
 mod link;
 mod queue;
 
@@ -74,8 +77,14 @@ impl Queue {
 pub struct Link {
     /// Where it stands in the document.
     pub path: String,
-    /// `None` serialises in no time.
+    /// `None` serialises in no time. Of a trace or a token bucket the mean; of a schedule what holds before its first step.
     pub rate: Option<Rate>,
+    /// What the line is.
+    pub line: LinePlan,
+    /// What changes with time.
+    pub schedule: SchedulePlan,
+    /// Retransmissions of a radio link.
+    pub harq: Option<HarqPlan>,
     /// Propagation.
     pub delay: Duration,
     /// `None` takes the default of its place.

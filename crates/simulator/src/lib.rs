@@ -8,6 +8,7 @@
 pub mod agenda;
 pub mod engine;
 pub mod flow;
+mod lines;
 pub mod packet;
 mod service;
 pub mod world;
