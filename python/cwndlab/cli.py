@@ -14,6 +14,7 @@ import typer
 from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
 from cwndlab.output import Format, Row, say, write, write_rows
 from cwndlab.show import show_comparison, show_examined, show_run
+from cwndlab.verbs import trace
 
 if TYPE_CHECKING:
     from cwndlab.conformance import Examined
@@ -27,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+app.add_typer(trace.app, name="trace")
 
 
 def _format(text: str) -> Format:

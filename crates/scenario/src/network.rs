@@ -451,7 +451,7 @@ fn parking_lot<'a>(
     let mut ways = Vec::new();
     for (n, hop) in hops.iter().enumerate() {
         let there = network.add(format!("hop{}", n + 1), &router(n), &router(n + 1), hop, Size::Bdp(1.0, None), true);
-        let plain = Link { losses: Vec::new(), ..hop.clone() };
+        let plain = hop.without_losses();
         let back = network.add(
             format!("hop{}-reverse", n + 1),
             &router(n + 1),
@@ -515,7 +515,7 @@ fn graph<'a>(
         network.add(one.name.clone(), &one.from, &one.to, &one.link, Size::Bdp(1.0, None), one.link.rate.is_some());
         let given = links.iter().any(|other| other.from == one.to && other.to == one.from);
         if one.duplex && !given {
-            let plain = Link { losses: Vec::new(), ..one.link.clone() };
+            let plain = one.link.without_losses();
             network.add(
                 format!("{}-{}", one.to, one.from),
                 &one.to,

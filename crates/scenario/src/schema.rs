@@ -99,6 +99,16 @@ pub struct Link {
     pub agents: Vec<AgentPlan>,
 }
 
+impl Link {
+    /// The same without its losses, for the way back.
+    #[must_use]
+    pub fn without_losses(&self) -> Self {
+        let mut link = Self { losses: Vec::new(), ..self.clone() };
+        link.schedule.steps.iter_mut().for_each(|step| step.loss = None);
+        link
+    }
+}
+
 /// A link between named nodes.
 #[derive(Clone, Debug)]
 pub struct NamedLink {
@@ -283,7 +293,7 @@ fn read_topology(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
                 return None;
             };
             let forward = read_link(value, inner.at("bottleneck"), LINK, None, faults);
-            let base = forward.clone().map(|link| Link { losses: Vec::new(), ..link });
+            let base = forward.as_ref().map(Link::without_losses);
             let reverse = match inner.get("reverse") {
                 Some(value) => read_link(value, inner.at("reverse"), LINK, base.as_ref(), faults),
                 None => base,

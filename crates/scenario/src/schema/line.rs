@@ -39,8 +39,8 @@ pub(super) fn read_line(
             schedule.steps.iter_mut().for_each(|step| step.rate = None); // they belonged to the other line
         }
     }
-    if table.get("repeat").is_some() && schedule.steps.is_empty() {
-        faults.add(table.at("repeat"), "there is nothing to repeat", "write a 'schedule'");
+    if table.get("repeat").is_some() && table.get("schedule").is_none() {
+        faults.add(table.at("repeat"), "there is nothing to repeat", "write a 'schedule' beside it");
     }
     let rests =
         rate.is_none() && schedule.steps.first().is_none_or(|step| step.at > Duration::ZERO || step.rate.is_none());

@@ -1,0 +1,1 @@
+"""Verbs of the command line, one module each; `cwndlab.cli` registers them."""
