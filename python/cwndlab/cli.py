@@ -24,6 +24,7 @@ from cwndlab.options import (
 from cwndlab.output import Format, Row, say, write, write_rows
 from cwndlab.progress import Stopped, several, stopped
 from cwndlab.show import show_comparison, show_examined, show_run
+from cwndlab.verbs import trace
 
 if TYPE_CHECKING:
     from cwndlab.conformance import Examined
@@ -37,6 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+app.add_typer(trace.app, name="trace")
 
 
 def _version(asked: bool) -> None:

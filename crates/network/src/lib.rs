@@ -7,11 +7,13 @@
 
 pub mod agent;
 pub mod discipline;
+pub mod line;
 pub mod link;
 pub mod loss;
 pub mod queue;
 pub mod random;
 pub mod ring;
 pub mod served;
+pub mod wire;
 
 pub use link::{Link, LinkConfig, Offer, Passage, Totals};

@@ -6,7 +6,10 @@ use cwndlab_control::{Algorithm, Catalogue, Need, RecoveryKind};
 use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
-use crate::plan::{Capacity, Ecn, FlowPlan, Intensity, LinkPlan, Plan, Prr, QueuePlan, Rampdown, Stack, Workload};
+use crate::plan::{
+    Capacity, Ecn, FlowPlan, Intensity, LinePlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, SchedulePlan, Stack,
+    StepPlan, Workload,
+};
 use crate::read::{Fault, Faults};
 use crate::schema::{Access, Flow, Jitter, Link, NamedLink, Queue, Schema, Size, Topology};
 use crate::workload;
@@ -36,6 +39,10 @@ struct Network {
     links: Vec<LinkPlan>,
     /// The size as written and the place in the document, until the flows' RTTs are known.
     sizes: Vec<(Size, String)>,
+    /// How long the scenario runs.
+    duration: Duration,
+    /// Names of links whose rate is a mean.
+    means: BTreeSet<String>,
 }
 
 impl Network {
@@ -50,11 +57,14 @@ impl Network {
     fn add(&mut self, name: String, from: &str, to: &str, link: &Link, default: Size, sampled: bool) -> u32 {
         let (from, to) = (self.node(from), self.node(to));
         let queue = link.queue.unwrap_or_else(|| Queue::drop_tail(default));
-        self.links.push(LinkPlan {
-            name,
+        let plan = LinkPlan {
             from,
             to,
-            rate: link.rate,
+            rate: self.mean_rate(&name, link),
+            line: link.line.clone(),
+            schedule: whole(link),
+            harq: link.harq,
+            name,
             delay: link.delay,
             queue: QueuePlan {
                 capacity: Capacity::Unlimited,
@@ -67,7 +77,8 @@ impl Network {
             duplicate: link.duplicate,
             agents: link.agents.clone(),
             sampled,
-        });
+        };
+        self.links.push(plan);
         self.sizes.push((
             if link.rate.is_none() && link.queue.is_none() { Size::Unlimited } else { queue.size },
             link.path.clone(),
@@ -75,10 +86,33 @@ impl Network {
         self.links.len() as u32 - 1
     }
 
+    /// The rate by which sizes are derived: of a schedule the mean over its period, or over the run where it has none.
+    fn mean_rate(&mut self, name: &str, link: &Link) -> Option<Rate> {
+        if link.line != LinePlan::Rate || link.schedule.changes_rate() {
+            self.means.insert(name.to_owned());
+        }
+        if !link.schedule.changes_rate() {
+            return link.rate;
+        }
+        let end = link.schedule.repeat.unwrap_or(self.duration).0.max(1);
+        let steps = link.schedule.filled(link.rate.unwrap_or(Rate(0)), link.delay);
+        let ends = steps.iter().skip(1).map(|step| step.0 .0).chain([u64::MAX]);
+        let carried: u128 = steps
+            .iter()
+            .zip(ends)
+            .map(|(step, until)| u128::from(step.1 .0) * u128::from(until.min(end).saturating_sub(step.0 .0)))
+            .sum();
+        // A line that rests all the time has the least rate there is: something has to be divided by.
+        Some(Rate((carried / u128::from(end)).max(1) as u64))
+    }
+
     fn access(&mut self, from: &str, to: &str, access: &Access, delay: Duration) -> u32 {
         let link = Link {
             path: "access".to_owned(),
             rate: access.rate,
+            line: LinePlan::Rate,
+            schedule: SchedulePlan::default(),
+            harq: None,
             delay,
             queue: Some(access.queue),
             losses: Vec::new(),
@@ -127,8 +161,12 @@ impl Network {
                 link.queue.capacity = Capacity::Unlimited; // nothing ever waits
                 continue;
             };
+            let crossed = used.contains(&(index as u32));
+            if crossed && self.means.contains(&link.name) && matches!(size, Size::Time(_) | Size::Bdp(..)) {
+                notes.push(format!("{}: its rate changes; the queue is sized by the mean of {rate}", link.name));
+            }
             link.queue.capacity = match *size {
-                Size::Bdp(_, None) if !used.contains(&(index as u32)) => Capacity::Unlimited, // nobody comes this way
+                Size::Bdp(_, None) if !crossed => Capacity::Unlimited, // nobody comes this way
                 Size::Unlimited => Capacity::Unlimited,
                 Size::Packets(n) => Capacity::Packets(n.min(u64::from(u32::MAX)) as u32),
                 Size::Bytes(bytes) => Capacity::Bytes(bytes),
@@ -166,6 +204,19 @@ impl Network {
     }
 }
 
+/// The schedule with the link's own rate in force from the start.
+fn whole(link: &Link) -> SchedulePlan {
+    let mut schedule = link.schedule.clone();
+    if schedule.changes_rate() {
+        if schedule.steps[0].at > Duration::ZERO {
+            schedule.steps.insert(0, StepPlan { rate: link.rate, ..StepPlan::default() });
+        } else {
+            schedule.steps[0].rate = schedule.steps[0].rate.or(link.rate);
+        }
+    }
+    schedule
+}
+
 /// Rounds as IEEE does by default.
 fn half_to_even(value: f64) -> u64 {
     let (whole, rest) = (value as u64, value - (value as u64) as f64);
@@ -187,7 +238,8 @@ struct Placed<'a> {
 
 /// Makes the plan.
 pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Result<(Plan, Vec<String>), Vec<Fault>> {
-    let (mut faults, mut network) = (Faults::default(), Network::default());
+    let mut faults = Faults::default();
+    let mut network = Network { duration: schema.duration, ..Network::default() };
     let mut notes: Vec<String> = schema.used_classes().map(ToString::to_string).collect();
     let algorithms: Vec<Option<Algorithm>> = schema
         .flows
@@ -424,7 +476,7 @@ fn parking_lot<'a>(
     let mut ways = Vec::new();
     for (n, hop) in hops.iter().enumerate() {
         let there = network.add(format!("hop{}", n + 1), &router(n), &router(n + 1), hop, Size::Bdp(1.0, None), true);
-        let plain = Link { losses: Vec::new(), ..hop.clone() };
+        let plain = hop.without_losses();
         let back = network.add(
             format!("hop{}-reverse", n + 1),
             &router(n + 1),
@@ -488,7 +540,7 @@ fn graph<'a>(
         network.add(one.name.clone(), &one.from, &one.to, &one.link, Size::Bdp(1.0, None), one.link.rate.is_some());
         let given = links.iter().any(|other| other.from == one.to && other.to == one.from);
         if one.duplex && !given {
-            let plain = Link { losses: Vec::new(), ..one.link.clone() };
+            let plain = one.link.without_losses();
             network.add(
                 format!("{}-{}", one.to, one.from),
                 &one.to,
