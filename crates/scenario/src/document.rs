@@ -134,10 +134,10 @@ impl Scenario {
             let last = n + 1 == steps.len();
             let Value::Object(map) = at else { return Err(one(walked, "is in no table", "")) };
             if !map.contains_key(name) {
-                if !last || index.is_some() || !schema::knows(name) {
+                if index.is_some() || !schema::knows(name) {
                     return Err(unknown(&walked, name, map));
                 }
-                map.insert(name.to_owned(), Value::Null);
+                map.insert(name.to_owned(), if last { Value::Null } else { Value::Object(Map::new()) });
             }
             at = map.get_mut(name).expect("it was put there");
             if let Some(index) = index {
@@ -154,6 +154,12 @@ impl Scenario {
             }
         }
         *at = value;
+        // A file that is named here is looked for where the program runs.
+        let mut faults = Faults::default();
+        read_files(&mut self.document, "", None, &mut faults);
+        if !faults.0.is_empty() {
+            return Err(faults.0);
+        }
         Ok(())
     }
 }
