@@ -9,6 +9,7 @@ pub mod agenda;
 pub mod engine;
 pub mod flow;
 pub mod packet;
+pub mod recorder;
 mod service;
 pub mod world;
 

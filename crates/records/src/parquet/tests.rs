@@ -68,6 +68,9 @@ fn tables(seed: u64, rows: u64) -> Tables {
             fate: 0,
             departure_ns: None,
             retransmission: true,
+            sack: "1448-2896".to_owned(),
+            echo_ns: Some(1),
+            ..PacketRow::default()
         }],
         ..Records::default()
     };
