@@ -246,40 +246,6 @@ def compare(
         raise Stopped(_stopped(finished, total, out))
 
 
-@app.command(epilog="Example: cwndlab report out --report page.html --figures svg")
-def report(
-    folder: Annotated[
-        Path, typer.Argument(help="What run or compare has written by --out.", metavar="DIR", show_default=False)
-    ],
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", help="The HTML page; DIR/report.html by default.", metavar="FILE", show_default=False),
-    ] = None,
-    figures: Annotated[
-        str | None,
-        typer.Option("--figures", help="Also write DIR/figures/*.png or svg.", metavar="png|svg", show_default=False),
-    ] = None,
-    format: FormatOption = Format.table,
-) -> None:
-    """Draw a run or a comparison as one HTML file."""
-    from cwndlab.records import Records
-    from cwndlab.report import figures as draw_figures
-    from cwndlab.report import load
-    from cwndlab.report import report as draw
-
-    found = load(folder)
-    if isinstance(found, Records):
-        show_run(found, format)
-    else:
-        show_comparison(found, format)
-    page = report or folder / "report.html"
-    draw(found, page)
-    say(f"report: {page}")
-    if figures is not None:
-        for figure in draw_figures(found, folder / "figures", format=figures):
-            say(f"figure: {figure}")
-
-
 @app.command(epilog="Example: cwndlab reproduce ccm-ss/fig14 --quick")
 def reproduce(
     target: Annotated[
@@ -564,3 +530,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
         hint = near[:1].lower() + near[1:] if near else f"`{where} --help` shows an example"
         say(str(Fault(where, what[:1].lower() + what[1:], hint)))
         return 2
+
+
+# Verbs in files of their own, which use what is above.
+from cwndlab.verbs import report as _report  # noqa: E402, F401

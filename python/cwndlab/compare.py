@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ class Comparison:
     ``rows`` has one entry per run: algorithm, seed and every metric of `cwndlab.metrics.summary`. ``examples`` keeps
     the records of the first seed of each algorithm, for pictures of windows and queues over time. ``flows`` names the
     flows that used the algorithms in turn; nothing where all did. Metrics are over ``start_s`` to ``end_s``; nothing
-    means the scenario's ``measure_from`` and its end.
+    means the scenario's ``measure_from`` and its end. ``folder`` is where it was read from or written to.
     """
 
     scenario: Scenario
@@ -50,6 +51,7 @@ class Comparison:
     flows: list[str] | None = None
     start_s: float | None = None
     end_s: float | None = None
+    folder: Path | None = None
 
     def values(self, algorithm: str, metric: str) -> list[float]:
         """A metric of an algorithm, one value per seed in their order; runs without a value are left out."""
@@ -65,6 +67,23 @@ class Comparison:
         second = self._by_seed(algorithm, metric)
         seeds = [seed for seed in first if seed in second]
         return difference([first[seed] for seed in seeds], [second[seed] for seed in seeds]) if seeds else None
+
+    def by_seed(self, metric: str) -> dict[str, dict[int, float]]:
+        """A metric of every run: by algorithm, then by seed."""
+        return {algorithm: self._by_seed(algorithm, metric) for algorithm in self.algorithms}
+
+    def kept(self) -> dict[tuple[str, int], Callable[[], Records]]:
+        """What reads the records of a run, by algorithm and seed: of those in memory or in the folder."""
+        found: dict[tuple[str, int], Callable[[], Records]] = {}
+        for algorithm in self.algorithms:
+            for seed in self.seeds:
+                example = self.examples.get(algorithm)
+                place = None if self.folder is None else self.place(self.folder, algorithm, seed)
+                if example is not None and example.seed == seed:
+                    found[algorithm, seed] = partial(_same, example)
+                elif place is not None and place.is_dir():
+                    found[algorithm, seed] = partial(Records.read, place)
+        return found
 
     def _by_seed(self, algorithm: str, metric: str) -> dict[int, float]:
         found = {row["seed"]: row.get(metric) for row in self.rows if row["algorithm"] == algorithm}
@@ -185,7 +204,7 @@ class Comparison:
 
         A folder that holds another comparison, or a run, is refused; runs of this comparison that it holds are kept.
         """
-        folder = Path(folder)
+        folder = self.folder = Path(folder)
         stored = self._stored(folder)
         mine = {(row["algorithm"], row["seed"]) for row in self.rows}
         self.rows += [row for row in stored if (row["algorithm"], row["seed"]) not in mine]
@@ -238,12 +257,17 @@ class Comparison:
             stored.get("flows"),
             stored.get("start_s"),
             stored.get("end_s"),
+            folder,
         )
         for algorithm in made.algorithms:
             place = made.place(folder, algorithm, made.seeds[0])
             if place.is_dir():
                 made.examples[algorithm] = Records.read(place)
         return made
+
+
+def _same(records: Records) -> Records:
+    return records
 
 
 def _read(folder: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ that does not exist is null. What all share, and which link is the bottleneck, `
 from cwndlab.metrics.completion import completion, total_completion
 from cwndlab.metrics.convergence import convergence
 from cwndlab.metrics.cwnd import cwnd
+from cwndlab.metrics.distribution import distribution
 from cwndlab.metrics.fairness import fairness, fairness_over_time, jain
 from cwndlab.metrics.friendliness import friendliness
 from cwndlab.metrics.goodput import goodput, total_goodput
@@ -25,6 +26,7 @@ __all__ = [
     "completion",
     "convergence",
     "cwnd",
+    "distribution",
     "fairness",
     "fairness_over_time",
     "flows_over_time",

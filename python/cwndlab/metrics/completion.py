@@ -26,15 +26,16 @@ def completion(records: Records, *, start_s: float | None = None, end_s: float |
 
     Of the transfers that began within the interval and were completed in the run; flows without any have no row.
     """
-    found = _began(records, start_s, end_s).group_by("flow").agg(*_STATISTICS)
+    found = began(records, start_s, end_s).group_by("flow").agg(*_STATISTICS)
     return records.flows.select("flow", "name", "algorithm").join(found, on="flow", maintain_order="left")
 
 
 def total_completion(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """One row: the same over the transfers of all flows; the times are null where there are none."""
-    return _began(records, start_s, end_s).select(*_STATISTICS)
+    return began(records, start_s, end_s).select(*_STATISTICS)
 
 
-def _began(records: Records, start_s: float | None, end_s: float | None) -> pl.DataFrame:
+def began(records: Records, start_s: float | None, end_s: float | None) -> pl.DataFrame:
+    """The transfers that began within the interval and were completed in the run."""
     span = window.bounds(records, start_s, end_s)
     return records.transfers.filter((pl.col("start_ns") >= span.start_ns) & (pl.col("start_ns") < span.end_ns))
