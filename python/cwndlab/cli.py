@@ -158,6 +158,10 @@ def run(
         Path | None,
         typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False),
     ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option("--pcap", help="Packet capture at the senders (pcapng).", metavar="FILE", show_default=False),
+    ] = None,
     set_: SetOption = None,
     algorithm_file: FileOption = None,
     format: FormatOption = Format.table,
@@ -166,12 +170,20 @@ def run(
     from cwndlab.run import run
 
     question = _load(scenario, set_, algorithm_file)
+    if pcap is not None:
+        question = question.with_(packets=True)
     for note in question.notes:
         say(note)
     records = run(question, seed=seed)
     if out is not None:
         records.write(out)
+    if pcap is not None:
+        from cwndlab.exports import export
+
+        export(records, "pcap", pcap)
     show_run(records, format)
+    if pcap is not None:
+        say(f"packets: {pcap}")
     if out is not None:
         say(f"records: {out}")
 
@@ -533,4 +545,5 @@ def status(arguments: Sequence[str] | None = None) -> int:
 
 
 # Verbs in files of their own, which use what is above.
+from cwndlab.verbs import export as _export  # noqa: E402, F401
 from cwndlab.verbs import report as _report  # noqa: E402, F401

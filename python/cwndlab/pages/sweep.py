@@ -150,7 +150,9 @@ def sweep_page(found: Swept) -> str:
     across, up = _axes(found)
     parts = [_intro(found), "<h2>Over two fields</h2>", _choice(found)]
     cells, targets = _grid(found, metric)
-    one = heat(across, up, [[one and one.mean for one in row] for row in cells], COLUMNS[metric], targets)
+    one = heat(
+        across, up, [[None if one is None else one.mean for one in row] for row in cells], COLUMNS[metric], targets
+    )
     named = {_line(found, word): row for word, row in zip(up[1], cells, strict=True)}
     lined = curves(across, named, COLUMNS[metric], targets)
     says = f"heat map of the chosen metric over {across[0]} and {up[0] or 'nothing else'}; the table has its values"

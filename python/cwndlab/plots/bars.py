@@ -68,7 +68,7 @@ def _draw(labels: Sequence[str], estimates: Sequence[Estimate], path: str, colum
         half = None if one.half is None else one.half * column.factor
         ink = "black" if style.paper else "gray"
         axis.bar(place, one.mean * column.factor, yerr=half, ecolor=ink, capsize=3, **style.face(place))
-    turn = {"rotation": 20, "ha": "right"} if not style.paper or sum(map(len, labels)) > 30 else {}
+    turn: dict[str, Any] = {"rotation": 20, "ha": "right"} if not style.paper or sum(map(len, labels)) > 30 else {}
     axis.set_xticks(places, list(labels), **turn)
     axis.set_ylabel(column.heading)
     axis.set_ylim(bottom=0)

@@ -57,7 +57,7 @@ def draw(values: Mapping[str, Sequence[float]], path: str, column: Column, style
             box.set(facecolor=colour(position), alpha=0.45, hatch=style.hatch(position))
         for position, one in enumerate(scaled):
             axis.plot([position + 1] * len(one), one, "o", markersize=2.5, color="black", fillstyle="none", mew=0.6)
-        turn = {"rotation": 20, "ha": "right"} if sum(map(len, values)) > 30 else {}
+        turn: dict[str, Any] = {"rotation": 20, "ha": "right"} if sum(map(len, values)) > 30 else {}
         axis.set_xticks(range(1, len(values) + 1), list(values), **turn)
         axis.set_ylabel(column.heading)
         axis.grid(axis="y", alpha=0.3)

@@ -99,7 +99,8 @@ class Style(NamedTuple):
         """Within it figures are made and saved in this style."""
         import matplotlib as mpl
 
-        with mpl.rc_context({**_STEADY, **(_PAPER if self.paper else {})}):
+        values: dict[Any, Any] = {**_STEADY, **(_PAPER if self.paper else {})}
+        with mpl.rc_context(values):
             yield
 
     def save(self, figure: Any, path: str) -> None:
