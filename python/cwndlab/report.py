@@ -12,29 +12,15 @@ from cwndlab.digits import interval, number
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link
 from cwndlab.pages import figure, page
+from cwndlab.statistics import verdict
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from cwndlab.compare import Comparison
+    from cwndlab.comparison import Comparison
     from cwndlab.pages.sweep import Swept
     from cwndlab.plots.style import Style
     from cwndlab.records import Records
-
-#: Bars of a comparison, where there are values.
-BARS = (
-    "goodput_bps",
-    "utilisation",
-    "loss_ratio",
-    "drops_per_s",
-    "jain",
-    "queue_ms",
-    "mean_rtt_ms",
-    "retransmitted_packets",
-    "timeouts",
-    "convergence_s",
-    "mean_completion_s",
-)
 
 # Columns of words.
 _TEXTS = ("metric", "algorithm", "link")
@@ -47,7 +33,7 @@ def comparison_page(found: Comparison) -> str:
 
     if not found.rows:
         raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
-    shown, behind = _with_values(found), _behind(found)
+    shown, behind = found.judged(), _behind(found)
     parts = [*_summary(found), "<h2>Means and intervals</h2>", _table(*found.table(shown))]
     parts.append('<div class="bars">')
     for metric in shown:
@@ -65,7 +51,7 @@ def comparison_page(found: Comparison) -> str:
         parts.append("</div></details>")
     header, rows = found.differences(shown)
     if rows:
-        parts += [f"<h2>Paired differences to {html.escape(found.algorithms[0])}</h2>", _how(len(rows))]
+        parts += [f"<h2>Paired differences to {html.escape(found.algorithms[0])}</h2>", _how(found)]
         parts.append(_table(header, rows))
     if found.examples:
         parts += _over_time(found.examples, f"Over time, seed {found.seeds[0]}", _examples(found))
@@ -100,7 +86,7 @@ def _packed(found: Comparison) -> dict[str, Any]:
     ]
     series = [(places[key], read) for key, read in found.kept().items() if key in places]
     flows = max((len(records.flows) for records in found.examples.values()), default=1)
-    metrics = {name: [row.get(name) for row in found.rows] for name in _with_values(found)}
+    metrics = {name: [row.get(name) for row in found.rows] for name in found.judged()}
     return packed(fields, metrics, groups, series, flows=flows)
 
 
@@ -124,10 +110,6 @@ def run_page(records: Records) -> str:
     )
 
 
-def _with_values(found: Comparison) -> list[str]:
-    return [metric for metric in BARS if any(found.values(name, metric) for name in found.algorithms)]
-
-
 def _summary(found: Comparison) -> list[str]:
     """What was compared, and in a sentence per algorithm what its intervals tell."""
     used = "in every flow" if found.flows is None else f"in {', '.join(found.flows)}"
@@ -137,19 +119,23 @@ def _summary(found: Comparison) -> list[str]:
         f"{len(found.algorithms)} algorithms, each {used}, {len(found.seeds)} runs each with the same seeds.{missing} "
         "a ± b is a mean with half of its 95 % interval (Student's t)."
     )
-    base = found.algorithms[0]
+    base, judged = found.algorithms[0], found.comparisons()
     items = []
     for name in found.algorithms[1:]:
         told, untold = [], []
-        for metric in _with_values(found):
-            delta, column = found.difference(name, metric), COLUMNS[metric]
-            if delta is None or delta.verdict not in ("higher", "lower"):
+        for metric in found.judged():
+            if (name, metric) not in judged:
+                continue
+            (delta, adjusted), column = judged[name, metric], COLUMNS[metric]
+            says = verdict(delta.paired, adjusted, column.direction)
+            side = says.partition(",")[0]
+            if side not in ("higher", "lower"):
                 untold.append(column.title)
                 continue
             mean, *ends = (end.lstrip("-") for end in interval(delta.paired, column.factor))
-            low, high = ends if delta.verdict == "higher" else reversed(ends)
+            low, high = ends if side == "higher" else reversed(ends)
             unit = {"": "", "%": " points"}.get(column.unit, f" {column.unit}")
-            told.append(f"{column.title} {delta.verdict} by {mean}{unit} ({low} to {high})")
+            told.append(f"{column.title} {side} by {mean}{unit} ({low} to {high}){says.removeprefix(side)}")
         text = "; ".join(told) or "no interval excludes zero"
         rest = f" Not told apart: {', '.join(untold)}." if untold else ""
         items.append(f"<li><b>{html.escape(name)}</b>: {html.escape(text)}.{html.escape(rest)}</li>")
@@ -159,11 +145,11 @@ def _summary(found: Comparison) -> list[str]:
     return parts
 
 
-def _how(count: int) -> str:
+def _how(found: Comparison) -> str:
     return (
-        f'<p class="quiet">Over pairs of equal seeds. An interval that excludes zero says higher or lower; of {count} such '
-        f"intervals about {number(count / 20)} would do so by chance alone if nothing differed. Welch's test, which takes no notice of pairs, "
-        "stands beside them; effect is the mean difference over its standard deviation, with Hedges' correction.</p>"
+        f'<p class="quiet">{html.escape(found.method())} Higher or lower needs an interval that excludes zero and an adjusted p below 0.05; '
+        "without the correction one in twenty would say so by chance alone if nothing differed. Welch's test, which takes no notice of pairs, "
+        "stands beside them.</p>"
     )
 
 
@@ -210,11 +196,11 @@ def _about(toml: str, notes: Sequence[str]) -> list[str]:
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    said = {"higher": "told", "lower": "told", "no difference": "untold"}
+    said = {"higher": "told", "lower": "told", "no difference": "untold", "undecided after Holm": "untold"}
 
     def row(tag: str, cells: Sequence[str]) -> str:
         marks = [
-            "text" if name in _TEXTS else said.get(cell.split(" (")[0], "")
+            "text" if name in _TEXTS else said.get(cell.partition(",")[0], "")
             for name, cell in zip(header, cells, strict=True)
         ]
         texts = (
@@ -266,7 +252,7 @@ def save(text: str, path: Path | str) -> None:
 
 def load(folder: Path | str) -> Comparison | Records | Swept:
     """What a folder holds: a comparison, a run, or a sweep."""
-    from cwndlab.compare import Comparison
+    from cwndlab.comparison import Comparison
     from cwndlab.records import Records
 
     folder = Path(folder)
@@ -286,7 +272,7 @@ def load(folder: Path | str) -> Comparison | Records | Swept:
 
 def report(found: Comparison | Records | Swept | Path | str, path: Path | str) -> None:
     """Writes the page of a comparison, a run, a sweep, or a folder that holds one."""
-    from cwndlab.compare import Comparison
+    from cwndlab.comparison import Comparison
     from cwndlab.records import Records
 
     if isinstance(found, Path | str):
@@ -306,7 +292,7 @@ def figures(
 ) -> list[Path]:
     """Every figure of the page as a file; ``format`` is png, svg or pdf, or several joined by commas, ``style`` screen
     or print (`cwndlab.plots.style`)."""
-    from cwndlab.compare import Comparison
+    from cwndlab.comparison import Comparison
     from cwndlab.plots.style import chosen
     from cwndlab.records import Records
 
@@ -328,7 +314,7 @@ def figures(
 
 
 def _figures(found: Comparison | Records, folder: Path, format: str, style: Style) -> Iterator[Path]:
-    from cwndlab.compare import Comparison
+    from cwndlab.comparison import Comparison
     from cwndlab.plots import CDFS, SERIES
     from cwndlab.plots.bars import draw as draw_bars
     from cwndlab.plots.boxes import draw as draw_boxes
@@ -354,7 +340,7 @@ def _figures(found: Comparison | Records, folder: Path, format: str, style: Styl
     for of in CDFS if runs else ():
         if draw_cdf(runs, of, str(place(f"cdf-{of}")), style):
             yield place(f"cdf-{of}")
-    for metric in _with_values(found) if isinstance(found, Comparison) else ():
+    for metric in found.judged() if isinstance(found, Comparison) else ():
         assert isinstance(found, Comparison)
         column = COLUMNS[metric]
         estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
