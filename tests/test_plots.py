@@ -183,7 +183,7 @@ def test_distributions_end_at_all_and_are_those_of_the_metric(records: cwndlab.R
     table = metrics.distribution(records, "rtt")
     mass = table["share"].diff().fill_null(table["share"][0])
     last = records.samples.group_by("flow").agg(pl.col("rtt_sum_ns", "rtt_count").last())
-    mean = last["rtt_sum_ns"].sum() / last["rtt_count"].sum() / 1e6
+    mean = int(last["rtt_sum_ns"].sum()) / int(last["rtt_count"].sum()) / 1e6
     assert (table["value"] * mass).sum() == pytest.approx(mean, rel=1e-9)
 
 

@@ -39,7 +39,7 @@ _METRICS = (
 def write(records: Records, folder: Path | str) -> list[Path]:
     """Writes ``<flow>.sqlog`` for each flow of a run into ``folder``; raises ``RecordsError`` where one cannot be
     written."""
-    from cwndlab.compare import slug
+    from cwndlab.comparison import slug
     from cwndlab.exports import whole
 
     wire = Wire(records) if len(records.packets) else None

@@ -80,7 +80,7 @@ def packed(
 
 def described(name: str) -> dict[str, Any]:
     """How a metric is shown."""
-    title, unit, factor = COLUMNS[name]
+    title, unit, factor, *_ = COLUMNS[name]
     return {"key": name, "title": title, "unit": unit, "factor": factor}
 
 
