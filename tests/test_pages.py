@@ -267,6 +267,22 @@ def test_a_sweep_of_one_field_and_one_of_none() -> None:
         report(Swept(swept().frame.select("seed", "flow[0].algorithm")), Path("nowhere.html"))
 
 
+def test_a_sweep_has_the_series_of_runs_that_are_run_again(browser: Browser, folder: Path, tmp_path: Path) -> None:
+    asked = []
+
+    def again(row: int) -> cwndlab.Records:
+        asked.append(row)
+        return cwndlab.Records.read(folder / "out" / "reno" / "seed-1")
+
+    report(Swept(swept().frame, "again", again), tmp_path / "page.html", series=1)
+    assert len(asked) == len(swept().cells)
+    browser.complaints.clear()
+    browser.open(tmp_path / "page.html")
+    browser.say(f"location.hash = '#run={asked[-1]}'")
+    browser.wait("document.querySelectorAll('#details-body .js-plotly-plot').length === 5")
+    assert browser.complaints == []
+
+
 def test_figures_of_a_sweep_are_files(tmp_path: Path) -> None:
     made = figures(swept(), tmp_path, format="svg,pdf", style="print")
     assert {path.name for path in made} == {

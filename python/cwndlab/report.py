@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -265,13 +265,20 @@ def load(folder: Path | str) -> Comparison | Records | Swept:
     if not (folder / "manifest.json").exists():
         return Records.read(folder)
     from cwndlab.pages.sweep import Swept
+    from cwndlab.run import run
 
-    rows: Callable[[Path], pl.DataFrame] = import_module("cwndlab.sweeps").load
-    return Swept(rows(folder), folder.resolve().name)
+    sweeps = import_module("cwndlab.sweeps")
+    rows: pl.DataFrame = sweeps.load(folder)
+
+    def again(row: int) -> Records:
+        return run(sweeps.scenario(folder, rows["cell"][row]), seed=rows["seed"][row])
+
+    return Swept(rows, folder.resolve().name, again)
 
 
-def report(found: Comparison | Records | Swept | Path | str, path: Path | str) -> None:
-    """Writes the page of a comparison, a run, a sweep, or a folder that holds one."""
+def report(found: Comparison | Records | Swept | Path | str, path: Path | str, *, series: int = 0) -> None:
+    """Writes the page of a comparison, a run, a sweep, or a folder that holds one. Of a sweep, which keeps no records,
+    the first ``series`` runs of every cell are run again for their time series."""
     from cwndlab.comparison import Comparison
     from cwndlab.records import Records
 
@@ -284,7 +291,7 @@ def report(found: Comparison | Records | Swept | Path | str, path: Path | str) -
     else:
         from cwndlab.pages.sweep import sweep_page
 
-        save(sweep_page(found), path)
+        save(sweep_page(found, series=series), path)
 
 
 def figures(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ from cwndlab.statistics import Estimate, estimate
 if TYPE_CHECKING:
     import polars as pl
 
+    from cwndlab.records import Records
+
 #: Columns of a sweep's table that are neither fields nor metrics of the page.
 _APART = ("cell", "seed", "packets", "wall_s", "host", "key", "scenario_hash")
 # Metrics that a figure shows first, where they have values.
@@ -32,17 +34,19 @@ _FIRST = ("goodput_bps", "utilisation", "jain", "queue_ms")
 
 @dataclass
 class Swept:
-    """A sweep as a table: its fields as columns, ``seed``, and the metrics of `cwndlab.metrics.summary`."""
+    """A sweep as a table: its fields as columns, ``seed``, and the metrics of `cwndlab.metrics.summary`. ``again``
+    repeats the run of a row, which gives its time series."""
 
     frame: pl.DataFrame
     title: str = "A sweep"
+    again: Callable[[int], Records] | None = None
 
     @cached_property
     def fields(self) -> list[str]:
-        """What was swept, those with the most values first; a column with one value only is none."""
+        """What was swept, those with the most values first, algorithms last; a column with one value only is none."""
         names = [name for name in self.frame.columns if name not in COLUMNS and name not in _APART]
         varied = [name for name in names if self.frame[name].n_unique() > 1] or names[:1]
-        return sorted(varied, key=lambda name: -self.frame[name].n_unique())
+        return sorted(varied, key=lambda name: (name.endswith("algorithm"), -self.frame[name].n_unique()))
 
     @cached_property
     def metrics(self) -> list[str]:
@@ -141,8 +145,8 @@ def _checked(found: Swept) -> None:
         raise RecordsError(Fault("sweep", what, "run `cwndlab sweep` again"))
 
 
-def sweep_page(found: Swept) -> str:
-    """The page of a sweep."""
+def sweep_page(found: Swept, *, series: int = 0) -> str:
+    """The page of a sweep, with the time series of the first ``series`` runs of every cell, which are run again."""
     from cwndlab.run import version
 
     _checked(found)
@@ -173,7 +177,8 @@ def sweep_page(found: Swept) -> str:
     if few and "seed" in found.frame.columns:
         fields["seed"] = found.frame["seed"].to_list()
     metrics = {name: found.frame[name].to_list() for name in found.metrics} if few else {}
-    data = packed(fields, metrics, groups if few else [])
+    told = [(run, partial(found.again, run)) for runs in found.cells.values() for run in runs[:series] if found.again]
+    data = packed(fields, metrics, groups if few else [], told if few else [], flows=2)
     data["signs"] = list(SIGNS)
     data["sweep"] = {
         "fields": [{"name": found.labels[name], "values": found.words(name)} for name in found.fields],

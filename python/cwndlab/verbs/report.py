@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cwndlab.cli import FormatOption, app
+from cwndlab.cli import FormatOption, _whole, app
 from cwndlab.output import Format, say
 from cwndlab.show import show_comparison, show_run, show_swept
 
@@ -33,6 +33,15 @@ def report(
     style: Annotated[
         str, typer.Option("--style", help="Of the figures; print has the width of a column.", metavar="screen|print")
     ] = "screen",
+    series: Annotated[
+        int,
+        typer.Option(
+            "--series",
+            help="Of a sweep: run the first N of every cell again for their time series.",
+            metavar="N",
+            parser=_whole("--series", 0),
+        ),
+    ] = 0,
     format: FormatOption = Format.table,
 ) -> None:
     """Draw a run, a comparison or a sweep as one HTML file."""
@@ -52,7 +61,7 @@ def report(
     else:
         show_comparison(found, format)
     page = report or folder / "report.html"
-    draw(found, page)
+    draw(found, page, series=series)
     say(f"report: {page}")
     if figures is not None:
         for figure in draw_figures(found, folder / "figures", format=figures, style=style):
