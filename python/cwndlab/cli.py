@@ -121,6 +121,10 @@ def run(
         Path | None,
         typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False),
     ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option("--pcap", help="Packet capture at the senders (pcapng).", metavar="FILE", show_default=False),
+    ] = None,
     set_: SetOption = None,
     algorithm_file: FileOption = None,
     format: FormatOption = Format.table,
@@ -129,12 +133,20 @@ def run(
     from cwndlab.run import run
 
     question = _load(scenario, set_, algorithm_file)
+    if pcap is not None:
+        question = question.with_(packets=True)
     for note in question.notes:
         say(note)
     records = run(question, seed=seed)
     if out is not None:
         records.write(out)
+    if pcap is not None:
+        from cwndlab.exports import export
+
+        export(records, "pcap", pcap)
     show_run(records, format)
+    if pcap is not None:
+        say(f"packets: {pcap}")
     if out is not None:
         say(f"records: {out}")
 
@@ -232,40 +244,6 @@ def compare(
     finished, total = len(found.rows), len(found.algorithms) * len(found.seeds)
     if finished < total:
         raise Stopped(stopped(finished, total, out))
-
-
-@app.command(epilog="Example: cwndlab report out --report page.html --figures svg")
-def report(
-    folder: Annotated[
-        Path, typer.Argument(help="What run or compare has written by --out.", metavar="DIR", show_default=False)
-    ],
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", help="The HTML page; DIR/report.html by default.", metavar="FILE", show_default=False),
-    ] = None,
-    figures: Annotated[
-        str | None,
-        typer.Option("--figures", help="Also write DIR/figures/*.png or svg.", metavar="png|svg", show_default=False),
-    ] = None,
-    format: FormatOption = Format.table,
-) -> None:
-    """Draw a run or a comparison as one HTML file."""
-    from cwndlab.records import Records
-    from cwndlab.report import figures as draw_figures
-    from cwndlab.report import load
-    from cwndlab.report import report as draw
-
-    found = load(folder)
-    if isinstance(found, Records):
-        show_run(found, format)
-    else:
-        show_comparison(found, format)
-    page = report or folder / "report.html"
-    draw(found, page)
-    say(f"report: {page}")
-    if figures is not None:
-        for figure in draw_figures(found, folder / "figures", format=figures):
-            say(f"figure: {figure}")
 
 
 @app.command(epilog="Example: cwndlab reproduce ccm-ss/fig14 --quick")
@@ -504,3 +482,8 @@ def status(arguments: Sequence[str] | None = None) -> int:
         hint = near[:1].lower() + near[1:] if near else f"`{where} --help` shows an example"
         say(str(Fault(where, what[:1].lower() + what[1:], hint)))
         return 2
+
+
+# Verbs in files of their own, which use what is above.
+from cwndlab.verbs import export as _export  # noqa: E402, F401
+from cwndlab.verbs import report as _report  # noqa: E402, F401

@@ -229,7 +229,7 @@ pub struct TransferRow {
 }
 
 /// A packet at the entrance of a link.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PacketRow {
     /// When it arrived at the queue.
     pub time_ns: u64,
@@ -249,4 +249,27 @@ pub struct PacketRow {
     pub departure_ns: Option<u64>,
     /// It had been sent before.
     pub retransmission: bool,
+    /// Its number in the order in which packets were sent; the same at every link of its way.
+    pub packet: u64,
+    /// When its sender put it on its first link.
+    pub sent_ns: u64,
+    /// When its last bit reached the far end of the link.
+    pub arrival_ns: Option<u64>,
+    /// Number of the flow's connection, modulo 256.
+    pub connection: u32,
+    /// Payload.
+    pub payload_bytes: u32,
+    /// Timestamp that an ACK echoes: when the segment that set it was sent; `None` where timestamps are not negotiated.
+    pub echo_ns: Option<u64>,
+    /// Receive window that an ACK advertises.
+    pub window_bytes: Option<u64>,
+    /// SACK blocks of an ACK, `from-to` in bytes as `sequence_bytes` counts them, joined by blanks; `permitted` on a SYN
+    /// or SYN-ACK that negotiates them; else empty.
+    pub sack: String,
+    /// Codepoint of IP on arrival: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
+    pub ecn: u8,
+    /// ECN echo; on a SYN and SYN-ACK as RFC 3168 negotiates ECN.
+    pub ece: bool,
+    /// Congestion window reduced; on a SYN as RFC 3168 negotiates ECN.
+    pub cwr: bool,
 }

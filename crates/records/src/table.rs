@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::rows::{EventRow, FlowRow, LinkRow, LinkSampleRow, PacketRow, Records, SampleRow, TransferRow};
 
 /// Version of the tables' schema.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The tables of a run, in canonical order.
 pub const NAMES: [&str; 8] = ["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets"];
@@ -252,7 +252,28 @@ row!(LinkSampleRow {
 });
 row!(EventRow { time_ns, flow, kind, cause, cwnd_before_bytes, cwnd_after_bytes, pipe_segments });
 row!(TransferRow { flow, transfer, start_ns, end_ns, size_bytes });
-row!(PacketRow { time_ns, link, flow, kind, sequence_bytes, size_bytes, fate, departure_ns, retransmission });
+row!(PacketRow {
+    time_ns,
+    link,
+    flow,
+    kind,
+    sequence_bytes,
+    size_bytes,
+    fate,
+    departure_ns,
+    retransmission,
+    packet,
+    sent_ns,
+    arrival_ns,
+    connection,
+    payload_bytes,
+    echo_ns,
+    window_bytes,
+    sack,
+    ecn,
+    ece,
+    cwr,
+});
 
 /// The one row of `runs`.
 struct RunRow(Header);

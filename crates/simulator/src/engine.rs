@@ -320,7 +320,7 @@ impl<'a> Engine<'a> {
         let memory = self.flows.iter().map(Flow::memory).sum::<usize>() + self.world.memory();
         let statistics = Statistics { events: self.events, delivered_packets, memory_bytes: memory as u64 };
         self.records.events = std::mem::take(&mut self.world.events);
-        self.records.packets = self.world.packets.take().unwrap_or_default();
+        self.records.packets = self.world.recorder.take().map(|recorder| recorder.rows).unwrap_or_default();
         (self.records, statistics)
     }
 }

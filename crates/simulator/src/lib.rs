@@ -17,6 +17,7 @@ mod lines;
 pub mod packet;
 pub mod pool;
 pub mod port;
+pub mod recorder;
 mod service;
 pub mod talk;
 pub mod world;

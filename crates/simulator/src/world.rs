@@ -11,14 +11,15 @@ use cwndlab_network::loss::Loss;
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::Stream;
 use cwndlab_network::ring::Ring;
-use cwndlab_records::rows::{EventRow, PacketRow};
+use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{AgentPlan, Capacity, Ecn, LinkPlan, LossPlan, Plan};
 use cwndlab_transport::wire::Blocks;
 
 use crate::agenda::Agenda;
 use crate::lines::{build_changes, build_harq, build_line, CHANGES_STREAM, HARQ_STREAM};
-use crate::packet::{Packet, ACK, AGAIN, CE, DATA, ECT, EXTRA, KIND, SYN};
+use crate::packet::{Packet, ACK, CE, DATA, ECT, EXTRA, KIND, SYN};
 use crate::pool;
+use crate::recorder::Recorder;
 use crate::service::{self, Server, COMPUTED};
 
 /// What an ACK carries beyond its number and window.
@@ -111,7 +112,7 @@ pub struct World {
     /// What happened.
     pub events: Vec<EventRow>,
     /// Every packet, where asked for.
-    pub packets: Option<Vec<PacketRow>>,
+    pub recorder: Option<Box<Recorder>>,
     /// Lines that serve by event, in the order of their entries on the agenda.
     pub(crate) servers: Vec<Server>,
     /// The server of each link; [`COMPUTED`] where departures are computed.
@@ -126,8 +127,6 @@ pub struct World {
     pub(crate) owner: Vec<u32>,
     /// Losses per flow.
     pub losses: Vec<Losses>,
-    /// Full segment of each flow, for byte numbers of recorded packets.
-    mss: Vec<u32>,
 }
 
 /// Purposes of random streams.
@@ -247,10 +246,9 @@ impl World {
             agents: plan.links.iter().map(build_agents).collect(),
             circulating: BTreeMap::new(),
             events: Vec::new(),
-            packets: plan.packets.then(Vec::new),
             owner: (0..plan.flows.len() as u32).collect(),
+            recorder: plan.packets.then(|| Box::new(Recorder::new(plan))),
             losses: vec![Losses::default(); plan.flows.len()],
-            mss: plan.flows.iter().map(|flow| flow.stack.mss.0 as u32).collect(),
         }
     }
 
@@ -260,7 +258,6 @@ impl World {
         self.routes.push(if turned { [back, there] } else { [there, back] });
         self.owner.push(owner);
         self.losses.push(Losses::default());
-        self.mss.push(self.mss[owner as usize]);
         self.scalable.push(self.scalable[owner as usize]);
     }
 
@@ -278,6 +275,16 @@ impl World {
     pub fn take(&mut self, index: u32) -> Extra {
         self.free_extras.push(index);
         self.extras[index as usize]
+    }
+
+    /// What an ACK under way carries.
+    pub(crate) fn extra(&self, index: u32) -> &Extra {
+        &self.extras[index as usize]
+    }
+
+    /// A header under way.
+    pub(crate) fn asked(&self, index: u32) -> &Asked {
+        &self.headers[index as usize]
     }
 
     /// Stores a header; answers its index.
@@ -308,8 +315,9 @@ impl World {
             router: packet.hop > 0 || last,
         };
         let asks = packet.is_forward() && packet.flags & EXTRA != 0;
+        let aux = self.unticketed(packet).aux;
         for agent in &mut self.agents[link as usize] {
-            let header = asks.then(|| &mut self.headers[packet.aux as usize].header);
+            let header = asks.then(|| &mut self.headers[aux as usize].header);
             agent.pass(arrival, header);
         }
     }
@@ -389,7 +397,12 @@ impl World {
 
     /// The long way: a wire that loses, delays at random or duplicates, or packets that are recorded.
     #[cold]
-    fn offer(&mut self, now: u64, index: u32, last: bool, packet: Packet) -> Option<Packet> {
+    fn offer(&mut self, now: u64, index: u32, last: bool, mut packet: Packet) -> Option<Packet> {
+        if packet.hop == 0 {
+            if let Some(recorder) = &mut self.recorder {
+                packet.aux = recorder.issue(now, packet.aux);
+            }
+        }
         if !self.agents[index as usize].is_empty() {
             self.consult(now, index, last, packet);
         }
@@ -425,10 +438,18 @@ impl World {
             let mut copy = packet;
             copy.at = again;
             copy.hop = if last { ARRIVED } else { copy.hop + 1 };
+            let mut aux = self.unticketed(copy).aux;
             if copy.flags & EXTRA != 0 {
-                copy.aux = self.copy_extra(copy);
+                aux = self.copy_extra(Packet { aux, ..copy });
             }
+            copy.aux = match &mut self.recorder {
+                Some(recorder) if !last => recorder.reissue(packet.aux, aux),
+                _ => aux,
+            };
             self.launch(index, copy);
+        }
+        if last {
+            packet.aux = self.redeemed(packet).aux;
         }
         Some(packet)
     }
@@ -451,6 +472,7 @@ impl World {
 
     #[cold]
     pub(crate) fn lose(&mut self, packet: Packet, passage: Passage) {
+        let packet = self.redeemed(packet);
         if packet.flags & EXTRA != 0 {
             self.forget(packet);
         }
@@ -482,29 +504,6 @@ impl World {
         let mut extra = self.extras[packet.aux as usize];
         extra.header = extra.header.map(|index| self.ask(self.headers[index as usize]));
         self.store(extra)
-    }
-
-    #[cold]
-    pub(crate) fn record(&mut self, now: u64, link: u32, packet: Packet, passage: Passage) {
-        let (fate, departure) = match passage {
-            Passage::Dropped => (1, None),
-            Passage::Lost { departure } => (2, Some(departure)),
-            Passage::Arrives { departure, marked, .. } => (if marked { 3 } else { 0 }, Some(departure)),
-        };
-        let sequence_bytes = u64::from(packet.seq) * u64::from(self.mss[packet.flow()]);
-        if let Some(rows) = &mut self.packets {
-            rows.push(PacketRow {
-                time_ns: now,
-                link,
-                flow: self.owner[packet.flow()],
-                kind: packet.kind(),
-                sequence_bytes,
-                size_bytes: u32::from(packet.size),
-                fate,
-                departure_ns: departure,
-                retransmission: packet.kind() == DATA && packet.flags & AGAIN != 0,
-            });
-        }
     }
 
     /// Memory held by packets, queues and extras, bytes.

@@ -68,6 +68,9 @@ fn tables(seed: u64, rows: u64) -> Tables {
             fate: 0,
             departure_ns: None,
             retransmission: true,
+            sack: "1448-2896".to_owned(),
+            echo_ns: Some(1),
+            ..PacketRow::default()
         }],
         ..Records::default()
     };
@@ -201,7 +204,7 @@ fn a_foreign_file_and_one_of_another_version_are_told_apart() {
     assert_eq!(
         read(&folder.0).unwrap_err().to_string(),
         format!(
-            "{}: has schema version 9 (written by cwndlab 3.0.0), this is version 1\n  hint: read it with the version that wrote it, or run again",
+            "{}: has schema version 9 (written by cwndlab 3.0.0), this is version 2\n  hint: read it with the version that wrote it, or run again",
             place.display()
         )
     );
