@@ -110,8 +110,8 @@ impl AgentPlan {
     }
 }
 
-/// A drop-tail queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueuePlan {
     /// How much may wait.
     pub capacity: Capacity,
@@ -119,6 +119,24 @@ pub struct QueuePlan {
     pub counts_in_service: bool,
     /// Mark ECN-capable packets that find more than this many packets waiting.
     pub mark_above: Option<u32>,
+    /// Who may wait and who goes next.
+    pub discipline: DisciplinePlan,
+}
+
+/// A queue discipline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DisciplinePlan {
+    /// First in, first out; who finds it full is dropped.
+    DropTail,
+    /// CoDel (RFC 8289).
+    Codel {
+        /// Sojourn time that is let be.
+        target: Duration,
+        /// Sliding window.
+        interval: Duration,
+        /// Marks ECN-capable packets in place of dropping them.
+        ecn: bool,
+    },
 }
 
 /// How much may wait in a queue.

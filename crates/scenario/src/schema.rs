@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::class::{self, Class};
 use crate::document::SCHEMA_VERSION;
-use crate::plan::{AgentPlan, JitterPlan, LossPlan, Remote, Stack, Workload};
+use crate::plan::{AgentPlan, DisciplinePlan, JitterPlan, LossPlan, Remote, Stack, Workload};
 use crate::profile;
 use crate::read::{Fault, Faults, Table};
 
@@ -42,6 +42,16 @@ pub struct Queue {
     pub counts_in_service: bool,
     /// Mark above this many packets.
     pub mark_above: Option<u32>,
+    /// Who may wait and who goes next.
+    pub discipline: DisciplinePlan,
+}
+
+impl Queue {
+    /// Drop-tail of this size.
+    #[must_use]
+    pub fn drop_tail(size: Size) -> Self {
+        Self { size, counts_in_service: false, mark_above: None, discipline: DisciplinePlan::DropTail }
+    }
 }
 
 /// A link as written.
@@ -287,7 +297,7 @@ fn read_topology(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
 }
 
 fn read_access(table: &Table<'_>, faults: &mut Faults) -> Option<Access> {
-    let unlimited = Queue { size: Size::Unlimited, counts_in_service: false, mark_above: None };
+    let unlimited = Queue::drop_tail(Size::Unlimited);
     let Some(value) = table.get("access") else { return Some(Access { rate: None, queue: unlimited, agents: None }) };
     let inner = Table::new(value, table.at("access"), ACCESS, faults)?;
     let queue = inner.get("queue").and_then(|value| read_queue(value, inner.at("queue"), faults));

@@ -1,10 +1,14 @@
 //! The medium: who sends next, and what becomes of it.
 
+mod look;
+mod queue;
+
 use std::collections::VecDeque;
 
 use super::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
 use super::rules::{Deferral, Rules};
-use super::station::{Counters, Frame, Gauge, Path, PathTotals, State, Station};
+use super::station::{Counters, Frame, Gauge, Path, PathTotals, Routed, State, Station};
+use crate::discipline::{Discipline, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -12,12 +16,22 @@ use crate::random::Stream;
 pub const NEVER: u64 = u64::MAX;
 
 /// A station at the start.
-#[derive(Clone, Copy, Debug)]
-pub struct StationConfig {
-    /// How much its queue holds.
+#[derive(Debug)]
+pub struct StationConfig<P> {
+    /// How much its queue holds, without a discipline.
     pub limit: Limit,
     /// What is in service counts: the frames on the air, or else the one that contends.
     pub counts_in_service: bool,
+    /// What stands above the device, which then takes a frame from it when it has none, or fills an aggregate.
+    pub discipline: Option<Box<dyn Discipline<Routed<P>>>>,
+}
+
+impl<P> StationConfig<P> {
+    /// A drop-tail queue in the device.
+    #[must_use]
+    pub fn drop_tail(limit: Limit, counts_in_service: bool) -> Self {
+        Self { limit, counts_in_service, discipline: None }
+    }
 }
 
 /// A pair of sender and receiver.
@@ -29,17 +43,15 @@ pub struct PathConfig {
     pub mode: Mode,
     /// Probability that noise destroys a data frame, or one frame of an aggregate.
     pub error: f64,
-    /// Strength at the receiver, in any unit, for [`Rules::capture`].
-    pub power: f64,
 }
 
 /// What became of a packet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Outcome<P> {
     /// It is at its receiver.
-    Delivered(P),
+    Delivered(Waiting<P>),
     /// It was given up.
-    Lost(P),
+    Lost(Waiting<P>),
 }
 
 /// What a station is about to send.
@@ -70,7 +82,7 @@ struct Tally {
 #[derive(Debug)]
 pub struct Medium<P> {
     rules: Rules,
-    stations: Vec<Station>,
+    stations: Vec<Station<P>>,
     paths: Vec<Path<P>>,
     chance: Stream,
     serial: u64,
@@ -87,16 +99,21 @@ pub struct Medium<P> {
     /// Stations that begin then; scratch of `start`.
     winners: Vec<u32>,
     beacons: u64,
+    /// Scratch of disciplines.
+    dropped: Vec<Waiting<Routed<P>>>,
 }
 
-impl<P> Medium<P> {
+impl<P: Copy> Medium<P> {
     /// A silent medium.
     #[must_use]
-    pub fn new(rules: Rules, stations: &[StationConfig], paths: &[PathConfig], chance: Stream) -> Self {
+    pub fn new(rules: Rules, stations: Vec<StationConfig<P>>, paths: &[PathConfig], chance: Stream) -> Self {
         let ready = rules.difs();
-        let station = |config: &StationConfig| Station {
+        let station = |config: StationConfig<P>| Station {
             limit: config.limit,
             counts_in_service: config.counts_in_service,
+            queue: config.discipline,
+            device: 0,
+            pending: false,
             order: VecDeque::new(),
             gauge: Gauge::default(),
             cw: rules.cw_min,
@@ -110,14 +127,13 @@ impl<P> Medium<P> {
             from: config.from,
             mode: config.mode,
             error: config.error,
-            power: config.power,
             most_bytes: rules.most_bytes(config.mode),
             frames: VecDeque::new(),
             gauge: Gauge::default(),
             totals: PathTotals::default(),
         };
         let mut medium = Self {
-            stations: stations.iter().map(station).collect(),
+            stations: stations.into_iter().map(station).collect(),
             paths: paths.iter().map(path).collect(),
             chance,
             serial: 0,
@@ -129,6 +145,7 @@ impl<P> Medium<P> {
             next: NEVER,
             winners: Vec::new(),
             beacons: 0,
+            dropped: Vec::new(),
             rules,
         };
         medium.foresee();
@@ -140,34 +157,6 @@ impl<P> Medium<P> {
     #[must_use]
     pub fn next(&self) -> u64 {
         self.next
-    }
-
-    /// A packet for a path; it comes back if the station's queue is full.
-    pub fn offer(&mut self, now: u64, path: u32, packet: P, size: u32) -> Option<P> {
-        self.settle(now);
-        let index = self.paths[path as usize].from as usize;
-        let first = self.first_size(index);
-        let station = &mut self.stations[index];
-        let to = &mut self.paths[path as usize];
-        if !station.takes(now, size, first) {
-            station.counters.dropped += 1;
-            to.totals.dropped += 1;
-            return Some(packet);
-        }
-        to.totals.accepted += 1;
-        self.serial += 1;
-        let idle = station.gauge.packets == 0;
-        to.frames.push_back(Frame { packet, size, serial: self.serial, failures: [0; 2], state: State::Waiting });
-        to.gauge.join(now, size);
-        station.gauge.join(now, size);
-        station.order.push_back((path, self.serial));
-        if idle {
-            self.begin_contending(now, index);
-            if self.outcomes.is_empty() {
-                self.foresee();
-            }
-        }
-        None
     }
 
     /// Lets happen what does until `now`.
@@ -182,77 +171,24 @@ impl<P> Medium<P> {
         }
     }
 
-    /// What became of packets by `now`, one after the other in their order.
-    pub fn take(&mut self, now: u64) -> Option<Outcome<P>> {
+    /// What became of packets by `now`, one after the other in their order; drops of disciplines that are asked for the
+    /// next frames go to `gone`.
+    pub fn take(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Outcome<P>> {
         if self.due > now {
             return None;
         }
         let outcome = self.outcomes.pop_front();
         if self.outcomes.is_empty() {
             self.due = NEVER;
+            for index in 0..self.stations.len() {
+                // Its backoff runs already.
+                if std::mem::take(&mut self.stations[index].pending) && self.stations[index].queue.is_some() {
+                    self.refill(now, index, gone);
+                }
+            }
             self.foresee();
         }
         outcome
-    }
-
-    /// How many stations there are.
-    #[must_use]
-    pub fn stations(&self) -> u32 {
-        self.stations.len() as u32
-    }
-
-    /// What a station counted.
-    #[must_use]
-    pub fn counters(&self, station: u32) -> Counters {
-        self.stations[station as usize].counters
-    }
-
-    /// What a path counted.
-    #[must_use]
-    pub fn path_totals(&self, path: u32) -> PathTotals {
-        self.paths[path as usize].totals
-    }
-
-    /// Packets and bytes of a path in the queue of its station, those on the air included.
-    #[must_use]
-    pub fn path_backlog(&self, now: u64, path: u32) -> (u64, u64) {
-        self.paths[path as usize].gauge.held(now)
-    }
-
-    /// Their integrals up to `now`: packet-nanoseconds and byte-nanoseconds.
-    #[must_use]
-    pub fn path_integrals(&self, now: u64, path: u32) -> (u64, u64) {
-        self.paths[path as usize].gauge.integrals(now)
-    }
-
-    /// The most packets that a path ever had in the queue.
-    #[must_use]
-    pub fn path_most(&self, path: u32) -> u64 {
-        self.paths[path as usize].gauge.most
-    }
-
-    /// Packets and bytes in the queue of a station.
-    #[must_use]
-    pub fn backlog(&self, now: u64, station: u32) -> (u64, u64) {
-        self.stations[station as usize].gauge.held(now)
-    }
-
-    /// Their integrals up to `now`.
-    #[must_use]
-    pub fn integrals(&self, now: u64, station: u32) -> (u64, u64) {
-        self.stations[station as usize].gauge.integrals(now)
-    }
-
-    /// The most packets that a station ever held.
-    #[must_use]
-    pub fn most(&self, station: u32) -> u64 {
-        self.stations[station as usize].gauge.most
-    }
-
-    /// Beacons sent.
-    #[must_use]
-    pub fn beacons(&self) -> u64 {
-        self.beacons
     }
 
     /// Memory held, bytes.
@@ -260,26 +196,6 @@ impl<P> Medium<P> {
     pub fn memory(&self) -> usize {
         self.paths.iter().map(|path| path.frames.capacity() * size_of::<Frame<P>>()).sum::<usize>()
             + self.stations.iter().map(|station| station.order.capacity() * 16).sum::<usize>()
-    }
-
-    fn first_size(&mut self, station: usize) -> u32 {
-        if !matches!(self.stations[station].limit, Limit::Bytes(_)) || self.stations[station].gauge.packets == 0 {
-            return 0;
-        }
-        let path = self.first_path(station);
-        self.paths[path as usize].frames[0].size
-    }
-
-    /// The path of the station's oldest frame.
-    fn first_path(&mut self, station: usize) -> u32 {
-        let order = &mut self.stations[station].order;
-        loop {
-            let &(path, serial) = order.front().expect("a station with packets has one in its order");
-            if self.paths[path as usize].frames.front().is_some_and(|frame| frame.serial <= serial) {
-                return path;
-            }
-            order.pop_front();
-        }
     }
 
     /// A frame came to a station that had none.
@@ -312,7 +228,7 @@ impl<P> Medium<P> {
         let mut start = self.beacon_start();
         self.winners.clear();
         for (index, station) in self.stations.iter().enumerate() {
-            if station.gauge.packets == 0 {
+            if station.device == 0 {
                 continue;
             }
             let expiry = station.expiry(slot);
@@ -361,14 +277,14 @@ impl<P> Medium<P> {
 
     /// How many frames go together, and how many bytes they are.
     fn aggregate(&self, path: &Path<P>) -> (u32, u32) {
-        let alone = path.frames[0].size + self.rules.overhead;
+        let alone = path.frames[0].one.size + self.rules.overhead;
         let Some(aggregation) = self.rules.aggregation else { return (1, alone) };
         let (mut count, mut padded, mut bytes) = (0, 0, 0);
         for frame in path.frames.iter().take(aggregation.frames as usize) {
             if frame.state != State::Waiting {
                 continue;
             }
-            let mpdu = frame.size + self.rules.overhead;
+            let mpdu = frame.one.size + self.rules.overhead;
             let with = padded + mpdu + super::phy::DELIMITER_BYTES;
             if with > path.most_bytes {
                 break;
@@ -466,41 +382,27 @@ impl<P> Medium<P> {
         }
     }
 
-    /// Several send at once: all is lost, but for a frame that is much stronger than the others.
+    /// Several send at once: all is lost.
     fn collide(&mut self, at: u64, several: &[u32], beacon: u64) {
-        let exchanges: Vec<Exchange> = several.iter().map(|&one| self.exchange(one as usize)).collect();
-        let end = at + exchanges.iter().map(|one| one.first).max().unwrap_or(0).max(beacon);
-        let survivor = if beacon > 0 { None } else { self.survivor(&exchanges) };
-        if let Some(place) = survivor {
-            self.alone(at, several[place] as usize);
-            self.rest(end.max(self.quiet), self.rules.difs());
-        } else {
-            self.rest(end, self.rules.after_collision());
+        let mut end = at + beacon;
+        for &index in several {
+            end = end.max(at + self.exchange(index as usize).first);
         }
-        for (place, (&index, &exchange)) in several.iter().zip(&exchanges).enumerate() {
-            if Some(place) == survivor {
-                continue;
-            }
+        self.rest(end, self.rules.after_collision());
+        for &index in several {
+            let exchange = self.exchange(index as usize);
             let own_end = at + exchange.first;
+            let tally = self.tell(at, index as usize, exchange, true, own_end);
             let station = &mut self.stations[index as usize];
-            station.ready = (self.quiet + self.rules.difs()).max(own_end + self.rules.timeout());
+            station.ready = (end + self.rules.difs()).max(own_end + self.rules.timeout());
             station.counters.failures += 1;
             station.counters.collisions += 1;
             station.counters.airtime_ns += exchange.first;
-            let tally = self.tell(at, index as usize, exchange, true, own_end);
             self.back_off_failed(index as usize, tally);
         }
-        if !self.outcomes.is_empty() && self.due == NEVER {
+        if !self.outcomes.is_empty() {
             self.due = end;
         }
-    }
-
-    /// The place of the one whose frame is strong enough.
-    fn survivor(&self, exchanges: &[Exchange]) -> Option<usize> {
-        let ratio = self.rules.capture?;
-        let power = |one: &Exchange| self.paths[one.path as usize].power;
-        let all: f64 = exchanges.iter().map(power).sum();
-        exchanges.iter().position(|one| power(one) >= ratio * (all - power(one)))
     }
 
     /// Which frames of the exchange that begins at `at` are received, and which of the others are given up; both leave
@@ -527,9 +429,9 @@ impl<P> Medium<P> {
             } else {
                 frame.state = State::Received;
                 tally.received += 1;
-                sent_bytes += u64::from(frame.size);
+                sent_bytes += u64::from(frame.one.size);
             }
-            gone_bytes += u64::from(frame.size);
+            gone_bytes += u64::from(frame.one.size);
         }
         path.totals.sent += tally.received;
         path.totals.sent_bytes += sent_bytes;
@@ -537,6 +439,8 @@ impl<P> Medium<P> {
         path.gauge.leave(at, end, tally.received + tally.lost, gone_bytes);
         let station = &mut self.stations[index];
         station.fresh = false;
+        station.pending = tally.received + tally.lost > 0;
+        station.device -= tally.received + tally.lost;
         station.gauge.leave(at, end, tally.received + tally.lost, gone_bytes);
         station.counters.attempts += 1;
         station.counters.sent += tally.received;
@@ -564,8 +468,8 @@ impl<P> Medium<P> {
         while frames.front().is_some_and(|frame| frame.state != State::Waiting) {
             let Some(frame) = frames.pop_front() else { break };
             self.outcomes.push_back(match frame.state {
-                State::Received => Outcome::Delivered(frame.packet),
-                _ => Outcome::Lost(frame.packet),
+                State::Received => Outcome::Delivered(frame.one),
+                _ => Outcome::Lost(frame.one),
             });
         }
     }

@@ -12,4 +12,4 @@ mod tests;
 
 pub use medium::{Medium, Outcome, PathConfig, StationConfig, NEVER};
 pub use rules::{Aggregation, Beacon, Deferral, Rules};
-pub use station::{Counters, PathTotals};
+pub use station::{Counters, PathTotals, Routed};

@@ -62,8 +62,6 @@ pub struct Rules {
     pub overhead: u32,
     /// A-MPDU with BlockAck.
     pub aggregation: Option<Aggregation>,
-    /// A colliding frame survives at its receiver if it is this many times as strong as the others together.
-    pub capture: Option<f64>,
     /// When the medium turns busy before a first try.
     pub deferral: Deferral,
     /// Beacons.
@@ -86,7 +84,6 @@ impl Rules {
             eifs_ack: None,
             overhead: OVERHEAD_BYTES,
             aggregation: None,
-            capture: None,
             deferral: Deferral::Draws,
             beacon: None,
         }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::phy::Mode;
+use crate::discipline::{Discipline, Waiting};
 use crate::queue::Limit;
 
 /// What a station counts.
@@ -71,6 +72,13 @@ impl Gauge {
         self.most = self.most.max(self.held(now).0);
     }
 
+    /// One is dropped out of the queue.
+    pub(super) fn drop_one(&mut self, now: u64, size: u32) {
+        self.advance(now);
+        self.packets -= 1;
+        self.bytes -= u64::from(size);
+    }
+
     pub(super) fn leave(&mut self, now: u64, until: u64, packets: u64, bytes: u64) {
         if packets == 0 {
             return;
@@ -124,8 +132,7 @@ pub(super) enum State {
 
 #[derive(Debug)]
 pub(super) struct Frame<P> {
-    pub(super) packet: P,
-    pub(super) size: u32,
+    pub(super) one: Waiting<P>,
     pub(super) serial: u64,
     /// Failures without and behind an RTS.
     pub(super) failures: [u32; 2],
@@ -138,18 +145,32 @@ pub(super) struct Path<P> {
     pub(super) from: u32,
     pub(super) mode: Mode,
     pub(super) error: f64,
-    pub(super) power: f64,
     pub(super) most_bytes: u32,
     pub(super) frames: VecDeque<Frame<P>>,
     pub(super) gauge: Gauge,
     pub(super) totals: PathTotals,
 }
 
+/// A packet in the queue of a station, and the path that it takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Routed<P> {
+    /// The path.
+    pub path: u32,
+    /// The packet.
+    pub packet: P,
+}
+
 /// A contender.
 #[derive(Debug)]
-pub(super) struct Station {
+pub(super) struct Station<P> {
     pub(super) limit: Limit,
     pub(super) counts_in_service: bool,
+    /// What stands above the device; without one the device's own drop-tail queue is all.
+    pub(super) queue: Option<Box<dyn Discipline<Routed<P>>>>,
+    /// Frames in the device that are not received or given up.
+    pub(super) device: u64,
+    /// What became of its last transmission is not told yet.
+    pub(super) pending: bool,
     /// Paths in the order in which frames came, with the frame's number; those that went already are skipped.
     pub(super) order: VecDeque<(u32, u64)>,
     pub(super) gauge: Gauge,
@@ -165,7 +186,7 @@ pub(super) struct Station {
     pub(super) counters: Counters,
 }
 
-impl Station {
+impl<P> Station<P> {
     /// When it sends if nobody does before.
     #[inline]
     pub(super) fn expiry(&self, slot: u64) -> u64 {
