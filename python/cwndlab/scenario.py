@@ -158,6 +158,12 @@ class Link(_Table):
     duplicate: float | None = None
     agents: Sequence[str | Mapping[str, Any]] | None = None
     """What its router does for schemes that ask it: ``["rcp", {"scheme": "abc", "eta": 0.95}]``."""
+    medium: str | None = None
+    """It is on this medium of 802.11; then ``mcs``, ``streams``, ``short_guard`` or ``rate``, and ``frame_error``."""
+    mcs: int | None = None
+    streams: int | None = None
+    short_guard: bool | None = None
+    frame_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -196,6 +202,66 @@ class Node(_Table):
     """A node of a graph."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class _Air(_Table):
+    """What ``Medium`` and ``Wlan`` share.
+
+    ``standard`` is ``"802.11g"``, sent at ``rate``, or ``"802.11n"``, sent by ``mcs``, ``streams``, ``short_guard``;
+    frames of more than ``rts_above`` go behind an RTS; ``beacon`` is ``"102.4 ms"`` or a table with its ``size``.
+    """
+
+    standard: str
+    _: KW_ONLY
+    rate: str | None = None
+    mcs: int | None = None
+    streams: int | None = None
+    short_guard: bool | None = None
+    frame_error: float | None = None
+    slot: str | None = None
+    cw_min: int | None = None
+    cw_max: int | None = None
+    short_attempts: int | None = None
+    long_attempts: int | None = None
+    rts_above: str | None = None
+    eifs: bool | None = None
+    aggregation: bool | None = None
+    keeps_turn: bool | None = None
+    beacon: str | Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Medium(_Air):
+    """A medium of 802.11 in a graph: links that name it share it. ``access_point`` is the node that sends beacons."""
+
+    _: KW_ONLY
+    name: str
+    access_point: str | None = None
+
+
+@dataclass(frozen=True)
+class WlanStation(_Table):
+    """How frames to and from one station of a ``Wlan`` are sent, if not as the others'."""
+
+    _: KW_ONLY
+    rate: str | None = None
+    mcs: int | None = None
+    streams: int | None = None
+    short_guard: bool | None = None
+    frame_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Wlan(_Air):
+    """Servers — wires — access point ))) ``stations``, one of each for every flow, which says ``direction="download"``
+    or ``"upload"``."""
+
+    _: KW_ONLY
+    queue: DropTail | StepEcn | None = None
+    station_queue: DropTail | StepEcn | None = None
+    wire: Access | None = None
+    stations: Sequence[WlanStation] | None = None
 
 
 @dataclass(frozen=True)
@@ -290,6 +356,8 @@ class Scenario(_Table):
     flows: Sequence[Flow]
     dumbbell: Dumbbell | None = None
     parking_lot: ParkingLot | None = None
+    wlan: Wlan | None = None
+    media: Sequence[Medium] | None = None
     nodes: Sequence[Node] | None = None
     links: Sequence[Link] | None = None
     title: str | None = None
@@ -427,16 +495,20 @@ class Scenario(_Table):
 
 
 # TOML names a list of tables by one of them.
-_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node"}
+_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node", "media": "medium"}
 _PLURAL = {one: many for many, one in _SINGULAR.items()}
 
 _QUEUES: dict[str, type[_Table]] = {kind.KIND: kind for kind in (DropTail, StepEcn)}
 _LOSSES: dict[str, type[_Table]] = {kind.KIND: kind for kind in (Bernoulli, GilbertElliott, LossList)}
 _WORKLOADS: dict[str, type[_Table]] = {kind.KIND: kind for kind in (Bulk, OnOff, Transfers)}
-_KINDS = {"queue": (_QUEUES, "droptail"), "loss": (_LOSSES, "list"), "workload": (_WORKLOADS, "bulk")}
+_KINDS = {"queue": (_QUEUES, "droptail"), "station_queue": (_QUEUES, "droptail"), "loss": (_LOSSES, "list"), "workload": (_WORKLOADS, "bulk")}
 _TABLES: dict[str, type[_Table]] = {
     "dumbbell": Dumbbell,
     "parking_lot": ParkingLot,
+    "wlan": Wlan,
+    "wire": Access,
+    "stations": WlanStation,
+    "media": Medium,
     "bottleneck": Link,
     "reverse": Link,
     "access": Access,
@@ -480,7 +552,7 @@ def _value(key: str, value: Any) -> Any:
     """A field's value from plain values; the engine has checked its shape."""
     if isinstance(value, list):
         return tuple(_value(key, item) for item in value)
-    if not isinstance(value, dict) or key in ("stack", "algorithms"):
+    if not isinstance(value, dict) or key in ("stack", "algorithms", "beacon"):
         return value
     if key in _KINDS:
         kinds, usual = _KINDS[key]

@@ -208,6 +208,7 @@ impl<'a> Engine<'a> {
                 state: sender.state as u8,
             });
         }
+        self.world.stations(now, &mut self.records.stations);
         for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, plan)| plan.sampled) {
             let _ = plan;
             let look = self.world.look(now, index);
@@ -264,6 +265,10 @@ impl<'a> Engine<'a> {
                 min_rtt_ns: (rtt.min_ever != u64::MAX).then_some(rtt.min_ever),
                 mean_rtt_ns: (samples > 0).then(|| sum / samples),
             });
+        }
+        // The last sample may be the end.
+        if self.records.stations.last().is_none_or(|last| last.time_ns != end) {
+            self.world.stations(end, &mut self.records.stations);
         }
         for (index, plan) in self.plan.links.iter().enumerate() {
             let look = self.world.look(end, index);

@@ -6,6 +6,7 @@
 //! - [`engine`]: the loop.
 
 pub mod agenda;
+mod air;
 pub mod engine;
 pub mod flow;
 pub mod packet;

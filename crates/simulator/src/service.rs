@@ -1,10 +1,13 @@
 //! Links whose packets leave by event: a discipline and a line each.
 
+use std::fmt;
+
 use cwndlab_network::discipline::{Codel, CodelConfig, Codepoint, Discipline, Waiting};
 use cwndlab_network::link::Passage;
 use cwndlab_network::served::Served;
 use cwndlab_scenario::plan::{DisciplinePlan, LinkPlan, Plan};
 
+use crate::air::{self, Air};
 use crate::packet::{Packet, CE, DATA, ECT};
 use crate::world::{limit, World};
 
@@ -21,6 +24,8 @@ pub(crate) enum Server {
         /// Its queue and its line.
         served: Box<Served<Packet>>,
     },
+    /// A medium that several links share.
+    Air(Box<Air>),
 }
 
 impl Server {
@@ -28,6 +33,7 @@ impl Server {
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Line { served, .. } => served.memory(),
+            Self::Air(air) => air.medium.memory(),
         }
     }
 }
@@ -60,13 +66,18 @@ pub struct Look {
 }
 
 /// The servers, and the server of each link.
-pub(crate) fn build(plan: &Plan, _seed: u64) -> (Vec<Server>, Vec<u32>) {
-    let mut servers = Vec::new();
+pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
+    let mut servers: Vec<Server> = (0..plan.media.len())
+        .map(|index| Server::Air(Box::new(air::build(plan, index, seed, |link| discipline(&plan.links[link])))))
+        .collect();
     let server_of = plan
         .links
         .iter()
         .enumerate()
         .map(|(index, link)| {
+            if let Some(radio) = link.radio {
+                return radio.medium;
+            }
             // Without a rate nothing ever waits, and no discipline has anything to decide.
             let (Some(rate), Some(queue)) = (link.rate, discipline(link)) else { return COMPUTED };
             servers.push(Server::Line { link: index as u32, served: Box::new(Served::new(queue, rate)) });
@@ -76,7 +87,7 @@ pub(crate) fn build(plan: &Plan, _seed: u64) -> (Vec<Server>, Vec<u32>) {
     (servers, server_of)
 }
 
-fn discipline(link: &LinkPlan) -> Option<Box<dyn Discipline<Packet>>> {
+fn discipline<P: Copy + Default + fmt::Debug + Send + 'static>(link: &LinkPlan) -> Option<Box<dyn Discipline<P>>> {
     let capacity = limit(link.queue.capacity);
     match link.queue.discipline {
         DisciplinePlan::DropTail => None,
@@ -106,23 +117,32 @@ impl World {
         };
         let next = match &mut self.servers[server as usize] {
             Server::Line { served, .. } => served.offer(now, one, &mut self.gone),
+            Server::Air(air) => {
+                air.offer(now, link, one, &mut self.gone);
+                self.bury();
+                self.arm_air(server);
+                return;
+            }
         };
         if let Some(at) = next {
             self.agenda.push(at, self.first_server + server);
         }
-        self.bury(link);
+        self.bury();
     }
 
     /// The agenda's top is this server's moment.
     pub(crate) fn serve(&mut self, now: u64, server: u32) {
-        let Server::Line { link, served } = &mut self.servers[server as usize];
+        let Server::Line { link, served } = &mut self.servers[server as usize] else {
+            self.serve_air(now, server);
+            return;
+        };
         let link = *link;
         let woken = served.wake(now, &mut self.gone);
         match woken.next {
             Some(at) => self.agenda.replace_top(at, self.first_server + server),
             None => self.agenda.pop(),
         }
-        self.bury(link);
+        self.bury();
         if let Some(one) = woken.sent {
             self.emerge(now, link, one);
         }
@@ -142,8 +162,9 @@ impl World {
     }
 
     /// Writes down what a discipline dropped.
-    pub(crate) fn bury(&mut self, link: u32) {
+    pub(crate) fn bury(&mut self) {
         while let Some(one) = self.gone.pop() {
+            let link = self.hop(&one.packet).link;
             self.record(one.since, link, one.packet, Passage::Dropped);
             self.lose(one.packet, Passage::Dropped);
         }
@@ -153,6 +174,8 @@ impl World {
     pub(crate) fn backlog_time(&self, now: u64, link: u32) -> u64 {
         match self.servers.get(self.server_of[link as usize] as usize) {
             Some(Server::Line { served, .. }) => served.backlog_time(now),
+            // No agent stands on a medium, and nobody else asks.
+            Some(Server::Air(_)) => 0,
             None => self.links[link as usize].backlog_time(now),
         }
     }
@@ -161,22 +184,26 @@ impl World {
     pub fn look(&mut self, now: u64, index: usize) -> Look {
         let link = &mut self.links[index];
         let lost = link.totals.lost;
-        if let Some(Server::Line { served, .. }) = self.servers.get_mut(self.server_of[index] as usize) {
-            let (queue_packets, queue_bytes) = served.backlog();
-            let (packet_ns, byte_ns) = served.integrals(now);
-            return Look {
-                arrived: served.offered,
-                dropped: served.dropped,
-                lost,
-                marked: served.marked,
-                sent_packets: served.sent,
-                sent_bytes: served.sent_bytes,
-                queue_packets,
-                queue_bytes,
-                packet_ns,
-                byte_ns,
-                most: served.most,
-            };
+        match self.servers.get_mut(self.server_of[index] as usize) {
+            Some(Server::Air(air)) => return air.look(now, index as u32, lost),
+            Some(Server::Line { served, .. }) => {
+                let (queue_packets, queue_bytes) = served.backlog();
+                let (packet_ns, byte_ns) = served.integrals(now);
+                return Look {
+                    arrived: served.offered,
+                    dropped: served.dropped,
+                    lost,
+                    marked: served.marked,
+                    sent_packets: served.sent,
+                    sent_bytes: served.sent_bytes,
+                    queue_packets,
+                    queue_bytes,
+                    packet_ns,
+                    byte_ns,
+                    most: served.most,
+                };
+            }
+            None => {}
         }
         let (queue_packets, queue_bytes) = link.backlog(now);
         let (packet_ns, byte_ns) = link.integrals(now);
