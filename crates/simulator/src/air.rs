@@ -75,17 +75,20 @@ pub(crate) fn build(
     let (mut nodes, mut stations, mut paths) = (Vec::new(), Vec::new(), Vec::new());
     for &link in &links {
         let one = &plan.links[link as usize];
-        let Some(radio) = one.radio else { continue };
-        let from = nodes.iter().position(|&node| node == one.from).unwrap_or_else(|| {
+        if !nodes.contains(&one.from) {
             nodes.push(one.from);
             stations.push(StationConfig {
                 limit: limit(one.queue.capacity),
                 counts_in_service: one.queue.counts_in_service,
                 discipline: discipline(link as usize),
             });
-            nodes.len() - 1
-        });
-        paths.push(PathConfig { from: from as u32, mode: mode(radio.mode), error: radio.frame_error });
+        }
+    }
+    let station = |node: u32| nodes.iter().position(|&one| one == node).map(|at| at as u32);
+    for &link in &links {
+        let one = &plan.links[link as usize];
+        let (Some(radio), Some(from)) = (one.radio, station(one.from)) else { continue };
+        paths.push(PathConfig { from, to: station(one.to), mode: mode(radio.mode), error: radio.frame_error });
     }
     let chance = Stream::new(seed, AIR_STREAM, index as u64);
     Air {

@@ -39,6 +39,8 @@ impl<P> StationConfig<P> {
 pub struct PathConfig {
     /// The sending station.
     pub from: u32,
+    /// The receiving one, if it ever sends.
+    pub to: Option<u32>,
     /// How it sends.
     pub mode: Mode,
     /// Probability that noise destroys a data frame, or one frame of an aggregate.
@@ -120,11 +122,13 @@ impl<P: Copy> Medium<P> {
             slots: 0,
             ready,
             idle_from: 0,
+            gap_from: NEVER,
             fresh: false,
             counters: Counters::default(),
         };
         let path = |config: &PathConfig| Path {
             from: config.from,
+            to: config.to,
             mode: config.mode,
             error: config.error,
             most_bytes: rules.most_bytes(config.mode),
@@ -207,7 +211,8 @@ impl<P: Copy> Medium<P> {
         if station.slots > 0 && station.expiry(slot) > now {
             return; // the backoff after its last frame still runs
         }
-        if now < station.idle_from {
+        let in_gap = now >= station.gap_from && now - station.gap_from < SIFS;
+        if now < station.idle_from && !in_gap {
             station.slots = self.chance.below(u64::from(station.cw) + 1) as u32;
             return;
         }
@@ -371,6 +376,9 @@ impl<P: Copy> Medium<P> {
         station.counters.airtime_ns += end - at;
         if tally.received > 0 {
             self.back_off(index, self.rules.cw_min);
+            if let (Deferral::Keeps, Some(to)) = (self.rules.deferral, self.paths[exchange.path as usize].to) {
+                self.stations[to as usize].gap_from = data_end;
+            }
         } else {
             station.idle_from = data_end;
             station.ready = data_end + self.rules.timeout().max(self.rules.difs());

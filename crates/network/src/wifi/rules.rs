@@ -19,8 +19,9 @@ pub struct Aggregation {
 pub enum Deferral {
     /// It draws a backoff (IEEE 802.11-2016, 10.3.4.2).
     Draws,
-    /// It sends a DIFS after the frame came, or, where somebody sends in between, a DIFS after that, without a backoff:
-    /// ns-3's DCF.
+    /// It sends a DIFS after the frame came, or, where somebody sends in between, a DIFS after that, without a backoff;
+    /// and the SIFS between a frame that it received and its answer is idle too. So ns-3's DCF does: what a host answers
+    /// at once, as a TCP receiver does, goes out a DIFS after the ACK.
     Keeps,
 }
 

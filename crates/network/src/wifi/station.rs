@@ -143,6 +143,7 @@ pub(super) struct Frame<P> {
 #[derive(Debug)]
 pub(super) struct Path<P> {
     pub(super) from: u32,
+    pub(super) to: Option<u32>,
     pub(super) mode: Mode,
     pub(super) error: f64,
     pub(super) most_bytes: u32,
@@ -181,6 +182,8 @@ pub(super) struct Station<P> {
     pub(super) ready: u64,
     /// When it takes the medium for idle.
     pub(super) idle_from: u64,
+    /// When it last received a frame: the SIFS before its answer counts as idle where a turn is kept.
+    pub(super) gap_from: u64,
     /// A first try without a backoff.
     pub(super) fresh: bool,
     pub(super) counters: Counters,

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::phy::{self, dsss_airtime, Mode, ACK_BYTES, LONG_SLOT, SIFS};
-use super::{Beacon, Counters, Medium, Outcome, PathConfig, Rules, StationConfig, NEVER};
+use super::{Beacon, Counters, Deferral, Medium, Outcome, PathConfig, Rules, StationConfig, NEVER};
 use crate::discipline::{Codel, CodelConfig, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
@@ -16,7 +16,7 @@ const IP_BYTES: u32 = 1500;
 const UDP_BITS: f64 = 1472.0 * 8.0;
 
 fn path(from: u32, mode: Mode) -> PathConfig {
-    PathConfig { from, mode, error: 0.0 }
+    PathConfig { from, to: None, mode, error: 0.0 }
 }
 
 /// Stations with 100 packets each.
@@ -256,6 +256,27 @@ fn a_frame_for_a_quiet_medium_is_sent_at_once() {
     assert_eq!(medium.backlog(S + 254_000 + SIFS + 34_000, 0), (0, 0));
     assert_eq!(medium.integrals(2 * S, 0).0, 254_000 + SIFS + 34_000);
     assert_eq!(phy::RATES_MBPS.last(), Some(&54));
+}
+
+/// An answer that is ready when the frame ends finds a busy medium and backs off; where a turn is kept it goes out a DIFS
+/// after the ACK of 34 µs, at 254 + 10 + 34 + 28 µs, and arrives 254 µs later.
+#[test]
+fn an_answer_backs_off_unless_its_turn_is_kept() {
+    let answered = |deferral, seed| {
+        let paths = [PathConfig { to: Some(1), ..path(0, OFDM54) }, path(1, OFDM54)];
+        let rules = Rules { deferral, ..Rules::erp_ofdm() };
+        let mut medium = Medium::new(rules, stations(2), &paths, Stream::new(seed, 90, 0));
+        medium.offer(S, 0, packet(S, 0, IP_BYTES), &mut Vec::new());
+        let at = medium.next();
+        medium.settle(at);
+        let _ = medium.take(at, &mut Vec::new());
+        medium.offer(at, 1, packet(at, 1, IP_BYTES), &mut Vec::new());
+        medium.next() - at
+    };
+    let gap = SIFS + 34_000 + 28_000 + 254_000;
+    let waits: Vec<u64> = (0..20).map(|seed| (answered(Deferral::Draws, seed) - gap) / 9_000).collect();
+    assert!(waits.iter().all(|&slots| slots < 16) && waits.iter().any(|&slots| slots > 0));
+    assert!((0..20).all(|seed| answered(Deferral::Keeps, seed) == gap));
 }
 
 proptest! {
