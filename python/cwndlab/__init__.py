@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cwndlab.compare import Comparison, compare
     from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
+    from cwndlab.media import Beacon, Medium, Wlan, WlanStation
+    from cwndlab.queues import DropTail, StepEcn
     from cwndlab.records import Records
     from cwndlab.report import report
     from cwndlab.reproduce import reproduce
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
         Bernoulli,
         Bulk,
         Control,
-        DropTail,
         Dumbbell,
         Flow,
         GilbertElliott,
@@ -36,11 +37,7 @@ if TYPE_CHECKING:
         Node,
         OnOff,
         ParkingLot,
-        Medium,
-        Wlan,
-        WlanStation,
         Scenario,
-        StepEcn,
         Transfers,
     )
     from cwndlab.validate import validate
@@ -48,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Access",
     "Algorithm",
+    "Beacon",
     "Bernoulli",
     "Bulk",
     "Comparison",
@@ -61,12 +59,10 @@ __all__ = [
     "Jitter",
     "Link",
     "LossList",
+    "Medium",
     "Node",
     "OnOff",
     "ParkingLot",
-    "Medium",
-    "Wlan",
-    "WlanStation",
     "Records",
     "RecordsError",
     "RunError",
@@ -74,6 +70,8 @@ __all__ = [
     "ScenarioError",
     "StepEcn",
     "Transfers",
+    "Wlan",
+    "WlanStation",
     "algorithms",
     "bench",
     "check",
@@ -98,6 +96,8 @@ _HOMES = {
     "compare": ("Comparison", "compare"),
     "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
+    "media": ("Beacon", "Medium", "Wlan", "WlanStation"),
+    "queues": ("DropTail", "StepEcn"),
     "records": ("Records",),
     "report": ("report",),
     "reproduce": ("reproduce",),
@@ -107,7 +107,6 @@ _HOMES = {
         "Bernoulli",
         "Bulk",
         "Control",
-        "DropTail",
         "Dumbbell",
         "Flow",
         "GilbertElliott",
@@ -117,11 +116,7 @@ _HOMES = {
         "Node",
         "OnOff",
         "ParkingLot",
-        "Medium",
-        "Wlan",
-        "WlanStation",
         "Scenario",
-        "StepEcn",
         "Transfers",
     ),
     "validate": ("validate",),

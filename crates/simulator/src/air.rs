@@ -68,7 +68,7 @@ pub(crate) fn build(
     plan: &Plan,
     index: usize,
     seed: u64,
-    discipline: impl Fn(usize) -> Option<Box<dyn Discipline<Routed<Packet>>>>,
+    discipline: impl Fn(u32) -> Option<Box<dyn Discipline<Routed<Packet>>>>,
 ) -> Air {
     let on_it = |link: &u32| plan.links[*link as usize].radio.is_some_and(|radio| radio.medium as usize == index);
     let links: Vec<u32> = (0..plan.links.len() as u32).filter(on_it).collect();
@@ -80,7 +80,7 @@ pub(crate) fn build(
             stations.push(StationConfig {
                 limit: limit(one.queue.capacity),
                 counts_in_service: one.queue.counts_in_service,
-                discipline: discipline(link as usize),
+                discipline: discipline(link),
             });
         }
     }

@@ -56,7 +56,6 @@ pub(super) const WLAN: &[&str] = medium_fields!("queue", "station_queue", "wire"
 pub(super) const WLAN_STATION: &[&str] = &["rate", "mcs", "streams", "short_guard", "frame_error"];
 pub(super) const BEACON: &[&str] = &["interval", "size"];
 pub(super) const NODE: &[&str] = &["name"];
-pub(super) const QUEUE: &[&str] = &["kind", "capacity", "counts_in_service", "mark_above", "target", "interval", "ecn"];
 pub(super) const JITTER: &[&str] = &["spread", "reorder"];
 pub(super) const LOSS: &[&str] =
     &["kind", "p", "r", "loss_bad", "loss_good", "indices", "counts", "file", "column", "where"];
@@ -96,7 +95,6 @@ pub fn all_fields() -> impl Iterator<Item = &'static str> {
         ACCESS,
         NAMED_LINK,
         AGENT,
-        QUEUE,
         JITTER,
         LOSS,
         FLOW,
@@ -105,6 +103,7 @@ pub fn all_fields() -> impl Iterator<Item = &'static str> {
         profile::FIELDS,
     ]
     .into_iter()
+    .chain(super::queue::ALL)
     .flatten()
     .copied()
 }

@@ -4,7 +4,7 @@ use cwndlab_units::{parse_duration, Bytes, Duration, Rate};
 use serde_json::Value;
 
 use super::fields::{ACCESS, MEDIUM, NAMED_LINK, WLAN, WLAN_STATION};
-use super::link::read_queue;
+use super::queue::read_queue;
 use super::{Access, Queue, Size};
 use crate::plan::{BeaconPlan, ModePlan, StandardPlan};
 use crate::read::{Faults, Table};
