@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cwndlab.scenario import (
         Access,
         Bernoulli,
-        Bulk,
         Control,
         Dumbbell,
         Flow,
@@ -35,19 +34,20 @@ if TYPE_CHECKING:
         Link,
         LossList,
         Node,
-        OnOff,
         ParkingLot,
         Scenario,
-        Transfers,
     )
     from cwndlab.validate import validate
+    from cwndlab.workloads import Arrivals, Bulk, Cbr, Mqtt, OnOff, RequestResponse, Transfers, Vbr
 
 __all__ = [
     "Access",
     "Algorithm",
+    "Arrivals",
     "Beacon",
     "Bernoulli",
     "Bulk",
+    "Cbr",
     "Comparison",
     "Control",
     "DropTail",
@@ -60,16 +60,19 @@ __all__ = [
     "Link",
     "LossList",
     "Medium",
+    "Mqtt",
     "Node",
     "OnOff",
     "ParkingLot",
     "Records",
     "RecordsError",
+    "RequestResponse",
     "RunError",
     "Scenario",
     "ScenarioError",
     "StepEcn",
     "Transfers",
+    "Vbr",
     "Wlan",
     "WlanStation",
     "algorithms",
@@ -105,7 +108,6 @@ _HOMES = {
     "scenario": (
         "Access",
         "Bernoulli",
-        "Bulk",
         "Control",
         "Dumbbell",
         "Flow",
@@ -114,14 +116,13 @@ _HOMES = {
         "Link",
         "LossList",
         "Node",
-        "OnOff",
         "ParkingLot",
         "Scenario",
-        "Transfers",
     ),
     "validate": ("validate",),
+    "workloads": ("Arrivals", "Bulk", "Cbr", "Mqtt", "OnOff", "RequestResponse", "Transfers", "Vbr"),
 }
-_MODULES = ("metrics", "plots", "presets", "statistics")
+_MODULES = ("metrics", "plots", "presets", "statistics", "workloads")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 

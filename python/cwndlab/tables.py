@@ -83,5 +83,5 @@ def value_of(key: str, value: Any) -> Any:
         return value
     key = SAME.get(key, key)
     if key in KINDS:
-        return KINDS[key][value.get("kind", USUAL[key])].from_document(value)
+        return KINDS[key][value.get("kind", USUAL.get(key, ""))].from_document(value)
     return TABLES[key].from_document(value)

@@ -204,6 +204,9 @@ row!(FlowRow {
     loss_probes,
     min_rtt_ns,
     mean_rtt_ns,
+    min_delay_ns,
+    mean_delay_ns,
+    max_delay_ns,
 });
 row!(LinkRow {
     link,
@@ -244,6 +247,7 @@ row!(SampleRow {
     rtt_sum_ns,
     rtt_count,
     state,
+    delay_ns,
 });
 row!(LinkSampleRow {
     time_ns,
