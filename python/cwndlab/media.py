@@ -71,8 +71,8 @@ class WlanStation(_Radio):
 class Wlan(_Rules):
     """Servers — wires — access point ))) stations: one server and one station for each flow, in their order.
 
-    A flow says ``rtt``, which is its wire's delay, and ``direction="download"`` or ``"upload"``. ``queue`` is the access
-    point's, ``station_queue`` that of each station.
+    A flow says ``rtt``, which is its wire's delay, and ``direction="download"`` or ``"upload"``. ``queue`` is the
+    access point's, ``station_queue`` that of each station.
     """
 
     queue: Queue | None = None
