@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from cwndlab.compare import Comparison, compare
     from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
-    from cwndlab.media import Beacon, Medium, Wlan, WlanStation
     from cwndlab.queues import DropTail, StepEcn
     from cwndlab.records import Records
     from cwndlab.report import report
@@ -44,7 +43,6 @@ __all__ = [
     "Access",
     "Algorithm",
     "Arrivals",
-    "Beacon",
     "Bernoulli",
     "Bulk",
     "Cbr",
@@ -59,7 +57,6 @@ __all__ = [
     "Jitter",
     "Link",
     "LossList",
-    "Medium",
     "Mqtt",
     "Node",
     "OnOff",
@@ -73,8 +70,6 @@ __all__ = [
     "StepEcn",
     "Transfers",
     "Vbr",
-    "Wlan",
-    "WlanStation",
     "algorithms",
     "bench",
     "check",
@@ -99,7 +94,6 @@ _HOMES = {
     "compare": ("Comparison", "compare"),
     "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
-    "media": ("Beacon", "Medium", "Wlan", "WlanStation"),
     "queues": ("DropTail", "StepEcn"),
     "records": ("Records",),
     "report": ("report",),
