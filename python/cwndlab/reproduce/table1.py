@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from cwndlab import metrics
 from cwndlab.reproduce.ccm_ss import NS2, Cell, Size, document, pairs
 from cwndlab.reproduce.claims import Finding, geometric, judge_ratio, ratios
@@ -23,24 +21,15 @@ if TYPE_CHECKING:
 #: What all are held against, and under which growth; flows begin at 1 and 2 s.
 BASE, GROWTH, RECOVERY = "standard", "cubic-ns2", "sack"
 _START_S, _EARLY_S, _LATE_S = 1.0, 11.0, 40.0
-#: The pipe is full when the line was busy for so much of a sampling interval.
-_FULL = 0.9
 
 
 def _outcome(records: Records) -> dict[str, float | None]:
     """Drops per packet in the first 10 s, seconds until the pipe was full, goodput after 10 s."""
     early = metrics.loss(records, start_s=0, end_s=_EARLY_S).row(0, named=True)
-    rate = float(records.links["rate_bps"][0])
-    line = records.link_samples.filter(pl.col("link") == 0).sort("time_ns")
-    busy = line.select(
-        pl.col("time_ns"),
-        (pl.col("sent_bytes").diff() * 8e9 / (pl.col("time_ns").diff() * rate)).alias("busy"),
-    ).filter(pl.col("busy") >= _FULL)
-    full = busy["time_ns"].to_list()
     late = metrics.total_goodput(records, start_s=_EARLY_S, end_s=_LATE_S)
     return {
         "loss": early["loss_ratio"],
-        "fill_s": full[0] / 1e9 - _START_S if full else None,
+        "fill_s": metrics.fill(records)["fill_s"][0],
         "goodput": late["goodput_bps"][0],
     }
 
