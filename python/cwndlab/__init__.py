@@ -38,15 +38,13 @@ if TYPE_CHECKING:
         Scenario,
     )
     from cwndlab.validate import validate
-    from cwndlab.workloads import Arrivals, Bulk, Cbr, Mqtt, OnOff, RequestResponse, Transfers, Vbr
+    from cwndlab.workloads import Bulk, OnOff, Transfers
 
 __all__ = [
     "Access",
     "Algorithm",
-    "Arrivals",
     "Bernoulli",
     "Bulk",
-    "Cbr",
     "Comparison",
     "Control",
     "DropTail",
@@ -58,19 +56,16 @@ __all__ = [
     "Jitter",
     "Link",
     "LossList",
-    "Mqtt",
     "Node",
     "OnOff",
     "ParkingLot",
     "Records",
     "RecordsError",
-    "RequestResponse",
     "RunError",
     "Scenario",
     "ScenarioError",
     "StepEcn",
     "Transfers",
-    "Vbr",
     "algorithms",
     "bench",
     "check",
@@ -116,7 +111,7 @@ _HOMES = {
         "Scenario",
     ),
     "validate": ("validate",),
-    "workloads": ("Arrivals", "Bulk", "Cbr", "Mqtt", "OnOff", "RequestResponse", "Transfers", "Vbr"),
+    "workloads": ("Bulk", "OnOff", "Transfers"),
 }
 _MODULES = ("metrics", "plots", "presets", "statistics", "workloads")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
