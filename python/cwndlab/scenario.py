@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.media import Medium, Wlan
 from cwndlab.queues import Queue
 from cwndlab.run import Checked, check, to_toml
 from cwndlab.tables import TABLES, Table, plain, value_of
@@ -141,6 +142,12 @@ class Link(Table):
     duplicate: float | None = None
     agents: Sequence[str | Mapping[str, Any]] | None = None
     """What its router does for schemes that ask it: ``["rcp", {"scheme": "abc", "eta": 0.95}]``."""
+    medium: str | None = None
+    """It is on this medium of 802.11; then ``mcs``, ``streams``, ``short_guard`` or ``rate``, and ``frame_error``."""
+    mcs: int | None = None
+    streams: int | None = None
+    short_guard: bool | None = None
+    frame_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -244,6 +251,8 @@ class Scenario(Table):
     flows: Sequence[Flow]
     dumbbell: Dumbbell | None = None
     parking_lot: ParkingLot | None = None
+    wlan: Wlan | None = None
+    media: Sequence[Medium] | None = None
     nodes: Sequence[Node] | None = None
     links: Sequence[Link] | None = None
     title: str | None = None
@@ -381,13 +390,14 @@ class Scenario(Table):
 
 
 # TOML names a list of tables by one of them.
-_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node"}
+_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node", "media": "medium"}
 _PLURAL = {one: many for many, one in _SINGULAR.items()}
 
 TABLES.update(
     {
         "dumbbell": Dumbbell,
         "parking_lot": ParkingLot,
+        "wire": Access,
         "bottleneck": Link,
         "reverse": Link,
         "access": Access,

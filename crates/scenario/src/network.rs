@@ -1,5 +1,8 @@
 //! From a scenario to the plan: nodes, links and routes of each kind of topology.
 
+mod air;
+mod graph;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_control::{Algorithm, Catalogue, Need, RecoveryKind};
@@ -11,7 +14,7 @@ use crate::plan::{
     StepPlan, Workload,
 };
 use crate::read::{Fault, Faults};
-use crate::schema::{Access, Flow, Jitter, Link, NamedLink, Queue, Schema, Size, Topology};
+use crate::schema::{Access, Flow, Jitter, Link, Queue, Schema, Size, Topology};
 use crate::workload;
 
 /// The packet in which a bandwidth-delay product is counted.
@@ -77,6 +80,7 @@ impl Network {
             duplicate: link.duplicate,
             agents: link.agents.clone(),
             sampled,
+            radio: None,
         };
         self.links.push(plan);
         self.sizes.push((
@@ -251,12 +255,22 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
                 .ok()
         })
         .collect();
+    let mut media = Vec::new();
     let placed = match &schema.topology {
         Topology::Dumbbell(forward, reverse, access) => {
             dumbbell(schema, forward, reverse, access, &mut network, &mut faults)
         }
         Topology::ParkingLot(hops, access) => parking_lot(schema, hops, access, &mut network, &mut faults),
-        Topology::Graph(nodes, links) => graph(schema, nodes, links, &mut network, &mut faults),
+        Topology::Graph(nodes, links) => {
+            let placed = graph::graph(schema, nodes, links, &mut network, &mut faults);
+            media = air::media(schema, &network, &mut faults);
+            placed
+        }
+        Topology::Wlan(wlan) => {
+            let (placed, one) = air::wlan(schema, wlan, &mut network, &mut faults);
+            media = one;
+            placed
+        }
     };
     let mut names = BTreeSet::new();
     for one in &placed {
@@ -278,6 +292,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     if faults.0.is_empty() {
         let used = placed.iter().flat_map(|one| one.forward.iter().chain(&one.reverse)).copied().collect();
         network.size_queues(&rtts, &used, &mut notes, &mut faults);
+        air::join_queues(&mut network.links);
     }
     if !faults.0.is_empty() {
         return Err(faults.0);
@@ -309,6 +324,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         packets: schema.packets,
         nodes: network.nodes,
         links: network.links,
+        media,
         flows,
     };
     Ok((plan, notes))
@@ -524,113 +540,4 @@ fn parking_lot<'a>(
         });
     }
     placed
-}
-
-fn graph<'a>(
-    schema: &'a Schema,
-    nodes: &[String],
-    links: &[NamedLink],
-    network: &mut Network,
-    faults: &mut Faults,
-) -> Vec<Placed<'a>> {
-    for node in nodes {
-        network.node(node);
-    }
-    for one in links {
-        network.add(one.name.clone(), &one.from, &one.to, &one.link, Size::Bdp(1.0, None), one.link.rate.is_some());
-        let given = links.iter().any(|other| other.from == one.to && other.to == one.from);
-        if one.duplex && !given {
-            let plain = one.link.without_losses();
-            network.add(
-                format!("{}-{}", one.to, one.from),
-                &one.to,
-                &one.from,
-                &plain,
-                Size::Bdp(1.0, None),
-                one.link.rate.is_some(),
-            );
-        }
-    }
-    let mut placed = Vec::new();
-    for (_, flow, number, name) in expand(schema) {
-        let mut end = |key: &str, node: &Option<String>| {
-            let Some(node) = node else {
-                faults.add(
-                    format!("{}.{key}", flow.path),
-                    "is missing",
-                    format!("the node of the flow's end: '{key} = \"a\"'"),
-                );
-                return None;
-            };
-            let at = nodes.iter().position(|one| one == node);
-            if at.is_none() {
-                faults.add(
-                    format!("{}.{key}", flow.path),
-                    format!("no node is called '{node}'"),
-                    format!("there are {}", nodes.join(", ")),
-                );
-            }
-            at.map(|at| at as u32)
-        };
-        let (from, to) = (end("from", &flow.ends.0), end("to", &flow.ends.1));
-        let (Some(from), Some(to)) = (from, to) else { continue };
-        let forward = route(flow, "route", flow.routes.0.as_ref(), from, to, network, faults);
-        let reverse = route(flow, "reverse_route", flow.routes.1.as_ref(), to, from, network, faults);
-        if let (Some(forward), Some(reverse)) = (forward, reverse) {
-            placed.push(Placed { flow, number, name, forward, reverse });
-        }
-    }
-    placed
-}
-
-fn route(
-    flow: &Flow,
-    key: &str,
-    names: Option<&Vec<String>>,
-    from: u32,
-    to: u32,
-    network: &Network,
-    faults: &mut Faults,
-) -> Option<Vec<u32>> {
-    let path = format!("{}.{key}", flow.path);
-    let name = |node: u32| network.nodes[node as usize].clone();
-    if from == to {
-        faults.add(path, "the flow ends where it begins", "");
-        return None;
-    }
-    let Some(names) = names else {
-        let found = network.shortest(from, to);
-        if found.is_none() {
-            faults.add(path, format!("no way leads from '{}' to '{}'", name(from), name(to)), "add a link");
-        }
-        return found.filter(|route| route.len() < 255);
-    };
-    let (mut at, mut route, mut seen) = (from, Vec::new(), vec![from]);
-    for wanted in names {
-        let Some(index) = network.links.iter().position(|link| link.name == *wanted) else {
-            faults.add(path, format!("no link is called '{wanted}'"), "");
-            return None;
-        };
-        let link = &network.links[index];
-        if link.from != at {
-            faults.add(
-                path,
-                format!("'{wanted}' begins at '{}', but the route stands at '{}'", name(link.from), name(at)),
-                "",
-            );
-            return None;
-        }
-        at = link.to;
-        if seen.contains(&at) {
-            faults.add(path, format!("the route comes to '{}' twice", name(at)), "a route has no cycle");
-            return None;
-        }
-        seen.push(at);
-        route.push(index as u32);
-    }
-    if at != to {
-        faults.add(path, format!("the route ends at '{}', not at '{}'", name(at), name(to)), "");
-        return None;
-    }
-    Some(route)
 }

@@ -27,6 +27,8 @@ pub struct Plan {
     pub nodes: Vec<String>,
     /// The links, each in one direction.
     pub links: Vec<LinkPlan>,
+    /// Media of 802.11 that links share.
+    pub media: Vec<MediumPlan>,
     /// The flows.
     pub flows: Vec<FlowPlan>,
 }
@@ -62,6 +64,101 @@ pub struct LinkPlan {
     pub agents: Vec<AgentPlan>,
     /// Its samples are recorded (`link_samples`).
     pub sampled: bool,
+    /// It is on a medium, in place of a line of its own; its queue is that of all links that leave its node there.
+    pub radio: Option<RadioPlan>,
+}
+
+/// A medium of 802.11.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MediumPlan {
+    /// Its name, unique.
+    pub name: String,
+    /// Which part of 802.11.
+    pub standard: StandardPlan,
+    /// Slot.
+    pub slot: Duration,
+    /// Smallest and largest contention window.
+    pub windows: (u32, u32),
+    /// Attempts at a frame without and behind an RTS.
+    pub attempts: (u32, u32),
+    /// Frames of more bytes go behind an RTS.
+    pub rts_above: Option<Bytes>,
+    /// Bystanders of a collision wait an EIFS in place of DIFS.
+    pub eifs: bool,
+    /// A-MPDU with BlockAck.
+    pub aggregation: bool,
+    /// A frame for an idle medium keeps its turn without a backoff when the medium turns busy.
+    pub keeps_turn: bool,
+    /// Beacons, and the index of the node that sends them.
+    pub beacon: Option<(u32, BeaconPlan)>,
+}
+
+/// Part of 802.11.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StandardPlan {
+    /// 802.11g, ERP-OFDM.
+    ErpOfdm,
+    /// 802.11n at 20 MHz in 2.4 GHz.
+    Ht,
+}
+
+/// Beacons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BeaconPlan {
+    /// Distance.
+    pub interval: Duration,
+    /// Bytes of the frame, sent at 1 Mbit/s.
+    pub bytes: u32,
+}
+
+/// How a link is on its medium.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RadioPlan {
+    /// Index of the medium.
+    pub medium: u32,
+    /// How its frames are sent.
+    pub mode: ModePlan,
+    /// Probability that noise destroys a frame.
+    pub frame_error: f64,
+}
+
+/// Modulation and coding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModePlan {
+    /// ERP-OFDM.
+    Ofdm {
+        /// Rate, Mbit/s.
+        mbps: u8,
+    },
+    /// High throughput.
+    Ht {
+        /// 0 to 7.
+        mcs: u8,
+        /// 1 to 4.
+        streams: u8,
+        /// Guard interval of 400 ns.
+        short_guard: bool,
+    },
+}
+
+impl ModePlan {
+    /// It belongs to this standard.
+    #[must_use]
+    pub fn is_of(self, standard: StandardPlan) -> bool {
+        matches!(self, Self::Ofdm { .. }) == (standard == StandardPlan::ErpOfdm)
+    }
+
+    /// The rate of its symbols (IEEE 802.11-2016, tables 17-4 and 19-27 on).
+    #[must_use]
+    pub fn rate(self) -> Rate {
+        match self {
+            Self::Ofdm { mbps } => Rate(u64::from(mbps) * 1_000_000),
+            Self::Ht { mcs, streams, short_guard } => {
+                let bits = [26, 52, 78, 104, 156, 208, 234, 260][usize::from(mcs)] * u64::from(streams);
+                Rate(if short_guard { bits * 2_500_000 / 9 } else { bits * 250_000 })
+            }
+        }
+    }
 }
 
 /// What a line is.

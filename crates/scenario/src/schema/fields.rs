@@ -13,7 +13,9 @@ pub(super) const TOP: &[&str] = &[
     "start_jitter",
     "dumbbell",
     "parking_lot",
+    "wlan",
     "node",
+    "medium",
     "link",
     "flow",
 ];
@@ -56,7 +58,25 @@ pub(super) const NAMED_LINK: &[&str] = &[
     "jitter",
     "duplicate",
     "agents",
+    "medium",
+    "mcs",
+    "streams",
+    "short_guard",
+    "frame_error",
 ];
+/// What [[medium]] and [wlan] share.
+macro_rules! medium_fields {
+    ($($more:literal),*) => {
+        &[
+            $($more,)* "standard", "rate", "mcs", "streams", "short_guard", "frame_error", "slot", "cw_min", "cw_max",
+            "short_attempts", "long_attempts", "rts_above", "eifs", "aggregation", "keeps_turn", "beacon",
+        ]
+    };
+}
+pub(super) const MEDIUM: &[&str] = medium_fields!("name", "access_point");
+pub(super) const WLAN: &[&str] = medium_fields!("queue", "station_queue", "wire", "stations");
+pub(super) const WLAN_STATION: &[&str] = &["rate", "mcs", "streams", "short_guard", "frame_error"];
+pub(super) const BEACON: &[&str] = &["interval", "size"];
 pub(super) const NODE: &[&str] = &["name"];
 pub(super) const JITTER: &[&str] = &["spread", "reorder"];
 pub(super) const LOSS: &[&str] =
@@ -121,6 +141,9 @@ pub fn all_fields() -> impl Iterator<Item = &'static str> {
         TOP,
         DUMBBELL,
         PARKING_LOT,
+        WLAN,
+        MEDIUM,
+        BEACON,
         ACCESS,
         NAMED_LINK,
         TRACE,
