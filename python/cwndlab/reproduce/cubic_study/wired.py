@@ -183,8 +183,8 @@ def _fig9_cases(size: Size) -> list[Case]:
 def _fig9_claims(size: Size) -> list[Claim]:
     claims = []
     early = NotTestable(
-        f"runs of {size.duration_s:.0f} s show how the flows start: windows of this path take {_SETTLED_S:.0f} s and more "
-        "to settle, and the paper's runs last 1000 s"
+        f"runs of {size.duration_s:.0f} s show how the flows start: windows of this path settle in {_SETTLED_S:.0f} s "
+        "and more, and the paper's runs last 1000 s"
     )
 
     def add(title: str, words: str, count: int, first: str, second: str, relation: Relation) -> None:
