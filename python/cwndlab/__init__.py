@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cwndlab.compare import Comparison, compare
     from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
+    from cwndlab.queues import DropTail, StepEcn
     from cwndlab.records import Records
     from cwndlab.report import report
     from cwndlab.reproduce import reproduce
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         Bernoulli,
         Bulk,
         Control,
-        DropTail,
         Dumbbell,
         Flow,
         GilbertElliott,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         OnOff,
         ParkingLot,
         Scenario,
-        StepEcn,
         Transfers,
     )
     from cwndlab.validate import validate
@@ -92,6 +91,7 @@ _HOMES = {
     "compare": ("Comparison", "compare"),
     "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
+    "queues": ("DropTail", "StepEcn"),
     "records": ("Records",),
     "report": ("report",),
     "reproduce": ("reproduce",),
@@ -101,7 +101,6 @@ _HOMES = {
         "Bernoulli",
         "Bulk",
         "Control",
-        "DropTail",
         "Dumbbell",
         "Flow",
         "GilbertElliott",
@@ -112,7 +111,6 @@ _HOMES = {
         "OnOff",
         "ParkingLot",
         "Scenario",
-        "StepEcn",
         "Transfers",
     ),
     "validate": ("validate",),

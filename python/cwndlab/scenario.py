@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.queues import Queue
 from cwndlab.run import Checked, check, to_toml
+from cwndlab.tables import TABLES, Table, plain, value_of
 
 if TYPE_CHECKING:
     from cwndlab.own import Classes
@@ -25,91 +26,19 @@ SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
-class _Table:
-    """A table of the document; its fields are the table's, a trailing underscore apart."""
-
-    KIND: ClassVar[str | None] = None
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, list):
-                object.__setattr__(self, field.name, tuple(value))
-            elif isinstance(value, dict):
-                object.__setattr__(self, field.name, MappingProxyType(dict(value)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).from_document, (self.to_document(),)
-
-    def to_document(self) -> dict[str, Any]:
-        """The table as plain values, what is ``None`` left out."""
-        document: dict[str, Any] = {} if self.KIND is None else {"kind": self.KIND}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None:
-                document[field.name.rstrip("_")] = _plain(value)
-        return document
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Builds it from plain values."""
-        known = {field.name.rstrip("_"): field.name for field in fields(cls)}
-        return cls(**{known[key]: _value(key, value) for key, value in document.items() if key in known})
-
-
-def _plain(value: object) -> object:
-    match value:
-        case _Table():
-            return value.to_document()
-        case type():
-            from cwndlab.own import name_of
-
-            return name_of(value)
-        case Mapping():
-            return {key: _plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_plain(item) for item in value]
-        case _:
-            return value
-
-
-@dataclass(frozen=True)
-class DropTail(_Table):
-    """A first-in-first-out queue that drops what does not fit.
-
-    ``capacity``: ``"100 packets"``, ``"64 KiB"``, ``"20 ms"``, ``"0.5 bdp"``, ``"0.5 bdp(50 ms)"`` or ``"unlimited"``;
-    ``counts_in_service``: the packet under transmission counts.
-    """
-
-    KIND: ClassVar[str] = "droptail"
-    capacity: str | None = None
-    _: KW_ONLY
-    counts_in_service: bool | None = None
-
-
-@dataclass(frozen=True)
-class StepEcn(_Table):
-    """A drop-tail queue that marks ECN-capable packets which find more than ``mark_above`` packets waiting."""
-
-    KIND: ClassVar[str] = "step-ecn"
-    capacity: str | None = None
-    _: KW_ONLY
-    mark_above: int
-    counts_in_service: bool | None = None
-
-
-@dataclass(frozen=True)
-class Bernoulli(_Table):
+class Bernoulli(Table):
     """Loss of each packet with probability ``p``."""
 
+    FIELD: ClassVar[str] = "loss"
     KIND: ClassVar[str] = "bernoulli"
     p: float
 
 
 @dataclass(frozen=True)
-class GilbertElliott(_Table):
+class GilbertElliott(Table):
     """Loss in bursts: ``p`` is P(good → bad), ``r`` P(bad → good), then the loss probability in each state."""
 
+    FIELD: ClassVar[str] = "loss"
     KIND: ClassVar[str] = "gilbert-elliott"
     _: KW_ONLY
     p: float
@@ -119,10 +48,11 @@ class GilbertElliott(_Table):
 
 
 @dataclass(frozen=True)
-class LossList(_Table):
+class LossList(Table):
     """Loss of the packets with these ``indices``, from 0; ``counts`` is ``"all"`` packets or only those with
     ``"payload"``."""
 
+    FIELD: ClassVar[str] = "loss"
     KIND: ClassVar[str] = "list"
     indices: Sequence[int]
     _: KW_ONLY
@@ -130,7 +60,7 @@ class LossList(_Table):
 
 
 @dataclass(frozen=True)
-class Jitter(_Table):
+class Jitter(Table):
     """A delay of each packet drawn evenly from [0, ``spread``); with ``reorder`` packets may overtake each other."""
 
     spread: str
@@ -142,7 +72,7 @@ type_of_loss = Bernoulli | GilbertElliott | LossList
 
 
 @dataclass(frozen=True)
-class Link(_Table):
+class Link(Table):
     """A queue, a line and a wire. ``name``, ``from_``, ``to`` and ``duplex`` only in a graph of nodes."""
 
     name: str | None = None
@@ -152,7 +82,7 @@ class Link(_Table):
     duplex: bool | None = None
     rate: str | None = None
     delay: str | None = None
-    queue: DropTail | StepEcn | None = None
+    queue: Queue | None = None
     loss: type_of_loss | Sequence[type_of_loss] | None = None
     jitter: Jitter | None = None
     duplicate: float | None = None
@@ -161,18 +91,18 @@ class Link(_Table):
 
 
 @dataclass(frozen=True)
-class Access(_Table):
+class Access(Table):
     """The links between hosts and routers; what delay a flow's RTT asks for is theirs."""
 
     _: KW_ONLY
     rate: str | None = None
-    queue: DropTail | StepEcn | None = None
+    queue: Queue | None = None
     agents: Sequence[str | Mapping[str, Any]] | None = None
     """Of the routers at either end; those of the bottleneck, or of the first hop, unless given."""
 
 
 @dataclass(frozen=True)
-class Dumbbell(_Table):
+class Dumbbell(Table):
     """Sources — r1 — ``bottleneck`` — r2 — destinations; ``reverse`` is the way back."""
 
     bottleneck: Link
@@ -182,7 +112,7 @@ class Dumbbell(_Table):
 
 
 @dataclass(frozen=True)
-class ParkingLot(_Table):
+class ParkingLot(Table):
     """Routers in a row, joined by ``hops``."""
 
     hops: Sequence[Link]
@@ -192,24 +122,26 @@ class ParkingLot(_Table):
 
 
 @dataclass(frozen=True)
-class Node(_Table):
+class Node(Table):
     """A node of a graph."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Bulk(_Table):
+class Bulk(Table):
     """As much as possible, or ``bytes`` of it."""
 
+    FIELD: ClassVar[str] = "workload"
     KIND: ClassVar[str] = "bulk"
     bytes: str | None = None
 
 
 @dataclass(frozen=True)
-class OnOff(_Table):
+class OnOff(Table):
     """As much as possible for ``on``, then nothing for ``off``, and so on."""
 
+    FIELD: ClassVar[str] = "workload"
     KIND: ClassVar[str] = "on-off"
     _: KW_ONLY
     on: str
@@ -217,9 +149,10 @@ class OnOff(_Table):
 
 
 @dataclass(frozen=True)
-class Transfers(_Table):
+class Transfers(Table):
     """``count`` transfers of ``bytes`` each, ``gap`` after the one before; by default each over a new connection."""
 
+    FIELD: ClassVar[str] = "workload"
     KIND: ClassVar[str] = "transfers"
     bytes: str
     _: KW_ONLY
@@ -229,7 +162,7 @@ class Transfers(_Table):
 
 
 @dataclass(frozen=True)
-class Control(_Table):
+class Control(Table):
     """The algorithm is asked from afar: ``delay`` after an event, at most once per ``interval``."""
 
     _: KW_ONLY
@@ -238,7 +171,7 @@ class Control(_Table):
 
 
 @dataclass(frozen=True)
-class Flow(_Table):
+class Flow(Table):
     """A flow: ``algorithm`` is ``GROWTH[+SLOW_START][/RECOVERY]``, or a class of one's own (`cwndlab.own`).
 
     ``rtt`` (base, both ways) and ``direction`` belong to a dumbbell or a parking lot, ``enter`` and ``leave`` (routers)
@@ -268,7 +201,7 @@ class Flow(_Table):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scenario(_Table):
+class Scenario(Table):
     """What is asked of an engine; one of ``dumbbell``, ``parking_lot`` or ``nodes`` with ``links``.
 
     ``algorithms`` are classes of one's own by the names by which flows call them, ``{"mine": Mine}`` for
@@ -342,7 +275,7 @@ class Scenario(_Table):
         document = {_PLURAL.get(key, key): value for key, value in json.loads(checked.document).items()}
         for field in fields(cls):
             value = document.get(field.name)
-            object.__setattr__(self, field.name, None if value is None else _value(field.name, value))
+            object.__setattr__(self, field.name, None if value is None else value_of(field.name, value))
         self._keep(checked, classes or {})
         return self
 
@@ -430,28 +363,26 @@ class Scenario(_Table):
 _SINGULAR = {"flows": "flow", "links": "link", "nodes": "node"}
 _PLURAL = {one: many for many, one in _SINGULAR.items()}
 
-_QUEUES: dict[str, type[_Table]] = {kind.KIND: kind for kind in (DropTail, StepEcn)}
-_LOSSES: dict[str, type[_Table]] = {kind.KIND: kind for kind in (Bernoulli, GilbertElliott, LossList)}
-_WORKLOADS: dict[str, type[_Table]] = {kind.KIND: kind for kind in (Bulk, OnOff, Transfers)}
-_KINDS = {"queue": (_QUEUES, "droptail"), "loss": (_LOSSES, "list"), "workload": (_WORKLOADS, "bulk")}
-_TABLES: dict[str, type[_Table]] = {
-    "dumbbell": Dumbbell,
-    "parking_lot": ParkingLot,
-    "bottleneck": Link,
-    "reverse": Link,
-    "access": Access,
-    "hops": Link,
-    "jitter": Jitter,
-    "control": Control,
-    "flows": Flow,
-    "links": Link,
-    "nodes": Node,
-}
+TABLES.update(
+    {
+        "dumbbell": Dumbbell,
+        "parking_lot": ParkingLot,
+        "bottleneck": Link,
+        "reverse": Link,
+        "access": Access,
+        "hops": Link,
+        "jitter": Jitter,
+        "control": Control,
+        "flows": Flow,
+        "links": Link,
+        "nodes": Node,
+    }
+)
 
 
 def _in_words(flow: Flow) -> Flow:
     """The flow with its algorithm's name for the class."""
-    return replace(flow, algorithm=str(_plain(flow.algorithm))) if isinstance(flow.algorithm, type) else flow
+    return replace(flow, algorithm=str(plain(flow.algorithm))) if isinstance(flow.algorithm, type) else flow
 
 
 def _classes_in(value: object) -> dict[str, type]:
@@ -476,27 +407,15 @@ def _kinds_in(value: object) -> list[type]:
             return []
 
 
-def _value(key: str, value: Any) -> Any:
-    """A field's value from plain values; the engine has checked its shape."""
-    if isinstance(value, list):
-        return tuple(_value(key, item) for item in value)
-    if not isinstance(value, dict) or key in ("stack", "algorithms"):
-        return value
-    if key in _KINDS:
-        kinds, usual = _KINDS[key]
-        return kinds[value.get("kind", usual)].from_document(value)
-    return _TABLES[key].from_document(value)
-
-
 def _toml(value: Any) -> str:
     """A value as TOML writes it in one line."""
-    match _plain(value):
+    match plain(value):
         case dict() as table:
             return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in table.items()) + " }"
         case list() as items:
             return "[" + ", ".join(_toml(item) for item in items) + "]"
-        case plain:
-            return json.dumps(plain)
+        case other:
+            return json.dumps(other)
 
 
 def _path(folder: str | Path | None) -> Path | None:

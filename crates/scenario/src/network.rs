@@ -48,7 +48,7 @@ impl Network {
 
     fn add(&mut self, name: String, from: &str, to: &str, link: &Link, default: Size, sampled: bool) -> u32 {
         let (from, to) = (self.node(from), self.node(to));
-        let queue = link.queue.unwrap_or(Queue { size: default, counts_in_service: false, mark_above: None });
+        let queue = link.queue.unwrap_or_else(|| Queue::drop_tail(default));
         self.links.push(LinkPlan {
             name,
             from,
@@ -59,6 +59,7 @@ impl Network {
                 capacity: Capacity::Unlimited,
                 counts_in_service: queue.counts_in_service,
                 mark_above: queue.mark_above,
+                discipline: queue.discipline,
             },
             losses: link.losses.clone(),
             jitter: link.jitter,

@@ -110,8 +110,8 @@ impl AgentPlan {
     }
 }
 
-/// A drop-tail queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueuePlan {
     /// How much may wait.
     pub capacity: Capacity,
@@ -119,6 +119,123 @@ pub struct QueuePlan {
     pub counts_in_service: bool,
     /// Mark ECN-capable packets that find more than this many packets waiting.
     pub mark_above: Option<u32>,
+    /// Who may wait and who goes next.
+    pub discipline: DisciplinePlan,
+}
+
+/// A queue discipline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DisciplinePlan {
+    /// First in, first out; who finds it full is dropped.
+    DropTail,
+    /// RED, gentle or not, adaptive or not.
+    Red(RedPlan),
+    /// CoDel (RFC 8289).
+    Codel(CodelPlan),
+    /// PIE (RFC 8033).
+    Pie(PiePlan),
+    /// DualPI2 (RFC 9332).
+    DualPi2(DualPi2Plan),
+    /// Fair queueing, perhaps with CoDel or PIE in each queue.
+    Fair {
+        /// Number of queues; nothing gives every flow its own.
+        queues: Option<u32>,
+        /// Credit of a turn.
+        quantum: Bytes,
+        /// Most packets that go at once when the limit is passed.
+        batch: u32,
+        /// What manages each queue.
+        manager: ManagerPlan,
+    },
+}
+
+/// What manages each queue of fair queueing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ManagerPlan {
+    /// Nothing.
+    None,
+    /// CoDel: FQ-CoDel (RFC 8290).
+    Codel(CodelPlan),
+    /// PIE: FQ-PIE.
+    Pie(PiePlan),
+}
+
+/// RED's values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedPlan {
+    /// Weight of a new value in the average; nothing takes 1 − e^(−1/C).
+    pub weight: Option<f64>,
+    /// Average queue below which nothing is dropped, packets; nothing takes what the line sends in half of `delay`.
+    pub min_th: Option<f64>,
+    /// Average queue at which the probability reaches `max_p`; nothing takes three times `min_th`.
+    pub max_th: Option<f64>,
+    /// Probability at `max_th`.
+    pub max_p: f64,
+    /// Rises to 1 at twice `max_th` in place of jumping there.
+    pub gentle: bool,
+    /// Spaces drops as ns-2 and ns-3 do.
+    pub wait: bool,
+    /// Marks ECN-capable packets where chance says drop.
+    pub ecn: bool,
+    /// `max_p` adapts at this interval.
+    pub adaptive: Option<Duration>,
+    /// Queueing delay that automatic thresholds aim at.
+    pub delay: Duration,
+    /// Mean packet.
+    pub packet: Bytes,
+}
+
+/// CoDel's values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CodelPlan {
+    /// Sojourn time that is let be.
+    pub target: Duration,
+    /// Sliding window.
+    pub interval: Duration,
+    /// Marks ECN-capable packets in place of dropping them.
+    pub ecn: bool,
+}
+
+/// PIE's values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PiePlan {
+    /// Queueing delay that is aimed at.
+    pub target: Duration,
+    /// Time between two updates of the probability.
+    pub update: Duration,
+    /// Weight of the deviation, per second.
+    pub alpha: f64,
+    /// Weight of the trend, per second.
+    pub beta: f64,
+    /// Burst that passes untouched.
+    pub burst: Duration,
+    /// Marks ECN-capable packets in place of dropping them.
+    pub ecn: bool,
+    /// Probability from which they are dropped all the same.
+    pub mark_below: f64,
+    /// Mean packet.
+    pub packet: Bytes,
+}
+
+/// DualPI2's values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DualPi2Plan {
+    /// Delay of the classic queue that is aimed at.
+    pub target: Duration,
+    /// Time between two updates of the probability.
+    pub update: Duration,
+    /// Weight of the deviation, per second.
+    pub alpha: f64,
+    /// Weight of the trend, per second.
+    pub beta: f64,
+    /// Coupling factor.
+    pub coupling: f64,
+    /// Delay of the L queue at which its own marking begins.
+    pub l_min: Duration,
+    /// Over this more delay it rises to 1; zero is a step.
+    pub l_range: Duration,
+    /// Share of the line that the classic queue keeps.
+    pub protection: f64,
 }
 
 /// How much may wait in a queue.

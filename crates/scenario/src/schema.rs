@@ -6,17 +6,19 @@ use serde_json::Value;
 
 use crate::class::{self, Class};
 use crate::document::SCHEMA_VERSION;
-use crate::plan::{AgentPlan, JitterPlan, LossPlan, Remote, Stack, Workload};
+use crate::plan::{AgentPlan, DisciplinePlan, JitterPlan, LossPlan, Remote, Stack, Workload};
 use crate::profile;
 use crate::read::{Fault, Faults, Table};
 
 mod canonical;
 mod fields;
 mod link;
+mod queue;
 
 pub use fields::{all_fields, knows};
 use fields::{ACCESS, CONTROL, DUMBBELL, FLOW, LINK, NAMED_LINK, NODE, PARKING_LOT, TOP, WORKLOAD};
-use link::{read_agents, read_link, read_queue};
+use link::{read_agents, read_link};
+use queue::read_queue;
 
 /// How much a queue holds, as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +36,7 @@ pub enum Size {
 }
 
 /// A queue as written.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Queue {
     /// Its size.
     pub size: Size,
@@ -42,6 +44,29 @@ pub struct Queue {
     pub counts_in_service: bool,
     /// Mark above this many packets.
     pub mark_above: Option<u32>,
+    /// Who may wait and who goes next.
+    pub discipline: DisciplinePlan,
+}
+
+/// Part of the canonical form, hence what is usual is left out: new disciplines leave old scenarios' hashes alone.
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut form = f.debug_struct("Queue");
+        form.field("size", &self.size);
+        form.field("counts_in_service", &self.counts_in_service).field("mark_above", &self.mark_above);
+        if self.discipline != DisciplinePlan::DropTail {
+            form.field("discipline", &self.discipline);
+        }
+        form.finish()
+    }
+}
+
+impl Queue {
+    /// Drop-tail of this size.
+    #[must_use]
+    pub fn drop_tail(size: Size) -> Self {
+        Self { size, counts_in_service: false, mark_above: None, discipline: DisciplinePlan::DropTail }
+    }
 }
 
 /// A link as written.
@@ -287,7 +312,7 @@ fn read_topology(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
 }
 
 fn read_access(table: &Table<'_>, faults: &mut Faults) -> Option<Access> {
-    let unlimited = Queue { size: Size::Unlimited, counts_in_service: false, mark_above: None };
+    let unlimited = Queue::drop_tail(Size::Unlimited);
     let Some(value) = table.get("access") else { return Some(Access { rate: None, queue: unlimited, agents: None }) };
     let inner = Table::new(value, table.at("access"), ACCESS, faults)?;
     let queue = inner.get("queue").and_then(|value| read_queue(value, inner.at("queue"), faults));

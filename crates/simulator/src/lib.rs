@@ -9,6 +9,7 @@ pub mod agenda;
 pub mod engine;
 pub mod flow;
 pub mod packet;
+mod service;
 pub mod world;
 
 pub use cwndlab_algorithms::catalogue;

@@ -25,7 +25,6 @@ pub(super) const AGENT: &[&str] = &["scheme", "theta", "interval", "alpha", "bet
 pub(super) const NAMED_LINK: &[&str] =
     &["name", "from", "to", "duplex", "rate", "delay", "queue", "loss", "jitter", "duplicate", "agents"];
 pub(super) const NODE: &[&str] = &["name"];
-pub(super) const QUEUE: &[&str] = &["kind", "capacity", "counts_in_service", "mark_above"];
 pub(super) const JITTER: &[&str] = &["spread", "reorder"];
 pub(super) const LOSS: &[&str] =
     &["kind", "p", "r", "loss_bad", "loss_good", "indices", "counts", "file", "column", "where"];
@@ -55,24 +54,11 @@ pub(super) const CONTROL: &[&str] = &["delay", "interval"];
 
 /// Every field of the schema.
 pub fn all_fields() -> impl Iterator<Item = &'static str> {
-    [
-        TOP,
-        DUMBBELL,
-        PARKING_LOT,
-        ACCESS,
-        NAMED_LINK,
-        AGENT,
-        QUEUE,
-        JITTER,
-        LOSS,
-        FLOW,
-        WORKLOAD,
-        CONTROL,
-        profile::FIELDS,
-    ]
-    .into_iter()
-    .flatten()
-    .copied()
+    [TOP, DUMBBELL, PARKING_LOT, ACCESS, NAMED_LINK, AGENT, JITTER, LOSS, FLOW, WORKLOAD, CONTROL, profile::FIELDS]
+        .into_iter()
+        .chain(super::queue::ALL)
+        .flatten()
+        .copied()
 }
 
 /// The schema has a field of this name somewhere.

@@ -1,0 +1,262 @@
+//! Links whose packets leave by event: a discipline and a line each.
+
+use cwndlab_network::discipline::{
+    Adapt, Codel, CodelConfig, Codepoint, Discipline, DualPi2, DualPi2Config, Fair, FairConfig, Manager, Pie,
+    PieConfig, Red, RedConfig, Waiting,
+};
+use cwndlab_network::link::Passage;
+use cwndlab_network::random::Stream;
+use cwndlab_network::served::Served;
+use cwndlab_scenario::plan::{CodelPlan, DisciplinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan};
+use cwndlab_units::Rate;
+
+use crate::packet::{Packet, CE, DATA, ECT};
+use crate::world::{limit, World};
+
+/// Purpose of random streams.
+const QUEUE_STREAM: u64 = 5;
+
+/// In place of a server's number: the link's departures are computed on arrival.
+pub(crate) const COMPUTED: u32 = u32::MAX;
+
+/// What has an entry of its own on the agenda.
+#[derive(Debug)]
+pub(crate) enum Server {
+    /// The line of one link.
+    Line {
+        /// The link.
+        link: u32,
+        /// Its queue and its line.
+        served: Box<Served<Packet>>,
+    },
+}
+
+impl Server {
+    /// Memory held, bytes.
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Self::Line { served, .. } => served.memory(),
+        }
+    }
+}
+
+/// What a link counts and holds at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Packets offered.
+    pub arrived: u64,
+    /// Dropped by the queue.
+    pub dropped: u64,
+    /// Lost by the wire.
+    pub lost: u64,
+    /// Marked.
+    pub marked: u64,
+    /// Packets whose last bit left the line.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets that wait.
+    pub queue_packets: u64,
+    /// Their bytes.
+    pub queue_bytes: u64,
+    /// Integral over time of the packets that wait.
+    pub packet_ns: u64,
+    /// Integral over time of their bytes.
+    pub byte_ns: u64,
+    /// The most packets that ever waited.
+    pub most: u64,
+}
+
+/// The servers, and the server of each link.
+pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
+    let mut servers = Vec::new();
+    let server_of = plan
+        .links
+        .iter()
+        .enumerate()
+        .map(|(index, link)| {
+            // Without a rate nothing ever waits, and no discipline has anything to decide.
+            let Some(rate) = link.rate else { return COMPUTED };
+            let stream = Stream::new(seed, QUEUE_STREAM, index as u64);
+            let Some(queue) = discipline(link, rate, stream) else { return COMPUTED };
+            servers.push(Server::Line { link: index as u32, served: Box::new(Served::new(queue, rate)) });
+            servers.len() as u32 - 1
+        })
+        .collect();
+    (servers, server_of)
+}
+
+fn codel(plan: &CodelPlan) -> CodelConfig {
+    CodelConfig { target: plan.target.0, interval: plan.interval.0, ecn: plan.ecn, mtu: 1500 }
+}
+
+fn pie(plan: &PiePlan) -> PieConfig {
+    PieConfig {
+        target: plan.target.0,
+        update: plan.update.0,
+        alpha: plan.alpha,
+        beta: plan.beta,
+        burst: plan.burst.0,
+        ecn: plan.ecn,
+        mark_below: plan.mark_below,
+        packet: plan.packet.0,
+    }
+}
+
+fn red(plan: &RedPlan, rate: Rate) -> RedConfig {
+    let packet_time = rate.time_for(plan.packet).0 as f64;
+    let min_th = plan.min_th.unwrap_or_else(|| RedConfig::automatic_min_th(plan.delay.0, packet_time));
+    RedConfig {
+        weight: plan.weight.unwrap_or_else(|| RedConfig::automatic_weight(packet_time)),
+        min_th,
+        max_th: plan.max_th.unwrap_or(3.0 * min_th),
+        max_p: plan.max_p,
+        gentle: plan.gentle,
+        wait: plan.wait,
+        ecn: plan.ecn,
+        adapt: plan.adaptive.map(|interval| Adapt { interval: interval.0, alpha: 0.01, beta: 0.9 }),
+        packet_time,
+    }
+}
+
+fn discipline(link: &LinkPlan, rate: Rate, stream: Stream) -> Option<Box<dyn Discipline<Packet>>> {
+    let capacity = limit(link.queue.capacity);
+    Some(match &link.queue.discipline {
+        DisciplinePlan::DropTail => return None,
+        DisciplinePlan::Red(plan) => Box::new(Red::new(red(plan, rate), capacity, stream)),
+        DisciplinePlan::Codel(plan) => Box::new(Codel::new(codel(plan), capacity)),
+        DisciplinePlan::Pie(plan) => Box::new(Pie::new(pie(plan), capacity, stream)),
+        DisciplinePlan::DualPi2(plan) => {
+            let config = DualPi2Config {
+                target: plan.target.0,
+                update: plan.update.0,
+                alpha: plan.alpha,
+                beta: plan.beta,
+                coupling: plan.coupling,
+                l_min: plan.l_min.0,
+                l_range: plan.l_range.0,
+                protection: plan.protection,
+            };
+            Box::new(DualPi2::new(config, capacity))
+        }
+        DisciplinePlan::Fair { queues, quantum, batch, manager } => {
+            let manager = match manager {
+                ManagerPlan::None => Manager::None,
+                ManagerPlan::Codel(plan) => Manager::Codel(codel(plan)),
+                ManagerPlan::Pie(plan) => Manager::Pie(pie(plan)),
+            };
+            let config = FairConfig { queues: *queues, quantum: quantum.0 as u32, batch: *batch, manager };
+            Box::new(Fair::new(config, capacity, stream))
+        }
+    })
+}
+
+impl World {
+    /// A packet joins the queue of a link that serves by event.
+    pub(crate) fn queue(&mut self, now: u64, link: u32, packet: Packet) {
+        let server = self.server_of[link as usize];
+        let ecn = match packet.flags & ECT != 0 && packet.kind() == DATA {
+            true if self.scalable[packet.flow()] => Codepoint::Scalable,
+            true => Codepoint::Classic,
+            false => Codepoint::NotCapable,
+        };
+        let one = Waiting {
+            since: now,
+            size: u32::from(packet.size),
+            flow: u64::from(packet.flow) << 1 | u64::from(packet.is_forward()),
+            ecn,
+            marked: false,
+            packet,
+        };
+        let next = match &mut self.servers[server as usize] {
+            Server::Line { served, .. } => served.offer(now, one, &mut self.gone),
+        };
+        if let Some(at) = next {
+            self.agenda.push(at, self.first_server + server);
+        }
+        self.bury(link);
+    }
+
+    /// The agenda's top is this server's moment.
+    pub(crate) fn serve(&mut self, now: u64, server: u32) {
+        let Server::Line { link, served } = &mut self.servers[server as usize];
+        let link = *link;
+        let woken = served.wake(now, &mut self.gone);
+        match woken.next {
+            Some(at) => self.agenda.replace_top(at, self.first_server + server),
+            None => self.agenda.pop(),
+        }
+        self.bury(link);
+        if let Some(one) = woken.sent {
+            self.emerge(now, link, one);
+        }
+    }
+
+    /// The last bit of a packet left the line.
+    pub(crate) fn emerge(&mut self, now: u64, link: u32, one: Waiting<Packet>) {
+        let mut packet = one.packet;
+        if one.marked {
+            packet.flags |= CE;
+        }
+        let hop = self.hop(&packet);
+        let passage = self.links[link as usize].cross(now, packet.kind() == DATA, one.marked);
+        if let Some(packet) = self.across(one.since, link, hop.last, packet, passage) {
+            self.onward(hop, packet);
+        }
+    }
+
+    /// Writes down what a discipline dropped.
+    pub(crate) fn bury(&mut self, link: u32) {
+        while let Some(one) = self.gone.pop() {
+            self.record(one.since, link, one.packet, Passage::Dropped);
+            self.lose(one.packet, Passage::Dropped);
+        }
+    }
+
+    /// How long the link is still busy with what it holds, ns.
+    pub(crate) fn backlog_time(&self, now: u64, link: u32) -> u64 {
+        match self.servers.get(self.server_of[link as usize] as usize) {
+            Some(Server::Line { served, .. }) => served.backlog_time(now),
+            None => self.links[link as usize].backlog_time(now),
+        }
+    }
+
+    /// What the link counts and holds at `now`.
+    pub fn look(&mut self, now: u64, index: usize) -> Look {
+        let link = &mut self.links[index];
+        let lost = link.totals.lost;
+        if let Some(Server::Line { served, .. }) = self.servers.get_mut(self.server_of[index] as usize) {
+            let (queue_packets, queue_bytes) = served.backlog();
+            let (packet_ns, byte_ns) = served.integrals(now);
+            return Look {
+                arrived: served.offered,
+                dropped: served.dropped,
+                lost,
+                marked: served.marked,
+                sent_packets: served.sent,
+                sent_bytes: served.sent_bytes,
+                queue_packets,
+                queue_bytes,
+                packet_ns,
+                byte_ns,
+                most: served.most,
+            };
+        }
+        let (queue_packets, queue_bytes) = link.backlog(now);
+        let (packet_ns, byte_ns) = link.integrals(now);
+        let (sent_packets, sent_bytes) = link.sent(now);
+        Look {
+            arrived: link.totals.arrived(),
+            dropped: link.totals.dropped,
+            lost,
+            marked: link.totals.marked,
+            sent_packets,
+            sent_bytes,
+            queue_packets,
+            queue_bytes,
+            packet_ns,
+            byte_ns,
+            most: link.most_waiting(),
+        }
+    }
+}
