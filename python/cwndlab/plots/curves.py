@@ -77,7 +77,7 @@ _MOST_SIGNS = 60
 
 
 def _grid(count: int) -> tuple[int, int]:
-    columns = min(count, _ABREAST)
+    columns = 2 if count == 4 else min(count, _ABREAST)
     return -(-count // columns), columns
 
 
