@@ -253,6 +253,30 @@ def test_compare_prints_writes_and_reports(cli: Cli, path: Path, tmp_path: Path)
     assert (out / "report.html").exists()
 
 
+def test_compare_repeats_until_and_says_how_it_tests(cli: Cli, path: Path) -> None:
+    arguments = ("compare", path, "--algorithms", "cubic,reno", "--seed", 1, "--repetitions", 2)
+    rule = ("--until", "jain within 40 %", "--at-most", 4, "--warm-up", "1 s", "--metrics", "jain,p95_queue_ms")
+    status, table, err = cli(*arguments, *rule)
+    assert status == 0
+    assert "p (Holm)" in table
+    assert "warm-up: what was before 1 s is left out\n" in err
+    assert "until jain within 40 %, at most 4: stopped after " in err
+    assert "Paired t-test over equal seeds; p after Holm's correction for the 2 comparisons judged here." in err
+    assert cli(*arguments, "--until", "speed") == (
+        2,
+        "",
+        "--until: 'speed' is no stopping rule\n  hint: write --until 'goodput_bps within 2 %'\n",
+    )
+
+
+def test_list_has_the_metrics(cli: Cli) -> None:
+    status, out, _ = cli("list", "--metrics", "--format", "json")
+    assert status == 0
+    rows = {row["name"]: row for row in json.loads(out)}
+    assert rows["goodput_bps"] == {"name": "goodput_bps", "title": "goodput", "unit": "Mbit/s", "wanted": "more"}
+    assert rows["p99_queue_ms"]["wanted"] == "less"
+
+
 def test_report_draws_a_run(cli: Cli, path: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     _, printed, _ = cli("run", path, "--seed", 1, "--out", out)

@@ -24,6 +24,7 @@ BIN = Path(sys.executable).parent
 FILES = (
     "docs/records.md",
     "docs/python.md",
+    "docs/statistics.md",
     "README.md",
     "docs/validity.md",
     "docs/matrix.md",
@@ -134,6 +135,27 @@ def _metrics() -> str:
     return _names(metrics)
 
 
+def _list_of_metrics() -> str:
+    from cwndlab.metrics import listing
+
+    lines = ["| name | is | unit | wanted |", "|---|---|---|---|"]
+    return "\n".join(
+        [*lines, *("| " + " | ".join(str(cell or "–") for cell in row.values()) + " |" for row in listing())]
+    )
+
+
+def _coverage() -> str:
+    """The same rule for series of several spreads; each share has a standard deviation of about half a point."""
+    from cwndlab.statistics import Until, coverage
+
+    rule = Until("goodput_bps", 0.02, at_most=200)
+    lines = ["| s / mean of single runs | repetitions, mean | intervals that hold the true mean |", "|---:|---:|---:|"]
+    for spread in (0.01, 0.02, 0.03, 0.04, 0.05, 0.1):
+        held, count = coverage(spread, rule, runs=2000, seed=1)
+        lines.append(f"| {spread:.0%} | {count:.1f} | {held:.1%} |")
+    return "\n".join(lines)
+
+
 MAKERS: dict[str, Callable[[], str]] = {
     "validate": _validity,
     "bench": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py', 'engine')}",
@@ -150,6 +172,8 @@ MAKERS: dict[str, Callable[[], str]] = {
     "reproduce --all --quick": _reproductions,
     "python": _public,
     "python metrics": _metrics,
+    "metrics": _list_of_metrics,
+    "coverage": _coverage,
     **{f"records {table}": partial(records_doc.markdown, table) for table in records_doc.TABLES},
 }
 

@@ -266,7 +266,7 @@ def test(pairs: Pairs, below: float) -> Judged:
     beside = f"ratio of the means {number(found.mean)}" if found.n else "no ratio"
     effect = hedges_unpaired(pairs.second, pairs.first)
     if effect is not None:
-        beside += f", effect size {number(effect)}"
+        beside += f", effect size {number(effect.mean)}"
     if p is None:
         return Judged(None, "not testable", _note(f"the repetitions do not vary; {beside}", pairs), "p")
     verdict: Verdict = "reproduced" if p < below else "not reproduced"
