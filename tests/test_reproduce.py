@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -273,6 +276,31 @@ def test_runs_that_a_killed_process_finished_are_kept(tmp_path: Path, runs_made:
     counted: list[tuple[int, int]] = []
     once(tmp_path, progress=lambda done, total: counted.append((done, total)))
     assert counted[0] == (0, 2)
+
+
+def test_a_process_that_is_killed_leaves_whole_runs(tmp_path: Path) -> None:
+    """Not stopped but killed: what is there is whole, and is all that is not asked for again."""
+    command = [sys.executable, "-m", "cwndlab", "reproduce", "cubic-study/fig7", "--quick", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while process.poll() is None and len(list(tmp_path.rglob("*.json"))) < 3:
+            time.sleep(0.02)
+    finally:
+        process.kill()
+        process.wait()
+    kept = list((tmp_path / "runs").rglob("[!.]*.json"))
+    assert all(json.loads(path.read_text())["values"] for path in kept)
+    (one,) = find("cubic-study/fig7")
+    left: list[int] = []
+
+    def stop(done: int, total: int) -> None:
+        left.append(total)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(reproduce(one.id, quick=True, runs=tmp_path / "runs", progress=stop))
+    assert left == [len(one.cases(one.quick)) * one.quick.repetitions - len(kept)]
+    assert len(kept) >= 3
 
 
 def test_without_a_folder_common_runs_are_run_once() -> None:
