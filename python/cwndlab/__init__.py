@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cwndlab.comparison import Comparison
     from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
+    from cwndlab.media import Beacon, Medium, Wlan, WlanStation
     from cwndlab.queues import DropTail, StepEcn
     from cwndlab.records import Records
     from cwndlab.report import report
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from cwndlab.scenario import (
         Access,
         Bernoulli,
-        Bulk,
         Control,
         Dumbbell,
         Flow,
@@ -35,18 +35,20 @@ if TYPE_CHECKING:
         Link,
         LossList,
         Node,
-        OnOff,
         ParkingLot,
         Scenario,
-        Transfers,
     )
     from cwndlab.validate import validate
+    from cwndlab.workloads import Arrivals, Bulk, Cbr, Mqtt, OnOff, RequestResponse, Transfers, Vbr
 
 __all__ = [
     "Access",
     "Algorithm",
+    "Arrivals",
+    "Beacon",
     "Bernoulli",
     "Bulk",
+    "Cbr",
     "Comparison",
     "Control",
     "DropTail",
@@ -58,16 +60,22 @@ __all__ = [
     "Jitter",
     "Link",
     "LossList",
+    "Medium",
+    "Mqtt",
     "Node",
     "OnOff",
     "ParkingLot",
     "Records",
     "RecordsError",
+    "RequestResponse",
     "RunError",
     "Scenario",
     "ScenarioError",
     "StepEcn",
     "Transfers",
+    "Vbr",
+    "Wlan",
+    "WlanStation",
     "algorithms",
     "bench",
     "check",
@@ -93,6 +101,7 @@ _HOMES = {
     "comparison": ("Comparison",),
     "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
+    "media": ("Beacon", "Medium", "Wlan", "WlanStation"),
     "queues": ("DropTail", "StepEcn"),
     "records": ("Records",),
     "report": ("report",),
@@ -101,7 +110,6 @@ _HOMES = {
     "scenario": (
         "Access",
         "Bernoulli",
-        "Bulk",
         "Control",
         "Dumbbell",
         "Flow",
@@ -110,14 +118,13 @@ _HOMES = {
         "Link",
         "LossList",
         "Node",
-        "OnOff",
         "ParkingLot",
         "Scenario",
-        "Transfers",
     ),
     "validate": ("validate",),
+    "workloads": ("Arrivals", "Bulk", "Cbr", "Mqtt", "OnOff", "RequestResponse", "Transfers", "Vbr"),
 }
-_MODULES = ("metrics", "plots", "presets", "statistics")
+_MODULES = ("metrics", "plots", "presets", "statistics", "workloads")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.media import Medium, Wlan
 from cwndlab.queues import Queue
 from cwndlab.run import Checked, check, to_toml
 from cwndlab.tables import TABLES, Table, plain, value_of
+from cwndlab.workloads import Workload
 
 if TYPE_CHECKING:
     from cwndlab.own import Classes
@@ -88,6 +90,12 @@ class Link(Table):
     duplicate: float | None = None
     agents: Sequence[str | Mapping[str, Any]] | None = None
     """What its router does for schemes that ask it: ``["rcp", {"scheme": "abc", "eta": 0.95}]``."""
+    medium: str | None = None
+    """It is on this medium of 802.11; then ``mcs``, ``streams``, ``short_guard`` or ``rate``, and ``frame_error``."""
+    mcs: int | None = None
+    streams: int | None = None
+    short_guard: bool | None = None
+    frame_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -129,39 +137,6 @@ class Node(Table):
 
 
 @dataclass(frozen=True)
-class Bulk(Table):
-    """As much as possible, or ``bytes`` of it."""
-
-    FIELD: ClassVar[str] = "workload"
-    KIND: ClassVar[str] = "bulk"
-    bytes: str | None = None
-
-
-@dataclass(frozen=True)
-class OnOff(Table):
-    """As much as possible for ``on``, then nothing for ``off``, and so on."""
-
-    FIELD: ClassVar[str] = "workload"
-    KIND: ClassVar[str] = "on-off"
-    _: KW_ONLY
-    on: str
-    off: str
-
-
-@dataclass(frozen=True)
-class Transfers(Table):
-    """``count`` transfers of ``bytes`` each, ``gap`` after the one before; by default each over a new connection."""
-
-    FIELD: ClassVar[str] = "workload"
-    KIND: ClassVar[str] = "transfers"
-    bytes: str
-    _: KW_ONLY
-    count: int | None = None
-    gap: str | None = None
-    new_connection: bool | None = None
-
-
-@dataclass(frozen=True)
 class Control(Table):
     """The algorithm is asked from afar: ``delay`` after an event, at most once per ``interval``."""
 
@@ -175,11 +150,12 @@ class Flow(Table):
     """A flow: ``algorithm`` is ``GROWTH[+SLOW_START][/RECOVERY]``, or a class of one's own (`cwndlab.own`).
 
     ``rtt`` (base, both ways) and ``direction`` belong to a dumbbell or a parking lot, ``enter`` and ``leave`` (routers)
-    to a parking lot, ``from_``, ``to`` and the routes to a graph.
+    to a parking lot, ``from_``, ``to`` and the routes to a graph. With ``transport="udp"`` there is no algorithm.
     """
 
-    algorithm: str | type
+    algorithm: str | type | None = None
     _: KW_ONLY
+    transport: str | None = None
     name: str | None = None
     rtt: str | None = None
     direction: str | None = None
@@ -188,7 +164,7 @@ class Flow(Table):
     start_jitter: str | None = None
     count: int | None = None
     start_step: str | None = None
-    workload: Bulk | OnOff | Transfers | None = None
+    workload: Workload | None = None
     profile: str | None = None
     stack: Mapping[str, Any] | None = None
     control: Control | None = None
@@ -223,6 +199,8 @@ class Scenario(Table):
     flows: Sequence[Flow]
     dumbbell: Dumbbell | None = None
     parking_lot: ParkingLot | None = None
+    wlan: Wlan | None = None
+    media: Sequence[Medium] | None = None
     nodes: Sequence[Node] | None = None
     links: Sequence[Link] | None = None
     title: str | None = None
@@ -360,13 +338,14 @@ class Scenario(Table):
 
 
 # TOML names a list of tables by one of them.
-_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node"}
+_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node", "media": "medium"}
 _PLURAL = {one: many for many, one in _SINGULAR.items()}
 
 TABLES.update(
     {
         "dumbbell": Dumbbell,
         "parking_lot": ParkingLot,
+        "wire": Access,
         "bottleneck": Link,
         "reverse": Link,
         "access": Access,

@@ -1,14 +1,17 @@
 //! From a scenario to the plan: nodes, links and routes of each kind of topology.
 
+mod air;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_control::{Algorithm, Catalogue, Need, RecoveryKind};
-use cwndlab_units::{Bytes, Duration};
+use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
-use crate::plan::{Capacity, Ecn, FlowPlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, Stack};
+use crate::plan::{Capacity, Ecn, FlowPlan, Intensity, LinkPlan, Plan, Prr, QueuePlan, Rampdown, Stack, Workload};
 use crate::read::{Fault, Faults};
 use crate::schema::{Access, Flow, Jitter, Link, NamedLink, Queue, Schema, Size, Topology};
+use crate::workload;
 
 /// The packet in which a bandwidth-delay product is counted.
 const PACKET: u64 = 1500;
@@ -66,6 +69,7 @@ impl Network {
             duplicate: link.duplicate,
             agents: link.agents.clone(),
             sampled,
+            radio: None,
         });
         self.sizes.push((
             if link.rate.is_none() && link.queue.is_none() { Size::Unlimited } else { queue.size },
@@ -90,6 +94,11 @@ impl Network {
 
     fn delay(&self, route: &[u32]) -> u64 {
         route.iter().map(|&link| self.links[link as usize].delay.0).sum()
+    }
+
+    /// Rate of the slowest line of a route.
+    fn slowest(&self, route: &[u32]) -> Option<Rate> {
+        route.iter().filter_map(|&link| self.links[link as usize].rate).min()
     }
 
     /// The static shortest path by delay, then by hops, then by the links' order.
@@ -188,17 +197,27 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         .iter()
         .map(|flow| {
             catalogue
-                .parse(&flow.algorithm)
+                .parse(flow.algorithm.as_ref()?)
                 .map_err(|fault| faults.add(format!("{}.algorithm", flow.path), fault.what, fault.hint))
                 .ok()
         })
         .collect();
+    let mut media = Vec::new();
     let placed = match &schema.topology {
         Topology::Dumbbell(forward, reverse, access) => {
             dumbbell(schema, forward, reverse, access, &mut network, &mut faults)
         }
         Topology::ParkingLot(hops, access) => parking_lot(schema, hops, access, &mut network, &mut faults),
-        Topology::Graph(nodes, links) => graph(schema, nodes, links, &mut network, &mut faults),
+        Topology::Graph(nodes, links) => {
+            let placed = graph(schema, nodes, links, &mut network, &mut faults);
+            media = air::media(schema, &network, &mut faults);
+            placed
+        }
+        Topology::Wlan(wlan) => {
+            let (placed, one) = air::wlan(schema, wlan, &mut network, &mut faults);
+            media = one;
+            placed
+        }
     };
     let mut names = BTreeSet::new();
     for one in &placed {
@@ -220,6 +239,20 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     if faults.0.is_empty() {
         let used = placed.iter().flat_map(|one| one.forward.iter().chain(&one.reverse)).copied().collect();
         network.size_queues(&rtts, &used, &mut notes, &mut faults);
+        air::join_queues(&mut network.links);
+    }
+    if !faults.0.is_empty() {
+        return Err(faults.0);
+    }
+    for one in placed.iter().filter(|one| one.number == 0) {
+        let slowest = network.slowest(&one.forward);
+        if slowest.is_none() && matches!(one.flow.workload, Workload::Arrivals { intensity: Intensity::Load(_), .. }) {
+            faults.add(
+                format!("{}.workload.load", one.flow.path),
+                "no line of the flow's route has a rate of which it could be a share",
+                "write 'per_second'",
+            );
+        }
     }
     if !faults.0.is_empty() {
         return Err(faults.0);
@@ -228,7 +261,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         .iter()
         .map(|one| {
             let index = schema.flows.iter().position(|flow| std::ptr::eq(flow, one.flow)).unwrap_or(0);
-            flow_plan(one, algorithms[index].clone().expect("faults were answered above"), schema, &network)
+            flow_plan(one, algorithms[index].clone(), schema, &network)
         })
         .collect();
     let plan = Plan {
@@ -238,15 +271,16 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         packets: schema.packets,
         nodes: network.nodes,
         links: network.links,
+        media,
         flows,
     };
     Ok((plan, notes))
 }
 
-fn flow_plan(one: &Placed<'_>, algorithm: Algorithm, schema: &Schema, network: &Network) -> FlowPlan {
+fn flow_plan(one: &Placed<'_>, algorithm: Option<Algorithm>, schema: &Schema, network: &Network) -> FlowPlan {
     let flow = one.flow;
     let base_rtt = network.delay(&one.forward) + network.delay(&one.reverse);
-    let recovery = algorithm.recovery_kind().unwrap_or(flow.recovery);
+    let recovery = algorithm.as_ref().and_then(Algorithm::recovery_kind).unwrap_or(flow.recovery);
     let jitter = match flow.jitter.unwrap_or(schema.jitter) {
         Jitter::Fixed(span) => span,
         Jitter::Rtt => Duration(base_rtt),
@@ -256,20 +290,23 @@ fn flow_plan(one: &Placed<'_>, algorithm: Algorithm, schema: &Schema, network: &
         Capacity::Packets(n) => Some(u64::from(n) * PACKET),
         Capacity::Bytes(bytes) => Some(bytes.0),
     };
+    let stack = algorithm
+        .as_ref()
+        .map_or_else(|| workload::stack(&flow.workload, &flow.stack), |one| stack(flow, one, recovery));
     FlowPlan {
         name: one.name.clone(),
-        algorithm_text: text_with_recovery(&algorithm, recovery),
-        stack: stack(flow, &algorithm, recovery),
+        algorithm_text: algorithm.as_ref().map_or_else(|| "none".to_owned(), |one| text_with_recovery(one, recovery)),
+        profile: if algorithm.is_some() { flow.profile.clone() } else { "udp".to_owned() },
         algorithm,
         recovery,
-        profile: flow.profile.clone(),
         forward: one.forward.clone(),
         reverse: one.reverse.clone(),
         base_rtt: Duration(base_rtt),
         start: Duration(flow.start.0 + one.number * flow.step.0),
         start_jitter: jitter,
         stop: flow.stop,
-        workload: flow.workload,
+        workload: flow.workload.clone().with_load_of(network.slowest(&one.forward), &stack),
+        stack,
         oracle_buffer: one.forward.iter().filter_map(buffer).min().map(Bytes),
         routers: {
             let rated = one.forward.iter().filter(|&&link| network.links[link as usize].rate.is_some()).count();
@@ -461,18 +498,21 @@ fn graph<'a>(
         network.node(node);
     }
     for one in links {
-        network.add(one.name.clone(), &one.from, &one.to, &one.link, Size::Bdp(1.0, None), one.link.rate.is_some());
+        let on_air = air::radio(one.radio.as_ref(), &schema.media);
+        let (default, rate) = match on_air {
+            Some((_, rate)) => (air::STATION_QUEUE, Some(rate)),
+            None => (Size::Bdp(1.0, None), one.link.rate),
+        };
+        let link = Link { rate, ..one.link.clone() };
+        let mut add = |name: String, from: &str, to: &str, link: &Link| {
+            let index = network.add(name, from, to, link, default, link.rate.is_some());
+            network.links[index as usize].radio = on_air.map(|(radio, _)| radio);
+        };
+        add(one.name.clone(), &one.from, &one.to, &link);
         let given = links.iter().any(|other| other.from == one.to && other.to == one.from);
         if one.duplex && !given {
-            let plain = Link { losses: Vec::new(), ..one.link.clone() };
-            network.add(
-                format!("{}-{}", one.to, one.from),
-                &one.to,
-                &one.from,
-                &plain,
-                Size::Bdp(1.0, None),
-                one.link.rate.is_some(),
-            );
+            let plain = Link { losses: Vec::new(), ..link };
+            add(format!("{}-{}", one.to, one.from), &one.to, &one.from, &plain);
         }
     }
     let mut placed = Vec::new();

@@ -79,7 +79,7 @@ fn each_fault_has_its_message() {
         "[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n[[link]]\nfrom = \"b\"\nto = \"c\"\nduplex = false\n";
     let cases = [
         (format!("{}{NET}{FLOW}", HEAD.replace('1', "7")), "schema_version: 7 is another version than this program's 1\n  hint: use the release that wrote it"),
-        (format!("{HEAD}{FLOW}"), "there is no network\n  hint: write '[dumbbell]', '[parking_lot]' or '[[link]]'"),
+        (format!("{HEAD}{FLOW}"), "there is no network\n  hint: write '[dumbbell]', '[parking_lot]', '[wlan]' or '[[link]]'"),
         (format!("{HEAD}{NET}"), "flow: there is none\n  hint: write a '[[flow]]' with an algorithm"),
         (
             format!("{HEAD}{NET}{}", FLOW.replace("40 ms", "15 ms")),

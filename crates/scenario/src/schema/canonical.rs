@@ -9,7 +9,9 @@ use crate::document::SCHEMA_VERSION;
 impl Schema {
     /// The classes that a flow names.
     pub fn used_classes(&self) -> impl Iterator<Item = &Class> {
-        self.classes.iter().filter(|class| self.flows.iter().any(|flow| class.is_named_by(&flow.algorithm)))
+        self.classes.iter().filter(|class| {
+            self.flows.iter().any(|flow| flow.algorithm.as_ref().is_some_and(|text| class.is_named_by(text)))
+        })
     }
 
     /// The canonical form: the same for scenarios that mean the same, whatever their units, defaults and order of keys.
@@ -39,22 +41,33 @@ impl Schema {
             }
             Topology::Graph(nodes, links) => json!({
                 "nodes": nodes,
-                "links": links.iter().map(|one| json!({
-                    "name": one.name, "from": one.from, "to": one.to, "duplex": one.duplex, "link": link(&one.link),
-                })).collect::<Vec<_>>(),
+                "links": links.iter().map(|one| {
+                    let mut form = json!({
+                        "name": one.name, "from": one.from, "to": one.to, "duplex": one.duplex, "link": link(&one.link),
+                    });
+                    if let Some(radio) = &one.radio {
+                        form["radio"] = format!("{radio:?}").into();
+                    }
+                    form
+                }).collect::<Vec<_>>(),
             }),
+            Topology::Wlan(wlan) => json!({ "wlan": format!("{wlan:?}") }),
         };
         let flows: Vec<Value> = self
             .flows
             .iter()
             .map(|flow| {
-                json!({
+                let mut form = json!({
                     "algorithm": flow.algorithm, "name": flow.name, "rtt_ns": flow.rtt.map(|rtt| rtt.0), "reverse": flow.reverse,
                     "start_ns": flow.start.0, "stop_ns": flow.stop.map(|stop| stop.0), "jitter": format!("{:?}", flow.jitter),
                     "count": flow.count, "step_ns": flow.step.0, "workload": format!("{:?}", flow.workload), "profile": flow.profile,
                     "stack": format!("{:?}", flow.stack), "control": format!("{:?}", flow.control), "ends": format!("{:?}", flow.ends),
                     "routes": format!("{:?}", flow.routes), "hops": format!("{:?}", flow.hops),
-                })
+                });
+                if flow.algorithm.is_none() {
+                    form["transport"] = "udp".into();
+                }
+                form
             })
             .collect();
         let mut form = json!({
@@ -62,6 +75,9 @@ impl Schema {
             "sample_interval_ns": self.sample_interval.0, "packets": self.packets, "measure_from_ns": self.measure_from.0,
             "jitter": format!("{:?}", self.jitter), "topology": topology, "flows": flows,
         });
+        if !self.media.is_empty() {
+            form["media"] = format!("{:?}", self.media).into();
+        }
         // What no flow names means nothing.
         let used: Vec<Value> = self.used_classes().map(Class::canonical).collect();
         if !used.is_empty() {
