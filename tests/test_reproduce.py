@@ -333,6 +333,11 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     (found,) = outcomes(tmp_path)
     assert found["findings"] == [finding.as_dict() for finding in outcome.findings]
     assert (found["runs"], found["quick"]) == (4, True)
+    other = dict(found) | {"findings": [{"quantity": "of another version"}]}
+    (place / "outcome.json").write_text(json.dumps(other))
+    assert outcomes(tmp_path) == []
+    assert "ccm-ss/fig12a" not in write_index(tmp_path).read_text()
+    (place / "outcome.json").write_text(json.dumps(found))
     # The CPU time of runs that are all kept is that of when they were made.
     again = once(tmp_path / "runs")
     write_experiment(again, tmp_path)

@@ -37,6 +37,9 @@ nav { margin: 1rem 0; } nav a { margin-right: 1rem; }
 # Scenarios that are named on the page; the folder has all.
 _MOST_NAMED = 60
 
+# What `outcome.json` holds.
+_KEYS = frozenset({"id", "title", "quick", "seed", "repetitions", "runs", "cpu_s", "findings", "why"})
+
 #: A cell: its text as HTML, and its class.
 _Cell = tuple[str, str]
 
@@ -85,13 +88,18 @@ def _kept_cpu_s(place: Path, outcome: Outcome) -> float:
 
 
 def outcomes(folder: Path) -> list[dict[str, Any]]:
-    """What the folder holds of each experiment, in the order of the papers; a file that cannot be read is as none."""
+    """What the folder holds of each experiment, in the order of the papers.
+
+    A file that cannot be read, or is of another version, is as none.
+    """
     found = []
     for one in experiments():
         try:
-            found.append(json.loads((folder / one.paper / one.figure / "outcome.json").read_text(encoding="utf-8")))
+            kept = json.loads((folder / one.paper / one.figure / "outcome.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
+        if kept.keys() == _KEYS and all(finding.keys() == set(COLUMNS) for finding in kept["findings"]):
+            found.append(kept)
     return found
 
 
