@@ -39,16 +39,14 @@ if TYPE_CHECKING:
         Scenario,
     )
     from cwndlab.validate import validate
-    from cwndlab.workloads import Arrivals, Bulk, Cbr, Mqtt, OnOff, RequestResponse, Transfers, Vbr
+    from cwndlab.workloads import Bulk, OnOff, Transfers
 
 __all__ = [
     "Access",
     "Algorithm",
-    "Arrivals",
     "Beacon",
     "Bernoulli",
     "Bulk",
-    "Cbr",
     "Comparison",
     "Control",
     "DropTail",
@@ -61,19 +59,16 @@ __all__ = [
     "Link",
     "LossList",
     "Medium",
-    "Mqtt",
     "Node",
     "OnOff",
     "ParkingLot",
     "Records",
     "RecordsError",
-    "RequestResponse",
     "RunError",
     "Scenario",
     "ScenarioError",
     "StepEcn",
     "Transfers",
-    "Vbr",
     "Wlan",
     "WlanStation",
     "algorithms",
@@ -122,7 +117,7 @@ _HOMES = {
         "Scenario",
     ),
     "validate": ("validate",),
-    "workloads": ("Arrivals", "Bulk", "Cbr", "Mqtt", "OnOff", "RequestResponse", "Transfers", "Vbr"),
+    "workloads": ("Bulk", "OnOff", "Transfers"),
 }
 _MODULES = ("metrics", "plots", "presets", "statistics", "workloads")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
