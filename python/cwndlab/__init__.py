@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from cwndlab.comparison import Comparison
     from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
-    from cwndlab.media import Beacon, Medium, Wlan, WlanStation
     from cwndlab.queues import DropTail, StepEcn
     from cwndlab.records import Records
     from cwndlab.report import report
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Access",
     "Algorithm",
-    "Beacon",
     "Bernoulli",
     "Bulk",
     "Comparison",
@@ -58,7 +56,6 @@ __all__ = [
     "Jitter",
     "Link",
     "LossList",
-    "Medium",
     "Node",
     "OnOff",
     "ParkingLot",
@@ -69,8 +66,6 @@ __all__ = [
     "ScenarioError",
     "StepEcn",
     "Transfers",
-    "Wlan",
-    "WlanStation",
     "algorithms",
     "bench",
     "check",
@@ -96,7 +91,6 @@ _HOMES = {
     "comparison": ("Comparison",),
     "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
-    "media": ("Beacon", "Medium", "Wlan", "WlanStation"),
     "queues": ("DropTail", "StepEcn"),
     "records": ("Records",),
     "report": ("report",),
