@@ -24,7 +24,6 @@ from cwndlab.options import (
 from cwndlab.output import Format, Row, say, write, write_rows
 from cwndlab.progress import Stopped, several, stopped
 from cwndlab.show import show_comparison, show_examined, show_run
-from cwndlab.verbs import trace
 
 if TYPE_CHECKING:
     from cwndlab.conformance import Examined
@@ -38,7 +37,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.add_typer(trace.app, name="trace")
 
 
 def _version(asked: bool) -> None:
@@ -246,40 +244,6 @@ def compare(
         raise Stopped(stopped(finished, total, out))
 
 
-@app.command(epilog="Example: cwndlab reproduce ccm-ss/fig14 --quick")
-def reproduce(
-    target: Annotated[
-        str | None, typer.Argument(help="A paper, or one of its figures.", metavar="PAPER[/FIGURE]", show_default=False)
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of the paper's size.")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="Print what can be reproduced, and end.")] = False,
-    seed: SeedOption = 1,
-    workers: WorkersOption = None,
-    format: FormatOption = Format.table,
-) -> None:
-    """Run a published experiment and judge its claims."""
-    if list_:
-        from cwndlab.reproduce import listing
-
-        write_rows(listing(), ("id", "title"), format)
-        return
-    if target is None:
-        raise ScenarioError(Fault("cwndlab reproduce", "no paper is named", "`cwndlab reproduce --list` shows them"))
-    from cwndlab.reproduce import COLUMNS, reproduce
-
-    found: list[dict[str, Any]] = []
-    stop: Stopped | None = None
-    try:
-        with several() as progress:
-            for finding in reproduce(target, quick=quick, seed=seed, workers=workers, progress=progress):
-                found.append(finding.as_dict())
-    except Stopped:
-        stop = Stopped(f"stopped; the {len(found)} findings that were complete are above")
-    write_rows(found, COLUMNS, format, wrap=("quantity", "published", "reason"))
-    if stop is not None:
-        raise stop
-
-
 @app.command(epilog="Example: cwndlab matrix --algorithms vegas,bbr1")
 def matrix(
     algorithms: AlgorithmsOption = None,
@@ -426,9 +390,9 @@ def _names(text: str | None) -> list[str] | None:
 
 def _add_verbs() -> None:
     """Verbs that have a file of their own."""
-    from cwndlab.verbs import sweep, tune
+    from cwndlab.verbs import export, report, reproduce, sweep, trace, tune
 
-    for verb in (sweep, tune):
+    for verb in (report, export, sweep, reproduce, tune, trace):
         verb.add(app)
 
 
@@ -482,8 +446,3 @@ def status(arguments: Sequence[str] | None = None) -> int:
         hint = near[:1].lower() + near[1:] if near else f"`{where} --help` shows an example"
         say(str(Fault(where, what[:1].lower() + what[1:], hint)))
         return 2
-
-
-# Verbs in files of their own, which use what is above.
-from cwndlab.verbs import export as _export  # noqa: E402, F401
-from cwndlab.verbs import report as _report  # noqa: E402, F401

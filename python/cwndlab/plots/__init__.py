@@ -6,6 +6,7 @@ Colours go by position, never by algorithm. Every number comes from `cwndlab.met
 from cwndlab.plots.bars import bars
 from cwndlab.plots.boxes import boxes
 from cwndlab.plots.cdf import CDFS, cdf
+from cwndlab.plots.charts import Chart, Curve
 from cwndlab.plots.curves import curves
 from cwndlab.plots.heat import heat
 from cwndlab.plots.palette import COLOURS
@@ -13,4 +14,18 @@ from cwndlab.plots.phase import phase
 from cwndlab.plots.series import SERIES, series
 from cwndlab.plots.share import share
 
-__all__ = ["CDFS", "COLOURS", "SERIES", "bars", "boxes", "cdf", "curves", "heat", "phase", "series", "share"]
+__all__ = [
+    "CDFS",
+    "COLOURS",
+    "SERIES",
+    "Chart",
+    "Curve",
+    "bars",
+    "boxes",
+    "cdf",
+    "curves",
+    "heat",
+    "phase",
+    "series",
+    "share",
+]

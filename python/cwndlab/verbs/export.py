@@ -7,11 +7,9 @@ from typing import Annotated
 
 import typer
 
-from cwndlab.cli import app
 from cwndlab.output import say
 
 
-@app.command(epilog="Example: cwndlab export out --format pcap --output out.pcapng --at senders")
 def export(
     records: Annotated[
         Path, typer.Argument(help="A folder that `run --out` has written.", metavar="RECORDS", show_default=False)
@@ -32,3 +30,8 @@ def export(
 
     for made in export(Records.read(records), format, output, at=at):
         say(f"{format}: {made}")
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the verb."""
+    app.command(epilog="Example: cwndlab export out --format pcap --output out.pcapng --at senders")(export)

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from cwndlab.cli import FormatOption, _whole, app
+from cwndlab.options import FormatOption, whole
 from cwndlab.output import Format, say
 from cwndlab.show import show_comparison, show_run, show_swept
 
 
-@app.command(epilog="Example: cwndlab report out --figures svg,pdf --style print")
 def report(
     folder: Annotated[
         Path, typer.Argument(help="What run, compare or sweep has written by --out.", metavar="DIR", show_default=False)
@@ -39,7 +38,7 @@ def report(
             "--series",
             help="Of a sweep: run the first N of every cell again for their time series.",
             metavar="N",
-            parser=_whole("--series", 0),
+            parser=whole("--series", 0),
         ),
     ] = 0,
     format: FormatOption = Format.table,
@@ -66,3 +65,8 @@ def report(
     if figures is not None:
         for figure in draw_figures(found, folder / "figures", format=figures, style=style):
             say(f"figure: {figure}")
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the verb."""
+    app.command(epilog="Example: cwndlab report out --figures svg,pdf --style print")(report)

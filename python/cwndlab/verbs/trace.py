@@ -9,10 +9,10 @@ import typer
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.output import write
 
-app = typer.Typer(help="Make and describe traces in Mahimahi's format.", rich_markup_mode=None, no_args_is_help=True)
+verb = typer.Typer(help="Make and describe traces in Mahimahi's format.", rich_markup_mode=None, no_args_is_help=True)
 
 
-@app.command()
+@verb.command()
 def make(
     kind: Annotated[str, typer.Argument(help="lte-driving, lte-stationary, 3g or satellite.", metavar="KIND")],
     seed: Annotated[int, typer.Option("--seed", help="Seed of all chance.", metavar="N")] = 1,
@@ -28,7 +28,7 @@ def make(
     write("\n".join(map(str, traces.make(kind, seed=seed, duration_s=duration))))
 
 
-@app.command()
+@verb.command()
 def info(
     file: Annotated[str, typer.Argument(help="A file, or the name of a synthetic trace.", metavar="FILE")],
 ) -> None:
@@ -45,3 +45,8 @@ def info(
     total = sum(length for _, length in found.outages_s)
     write(f"outages        {len(found.outages_s)} of 0.1 s or more, {total:.2f} s in all, the longest {longest:.2f} s")
     write(f"over time      {traces.picture(found.second_bps)}")
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the verbs."""
+    app.add_typer(verb, name="trace")
