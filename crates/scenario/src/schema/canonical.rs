@@ -7,6 +7,9 @@ use crate::class::Class;
 use crate::document::SCHEMA_VERSION;
 use crate::plan::Stack;
 
+/// Values of a stack that came after the first release, where they are what was done before: left out, so that hashes stand.
+const BEFORE: [&str; 2] = ["rto_arithmetic: Exact, ", "rto_restart: NewData, "];
+
 impl Schema {
     /// The classes that a flow names.
     pub fn used_classes(&self) -> impl Iterator<Item = &Class> {
@@ -31,8 +34,6 @@ impl Schema {
             let agents = access.agents.as_ref().map_or_else(String::new, |agents| format!(", agents: {agents:?}"));
             format!("Access {{ rate: {:?}, queue: {:?}{agents} }}", access.rate, access.queue)
         };
-        // A value that came after the first release is left out where it is what was done before: hashes stand.
-        const BEFORE: [&str; 2] = ["rto_arithmetic: Exact, ", "rto_restart: NewData, "];
         let stack = |stack: &Stack| BEFORE.iter().fold(format!("{stack:?}"), |text, was| text.replace(was, ""));
         let topology = match &self.topology {
             Topology::Dumbbell(forward, reverse, access) => {
