@@ -280,40 +280,6 @@ def report(
             say(f"figure: {figure}")
 
 
-@app.command(epilog="Example: cwndlab reproduce ccm-ss/fig14 --quick")
-def reproduce(
-    target: Annotated[
-        str | None, typer.Argument(help="A paper, or one of its figures.", metavar="PAPER[/FIGURE]", show_default=False)
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of the paper's size.")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="Print what can be reproduced, and end.")] = False,
-    seed: SeedOption = 1,
-    workers: WorkersOption = None,
-    format: FormatOption = Format.table,
-) -> None:
-    """Run a published experiment and judge its claims."""
-    if list_:
-        from cwndlab.reproduce import listing
-
-        write_rows(listing(), ("id", "title"), format)
-        return
-    if target is None:
-        raise ScenarioError(Fault("cwndlab reproduce", "no paper is named", "`cwndlab reproduce --list` shows them"))
-    from cwndlab.reproduce import COLUMNS, reproduce
-
-    found: list[dict[str, Any]] = []
-    stop: Stopped | None = None
-    try:
-        with _several() as progress:
-            for finding in reproduce(target, quick=quick, seed=seed, workers=workers, progress=progress):
-                found.append(finding.as_dict())
-    except Stopped:
-        stop = Stopped(f"stopped; the {len(found)} findings that were complete are above")
-    write_rows(found, COLUMNS, format, wrap=("quantity", "published", "reason"))
-    if stop is not None:
-        raise stop
-
-
 @app.command(epilog="Example: cwndlab matrix --algorithms vegas,bbr1")
 def matrix(
     algorithms: AlgorithmsOption = None,
@@ -564,3 +530,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
         hint = near[:1].lower() + near[1:] if near else f"`{where} --help` shows an example"
         say(str(Fault(where, what[:1].lower() + what[1:], hint)))
         return 2
+
+
+# Verbs in files of their own, which use what is above.
+from cwndlab.verbs import reproduce as _reproduce  # noqa: E402, F401

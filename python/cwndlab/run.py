@@ -32,6 +32,12 @@ to_toml = _engine.to_toml
 read_records = _engine.read
 conformance_texts = _engine.conformance_texts
 
+
+def engine_file() -> Folder:
+    """The engine as it is installed, for whoever must know whether it is still the same one."""
+    return Folder(str(_engine.__file__))
+
+
 # What an algorithm of one's own is told.
 Ack = _engine.Ack
 Congestion = _engine.Congestion

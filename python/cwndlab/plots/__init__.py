@@ -4,8 +4,9 @@ Colours go by position, never by algorithm. Every number comes from `cwndlab.met
 """
 
 from cwndlab.plots.bars import bars
+from cwndlab.plots.curves import Chart, Curve, curves
 from cwndlab.plots.palette import COLOURS
 from cwndlab.plots.series import SERIES, series
 from cwndlab.plots.share import share
 
-__all__ = ["COLOURS", "SERIES", "bars", "series", "share"]
+__all__ = ["COLOURS", "SERIES", "Chart", "Curve", "bars", "curves", "series", "share"]
