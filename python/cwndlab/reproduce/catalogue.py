@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 #: Papers, and the module of each, which has a tuple ``EXPERIMENTS``.
 PAPERS = {
     "ccm-ss": "cwndlab.reproduce.ccm_ss",
+    "cubic-study": "cwndlab.reproduce.cubic_study",
 }
 
 
