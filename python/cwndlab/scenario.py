@@ -229,6 +229,16 @@ class Transfers(_Table):
 
 
 @dataclass(frozen=True)
+class Cbr(_Table):
+    """Datagrams of ``packet`` bytes (``"1500 B"``), evenly spaced at ``rate``; both count headers. For a flow with
+    ``transport="udp"``."""
+
+    KIND: ClassVar[str] = "cbr"
+    rate: str
+    packet: str | None = None
+
+
+@dataclass(frozen=True)
 class Control(_Table):
     """The algorithm is asked from afar: ``delay`` after an event, at most once per ``interval``."""
 
@@ -242,11 +252,12 @@ class Flow(_Table):
     """A flow: ``algorithm`` is ``GROWTH[+SLOW_START][/RECOVERY]``, or a class of one's own (`cwndlab.own`).
 
     ``rtt`` (base, both ways) and ``direction`` belong to a dumbbell or a parking lot, ``enter`` and ``leave`` (routers)
-    to a parking lot, ``from_``, ``to`` and the routes to a graph.
+    to a parking lot, ``from_``, ``to`` and the routes to a graph. With ``transport="udp"`` there is no algorithm.
     """
 
-    algorithm: str | type
+    algorithm: str | type | None = None
     _: KW_ONLY
+    transport: str | None = None
     name: str | None = None
     rtt: str | None = None
     direction: str | None = None
@@ -255,7 +266,7 @@ class Flow(_Table):
     start_jitter: str | None = None
     count: int | None = None
     start_step: str | None = None
-    workload: Bulk | OnOff | Transfers | None = None
+    workload: Bulk | OnOff | Transfers | Cbr | None = None
     profile: str | None = None
     stack: Mapping[str, Any] | None = None
     control: Control | None = None
@@ -432,7 +443,7 @@ _PLURAL = {one: many for many, one in _SINGULAR.items()}
 
 _QUEUES: dict[str, type[_Table]] = {kind.KIND: kind for kind in (DropTail, StepEcn)}
 _LOSSES: dict[str, type[_Table]] = {kind.KIND: kind for kind in (Bernoulli, GilbertElliott, LossList)}
-_WORKLOADS: dict[str, type[_Table]] = {kind.KIND: kind for kind in (Bulk, OnOff, Transfers)}
+_WORKLOADS: dict[str, type[_Table]] = {kind.KIND: kind for kind in (Bulk, OnOff, Transfers, Cbr)}
 _KINDS = {"queue": (_QUEUES, "droptail"), "loss": (_LOSSES, "list"), "workload": (_WORKLOADS, "bulk")}
 _TABLES: dict[str, type[_Table]] = {
     "dumbbell": Dumbbell,

@@ -199,8 +199,8 @@ impl Link {
         self.cross(departure, packet.payload, marked)
     }
 
-    /// The wire: loss, delay variation, duplication.
-    fn cross(&mut self, departure: u64, payload: bool, marked: bool) -> Passage {
+    /// What the wire does with a packet whose last bit left the line at `departure`: loss, delay variation, duplication.
+    pub fn cross(&mut self, departure: u64, payload: bool, marked: bool) -> Passage {
         // Every process sees every packet, so that one list's count does not depend on another process.
         let mut lost = false;
         for one in &mut self.wire.losses {

@@ -20,6 +20,19 @@ pub enum Limit {
     Bytes(u64),
 }
 
+impl Limit {
+    /// One more of `size` bytes fits beside so many packets and bytes.
+    #[inline]
+    #[must_use]
+    pub fn admits(self, packets: u64, bytes: u64, size: u32) -> bool {
+        match self {
+            Self::Packets(most) => packets < most,
+            Self::Bytes(most) => bytes + u64::from(size) <= most,
+            Self::Unlimited => true,
+        }
+    }
+}
+
 /// A drop-tail queue in front of a line that serves in order.
 #[derive(Clone, Debug)]
 pub struct Queue {
@@ -90,12 +103,8 @@ impl Queue {
         }
         let waiting = self.waiting.len() as u64;
         let serving = u64::from(self.counts_in_service);
-        let fits = match self.limit {
-            Limit::Packets(most) => waiting + serving < most,
-            Limit::Bytes(most) => self.bytes + serving * u64::from(self.in_service) + u64::from(size) <= most,
-            Limit::Unlimited => true,
-        };
-        if !fits {
+        let bytes = self.bytes + serving * u64::from(self.in_service);
+        if !self.limit.admits(waiting + serving, bytes, size) {
             return (None, false);
         }
         self.waiting.push(Waiting { start: free, size });

@@ -5,6 +5,7 @@
 //! - [`schema`]: the typed scenario;
 //! - [`class`]: algorithms that whoever runs the scenario hands over;
 //! - [`profile`]: stack profiles;
+//! - [`workload`]: what applications send;
 //! - [`network`]: nodes, links and routes of each kind of topology;
 //! - [`plan`]: what an engine runs.
 
@@ -15,6 +16,7 @@ pub mod plan;
 pub mod profile;
 pub mod read;
 pub mod schema;
+pub mod workload;
 
 pub use class::Class;
 pub use document::Scenario;

@@ -6,9 +6,9 @@ use cwndlab_control::{Algorithm, Catalogue, Need, RecoveryKind};
 use cwndlab_units::{Bytes, Duration};
 use serde_json::Value;
 
-use crate::plan::{Capacity, Ecn, FlowPlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, Stack};
+use crate::plan::{Capacity, Ecn, FlowPlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, Stack, Workload};
 use crate::read::{Fault, Faults};
-use crate::schema::{Access, Flow, Jitter, Link, NamedLink, Queue, Schema, Size, Topology};
+use crate::schema::{Access, Flow, Jitter, Link, NamedLink, Queue, Schema, Size, Topology, UDP_HEADER};
 
 /// The packet in which a bandwidth-delay product is counted.
 const PACKET: u64 = 1500;
@@ -48,7 +48,7 @@ impl Network {
 
     fn add(&mut self, name: String, from: &str, to: &str, link: &Link, default: Size, sampled: bool) -> u32 {
         let (from, to) = (self.node(from), self.node(to));
-        let queue = link.queue.unwrap_or(Queue { size: default, counts_in_service: false, mark_above: None });
+        let queue = link.queue.unwrap_or_else(|| Queue::drop_tail(default));
         self.links.push(LinkPlan {
             name,
             from,
@@ -59,6 +59,7 @@ impl Network {
                 capacity: Capacity::Unlimited,
                 counts_in_service: queue.counts_in_service,
                 mark_above: queue.mark_above,
+                discipline: queue.discipline,
             },
             losses: link.losses.clone(),
             jitter: link.jitter,
@@ -187,7 +188,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         .iter()
         .map(|flow| {
             catalogue
-                .parse(&flow.algorithm)
+                .parse(flow.algorithm.as_ref()?)
                 .map_err(|fault| faults.add(format!("{}.algorithm", flow.path), fault.what, fault.hint))
                 .ok()
         })
@@ -227,7 +228,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         .iter()
         .map(|one| {
             let index = schema.flows.iter().position(|flow| std::ptr::eq(flow, one.flow)).unwrap_or(0);
-            flow_plan(one, algorithms[index].clone().expect("faults were answered above"), schema, &network)
+            flow_plan(one, algorithms[index].clone(), schema, &network)
         })
         .collect();
     let plan = Plan {
@@ -242,10 +243,10 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     Ok((plan, notes))
 }
 
-fn flow_plan(one: &Placed<'_>, algorithm: Algorithm, schema: &Schema, network: &Network) -> FlowPlan {
+fn flow_plan(one: &Placed<'_>, algorithm: Option<Algorithm>, schema: &Schema, network: &Network) -> FlowPlan {
     let flow = one.flow;
     let base_rtt = network.delay(&one.forward) + network.delay(&one.reverse);
-    let recovery = algorithm.recovery_kind().unwrap_or(flow.recovery);
+    let recovery = algorithm.as_ref().and_then(Algorithm::recovery_kind).unwrap_or(flow.recovery);
     let jitter = match flow.jitter.unwrap_or(schema.jitter) {
         Jitter::Fixed(span) => span,
         Jitter::Rtt => Duration(base_rtt),
@@ -257,18 +258,18 @@ fn flow_plan(one: &Placed<'_>, algorithm: Algorithm, schema: &Schema, network: &
     };
     FlowPlan {
         name: one.name.clone(),
-        algorithm_text: text_with_recovery(&algorithm, recovery),
-        stack: stack(flow, &algorithm, recovery),
+        algorithm_text: algorithm.as_ref().map_or_else(|| "none".to_owned(), |one| text_with_recovery(one, recovery)),
+        stack: algorithm.as_ref().map_or_else(|| datagrams(flow), |one| stack(flow, one, recovery)),
+        profile: if algorithm.is_some() { flow.profile.clone() } else { "udp".to_owned() },
         algorithm,
         recovery,
-        profile: flow.profile.clone(),
         forward: one.forward.clone(),
         reverse: one.reverse.clone(),
         base_rtt: Duration(base_rtt),
         start: Duration(flow.start.0 + one.number * flow.step.0),
         start_jitter: jitter,
         stop: flow.stop,
-        workload: flow.workload,
+        workload: flow.workload.clone(),
         oracle_buffer: one.forward.iter().filter_map(buffer).min().map(Bytes),
         routers: {
             let rated = one.forward.iter().filter(|&&link| network.links[link as usize].rate.is_some()).count();
@@ -292,6 +293,16 @@ fn text_with_recovery(algorithm: &Algorithm, recovery: RecoveryKind) -> String {
         RecoveryKind::Rack => "rack",
     };
     format!("{algorithm}/{name}")
+}
+
+/// Sizes of a flow without a stack: the payload of its largest packet, and the headers of IPv4 and UDP.
+fn datagrams(flow: &Flow) -> Stack {
+    let header = Bytes(UDP_HEADER);
+    let mss = match flow.workload {
+        Workload::Datagrams { packet, .. } => Bytes(packet.0 - header.0),
+        _ => flow.stack.mss,
+    };
+    Stack { mss, header, ecn: Ecn::Off, ..flow.stack.clone() }
 }
 
 /// What growth and recovery say about the transport goes before the profile.

@@ -9,6 +9,8 @@ use cwndlab_units::{Bytes, Duration, Rate};
 
 pub use cwndlab_transport::stack::{Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Stack};
 
+pub use crate::workload::{Pattern, Workload};
+
 /// What an engine runs.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -110,8 +112,8 @@ impl AgentPlan {
     }
 }
 
-/// A drop-tail queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueuePlan {
     /// How much may wait.
     pub capacity: Capacity,
@@ -119,6 +121,24 @@ pub struct QueuePlan {
     pub counts_in_service: bool,
     /// Mark ECN-capable packets that find more than this many packets waiting.
     pub mark_above: Option<u32>,
+    /// Who may wait and who goes next.
+    pub discipline: DisciplinePlan,
+}
+
+/// A queue discipline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DisciplinePlan {
+    /// First in, first out; who finds it full is dropped.
+    DropTail,
+    /// CoDel (RFC 8289).
+    Codel {
+        /// Sojourn time that is let be.
+        target: Duration,
+        /// Sliding window.
+        interval: Duration,
+        /// Marks ECN-capable packets in place of dropping them.
+        ecn: bool,
+    },
 }
 
 /// How much may wait in a queue.
@@ -174,8 +194,8 @@ pub struct JitterPlan {
 pub struct FlowPlan {
     /// Its label in the records, unique.
     pub name: String,
-    /// Its algorithm.
-    pub algorithm: Algorithm,
+    /// Its algorithm; `None` sends datagrams (UDP).
+    pub algorithm: Option<Algorithm>,
     /// Its recovery: the algorithm's, or else the profile's.
     pub recovery: RecoveryKind,
     /// Canonical text of the algorithm, recovery included.
@@ -213,32 +233,4 @@ pub struct Remote {
     pub delay: Duration,
     /// ACKs are reported together at most this often; zero reports each.
     pub interval: Duration,
-}
-
-/// What an application sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// As much as possible, or `bytes` of it.
-    Bulk {
-        /// How much; `None` is endless.
-        bytes: Option<Bytes>,
-    },
-    /// Sends as much as possible for `on`, then is silent for `off`, and so on.
-    OnOff {
-        /// Length of an active period.
-        on: Duration,
-        /// Length of a silent one.
-        off: Duration,
-    },
-    /// `count` transfers of `bytes` each, the next one `gap` after the last was acknowledged.
-    Transfers {
-        /// How many; `None` is without end.
-        count: Option<u64>,
-        /// Size of each.
-        bytes: Bytes,
-        /// Pause between them.
-        gap: Duration,
-        /// Each over a connection of its own, with handshake and initial window.
-        new_connection: bool,
-    },
 }

@@ -105,7 +105,7 @@ impl<'a> Engine<'a> {
 
     fn go(&mut self, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<(), RunError> {
         let end = self.plan.duration.0;
-        let links = self.world.links.len() as u32;
+        let (links, servers) = (self.world.links.len() as u32, self.world.first_server);
         let mut countdown = PATIENCE;
         while let Some((now, source)) = self.world.agenda.peek() {
             if now > self.next_sample.min(end) {
@@ -140,8 +140,10 @@ impl<'a> Engine<'a> {
                 } else {
                     self.world.forward(now, packet);
                 }
-            } else {
+            } else if source < servers {
                 self.fire(now, source - links);
+            } else {
+                self.world.serve(now, source - servers);
             }
         }
         self.events += PATIENCE - countdown;
@@ -173,6 +175,7 @@ impl<'a> Engine<'a> {
             }
             let sender = &flow.sender;
             let count = flow.totals();
+            let datagrams = flow.datagrams.as_ref();
             let mut ssthresh = None;
             let mss = plan.stack.mss.0;
             sender.control.trace(&mut |name, value| {
@@ -186,9 +189,9 @@ impl<'a> Engine<'a> {
             self.records.samples.push(SampleRow {
                 time_ns: now,
                 flow: flow.index,
-                cwnd_bytes: u64::from(sender.cwnd) * mss,
+                cwnd_bytes: datagrams.is_none().then_some(u64::from(sender.cwnd) * mss),
                 ssthresh_bytes: ssthresh,
-                in_flight_bytes: sender.in_flight_bytes(),
+                in_flight_bytes: datagrams.is_none().then(|| sender.in_flight_bytes()),
                 srtt_ns: (rtt.srtt > 0).then_some(rtt.srtt),
                 rtt_ns: (rtt.last > 0).then_some(rtt.last),
                 pacing_rate_bps: sender.pacing_rate(),
@@ -204,27 +207,24 @@ impl<'a> Engine<'a> {
                 rtt_sum_ns,
                 rtt_count,
                 state: sender.state as u8,
+                delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last),
             });
         }
         for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, plan)| plan.sampled) {
             let _ = plan;
-            let link = &mut self.world.links[index];
-            let (queue_packets, queue_bytes) = link.backlog(now);
-            let (queue_packet_ns, queue_byte_ns) = link.integrals(now);
-            let (_, sent_bytes) = link.sent(now);
-            let totals = link.totals;
+            let look = self.world.look(now, index);
             self.records.link_samples.push(LinkSampleRow {
                 time_ns: now,
                 link: index as u32,
-                queue_packets,
-                queue_bytes,
-                arrived_packets: totals.arrived(),
-                dropped_packets: totals.dropped,
-                lost_packets: totals.lost,
-                marked_packets: totals.marked,
-                sent_bytes,
-                queue_packet_ns,
-                queue_byte_ns,
+                queue_packets: look.queue_packets,
+                queue_bytes: look.queue_bytes,
+                arrived_packets: look.arrived,
+                dropped_packets: look.dropped,
+                lost_packets: look.lost,
+                marked_packets: look.marked,
+                sent_bytes: look.sent_bytes,
+                queue_packet_ns: look.packet_ns,
+                queue_byte_ns: look.byte_ns,
             });
         }
     }
@@ -237,6 +237,7 @@ impl<'a> Engine<'a> {
             let rtt = &flow.sender.rtt;
             let (sum, samples) = flow.rtt_sum();
             let losses = self.world.losses[flow.index as usize];
+            let delays = flow.datagrams.as_ref().map(|one| one.delays).filter(|one| one.count > 0);
             delivered_packets += count.acked_bytes.div_ceil(plan.stack.mss.0);
             self.records.transfers.append(&mut flow.transfers);
             self.records.flows.push(FlowRow {
@@ -265,13 +266,13 @@ impl<'a> Engine<'a> {
                 loss_probes: count.loss_probes,
                 min_rtt_ns: (rtt.min_ever != u64::MAX).then_some(rtt.min_ever),
                 mean_rtt_ns: (samples > 0).then(|| sum / samples),
+                min_delay_ns: delays.map(|one| one.min),
+                mean_delay_ns: delays.and_then(|one| one.mean()),
+                max_delay_ns: delays.map(|one| one.max),
             });
         }
         for (index, plan) in self.plan.links.iter().enumerate() {
-            let link = &mut self.world.links[index];
-            let (sent_packets, sent_bytes) = link.sent(end);
-            let (packet_ns, byte_ns) = link.integrals(end);
-            let totals = link.totals;
+            let look = self.world.look(end, index);
             let span = end.max(1) as f64;
             let (capacity_packets, capacity_bytes) = match plan.queue.capacity {
                 Capacity::Unlimited => (None, None),
@@ -285,16 +286,16 @@ impl<'a> Engine<'a> {
                 delay_ns: plan.delay.0,
                 capacity_packets,
                 capacity_bytes,
-                arrived_packets: totals.arrived(),
-                dropped_packets: totals.dropped,
-                lost_packets: totals.lost,
-                marked_packets: totals.marked,
-                sent_packets,
-                sent_bytes,
-                mean_queue_packets: packet_ns as f64 / span,
-                mean_queue_bytes: byte_ns as f64 / span,
-                max_queue_packets: link.most_waiting(),
-                utilisation: plan.rate.map_or(0.0, |rate| sent_bytes as f64 * 8e9 / (rate.0 as f64 * span)),
+                arrived_packets: look.arrived,
+                dropped_packets: look.dropped,
+                lost_packets: look.lost,
+                marked_packets: look.marked,
+                sent_packets: look.sent_packets,
+                sent_bytes: look.sent_bytes,
+                mean_queue_packets: look.packet_ns as f64 / span,
+                mean_queue_bytes: look.byte_ns as f64 / span,
+                max_queue_packets: look.most,
+                utilisation: plan.rate.map_or(0.0, |rate| look.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span)),
             });
         }
         let memory = self.flows.iter().map(Flow::memory).sum::<usize>() + self.world.memory();

@@ -3,12 +3,17 @@
 //! - [`agenda`]: the event queue, whose size is the number of things that wait, not of packets in flight;
 //! - [`world`]: links and what is on them;
 //! - [`flow`]: a sender, a receiver and the application above them;
+//! - [`datagrams`]: a flow without a connection;
+//! - [`port`]: what they send, as packets;
 //! - [`engine`]: the loop.
 
 pub mod agenda;
+pub mod datagrams;
 pub mod engine;
 pub mod flow;
 pub mod packet;
+pub mod port;
+mod service;
 pub mod world;
 
 pub use cwndlab_algorithms::catalogue;

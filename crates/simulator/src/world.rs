@@ -5,17 +5,19 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use cwndlab_control::Feedback;
 use cwndlab_network::agent::{Abc, Agent, Arrival, Header, Perc, QuickStart, Rcp, Sirens, Stamp, MAX_HOPS};
+use cwndlab_network::discipline::Waiting;
 use cwndlab_network::link::{Link, LinkConfig, Offer, Passage};
 use cwndlab_network::loss::Loss;
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::Stream;
 use cwndlab_network::ring::Ring;
 use cwndlab_records::rows::{EventRow, PacketRow};
-use cwndlab_scenario::plan::{AgentPlan, Capacity, LinkPlan, LossPlan, Plan};
+use cwndlab_scenario::plan::{AgentPlan, Capacity, Ecn, LinkPlan, LossPlan, Plan};
 use cwndlab_transport::wire::Blocks;
 
 use crate::agenda::Agenda;
 use crate::packet::{Packet, ACK, AGAIN, CE, DATA, ECT, EXTRA, KIND, SYN};
+use crate::service::{self, Server, COMPUTED};
 
 /// What an ACK carries beyond its number and window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,12 +62,12 @@ struct Overtaking {
 
 /// A step of a route.
 #[derive(Clone, Copy, Debug)]
-struct Hop {
-    link: u32,
+pub(crate) struct Hop {
+    pub(crate) link: u32,
     /// The next link has no event of its own: it is computed at once.
     fused: bool,
     /// The link ends at the packet's endpoint.
-    last: bool,
+    pub(crate) last: bool,
     /// Only delay happens on the wire, and nothing is recorded.
     plain: bool,
 }
@@ -108,6 +110,16 @@ pub struct World {
     pub events: Vec<EventRow>,
     /// Every packet, where asked for.
     pub packets: Option<Vec<PacketRow>>,
+    /// Lines that serve by event, in the order of their entries on the agenda.
+    pub(crate) servers: Vec<Server>,
+    /// The server of each link; [`COMPUTED`] where departures are computed.
+    pub(crate) server_of: Vec<u32>,
+    /// The first server's source on the agenda.
+    pub(crate) first_server: u32,
+    /// Packets that a discipline dropped, until they are written down.
+    pub(crate) gone: Vec<Waiting<Packet>>,
+    /// Flows whose packets say ECT(1).
+    pub(crate) scalable: Vec<bool>,
     /// Losses per flow.
     pub losses: Vec<Losses>,
     /// Full segment of each flow, for byte numbers of recorded packets.
@@ -136,16 +148,21 @@ fn build_loss(plan: &LossPlan, seed: u64, index: u64) -> Loss {
     }
 }
 
+/// How much a queue of this capacity holds.
+pub(crate) fn limit(capacity: Capacity) -> Limit {
+    match capacity {
+        Capacity::Unlimited => Limit::Unlimited,
+        Capacity::Packets(n) => Limit::Packets(u64::from(n)),
+        Capacity::Bytes(n) => Limit::Bytes(n.0),
+    }
+}
+
 fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
     let index = index as u64;
     Link::new(LinkConfig {
         rate: plan.rate,
         delay: plan.delay,
-        limit: match plan.queue.capacity {
-            Capacity::Unlimited => Limit::Unlimited,
-            Capacity::Packets(n) => Limit::Packets(u64::from(n)),
-            Capacity::Bytes(n) => Limit::Bytes(n.0),
-        },
+        limit: limit(plan.queue.capacity),
         counts_in_service: plan.queue.counts_in_service,
         mark_above: plan.queue.mark_above,
         watched: plan.sampled,
@@ -184,7 +201,8 @@ impl World {
     #[must_use]
     pub fn new(plan: &Plan, seed: u64) -> Self {
         let links: Vec<Link> = plan.links.iter().enumerate().map(|(n, one)| build_link(one, n, seed)).collect();
-        let fused = fuse(plan, &links);
+        let (servers, server_of) = service::build(plan, seed);
+        let fused = fuse(plan, &links, &server_of);
         let (mut hops, mut routes) = (Vec::new(), Vec::new());
         for flow in &plan.flows {
             let mut begin = [0; 2];
@@ -196,15 +214,21 @@ impl World {
                     last: at + 1 == path.len(),
                     plain: links[link as usize].is_plain()
                         && !plan.packets
+                        && server_of[link as usize] == COMPUTED
                         && plan.links[link as usize].agents.is_empty(),
                 }));
             }
             routes.push(begin);
         }
         let overtaking = links.iter().map(|link| link.reorders().then(Box::default)).collect();
-        let sources = links.len() + plan.flows.len() * crate::flow::TIMERS;
+        let first_server = links.len() + plan.flows.len() * crate::flow::TIMERS;
         Self {
-            agenda: Agenda::new(sources),
+            agenda: Agenda::new(first_server + servers.len()),
+            servers,
+            server_of,
+            first_server: first_server as u32,
+            gone: Vec::new(),
+            scalable: plan.flows.iter().map(|flow| flow.stack.ecn == Ecn::Accurate).collect(),
             flights: links.iter().map(|_| Ring::default()).collect(),
             overtaking,
             links,
@@ -262,7 +286,7 @@ impl World {
             size: u32::from(packet.size),
             flow: packet.flow() as u32,
             hop: packet.hop,
-            backlog: self.links[link as usize].backlog_time(now),
+            backlog: self.backlog_time(now, link),
             syn: packet.kind() == SYN,
             router: packet.hop > 0 || last,
         };
@@ -330,16 +354,48 @@ impl World {
         }
     }
 
+    /// The step of its route that the packet is at.
+    pub(crate) fn hop(&self, packet: &Packet) -> Hop {
+        let route = self.routes[packet.flow()][usize::from(!packet.is_forward())];
+        self.hops[route as usize + packet.hop as usize]
+    }
+
+    /// Goes on behind a link that serves by event; `packet.at` is when it reaches the link's end.
+    pub(crate) fn onward(&mut self, hop: Hop, mut packet: Packet) {
+        packet.hop = if hop.last { ARRIVED } else { packet.hop + 1 };
+        if hop.fused {
+            self.forward(packet.at, packet);
+        } else {
+            self.launch(hop.link, packet);
+        }
+    }
+
     /// The long way: a wire that loses, delays at random or duplicates, or packets that are recorded.
     #[cold]
-    fn offer(&mut self, now: u64, index: u32, last: bool, mut packet: Packet) -> Option<Packet> {
+    fn offer(&mut self, now: u64, index: u32, last: bool, packet: Packet) -> Option<Packet> {
         if !self.agents[index as usize].is_empty() {
             self.consult(now, index, last, packet);
+        }
+        if self.server_of[index as usize] != COMPUTED {
+            self.queue(now, index, packet);
+            return None;
         }
         let payload = packet.kind() == DATA;
         let ect = payload && packet.flags & ECT != 0;
         let passage = self.links[index as usize].offer(now, Offer { size: u32::from(packet.size), ect, payload });
-        self.record(now, index, packet, passage);
+        self.across(now, index, last, packet, passage)
+    }
+
+    /// A packet that arrived at the link's entrance at `since` has come to this.
+    pub(crate) fn across(
+        &mut self,
+        since: u64,
+        index: u32,
+        last: bool,
+        mut packet: Packet,
+        passage: Passage,
+    ) -> Option<Packet> {
+        self.record(since, index, packet, passage);
         let Passage::Arrives { at, again, marked, .. } = passage else {
             self.lose(packet, passage);
             return None;
@@ -377,7 +433,7 @@ impl World {
     }
 
     #[cold]
-    fn lose(&mut self, packet: Packet, passage: Passage) {
+    pub(crate) fn lose(&mut self, packet: Packet, passage: Passage) {
         if packet.flags & EXTRA != 0 {
             self.forget(packet);
         }
@@ -412,7 +468,7 @@ impl World {
     }
 
     #[cold]
-    fn record(&mut self, now: u64, link: u32, packet: Packet, passage: Passage) {
+    pub(crate) fn record(&mut self, now: u64, link: u32, packet: Packet, passage: Passage) {
         let (fate, departure) = match passage {
             Passage::Dropped => (1, None),
             Passage::Lost { departure } => (2, Some(departure)),
@@ -442,13 +498,15 @@ impl World {
         overtaking
             + self.flights.iter().map(Ring::memory).sum::<usize>()
             + self.links.iter().map(Link::memory).sum::<usize>()
+            + self.servers.iter().map(Server::memory).sum::<usize>()
             + self.extras.capacity() * size_of::<Extra>()
     }
 }
 
 /// Links that one other link feeds, and nobody else: what leaves the feeder arrives there in the same order, so its
-/// departure can be computed when the feeder's is. Sampled links stay apart: their queue is looked at in its own time.
-fn fuse(plan: &Plan, links: &[Link]) -> Vec<bool> {
+/// departure can be computed when the feeder's is. Sampled links stay apart: their queue is looked at in its own time;
+/// so do those that serve by event.
+fn fuse(plan: &Plan, links: &[Link], server_of: &[u32]) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Feeder {
         Nobody,
@@ -472,7 +530,9 @@ fn fuse(plan: &Plan, links: &[Link]) -> Vec<bool> {
     }
     (0..links.len())
         .map(|index| match feeders[index] {
-            Feeder::Link(from) => !plan.links[index].sampled && !links[from as usize].reorders(),
+            Feeder::Link(from) => {
+                !plan.links[index].sampled && server_of[index] == COMPUTED && !links[from as usize].reorders()
+            }
             _ => false,
         })
         .collect()

@@ -25,11 +25,12 @@ pub(super) const AGENT: &[&str] = &["scheme", "theta", "interval", "alpha", "bet
 pub(super) const NAMED_LINK: &[&str] =
     &["name", "from", "to", "duplex", "rate", "delay", "queue", "loss", "jitter", "duplicate", "agents"];
 pub(super) const NODE: &[&str] = &["name"];
-pub(super) const QUEUE: &[&str] = &["kind", "capacity", "counts_in_service", "mark_above"];
+pub(super) const QUEUE: &[&str] = &["kind", "capacity", "counts_in_service", "mark_above", "target", "interval", "ecn"];
 pub(super) const JITTER: &[&str] = &["spread", "reorder"];
 pub(super) const LOSS: &[&str] =
     &["kind", "p", "r", "loss_bad", "loss_good", "indices", "counts", "file", "column", "where"];
 pub(super) const FLOW: &[&str] = &[
+    "transport",
     "algorithm",
     "name",
     "rtt",
@@ -50,7 +51,8 @@ pub(super) const FLOW: &[&str] = &[
     "enter",
     "leave",
 ];
-pub(super) const WORKLOAD: &[&str] = &["kind", "bytes", "on", "off", "count", "gap", "new_connection"];
+pub(super) const WORKLOAD: &[&str] =
+    &["kind", "bytes", "on", "off", "count", "gap", "new_connection", "rate", "packet"];
 pub(super) const CONTROL: &[&str] = &["delay", "interval"];
 
 /// Every field of the schema.

@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 
 use super::fields::{AGENT, JITTER, LOSS, QUEUE};
 use super::{Link, Queue, Size};
-use crate::plan::{AgentPlan, JitterPlan, LossPlan};
+use crate::plan::{AgentPlan, DisciplinePlan, JitterPlan, LossPlan};
 use crate::read::{Faults, Table};
 
 pub(super) fn read_link(
@@ -95,7 +95,9 @@ fn read_agent(value: &Value, path: String, faults: &mut Faults) -> Option<AgentP
 
 pub(super) fn read_queue(value: &Value, path: String, faults: &mut Faults) -> Option<Queue> {
     let table = Table::new(value, path, QUEUE, faults)?;
-    let step = table.word("kind", &[("droptail", false), ("step-ecn", true)], faults).unwrap_or(false);
+    let kinds = [("droptail", Kind::DropTail), ("step-ecn", Kind::StepEcn), ("codel", Kind::Codel)];
+    let kind = table.word("kind", &kinds, faults).unwrap_or(Kind::DropTail);
+    let step = kind == Kind::StepEcn;
     let text = table.string("capacity", faults);
     let size = text.and_then(|text| {
         read_size(&text)
@@ -116,7 +118,33 @@ pub(super) fn read_queue(value: &Value, path: String, faults: &mut Faults) -> Op
         size: size.unwrap_or(Size::Bdp(1.0, None)),
         counts_in_service: table.flag("counts_in_service", faults).unwrap_or(false),
         mark_above: mark_above.filter(|_| step || table.get("kind").is_none()),
+        discipline: read_discipline(kind, &table, faults),
     })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    DropTail,
+    StepEcn,
+    Codel,
+}
+
+fn read_discipline(kind: Kind, table: &Table<'_>, faults: &mut Faults) -> DisciplinePlan {
+    let mut time = |key: &str, default: u64| {
+        let time = table.duration(key, faults).unwrap_or(Duration::from_millis(default));
+        if time == Duration::ZERO {
+            faults.add(table.at(key), "is zero", format!("write \"{default} ms\""));
+        }
+        time
+    };
+    match kind {
+        Kind::DropTail | Kind::StepEcn => DisciplinePlan::DropTail,
+        Kind::Codel => DisciplinePlan::Codel {
+            target: time("target", 5),
+            interval: time("interval", 100),
+            ecn: table.flag("ecn", faults).unwrap_or(false),
+        },
+    }
 }
 
 /// `100 packets`, `64 KiB`, `20 ms`, `0.5 bdp`, `0.5 bdp(50 ms)`, `unlimited`.

@@ -1,0 +1,245 @@
+//! CoDel: drops when the shortest sojourn time of an interval stays above the target.
+//!
+//! Source: Nichols, Jacobson, McGregor, Iyengar, "Controlled Delay Active Queue Management", RFC 8289 (2018), §5.
+//!
+//! ```text
+//! above target for a whole interval, more than one MTU waiting -> drop                     (1)
+//! next drop at t + interval / sqrt(count)                                                  (2)
+//! dropping again within 16 intervals of the last drop's time: count goes on from count - 2  (3)
+//! ```
+//!
+//! Units: ns, bytes. A packet's sojourn ends when the line takes it.
+
+use cwndlab_units::maths;
+
+use super::{Discipline, DropTail, Waiting};
+use crate::queue::Limit;
+
+/// CoDel's settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CodelConfig {
+    /// Sojourn time that is let be, ns.
+    pub target: u64,
+    /// Sliding window, of the order of the largest usual RTT, ns.
+    pub interval: u64,
+    /// Mark ECN-capable packets in place of dropping them.
+    pub ecn: bool,
+    /// Never drop with this many bytes waiting or fewer.
+    pub mtu: u64,
+}
+
+/// When to drop; the queue is somebody else's (CoDel's own, or one of FQ-CoDel's many).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Law {
+    /// When the sojourn time will have been above the target for an interval; 0: it is below.
+    first_above: u64,
+    dropping: bool,
+    /// Time of the next drop.
+    next: u64,
+    /// Drops since dropping began.
+    count: u32,
+    /// `count` when dropping last began.
+    last_count: u32,
+}
+
+impl Law {
+    /// (1) The packet that leaves at `now` after `sojourn`, with `backlog` bytes behind it, may be dropped.
+    fn is_due(&mut self, config: &CodelConfig, now: u64, sojourn: u64, backlog: u64) -> bool {
+        if sojourn < config.target || backlog <= config.mtu {
+            self.first_above = 0;
+            return false;
+        }
+        if self.first_above == 0 {
+            self.first_above = now + config.interval;
+            return false;
+        }
+        now >= self.first_above
+    }
+
+    /// (2)
+    fn after(config: &CodelConfig, from: u64, count: u32) -> u64 {
+        from + (config.interval as f64 / maths::sqrt(f64::from(count))) as u64
+    }
+
+    /// Takes packets from `next` until one may leave; those dropped go to `gone`. `next` answers a packet and the bytes
+    /// that wait behind it.
+    pub fn dequeue<P>(
+        &mut self,
+        config: &CodelConfig,
+        now: u64,
+        gone: &mut Vec<Waiting<P>>,
+        mut next: impl FnMut() -> Option<(Waiting<P>, u64)>,
+    ) -> Option<Waiting<P>> {
+        let mut take = |law: &mut Self| {
+            let Some((one, behind)) = next() else {
+                law.first_above = 0;
+                return None;
+            };
+            let due = law.is_due(config, now, now - one.since, behind);
+            Some((one, due))
+        };
+        let Some((mut one, mut due)) = take(self) else {
+            self.dropping = false;
+            return None;
+        };
+        if self.dropping {
+            if !due {
+                self.dropping = false;
+            }
+            while self.dropping && now >= self.next {
+                self.count += 1;
+                if config.ecn && one.mark() {
+                    self.next = Self::after(config, self.next, self.count);
+                    return Some(one);
+                }
+                gone.push(one);
+                let Some(taken) = take(self) else {
+                    self.dropping = false;
+                    return None;
+                };
+                (one, due) = taken;
+                if due {
+                    self.next = Self::after(config, self.next, self.count);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if due {
+            self.dropping = true;
+            // (3)
+            let delta = self.count.wrapping_sub(self.last_count);
+            let recent = now.saturating_sub(self.next) < 16 * config.interval;
+            self.count = if delta > 1 && recent { delta } else { 1 };
+            self.last_count = self.count;
+            self.next = Self::after(config, now, self.count);
+            if !(config.ecn && one.mark()) {
+                gone.push(one);
+                let Some(taken) = take(self) else {
+                    self.dropping = false;
+                    return None;
+                };
+                one = taken.0;
+            }
+        }
+        Some(one)
+    }
+}
+
+/// One queue under CoDel.
+#[derive(Debug)]
+pub struct Codel<P> {
+    config: CodelConfig,
+    law: Law,
+    queue: DropTail<P>,
+}
+
+impl<P: Copy + Default> Codel<P> {
+    /// An empty queue that holds at most `limit`.
+    #[must_use]
+    pub fn new(config: CodelConfig, limit: Limit) -> Self {
+        Self { config, law: Law::default(), queue: DropTail::new(limit, false) }
+    }
+}
+
+impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Codel<P> {
+    fn enqueue(&mut self, now: u64, serving: u32, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+        self.queue.enqueue(now, serving, one, gone);
+    }
+
+    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+        let queue = &mut self.queue;
+        let mut none = Vec::new();
+        self.law.dequeue(&self.config, now, gone, || {
+            let one = queue.dequeue(now, &mut none)?;
+            Some((one, queue.backlog().1))
+        })
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        self.queue.backlog()
+    }
+
+    fn memory(&self) -> usize {
+        self.queue.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: CodelConfig = CodelConfig { target: 5_000_000, interval: 100_000_000, ecn: false, mtu: 1500 };
+
+    /// `links-and-queues.md`: spacing 100, 70.71, 57.74, 50.0 and, at count 10, 31.62 ms.
+    #[test]
+    fn drops_come_closer_by_the_square_root_of_their_number() {
+        let spacing = |count| Law::after(&CONFIG, 0, count) as f64 / 1e6;
+        for (count, expected) in [(1, 100.0), (2, 70.71), (3, 57.74), (4, 50.0), (10, 31.62)] {
+            assert!((spacing(count) - expected).abs() < 0.005, "{count}: {}", spacing(count));
+        }
+    }
+
+    /// A queue that stands 20 ms above the target, one packet per ms: the first drop comes after one interval (RFC 8289
+    /// §5.5), the others at the control law's spacing, each seen at the next departure.
+    #[test]
+    fn a_standing_queue_is_dropped_from_at_the_laws_moments() {
+        let mut codel = Codel::new(CONFIG, Limit::Unlimited);
+        let (mut gone, mut drops) = (Vec::new(), Vec::new());
+        for n in 0..1_000u64 {
+            codel.enqueue(
+                n * 1_000_000,
+                1500,
+                Waiting { since: n * 1_000_000, size: 1500, packet: n, ..Waiting::default() },
+                &mut gone,
+            );
+            if n >= 25 {
+                let _ = codel.dequeue(n * 1_000_000, &mut gone);
+                for _ in gone.drain(..) {
+                    drops.push(n);
+                    // What was dropped is made up for, so that the queue stands.
+                    codel.enqueue(
+                        n * 1_000_000,
+                        1500,
+                        Waiting { since: n * 1_000_000, size: 1500, packet: n, ..Waiting::default() },
+                        &mut Vec::new(),
+                    );
+                }
+            }
+        }
+        assert_eq!(drops[..4], [125, 225, 296, 354]);
+    }
+
+    /// With one MTU or less behind the packet nothing is dropped, however long it waited (RFC 8289, §5.4).
+    #[test]
+    fn the_last_packet_is_never_dropped() {
+        let mut codel = Codel::new(CONFIG, Limit::Unlimited);
+        let mut gone = Vec::new();
+        for n in 0..50u64 {
+            let now = n * 200_000_000;
+            codel.enqueue(now, 0, Waiting { since: now, size: 1500, packet: n, ..Waiting::default() }, &mut gone);
+            assert!(codel.dequeue(now + 150_000_000, &mut gone).is_some());
+        }
+        assert!(gone.is_empty());
+    }
+
+    #[test]
+    fn a_capable_packet_is_marked_in_place_of_dropped() {
+        let mut codel = Codel::new(CodelConfig { ecn: true, ..CONFIG }, Limit::Unlimited);
+        let (mut gone, mut marks) = (Vec::new(), 0);
+        for n in 0..1_000u64 {
+            let one = Waiting {
+                since: n * 1_000_000,
+                size: 1500,
+                ecn: super::super::Codepoint::Classic,
+                packet: n,
+                ..Waiting::default()
+            };
+            codel.enqueue(n * 1_000_000, 1500, one, &mut gone);
+            if n >= 25 {
+                marks += u64::from(codel.dequeue(n * 1_000_000, &mut gone).expect("some wait").marked);
+            }
+        }
+        assert!(gone.is_empty());
+        assert!(marks > 5, "{marks}");
+    }
+}

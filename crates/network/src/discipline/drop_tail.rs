@@ -1,0 +1,55 @@
+//! Drop-tail for lines that serve by event.
+
+use super::{Discipline, Waiting};
+use crate::queue::Limit;
+use crate::ring::Ring;
+
+/// First in, first out; who finds it full is dropped.
+#[derive(Debug)]
+pub struct DropTail<P> {
+    limit: Limit,
+    counts_in_service: bool,
+    waiting: Ring<Waiting<P>>,
+    bytes: u64,
+}
+
+impl<P: Copy + Default> DropTail<P> {
+    /// An empty queue; `counts_in_service`: the packet on the line counts towards the limit.
+    #[must_use]
+    pub fn new(limit: Limit, counts_in_service: bool) -> Self {
+        Self { limit, counts_in_service, waiting: Ring::default(), bytes: 0 }
+    }
+
+    /// The packet that goes next.
+    #[must_use]
+    pub fn front(&self) -> Option<&Waiting<P>> {
+        self.waiting.front()
+    }
+}
+
+impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DropTail<P> {
+    fn enqueue(&mut self, _now: u64, serving: u32, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+        let counted = if self.counts_in_service { serving } else { 0 };
+        let packets = self.waiting.len() as u64 + u64::from(counted > 0);
+        if self.limit.admits(packets, self.bytes + u64::from(counted), one.size) {
+            self.bytes += u64::from(one.size);
+            self.waiting.push(one);
+        } else {
+            gone.push(one);
+        }
+    }
+
+    fn dequeue(&mut self, _now: u64, _gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+        let one = self.waiting.pop()?;
+        self.bytes -= u64::from(one.size);
+        Some(one)
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        (self.waiting.len() as u64, self.bytes)
+    }
+
+    fn memory(&self) -> usize {
+        self.waiting.memory()
+    }
+}

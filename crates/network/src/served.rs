@@ -1,0 +1,206 @@
+//! A line that serves by event, behind any [`Discipline`].
+//!
+//! Whoever runs it keeps one entry on its agenda per line: the moment that [`Served::offer`] or [`Served::wake`] answered
+//! last. At that moment it calls [`Served::wake`].
+
+use cwndlab_units::{Bytes, Rate};
+
+use crate::discipline::{Discipline, Waiting};
+
+/// What a wake-up gave.
+#[derive(Clone, Copy, Debug)]
+pub struct Woken<P> {
+    /// The packet whose last bit left the line now.
+    pub sent: Option<Waiting<P>>,
+    /// When to wake it next; nothing while it is idle.
+    pub next: Option<u64>,
+}
+
+/// What the line is at.
+#[derive(Clone, Copy, Debug)]
+enum Work<P> {
+    Idle,
+    /// This packet's last bit leaves at this moment.
+    Sending(Waiting<P>, u64),
+}
+
+/// A queue and its line.
+#[derive(Debug)]
+pub struct Served<P> {
+    queue: Box<dyn Discipline<P>>,
+    rate: Rate,
+    work: Work<P>,
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets that the discipline dropped.
+    pub dropped: u64,
+    /// Packets that it marked, of those sent.
+    pub marked: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// The most packets that ever waited.
+    pub most: u64,
+    counted: u64,
+    packet_ns: u64,
+    byte_ns: u64,
+}
+
+impl<P: Copy> Served<P> {
+    /// An idle line.
+    #[must_use]
+    pub fn new(queue: Box<dyn Discipline<P>>, rate: Rate) -> Self {
+        Self {
+            queue,
+            rate,
+            work: Work::Idle,
+            offered: 0,
+            dropped: 0,
+            marked: 0,
+            sent: 0,
+            sent_bytes: 0,
+            most: 0,
+            counted: 0,
+            packet_ns: 0,
+            byte_ns: 0,
+        }
+    }
+
+    /// A packet arrives. What is dropped for it goes to `gone`; the answer is when to [`wake`](Self::wake) the line, if
+    /// it was idle.
+    pub fn offer(&mut self, now: u64, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) -> Option<u64> {
+        self.count(now);
+        self.offered += 1;
+        let (before, serving) = (gone.len(), self.serving());
+        self.queue.enqueue(now, serving, one, gone);
+        let next = if serving == 0 { self.begin(now, gone) } else { None };
+        self.dropped += (gone.len() - before) as u64;
+        self.most = self.most.max(self.queue.backlog().0);
+        next
+    }
+
+    /// The moment has come that was asked for.
+    pub fn wake(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Woken<P> {
+        self.count(now);
+        let sent = match self.work {
+            Work::Sending(one, at) if at <= now => {
+                self.work = Work::Idle;
+                self.sent += 1;
+                self.sent_bytes += u64::from(one.size);
+                self.marked += u64::from(one.marked);
+                Some(one)
+            }
+            Work::Sending(_, at) => return Woken { sent: None, next: Some(at) },
+            Work::Idle => None,
+        };
+        let before = gone.len();
+        let next = self.begin(now, gone);
+        self.dropped += (gone.len() - before) as u64;
+        Woken { sent, next }
+    }
+
+    fn begin(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<u64> {
+        let one = self.queue.dequeue(now, gone)?;
+        let at = now + self.rate.time_for(Bytes(u64::from(one.size))).0;
+        self.work = Work::Sending(one, at);
+        Some(at)
+    }
+
+    fn count(&mut self, now: u64) {
+        let (packets, bytes) = self.queue.backlog();
+        let span = now.saturating_sub(self.counted);
+        self.packet_ns += packets * span;
+        self.byte_ns += bytes * span;
+        self.counted = now;
+    }
+
+    /// Bytes of the packet on the line; 0 if it is idle.
+    #[must_use]
+    pub fn serving(&self) -> u32 {
+        match self.work {
+            Work::Sending(one, _) => one.size,
+            Work::Idle => 0,
+        }
+    }
+
+    /// Packets and bytes that wait.
+    #[must_use]
+    pub fn backlog(&self) -> (u64, u64) {
+        self.queue.backlog()
+    }
+
+    /// How long the line needs for all that waits and for the rest of what it sends, ns.
+    #[must_use]
+    pub fn backlog_time(&self, now: u64) -> u64 {
+        let rest = match self.work {
+            Work::Sending(_, at) => at.saturating_sub(now),
+            Work::Idle => 0,
+        };
+        rest + self.rate.time_for(Bytes(self.queue.backlog().1)).0
+    }
+
+    /// The exact integrals up to `now` of packets and bytes waiting, in packet-nanoseconds and byte-nanoseconds.
+    pub fn integrals(&mut self, now: u64) -> (u64, u64) {
+        self.count(now);
+        (self.packet_ns, self.byte_ns)
+    }
+
+    /// Memory held, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.queue.memory() + size_of::<Self>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::DropTail;
+    use crate::link::{Link, LinkConfig, Offer, Passage};
+    use crate::queue::Limit;
+    use crate::random::Stream;
+    use cwndlab_units::Duration;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Behind drop-tail the line does what the computed one does: the same drops, the same departures, the same
+        /// integral.
+        #[test]
+        fn behind_drop_tail_it_is_the_computed_link(
+            gaps in prop::collection::vec((0u64..3_000_000, 40u32..1500), 1..300),
+            limit in 1u64..20,
+            counts in any::<bool>(),
+        ) {
+            let mut link = Link::new(LinkConfig {
+                rate: Some(Rate(10_000_000)), delay: Duration(0), limit: Limit::Packets(limit), counts_in_service: counts,
+                mark_above: None, watched: true, losses: Vec::new(), jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
+            });
+            let mut served = Served::new(Box::new(DropTail::new(Limit::Packets(limit), counts)), Rate(10_000_000));
+            let (mut now, mut next, mut expected, mut left, mut gone) = (0, None, Vec::new(), Vec::new(), Vec::new());
+            for (number, &(gap, size)) in gaps.iter().enumerate() {
+                now += gap;
+                while let Some(at) = next.filter(|&at| at <= now) {
+                    let woken = served.wake(at, &mut gone);
+                    left.extend(woken.sent.map(|one| (one.packet, at)));
+                    next = woken.next;
+                }
+                let one = Waiting { since: now, size, packet: number, ..Waiting::default() };
+                next = served.offer(now, one, &mut gone).or(next);
+                if let Passage::Arrives { departure, .. } = link.offer(now, Offer { size, ect: false, payload: true }) {
+                    expected.push((number, departure));
+                }
+            }
+            let integrals = (link.integrals(now), served.integrals(now));
+            prop_assert_eq!(integrals.0, integrals.1);
+            while let Some(at) = next {
+                let woken = served.wake(at, &mut gone);
+                left.extend(woken.sent.map(|one| (one.packet, at)));
+                next = woken.next;
+            }
+            prop_assert_eq!(left, expected);
+            prop_assert_eq!(served.dropped, link.totals.dropped);
+            prop_assert_eq!(served.sent_bytes, link.totals.accepted_bytes);
+        }
+    }
+}
