@@ -43,16 +43,21 @@ BDP_PACKETS = 3000
 STEP_S = 10.0
 
 ASSUMPTIONS = (
-    "Each of the three links of the path has 20 ms, which gives the 120 ms that the paper names for its tables; where it "
+    "Each of the three links of the path has 20 ms, which gives the 120 ms that the paper names for its tables; "
+    "where it "
     "names another RTT, each has a sixth of it.",
-    "Access links have 1 Gbit/s: at the bottleneck's own 200 Mbit/s one flow would queue at its host, and the buffer that "
+    "Access links have 1 Gbit/s: at the bottleneck's own 200 Mbit/s one flow would queue at its host, and the "
+    "buffer that "
     "the paper varies would stay empty.",
-    "A packet has 1000 bytes on the wire and all of them count, as with ns-2's Vegas agent, on which the paper's code is "
+    "A packet has 1000 bytes on the wire and all of them count, as with ns-2's Vegas agent, on which the paper's "
+    "code is "
     "based: the tables' 195 Mbit/s of 200 leave no room for headers.",
-    "The stack is ns-2's, one ACK per packet. Every variant is its own source's, with our defaults, not ns-2's module; the "
+    "The stack is ns-2's, one ACK per packet. Every variant is its own source's, with our defaults, not ns-2's "
+    "module; the "
     "paper names neither modules nor parameters.",
     "PHCC is our reconstruction: its phases follow the paper, its estimators and the weight of alpha (100 packets) are "
-    "ours, of medium to low confidence; `cwndlab explain phcc` lists each choice. HCC is reconstructed from an abstract, "
+    "ours, of medium to low confidence; `cwndlab explain phcc` lists each choice. HCC is reconstructed from an "
+    "abstract, "
     "of low confidence.",
     "Throughput is payload delivered per time, over the whole run from the first start on.",
     "Repetitions differ in a start jitter of up to one RTT per flow, since the paper does not say what varied.",
