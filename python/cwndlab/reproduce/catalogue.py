@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 PAPERS = {
     "ccm-ss": "cwndlab.reproduce.ccm_ss",
     "cubic-study": "cwndlab.reproduce.cubic_study",
+    "iot": "cwndlab.reproduce.iot",
     "phcc": "cwndlab.reproduce.phcc",
 }
 

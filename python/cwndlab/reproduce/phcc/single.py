@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 from cwndlab.plots.curves import Chart, Curve
@@ -54,8 +55,8 @@ def _fig6a_claims(size: Size) -> list[Claim]:
     del size
     side = {"rtt_ms": 2}
     return [
-        Claim("time until the line is in full use, s", "full use at once", "fill_s", [side], ValueIn(0, 0.5)),
-        Claim("utilisation", "full use", "utilisation", [side], ValueIn(0.95, 1)),
+        Claim("time until the line is in full use, s", "full use at once", "fill_s", [side], ValueIn(-inf, 0.5)),
+        Claim("utilisation", "full use", "utilisation", [side], ValueIn(0.95, inf)),
     ]
 
 
@@ -194,7 +195,7 @@ def _fig8_claims(size: Size, loss: float) -> list[Claim]:
                 "collapses" + (" even at rare loss" if loss < 0.001 else ""),
                 "utilisation",
                 [{"variant": other, "loss": loss}],
-                ValueIn(0, 0.5),
+                ValueIn(-inf, 0.5),
             )
         )
     return claims
@@ -219,7 +220,7 @@ def _fig8(letter: str, loss: float) -> Experiment:
             OTHERS_ASSUMED,
             "Each flow is alone on the path, with 2000 packets of buffer; a collapse is less than half of the line.",
         ],
-        Size(60.0, 3),
+        Size(60.0, 5),
         Size(300.0, 5),
         partial(_fig8_cases, loss=loss),
         partial(_fig8_claims, loss=loss),
@@ -283,7 +284,7 @@ def _fig9_claims(size: Size) -> list[Claim]:
                 "good except under 300 packets",
                 "utilisation",
                 [{"variant": "PHCC", "buffer_packets": buffer}],
-                ValueIn(0.9, 1) if good else ValueIn(0, 0.9),
+                ValueIn(0.9, inf) if good else ValueIn(-inf, 0.9),
             )
         )
     return claims
@@ -415,7 +416,7 @@ FIG10 = Experiment(
         "Losses are independent, at the far end of the bottleneck's wire.",
         "Acceptable is taken for more than Reno has, since the paper gives no bound.",
     ],
-    Size(60.0, 3, {"loss": (1e-5, 1e-4, 1e-3, 1e-2)}),
+    Size(60.0, 5, {"loss": (1e-5, 1e-4, 1e-3, 1e-2)}),
     Size(300.0, 5, {"loss": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)}),
     _fig10_cases,
     _fig10_claims,
