@@ -5,11 +5,12 @@
 //! - [`schema`]: the typed scenario;
 //! - [`class`]: algorithms that whoever runs the scenario hands over;
 //! - [`profile`]: stack profiles;
-//! - [`workload`]: what applications send;
+//! - [`workload`]: what applications send; [`distribution`]: what its sizes and times are drawn from;
 //! - [`network`]: nodes, links and routes of each kind of topology;
 //! - [`plan`]: what an engine runs.
 
 pub mod class;
+pub mod distribution;
 pub mod document;
 pub mod network;
 pub mod plan;

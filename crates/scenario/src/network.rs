@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_control::{Algorithm, Catalogue, Need, RecoveryKind};
-use cwndlab_units::{Bytes, Duration};
+use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
-use crate::plan::{Capacity, Ecn, FlowPlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, Stack, Workload};
+use crate::plan::{Capacity, Ecn, FlowPlan, Intensity, LinkPlan, Plan, Prr, QueuePlan, Rampdown, Stack, Workload};
 use crate::read::{Fault, Faults};
-use crate::schema::{Access, Flow, Jitter, Link, NamedLink, Queue, Schema, Size, Topology, UDP_HEADER};
+use crate::schema::{Access, Flow, Jitter, Link, NamedLink, Queue, Schema, Size, Topology};
+use crate::workload;
 
 /// The packet in which a bandwidth-delay product is counted.
 const PACKET: u64 = 1500;
@@ -90,6 +91,11 @@ impl Network {
 
     fn delay(&self, route: &[u32]) -> u64 {
         route.iter().map(|&link| self.links[link as usize].delay.0).sum()
+    }
+
+    /// Rate of the slowest line of a route.
+    fn slowest(&self, route: &[u32]) -> Option<Rate> {
+        route.iter().filter_map(|&link| self.links[link as usize].rate).min()
     }
 
     /// The static shortest path by delay, then by hops, then by the links' order.
@@ -224,6 +230,19 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
+    for one in placed.iter().filter(|one| one.number == 0) {
+        let slowest = network.slowest(&one.forward);
+        if slowest.is_none() && matches!(one.flow.workload, Workload::Arrivals { intensity: Intensity::Load(_), .. }) {
+            faults.add(
+                format!("{}.workload.load", one.flow.path),
+                "no line of the flow's route has a rate of which it could be a share",
+                "write 'per_second'",
+            );
+        }
+    }
+    if !faults.0.is_empty() {
+        return Err(faults.0);
+    }
     let flows = placed
         .iter()
         .map(|one| {
@@ -256,10 +275,12 @@ fn flow_plan(one: &Placed<'_>, algorithm: Option<Algorithm>, schema: &Schema, ne
         Capacity::Packets(n) => Some(u64::from(n) * PACKET),
         Capacity::Bytes(bytes) => Some(bytes.0),
     };
+    let stack = algorithm
+        .as_ref()
+        .map_or_else(|| workload::stack(&flow.workload, &flow.stack), |one| stack(flow, one, recovery));
     FlowPlan {
         name: one.name.clone(),
         algorithm_text: algorithm.as_ref().map_or_else(|| "none".to_owned(), |one| text_with_recovery(one, recovery)),
-        stack: algorithm.as_ref().map_or_else(|| datagrams(flow), |one| stack(flow, one, recovery)),
         profile: if algorithm.is_some() { flow.profile.clone() } else { "udp".to_owned() },
         algorithm,
         recovery,
@@ -269,7 +290,8 @@ fn flow_plan(one: &Placed<'_>, algorithm: Option<Algorithm>, schema: &Schema, ne
         start: Duration(flow.start.0 + one.number * flow.step.0),
         start_jitter: jitter,
         stop: flow.stop,
-        workload: flow.workload.clone(),
+        workload: flow.workload.clone().with_load_of(network.slowest(&one.forward), &stack),
+        stack,
         oracle_buffer: one.forward.iter().filter_map(buffer).min().map(Bytes),
         routers: {
             let rated = one.forward.iter().filter(|&&link| network.links[link as usize].rate.is_some()).count();
@@ -293,16 +315,6 @@ fn text_with_recovery(algorithm: &Algorithm, recovery: RecoveryKind) -> String {
         RecoveryKind::Rack => "rack",
     };
     format!("{algorithm}/{name}")
-}
-
-/// Sizes of a flow without a stack: the payload of its largest packet, and the headers of IPv4 and UDP.
-fn datagrams(flow: &Flow) -> Stack {
-    let header = Bytes(UDP_HEADER);
-    let mss = match flow.workload {
-        Workload::Datagrams { packet, .. } => Bytes(packet.0 - header.0),
-        _ => flow.stack.mss,
-    };
-    Stack { mss, header, ecn: Ecn::Off, ..flow.stack.clone() }
 }
 
 /// What growth and recovery say about the transport goes before the profile.

@@ -9,7 +9,8 @@ use cwndlab_units::{Bytes, Duration, Rate};
 
 pub use cwndlab_transport::stack::{Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Stack};
 
-pub use crate::workload::{Pattern, Workload};
+pub use crate::distribution::Distribution;
+pub use crate::workload::{Intensity, Mqtt, Pattern, Workload};
 
 /// What an engine runs.
 #[derive(Clone, Debug)]

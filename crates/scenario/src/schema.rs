@@ -11,6 +11,7 @@ use crate::profile;
 use crate::read::{Fault, Faults, Table};
 
 mod canonical;
+pub(crate) mod distribution;
 mod fields;
 mod link;
 mod workload;

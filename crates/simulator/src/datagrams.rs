@@ -1,10 +1,13 @@
 //! A flow without a connection (UDP): a source that sends by its own clock, a sink that counts.
 
 use cwndlab_control::{Ack, Congestion, CongestionControl};
+use cwndlab_network::random::Stream;
 use cwndlab_scenario::plan::{FlowPlan, Pattern, Workload};
+use cwndlab_transport::receiver::NEVER;
 use cwndlab_transport::sender::Counters;
 use cwndlab_units::Bytes;
 
+use crate::draw::{self, SIZE_STREAM, TIME_STREAM};
 use crate::packet::{Packet, DATA};
 use crate::world::World;
 
@@ -57,6 +60,14 @@ impl Delays {
 #[derive(Debug)]
 pub struct Datagrams {
     pattern: Pattern,
+    sizes: Stream,
+    times: Stream,
+    /// End of the active period; `None` in a silent one.
+    until: Option<u64>,
+    /// Active time since the last packet before the silence.
+    carried: u64,
+    /// What has arrived, by packet: where a wire may deliver a packet twice.
+    seen: Option<Vec<u64>>,
     rate_bps: u64,
     packet: u32,
     header: u32,
@@ -75,10 +86,15 @@ pub struct Datagrams {
 impl Datagrams {
     /// Those of a flow; `None` where it is sent over a connection.
     #[must_use]
-    pub fn of(plan: &FlowPlan) -> Option<Self> {
+    pub fn of(plan: &FlowPlan, index: u32, seed: u64) -> Option<Self> {
         let Workload::Datagrams { rate, packet, pattern } = &plan.workload else { return None };
         Some(Self {
             pattern: pattern.clone(),
+            sizes: Stream::new(seed, SIZE_STREAM, u64::from(index)),
+            times: Stream::new(seed, TIME_STREAM, u64::from(index)),
+            until: None,
+            carried: 0,
+            seen: None,
             rate_bps: rate.0,
             packet: packet.0 as u32,
             header: plan.stack.header.0 as u32,
@@ -92,23 +108,63 @@ impl Datagrams {
         })
     }
 
+    /// Some wire may deliver packets twice: the sink looks at their numbers.
+    pub fn expect_duplicates(&mut self) {
+        self.seen = Some(Vec::new());
+    }
+
     /// Sends what is due; answers when more is.
     pub fn send(&mut self, now: u64, flow: u32, world: &mut World) -> u64 {
         match self.pattern {
             Pattern::Steady => {
                 self.emit(now, self.packet, flow, world);
-                self.next_step(now)
+                self.since.get_or_insert(now);
+                self.steps += 1;
+                self.step(self.steps)
+            }
+            Pattern::OnOff { .. } => self.send_in_periods(now, flow, world),
+            Pattern::Frames { interval, ref size } => {
+                let mut rest = draw::whole(size, &mut self.sizes);
+                while rest > 0 {
+                    // A packet has a byte of payload at least.
+                    let one = rest.min(u64::from(self.packet)).max(u64::from(self.header) + 1);
+                    rest = rest.saturating_sub(one);
+                    self.emit(now, one as u32, flow, world);
+                }
+                now + interval.0
             }
         }
     }
 
-    /// When the next of evenly spaced packets is due: step n at n packets' time after the first, rounded down, so that
-    /// no error adds up.
-    fn next_step(&mut self, now: u64) -> u64 {
-        let since = *self.since.get_or_insert(now);
-        self.steps += 1;
-        let bits = u128::from(self.steps) * u128::from(self.packet) * 8_000_000_000;
-        since + (bits / u128::from(self.rate_bps)) as u64
+    /// Periods of activity and silence. The time since the last packet is carried over a silence, so that the mean rate is
+    /// the rate's share of active time, however short the periods (ns-3's OnOffApplication does so with residual bits).
+    fn send_in_periods(&mut self, now: u64, flow: u32, world: &mut World) -> u64 {
+        let Pattern::OnOff { on, off } = self.pattern.clone() else { return NEVER };
+        let until = match self.until {
+            Some(until) => {
+                self.emit(now, self.packet, flow, world);
+                self.steps += 1;
+                until
+            }
+            None => {
+                let until = now + draw::whole(&on, &mut self.times);
+                (self.until, self.since, self.steps) = (Some(until), Some(now.saturating_sub(self.carried)), 1);
+                until
+            }
+        };
+        let next = self.step(self.steps);
+        if next < until {
+            return next.max(now);
+        }
+        self.carried = until - self.step(self.steps - 1);
+        self.until = None;
+        until + draw::pause(&off, &mut self.times)
+    }
+
+    /// Evenly spaced packets: number n is due n packets' time after the first, rounded down, so that no error adds up.
+    fn step(&self, n: u64) -> u64 {
+        let bits = u128::from(n) * u128::from(self.packet) * 8_000_000_000;
+        self.since.unwrap_or(0) + (bits / u128::from(self.rate_bps)) as u64
     }
 
     fn emit(&mut self, now: u64, size: u32, flow: u32, world: &mut World) {
@@ -123,6 +179,16 @@ impl Datagrams {
 
     /// A packet reaches the sink.
     pub fn receive(&mut self, now: u64, packet: &Packet) {
+        if let Some(seen) = &mut self.seen {
+            let (word, bit) = (packet.seq as usize / 64, 1 << (packet.seq % 64));
+            if seen.len() <= word {
+                seen.resize(word + 1, 0);
+            }
+            if seen[word] & bit != 0 {
+                return;
+            }
+            seen[word] |= bit;
+        }
         self.received_bytes += u64::from(packet.aux);
         self.delays.add(now - packet.stamp);
     }

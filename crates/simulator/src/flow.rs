@@ -12,8 +12,10 @@ use cwndlab_transport::wire::{AckPacket, Data, Output};
 use cwndlab_units::Bytes;
 
 use crate::datagrams::{Datagrams, Unheard};
+use crate::draw::{self, TIME_STREAM};
 use crate::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
 use crate::port::{feedback, spoken, Port};
+use crate::talk::Talk;
 use crate::world::{Asked, Circulating, World};
 
 /// The timers of a flow.
@@ -45,8 +47,10 @@ enum Stage {
 /// A flow at work.
 #[derive(Debug)]
 pub struct Flow {
-    /// Its plan's index.
+    /// Its index among all flows, those beside the plan's included.
     pub index: u32,
+    /// Index of its plan.
+    pub owner: u32,
     /// Sending end.
     pub sender: Sender,
     /// Receiving end.
@@ -82,6 +86,14 @@ pub struct Flow {
     asks: Option<(Scheme, f64)>,
     /// Its source and sink of datagrams, where it has no connection.
     pub datagrams: Option<Box<Datagrams>>,
+    /// Its half of a conversation.
+    pub talk: Option<Box<Talk>>,
+    /// When it answered a SYN.
+    pub(crate) answered: u64,
+    /// The engine acts for its application: arrivals, their connections, conversations.
+    pub(crate) driven: bool,
+    /// Draws lengths of periods.
+    times: Option<Box<Stream>>,
 }
 
 /// The rate that a flow asks for: Quick-Start's request, else anything.
@@ -118,15 +130,33 @@ fn new_sender(plan: &FlowPlan, seed: u64, index: u32) -> Sender {
     }
 }
 
+/// Two counts as one.
+pub(crate) fn add(past: &Counters, now: &Counters) -> Counters {
+    Counters {
+        sent_packets: past.sent_packets + now.sent_packets,
+        sent_bytes: past.sent_bytes + now.sent_bytes,
+        retransmitted_packets: past.retransmitted_packets + now.retransmitted_packets,
+        retransmitted_bytes: past.retransmitted_bytes + now.retransmitted_bytes,
+        acked_bytes: past.acked_bytes + now.acked_bytes,
+        timeouts: past.timeouts + now.timeouts,
+        recoveries: past.recoveries + now.recoveries,
+        ecn_reductions: past.ecn_reductions + now.ecn_reductions,
+        undos: past.undos + now.undos,
+        loss_probes: past.loss_probes + now.loss_probes,
+    }
+}
+
 impl Flow {
     /// A flow before its start.
     #[must_use]
     pub fn new(plan: &FlowPlan, index: u32, seed: u64) -> Self {
         let jitter = Stream::new(seed, START_STREAM, u64::from(index)).below(plan.start_jitter.0);
         let start = plan.start.0 + jitter;
-        let datagrams = Datagrams::of(plan).map(Box::new);
+        let datagrams = Datagrams::of(plan, index, seed).map(Box::new);
+        let random = matches!(plan.workload, Workload::RandomOnOff { .. });
         Self {
             index,
+            owner: index,
             sender: new_sender(plan, seed, index),
             receiver: Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery)),
             armed: [NEVER; TIMERS],
@@ -151,6 +181,10 @@ impl Flow {
             past_rtt: (0, 0),
             asks: plan.algorithm.as_ref().and_then(|one| Some((spoken(one.scheme()?), request(one)))),
             datagrams,
+            talk: None,
+            answered: 0,
+            driven: false,
+            times: random.then(|| Box::new(Stream::new(seed, TIME_STREAM, u64::from(index)))),
         }
     }
 
@@ -217,6 +251,7 @@ impl Flow {
             }
             SYN if mine => {
                 let header = (packet.flags & EXTRA != 0).then_some(packet.aux);
+                self.answered = now;
                 self.port(world, now, plan).answer(header);
             }
             SYN_ACK if mine => {
@@ -293,8 +328,12 @@ impl Flow {
                 // The end of an active period.
                 self.sender.stop();
                 self.stage = Stage::Silent;
-                if let Workload::OnOff { off, .. } = self.workload {
-                    self.application = now + off.0;
+                match &self.workload {
+                    Workload::OnOff { off, .. } => self.application = now + off.0,
+                    Workload::RandomOnOff { off, .. } => {
+                        self.application = now + self.times.as_mut().map_or(0, |times| draw::pause(off, times));
+                    }
+                    _ => {}
                 }
             }
             Stage::Silent => {
@@ -322,7 +361,7 @@ impl Flow {
     fn begin(&mut self, now: u64, world: &mut World, plan: &FlowPlan) {
         self.stage = Stage::Sending;
         let bytes = match self.workload {
-            Workload::Bulk { bytes: None } | Workload::Datagrams { .. } => ENDLESS,
+            Workload::Bulk { bytes: None } => ENDLESS,
             Workload::Bulk { bytes: Some(bytes) } | Workload::Transfers { bytes, .. } => {
                 self.transfer_start = now;
                 self.transfer_size = bytes.0;
@@ -333,14 +372,29 @@ impl Flow {
                 self.application = now + on.0;
                 ENDLESS
             }
+            Workload::RandomOnOff { ref on, .. } => {
+                self.application = now + self.times.as_mut().map_or(1, |times| draw::whole(on, times));
+                ENDLESS
+            }
+            // They do not begin here.
+            Workload::Arrivals { .. } | Workload::Exchanges { .. } | Workload::Mqtt(_) | Workload::Datagrams { .. } => {
+                0
+            }
         };
         let mut port = self.port(world, now, plan);
         self.sender.supply(bytes, now, &mut port);
     }
 
+    #[cold]
     fn complete_transfer(&mut self, now: u64) {
+        if let Some(talk) = &mut self.talk {
+            if talk.hear(self.receiver.delivered) {
+                self.application = now;
+            }
+            return;
+        }
         self.transfers.push(TransferRow {
-            flow: self.index,
+            flow: self.owner,
             transfer: self.transfer,
             start_ns: self.transfer_start,
             end_ns: now,
@@ -367,22 +421,105 @@ impl Flow {
         }
     }
 
-    fn finish(&mut self, now: u64) {
+    /// It is done. A connection of arrivals still has to be taken back: the engine acts at once.
+    pub(crate) fn finish(&mut self, now: u64) {
         self.stage = Stage::Done;
         self.end.get_or_insert(now);
+        self.application = if self.owner != self.index && self.driven && self.talk.is_none() { now } else { NEVER };
+    }
+
+    /// When its application stops.
+    pub(crate) fn stop_at(&self) -> u64 {
+        self.stop
+    }
+
+    /// A flow beside those of the plan, with `owner`'s plan; it waits until it is told.
+    #[must_use]
+    pub(crate) fn beside(plan: &FlowPlan, index: u32, owner: u32, seed: u64) -> Self {
+        let mut flow = Self::new(plan, index, seed);
+        (flow.owner, flow.driven, flow.application, flow.stop) = (owner, true, NEVER, NEVER);
+        flow
+    }
+
+    /// Half of a conversation: each arrival of data may complete a message.
+    pub(crate) fn converse(&mut self, talk: Talk, nagle: bool) {
+        self.talk = Some(Box::new(talk));
+        self.driven = true;
+        self.sender.nagle = nagle;
+        self.transfer_end = 0;
+    }
+
+    /// A connection for a transfer of this size.
+    pub(crate) fn occupy(&mut self, bytes: u64, number: u64, now: u64) {
+        self.workload = Workload::Bulk { bytes: Some(Bytes(bytes)) };
+        self.stage = Stage::Before;
+        (self.start, self.application, self.end, self.transfer) = (now, now, None, number);
+    }
+
+    /// Opens the connection that it occupies and hands its transfer over.
+    pub(crate) fn begin_transfer(&mut self, now: u64, world: &mut World, plan: &FlowPlan, seed: u64) {
+        self.act(now, world, plan, seed);
+    }
+
+    /// Free: packets that are still under way are not heard, and nothing is sent.
+    pub(crate) fn rest(&mut self, plan: &FlowPlan, seed: u64) {
+        self.renew(plan, seed);
         self.application = NEVER;
     }
 
+    /// What the flow did is counted elsewhere from now on.
+    pub(crate) fn hand_over(&mut self, to: &mut Self) {
+        let now = self.totals();
+        to.past = add(&to.past, &now);
+        to.past_delivered += self.delivered();
+        to.past_acks += self.acks_sent();
+        let (sum, count) = self.rtt_sum();
+        to.past_rtt = (to.past_rtt.0 + sum, to.past_rtt.1 + count);
+        to.sender.rtt.min_ever = to.sender.rtt.min_ever.min(self.sender.rtt.min_ever);
+        to.transfers.append(&mut self.transfers);
+        (self.past, self.past_delivered, self.past_acks, self.past_rtt) = (Counters::default(), 0, 0, (0, 0));
+        self.sender.count = Counters::default();
+        (self.receiver.delivered, self.receiver.acks_sent) = (0, 0);
+        (self.sender.rtt.sum, self.sender.rtt.count) = (0, 0);
+    }
+
+    /// Opens its connection.
+    pub(crate) fn open(&mut self, now: u64, world: &mut World, plan: &FlowPlan) {
+        let mut port = self.port(world, now, plan);
+        self.sender.open(now, &mut port);
+        self.stage = Stage::Sending;
+    }
+
+    /// The connection that the other end opened is this one's, too; its SYN was answered at `answered`.
+    pub(crate) fn accept(&mut self, answered: u64, now: u64, world: &mut World, plan: &FlowPlan) {
+        let window = self.receiver.first_window();
+        let mut port = self.port(world, now, plan);
+        self.sender.accept(answered, now, window, &mut port);
+    }
+
+    /// The application hands over more.
+    pub(crate) fn supply(&mut self, bytes: u64, now: u64, world: &mut World, plan: &FlowPlan) {
+        let mut port = self.port(world, now, plan);
+        self.sender.supply(bytes, now, &mut port);
+    }
+
     fn reconnect(&mut self, now: u64, world: &mut World, plan: &FlowPlan, seed: u64) {
+        self.renew(plan, seed);
+        let mut port = self.port(world, now, plan);
+        self.sender.open(now, &mut port);
+    }
+
+    /// Another connection in place of the one that is over.
+    pub(crate) fn renew(&mut self, plan: &FlowPlan, seed: u64) {
         self.past = self.totals();
         self.past_delivered = self.delivered();
         self.past_acks = self.acks_sent();
         self.past_rtt = self.rtt_sum();
         self.connection = (self.connection + 1) & 0xff;
+        let nagle = self.sender.nagle;
         self.sender = new_sender(plan, seed, self.index);
+        self.sender.nagle = nagle;
         self.receiver = Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery));
-        let mut port = self.port(world, now, plan);
-        self.sender.open(now, &mut port);
     }
 
     /// Counters over all connections.
@@ -391,19 +528,7 @@ impl Flow {
         if let Some(datagrams) = &self.datagrams {
             return datagrams.count();
         }
-        let (past, now) = (&self.past, &self.sender.count);
-        Counters {
-            sent_packets: past.sent_packets + now.sent_packets,
-            sent_bytes: past.sent_bytes + now.sent_bytes,
-            retransmitted_packets: past.retransmitted_packets + now.retransmitted_packets,
-            retransmitted_bytes: past.retransmitted_bytes + now.retransmitted_bytes,
-            acked_bytes: past.acked_bytes + now.acked_bytes,
-            timeouts: past.timeouts + now.timeouts,
-            recoveries: past.recoveries + now.recoveries,
-            ecn_reductions: past.ecn_reductions + now.ecn_reductions,
-            undos: past.undos + now.undos,
-            loss_probes: past.loss_probes + now.loss_probes,
-        }
+        add(&self.past, &self.sender.count)
     }
 
     /// Payload delivered in order to the application.
@@ -434,7 +559,11 @@ impl Flow {
     /// Memory of the flow, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.sender.board.memory() + self.receiver.memory() + self.transfers.capacity() * 40
+        size_of::<Self>()
+            + self.sender.board.memory()
+            + self.receiver.memory()
+            + self.transfers.capacity() * 40
+            + self.talk.as_ref().map_or(0, |talk| talk.memory())
     }
 
     /// Payload of a full segment.

@@ -160,9 +160,15 @@ impl Output for Port<'_> {
     }
 
     fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64) {
+        let flow = self.flow & FLOW;
+        let owner = self.world.owner[flow as usize];
+        // Connections of arrivals, and the other half of a conversation: that they open is seen in the transfers.
+        if owner != flow && matches!(kind, "open" | "established") {
+            return;
+        }
         self.world.events.push(EventRow {
             time_ns: self.now,
-            flow: self.flow & crate::packet::FLOW,
+            flow: owner,
             kind,
             cause,
             cwnd_before_bytes: u64::from(before) * u64::from(self.mss),

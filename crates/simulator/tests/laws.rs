@@ -118,7 +118,8 @@ fn cubics_window_follows_its_response_function() {
     document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "list", "indices": indices, "counts": "payload" });
     let records = simulate(&document, 1);
     let after = |row: &&cwndlab_records::rows::SampleRow| row.time_ns > 100_000_000_000;
-    let windows: Vec<f64> = records.samples.iter().filter(after).filter_map(|row| Some(row.cwnd_bytes? as f64 / 1460.0)).collect();
+    let windows: Vec<f64> =
+        records.samples.iter().filter(after).filter_map(|row| Some(row.cwnd_bytes? as f64 / 1460.0)).collect();
     let mean = windows.iter().sum::<f64>() / windows.len() as f64;
     assert!((mean / 187.4 - 1.0).abs() < 0.05, "mean window {mean:.2}");
 }
@@ -135,8 +136,10 @@ fn cubic_returns_to_its_maximum_after_k() {
     let over = records.events.iter().find(|row| row.kind == "recovered").expect("it is repaired");
     let w_max = cut.cwnd_before_bytes as f64 / 1460.0;
     let k = cwndlab_units::maths::cbrt(w_max * 0.3 / 0.4);
-    let back =
-        records.samples.iter().find(|row| row.time_ns > over.time_ns && row.cwnd_bytes >= Some(cut.cwnd_before_bytes - 1460));
+    let back = records
+        .samples
+        .iter()
+        .find(|row| row.time_ns > over.time_ns && row.cwnd_bytes >= Some(cut.cwnd_before_bytes - 1460));
     let took = (back.expect("it comes back").time_ns - over.time_ns) as f64 * 1e-9;
     // A window within one segment of the plateau is reached (1/C)^(1/3) = 1.36 s before K; the target looks one RTT ahead.
     assert!(took > k - 1.36 - 0.1 - 0.3 && took < k + 0.2, "K = {k:.2} s, back after {took:.2} s");
@@ -233,7 +236,10 @@ fn conserved(records: &Records) {
     for sample in &records.samples {
         assert!(sample.time_ns >= last, "the clock goes back");
         last = sample.time_ns;
-        assert!(sample.cwnd_bytes != Some(0) && sample.in_flight_bytes < Some(1 << 40), "a window or flight out of bounds");
+        assert!(
+            sample.cwnd_bytes != Some(0) && sample.in_flight_bytes < Some(1 << 40),
+            "a window or flight out of bounds"
+        );
     }
 }
 

@@ -51,8 +51,36 @@ pub(super) const FLOW: &[&str] = &[
     "enter",
     "leave",
 ];
-pub(super) const WORKLOAD: &[&str] =
-    &["kind", "bytes", "on", "off", "count", "gap", "new_connection", "rate", "packet"];
+pub(super) const WORKLOAD: &[&str] = &[
+    "kind",
+    "bytes",
+    "on",
+    "off",
+    "count",
+    "gap",
+    "new_connection",
+    "rate",
+    "packet",
+    "frame_rate",
+    "cv",
+    "sizes",
+    "per_second",
+    "load",
+    "size",
+    "connections",
+    "request",
+    "response",
+    "think",
+    "qos",
+    "payload",
+    "period",
+    "jitter",
+    "topic",
+    "client",
+    "keep_alive",
+    "nagle",
+];
+pub(super) const DISTRIBUTION: &[&str] = &["kind", "min", "max", "mean", "cv", "median", "sigma", "shape", "points"];
 pub(super) const CONTROL: &[&str] = &["delay", "interval"];
 
 /// Every field of the schema.
@@ -69,6 +97,7 @@ pub fn all_fields() -> impl Iterator<Item = &'static str> {
         LOSS,
         FLOW,
         WORKLOAD,
+        DISTRIBUTION,
         CONTROL,
         profile::FIELDS,
     ]
