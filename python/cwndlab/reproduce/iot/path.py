@@ -79,16 +79,17 @@ def flow(chosen: tuple[str, Mapping[str, str]], rtt_ms: float, count: int = 1) -
 
 
 def background(rate_kbps: int, rtt_ms: float) -> list[dict[str, Any]]:
-    """Datagrams at a constant rate, one source each way."""
+    """Datagrams both ways, half of them at a constant rate and half at that of video."""
     return [
         {
-            "name": f"background-{direction}",
+            "name": f"background-{kind}-{direction}",
             "transport": "udp",
             "direction": direction,
             "rtt": f"{rtt_ms} ms",
-            "workload": {"kind": "cbr", "rate": f"{rate_kbps} kbps", "packet": "1000 B"},
+            "workload": {"kind": kind, "rate": f"{rate_kbps / 2} kbps", "packet": "1000 B"},
         }
         for direction in ("forward", "reverse")
+        for kind in ("cbr", "vbr")
     ]
 
 
@@ -153,12 +154,10 @@ def _bands(records: Records) -> dict[str, float | None]:
     "time."""
     rtt = records.samples.filter((pl.col("flow") == 0) & pl.col("rtt_ns").is_not_null())["rtt_ns"]
     if not len(rtt):
-        return {"beta_largest": None} | {f"beta_{name}": None for name in _BANDS}
+        return dict.fromkeys(["beta_largest", *(f"beta_{name}" for name in _BANDS)])
     beta = (rtt - rtt.cum_min()) / rtt.cum_max()
-    largest = float(beta.to_numpy().max())
-    return {"beta_largest": largest} | {
-        f"beta_{name}": float((beta >= bound).sum()) / len(beta) for name, bound in _BANDS.items()
-    }
+    largest: dict[str, float | None] = {"beta_largest": float(beta.to_numpy().max())}
+    return largest | {f"beta_{name}": float((beta >= bound).sum()) / len(beta) for name, bound in _BANDS.items()}
 
 
 def measure_over_time(records: Records) -> dict[str, tuple[list[float], list[float | None]]]:
@@ -173,9 +172,7 @@ def bands(measured: Measured, **where: Any) -> str:
         measured.estimate(f"beta_{name}", **where).mean for name in ("largest", "less", "steady", "decrease")
     )
     return (
-        f"β reaches {least:.2f} at most; it is at or above rho in {less:.1%}, sigma in {steady:.1%} and tau in {down:.1%} "
-        "of the "
-        "samples"
+        f"β reaches {least:.2f}; of the samples {less:.1%} are at or above rho, {steady:.1%} sigma and {down:.1%} tau"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cwndlab.plots.curves import Chart, Curve
 from cwndlab.reproduce.claims import Claim, Greater, Less, ValueIn
-from cwndlab.reproduce.experiment import Case, Experiment, Size
+from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size
 from cwndlab.reproduce.iot.path import ASSUMPTIONS, READINGS, bands, flow, measure, proposed, scenario, troubles
 from cwndlab.reproduce.measured import Measured
 
@@ -40,7 +40,7 @@ def _cases(size: Size, parameter: str) -> list[Case]:
 def _claims(size: Size, parameter: str, best: float, late: bool) -> list[Claim]:
     claims = []
     for reading in READINGS:
-        top = {"reading": reading, parameter: best}
+        top: Labels = {"reading": reading, parameter: best}
         for value in size[parameter]:
             if value == best:
                 continue
@@ -71,7 +71,6 @@ def _charts(measured: Measured, name: str, parameter: str) -> list[Chart]:
             )
             for reading in READINGS
         ]
-        drawn = {"from_zero": metric == "timeouts", "log_x": parameter == "alpha"}
         charts.append(
             Chart(
                 f"{name}-{metric.split('_')[0]}",
@@ -79,7 +78,7 @@ def _charts(measured: Measured, name: str, parameter: str) -> list[Chart]:
                 parameter,
                 unit,
                 curves,
-                from_zero=zero,
+                from_zero=metric == "timeouts",
                 log_x=parameter == "alpha",
             )
         )
