@@ -33,13 +33,17 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "CUBIC": ("cubic-ns2", {}),
     "Fast-FIT": ("fast-fit", {}),
 }
-ALL = (*VARIANTS, *READINGS)
+#: The proposed algorithm where H-TCP, CUBIC and Fast-FIT are: what their agent is worth by itself.
+ON_LINUX = "proposed, on TCP/Linux"
+ALL = (*VARIANTS, *READINGS, ON_LINUX)
 
 ASSUMPTIONS = (
     "The RTT without queues is twice the bottleneck's delay: the paper gives no delay of its access links.",
-    "Packets have 1000 bytes of payload and 40 of headers, ns-2's default; the queue of 50 packets does not "
-    "count the one "
-    "in service.",
+    "Packets have 1000 bytes of payload and 40 of headers, ns-2's default. Every link's queue has 50 packets, "
+    "hosts' too "
+    "(ns-2's default), and does not count the packet in service: with a host that queues without bound, a flow "
+    "that its "
+    "access link holds builds up an RTT of tens of seconds.",
     "New Reno and the proposed algorithm, which is built on it, have the timers of ns-2's own agents (ticks of 10 ms); "
     "H-TCP, CUBIC and Fast-FIT are ns-2.35's TCP/Linux, with its selective acknowledgements and timers.",
     "The proposed algorithm contradicts its own units: the default divides the stamped bandwidth's share of the BDP by "
@@ -63,6 +67,8 @@ def proposed(reading: str, **parameters: float) -> tuple[str, Mapping[str, str]]
 
 def variant(name: str) -> tuple[str, Mapping[str, str]]:
     """A variant or a reading by name."""
+    if name == ON_LINUX:
+        return "iotcc/fack", {}
     return proposed(name) if name in READINGS else VARIANTS[name]
 
 
@@ -107,7 +113,7 @@ def scenario(flows: Sequence[Mapping[str, Any]], *, delay_ms: float, duration_s:
                 "queue": {"capacity": "50 packets"},
                 "agents": ["bandwidth-stamp"],
             },
-            "access": {"rate": "1 Mbps"},
+            "access": {"rate": "1 Mbps", "queue": {"capacity": "50 packets"}},
         },
         "flow": list(flows),
     }

@@ -76,9 +76,12 @@ def _why(measured: Measured) -> list[str]:
     told = []
     for variant in measured.points("variant"):
         error = measured.estimate("base_error_ms", variant=variant).mean
+        each = [measured.estimate(f"goodput_{flow}_bps", variant=variant) for flow in (1, 2, 3, 4)]
+        shown = "/".join(f"{one.mean / 1e6:.0f}" for one in each if one.n)
         told.append(
-            f"{variant}: {troubles(measured, variant=variant)}; the largest error of a flow's base RTT is "
-            f"{error:.1f} ms."
+            f"{variant}: flows have {shown} Mbit/s in the order of their starts; "
+            f"{troubles(measured, variant=variant)}; "
+            f"the base RTT that a flow believes in is up to {error:.1f} ms too long."
         )
     return told
 
