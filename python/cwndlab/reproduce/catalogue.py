@@ -17,6 +17,7 @@ PAPERS = {
     "cubic-study": "cwndlab.reproduce.cubic_study",
     "iot": "cwndlab.reproduce.iot",
     "phcc": "cwndlab.reproduce.phcc",
+    "windows-lte": "cwndlab.reproduce.windows_lte",
 }
 
 
