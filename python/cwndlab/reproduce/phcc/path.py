@@ -39,6 +39,8 @@ LOSS_BASED = ("STCP", "HSTCP", "H-TCP", "Illinois", "BIC")
 RATE_BPS, RTT_MS = 200_000_000, 120.0
 #: Packets of 1000 bytes that the path holds without a queue.
 BDP_PACKETS = 3000
+#: What PHCC's delay target aims at, in packets: our default, since the paper names none.
+ALPHA = 100
 #: Seconds between the starts of flows that come one after another.
 STEP_S = 10.0
 
@@ -121,7 +123,7 @@ def measure(records: Records) -> dict[str, float | None]:
         found[f"goodput_{index + 1}_bps"] = goodputs[index] if index < len(goodputs) else None
     first, rest = goodputs[: len(goodputs) // 2], goodputs[len(goodputs) // 2 :]
     found["first_share"] = sum(first) / (sum(first) + sum(rest)) if first else None
-    found["unfairness"] = None if not first else 2 * abs(sum(first) / (sum(first) + sum(rest)) - 0.5)
+    found["jain_of_kinds"] = metrics.jain([sum(first), sum(rest)]) if first else None
     last = max(records.flows["start_ns"].to_list()) / 1e9
     found["jain_together"] = metrics.fairness(records, start_s=math.ceil(last))["jain"][0]
     lowest = [one for one in (records.flows["min_rtt_ns"] - records.flows["base_rtt_ns"]).to_list() if one is not None]

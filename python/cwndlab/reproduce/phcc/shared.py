@@ -8,11 +8,11 @@ from math import inf
 
 from cwndlab.metrics import jain
 from cwndlab.plots.curves import Chart, Curve
-from cwndlab.reproduce.claims import Claim, Less, Order, Value, ValueIn
+from cwndlab.reproduce.claims import Claim, Greater, Order, Value, ValueIn
 from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size, Table
 from cwndlab.reproduce.measured import Measured
 from cwndlab.reproduce.phcc.path import ASSUMPTIONS, RATE_BPS, STEP_S, VARIANTS, measure, scenario, trace, troubles
-from cwndlab.reproduce.phcc.single import OTHERS_ASSUMED
+from cwndlab.reproduce.phcc.single import HELD_BACK, OTHERS_ASSUMED
 from cwndlab.statistics import Estimate, estimate
 
 #: Table 1: average throughput of three flows together, kbit/s, and the printed utilisation.
@@ -51,23 +51,27 @@ TABLE2_PUBLISHED: dict[int, dict[str, tuple[tuple[int, int, int], float]]] = {
 }
 #: The variants of both tables, in the order of the first.
 THREE = tuple(TABLE1_PUBLISHED)
-_STAGGERED = [0.0, STEP_S, 2 * STEP_S]
+#: Starts of three flows: the paper tells them for Figure 12a only.
+STARTS: dict[str, Sequence[float]] = {"together": (0.0, 0.0, 0.0), "staggered": (0.0, STEP_S, 2 * STEP_S)}
 _STARTS = (
-    "Three flows start at 0, 10 and 20 s, as in Figure 12a; the tables and Figure 13 name no starts. Each flow's "
-    "throughput is over the time that it lives."
+    "The tables and Figure 13 name no starts: three flows start together, or at 0, 10 and 20 s as in Figure 12a, "
+    "and both "
+    "are judged. A flow's throughput is over the time that it lives."
 )
 #: Three flows of a kind. Quick: a third of the duration.
-_QUICK, _FULL = Size(100.0, 6), Size(300.0, 5)
+_QUICK, _FULL = Size(100.0, 5), Size(300.0, 5)
 
 
-def _three(size: Size, buffer: int) -> list[Case]:
+def _three(size: Size, *buffers: int) -> list[Case]:
     return [
         Case(
-            {"variant": variant, "buffer_packets": buffer},
-            scenario([VARIANTS[variant]] * 3, buffer=buffer, duration_s=size.duration_s, starts_s=_STAGGERED),
+            {"variant": variant, "buffer_packets": buffer, "starts": starts},
+            scenario([VARIANTS[variant]] * 3, buffer=buffer, duration_s=size.duration_s, starts_s=starts_s),
             measure,
             trace,
         )
+        for buffer in buffers
+        for starts, starts_s in STARTS.items()
         for variant in THREE
     ]
 
@@ -75,15 +79,20 @@ def _three(size: Size, buffer: int) -> list[Case]:
 def _why(measured: Measured) -> list[str]:
     told = []
     for variant in measured.points("variant"):
-        error = measured.estimate("base_error_ms", variant=variant).mean
-        each = [measured.estimate(f"goodput_{flow}_bps", variant=variant) for flow in (1, 2, 3, 4)]
-        shown = "/".join(f"{one.mean / 1e6:.0f}" for one in each if one.n)
-        told.append(
-            f"{variant}: flows have {shown} Mbit/s in the order of their starts; "
-            f"{troubles(measured, variant=variant)}; "
-            f"the base RTT that a flow believes in is up to {error:.1f} ms too long."
-        )
+        for starts in measured.points("starts", variant=variant):
+            told.append(f"{variant}, {starts}: {_flows(measured, variant=variant, starts=starts)}")
     return told
+
+
+def _flows(measured: Measured, **where: str) -> str:
+    error = measured.estimate("base_error_ms", **where).mean
+    each = [measured.estimate(f"goodput_{flow}_bps", **where) for flow in (1, 2, 3, 4)]
+    shown = "/".join(f"{one.mean / 1e6:.0f}" for one in each if one.n)
+    return (
+        f"flows have {shown} Mbit/s in the order of their starts; {troubles(measured, **where)}; the base RTT "
+        "that a flow "
+        f"believes in is up to {error:.1f} ms too long."
+    )
 
 
 # Table 1.
@@ -91,38 +100,43 @@ def _why(measured: Measured) -> list[str]:
 
 def _table1_claims(size: Size) -> list[Claim]:
     del size
-    claims = [
-        Claim(
-            f"{variant}: utilisation",
-            f"{kbps} kbit/s, {share:.0%}",
-            "utilisation",
-            [{"variant": variant}],
-            Value(share, points=0.05),
-            "goodput_bps",
-        )
-        for variant, (kbps, share) in TABLE1_PUBLISHED.items()
-    ]
-    sides: list[Labels] = [{"variant": one} for one in ("STCP", "HSTCP", "Illinois", "FAST", "H-TCP")]
+    claims = []
     words = "STCP 195000, HSTCP 188000, Illinois 177000, FAST 166000, H-TCP 152000 kbit/s"
-    return [*claims, Claim("order of throughputs", words, "goodput_bps", sides, Order())]
+    for starts in STARTS:
+        for variant, (kbps, share) in TABLE1_PUBLISHED.items():
+            side: Labels = {"variant": variant, "starts": starts}
+            met = Value(share, points=0.05)
+            said = f"{kbps} kbit/s, {share:.0%}"
+            claims.append(Claim(f"{variant}, {starts}: utilisation", said, "utilisation", [side], met, "goodput_bps"))
+        falling = ("STCP", "HSTCP", "Illinois", "FAST", "H-TCP")
+        sides: list[Labels] = [{"variant": one, "starts": starts} for one in falling]
+        claims.append(Claim(f"order of throughputs, {starts}", words, "goodput_bps", sides, Order()))
+    return claims
 
 
 def _table1_tables(measured: Measured) -> list[Table]:
     rows: list[Sequence[str | float | None]] = []
     for variant, (kbps, share) in TABLE1_PUBLISHED.items():
-        mean = measured.estimate("goodput_bps", variant=variant).mean / 1e3
-        busy = measured.estimate("utilisation", variant=variant).mean
-        rows.append([variant, kbps, mean, 100 * share, 100 * busy])
-    header = ("variant", "published, kbit/s", "measured, kbit/s", "published, %", "measured, %")
+        means = []
+        for starts in STARTS:
+            side = {"variant": variant, "starts": starts}
+            means += [measured.estimate("goodput_bps", **side).mean / 1e3]
+            means += [100 * measured.estimate("utilisation", **side).mean]
+        rows.append([variant, kbps, 100 * share, *means])
+    measured_as = (f"{starts}, {unit}" for starts in STARTS for unit in ("kbit/s", "%"))
+    header = ("variant", "published, kbit/s", "published, %", *measured_as)
     return [Table("Throughput of three flows and utilisation", header, rows)]
 
 
 def _table1_charts(measured: Measured) -> list[Chart]:
     names = list(TABLE1_PUBLISHED)
-    found = [measured.estimate("goodput_bps", variant=variant) for variant in names]
+    curves = []
+    for starts in STARTS:
+        found = [measured.estimate("goodput_bps", variant=variant, starts=starts) for variant in names]
+        curves.append(Curve.of(starts, names, found, factor=1e-6))
     published = Curve("published", names, [kbps / 1e3 for kbps, _ in TABLE1_PUBLISHED.values()], published=True)
-    curves = [Curve.of("measured", names, found, factor=1e-6), published]
-    return [Chart("table1", "Throughput of three flows", "variant", "throughput, Mbit/s", curves, kind="bars")]
+    title = "Throughput of three flows"
+    return [Chart("table1", title, "variant", "throughput, Mbit/s", [*curves, published], kind="bars")]
 
 
 TABLE1 = Experiment(
@@ -132,7 +146,7 @@ TABLE1 = Experiment(
     [*ASSUMPTIONS, _STARTS, "A published utilisation counts as met within 5 points."],
     _QUICK,
     _FULL,
-    partial(_three, buffer=600),
+    lambda size: _three(size, 600),
     _table1_claims,
     _table1_charts,
     _table1_tables,
@@ -154,35 +168,38 @@ def _printed(buffer: int, variant: str) -> tuple[float, str]:
 def _table2_claims(size: Size) -> list[Claim]:
     del size
     claims = []
-    for buffer, published in TABLE2_PUBLISHED.items():
-        for variant in published:
-            index, words = _printed(buffer, variant)
-            side: Labels = {"variant": variant, "buffer_packets": buffer}
-            quantity = f"{variant}, {buffer} packets: Jain's index"
-            claims.append(Claim(quantity, words, "jain", [side], Value(index, points=0.02)))
+    for starts in STARTS:
+        for buffer, published in TABLE2_PUBLISHED.items():
+            for variant in published:
+                index, words = _printed(buffer, variant)
+                side: Labels = {"variant": variant, "buffer_packets": buffer, "starts": starts}
+                quantity = f"{variant}, {buffer} packets, {starts}: Jain's index"
+                claims.append(Claim(quantity, words, "jain", [side], Value(index, points=0.02)))
     return claims
 
 
 def _table2_tables(measured: Measured) -> list[Table]:
     tables = []
-    for buffer, published in TABLE2_PUBLISHED.items():
-        rows: list[Sequence[str | float | None]] = []
-        for variant, (flows, index) in published.items():
-            side = {"variant": variant, "buffer_packets": buffer}
-            means = [measured.estimate(f"goodput_{one}_bps", **side).mean / 1e3 for one in (1, 2, 3)]
-            rows.append([variant, *flows, index, *means, measured.estimate("jain", **side).mean])
-        header = ("variant", *(f"published {one}" for one in ("1", "2", "3", "index")), "1", "2", "3", "index")
-        tables.append(Table(f"Throughput of each flow, kbit/s, {buffer} packets", header, rows))
+    for starts in STARTS:
+        for buffer, published in TABLE2_PUBLISHED.items():
+            rows: list[Sequence[str | float | None]] = []
+            for variant, (flows, index) in published.items():
+                side = {"variant": variant, "buffer_packets": buffer, "starts": starts}
+                means = [measured.estimate(f"goodput_{one}_bps", **side).mean / 1e3 for one in (1, 2, 3)]
+                rows.append([variant, *flows, index, *means, measured.estimate("jain", **side).mean])
+            header = ("variant", *(f"published {one}" for one in ("1", "2", "3", "index")), "1", "2", "3", "index")
+            tables.append(Table(f"Throughput of each flow, kbit/s, {buffer} packets, {starts}", header, rows))
     return tables
 
 
 def _index_charts(measured: Measured) -> list[Chart]:
     curves = []
     for buffer, published in TABLE2_PUBLISHED.items():
-        names = list(published)
-        found = [measured.estimate("jain", variant=variant, buffer_packets=buffer) for variant in names]
-        panel = f"{buffer} packets"
-        curves.append(Curve.of("measured", names, found, panel=panel))
+        names, panel = list(published), f"{buffer} packets"
+        for starts in STARTS:
+            side = {"buffer_packets": buffer, "starts": starts}
+            found = [measured.estimate("jain", variant=variant, **side) for variant in names]
+            curves.append(Curve.of(starts, names, found, panel=panel))
         indices = [_printed(buffer, name)[0] for name in names]
         curves.append(Curve("published", names, indices, panel=panel, published=True))
     return [Chart("table2", "Jain's index of three flows", "variant", "index", curves, kind="bars")]
@@ -202,7 +219,7 @@ TABLE2 = Experiment(
     ],
     _QUICK,
     _FULL,
-    lambda size: [*_three(size, 600), *_three(size, 2000)],
+    lambda size: _three(size, 600, 2000),
     _table2_claims,
     _index_charts,
     _table2_tables,
@@ -219,23 +236,29 @@ def _fig13_claims(size: Size, buffer: int) -> list[Claim]:
     del size
     return [
         Claim(
-            f"{variant}: Jain's index",
+            f"{variant}, {starts}: Jain's index",
             "unfair" if variant in _UNFAIR[buffer] else "not named among the unfair",
             "jain",
-            [{"variant": variant}],
+            [{"variant": variant, "starts": starts}],
             ValueIn(-inf, _FAIR) if variant in _UNFAIR[buffer] else ValueIn(_FAIR, inf),
         )
+        for starts in STARTS
         for variant in THREE
     ]
 
 
 def _three_lines(measured: Measured, name: str) -> list[Chart]:
-    curves = []
-    for variant in measured.points("variant"):
-        for flow in (1, 2, 3):
-            line = measured.line(f"goodput_{flow}", variant=variant)
-            curves.append(Curve(f"flow {flow}", line.x, line.y, panel=variant))
-    return [Chart(name, "Throughput of three flows, first repetition", "time, s", "goodput, Mbit/s", curves)]
+    charts = []
+    for starts in measured.points("starts"):
+        curves = []
+        for variant in measured.points("variant"):
+            for flow in (1, 2, 3):
+                line = measured.line(f"goodput_{flow}", variant=variant, starts=starts)
+                curves.append(Curve(f"flow {flow}", line.x, line.y, panel=variant))
+        title = f"Throughput of three flows, {starts}, first repetition"
+        stem = f"{name}-{starts}"
+        charts.append(Chart(stem, title, "time, s", "throughput, Mbit/s", curves, note=HELD_BACK))
+    return charts
 
 
 def _fig13(letter: str, buffer: int) -> Experiment:
@@ -254,7 +277,7 @@ def _fig13(letter: str, buffer: int) -> Experiment:
         ],
         _QUICK,
         _FULL,
-        partial(_three, buffer=buffer),
+        lambda size: _three(size, buffer),
         partial(_fig13_claims, buffer=buffer),
         lambda measured: _three_lines(measured, f"fig13{letter}"),
         why=_why,
@@ -267,8 +290,9 @@ FIG13A, FIG13B = _fig13("a", 600), _fig13("b", 2000)
 
 
 def _fig12a_cases(size: Size) -> list[Case]:
-    document = scenario([VARIANTS["PHCC"]] * 3, buffer=200, duration_s=size.duration_s, starts_s=_STAGGERED)
-    return [Case({"variant": "PHCC"}, document, measure, trace)]
+    starts_s = STARTS["staggered"]
+    document = scenario([VARIANTS["PHCC"]] * 3, buffer=200, duration_s=size.duration_s, starts_s=starts_s)
+    return [Case({"variant": "PHCC", "starts": "staggered"}, document, measure, trace)]
 
 
 FIG12A = Experiment(
@@ -299,7 +323,9 @@ def _fig12b_cases(size: Size) -> list[Case]:
     return [
         Case(
             {"fast": fast},
-            scenario([VARIANTS[one] for one in mix], buffer=200, duration_s=size.duration_s, starts_s=_STAGGERED),
+            scenario(
+                [VARIANTS[one] for one in mix], buffer=200, duration_s=size.duration_s, starts_s=STARTS["staggered"]
+            ),
             measure,
             trace,
         )
@@ -328,7 +354,9 @@ def _fig12b_charts(measured: Measured) -> list[Chart]:
         for flow, name in enumerate(mix, start=1):
             line = measured.line(f"goodput_{flow}", fast=fast)
             curves.append(Curve(name, line.x, line.y, panel=f"with {fast}"))
-    return [Chart("fig12b", "PHCC beside others, first repetition", "time, s", "goodput, Mbit/s", curves)]
+    return [
+        Chart("fig12b", "PHCC beside others, first repetition", "time, s", "throughput, Mbit/s", curves, note=HELD_BACK)
+    ]
 
 
 def _fig12b_why(measured: Measured) -> list[str]:
@@ -397,8 +425,8 @@ def _fig14_claims(size: Size, buffer: int) -> list[Claim]:
     for other in THREE:
         if other != "PHCC":
             sides: list[Labels] = [{"variant": "PHCC"}, {"variant": other}]
-            quantity = f"distance of Reno's share from a half, PHCC / {other}"
-            claims.append(Claim(quantity, "PHCC friendliest", "unfairness", sides, Less()))
+            quantity = f"Jain's index of both kinds' throughputs, PHCC / {other}"
+            claims.append(Claim(quantity, "PHCC friendliest", "jain_of_kinds", sides, Greater()))
     return claims
 
 
@@ -434,7 +462,7 @@ def _fig14(letter: str, buffer: int) -> Experiment:
         partial(_fig14_cases, buffer=buffer),
         partial(_fig14_claims, buffer=buffer),
         lambda measured: _fig14_charts(measured, f"fig14{letter}"),
-        why=_why,
+        why=lambda measured: [f"{one}: {_flows(measured, variant=one)}" for one in THREE],
     )
 
 

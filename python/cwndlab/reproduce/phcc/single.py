@@ -12,7 +12,9 @@ from cwndlab.reproduce.claims import Claim, Greater, Landmark, Less, Shape, Valu
 from cwndlab.reproduce.experiment import Case, Experiment, Size, Table
 from cwndlab.reproduce.measured import Measured
 from cwndlab.reproduce.phcc.path import (
+    ALPHA,
     ASSUMPTIONS,
+    BDP_PACKETS,
     LOSS_BASED,
     VARIANTS,
     alone,
@@ -22,6 +24,8 @@ from cwndlab.reproduce.phcc.path import (
     troubles,
 )
 
+#: Why a line of throughput may stand above the line rate.
+HELD_BACK = "Payload delivered in order: what a loss had held back arrives at once when it is repaired."
 _NO_BUFFER = "The figure names no buffer: 1000 packets."
 
 
@@ -31,7 +35,7 @@ def _over_time(measured: Measured, name: str, title: str, shown: Sequence[tuple[
     for label, panel, where in shown:
         line = measured.line("goodput_1", **where)
         curves.append(Curve(label, line.x, line.y, panel=panel))
-    return Chart(name, title, "time, s", "goodput, Mbit/s", curves)
+    return Chart(name, title, "time, s", "throughput, Mbit/s", curves, note=HELD_BACK)
 
 
 # Figure 6: growth on short paths.
@@ -137,10 +141,12 @@ def _fig7_charts(measured: Measured) -> list[Chart]:
 
 def _fig7_why(measured: Measured) -> list[str]:
     cuts, queue = measured.estimate("cuts").mean, measured.estimate("rest_queue_packets").mean
+    swings = (ALPHA * BDP_PACKETS / 2) ** 0.5
     return [
-        f"{cuts:.1f} losses or timeouts a run; in its second half {queue:.0f} packets wait, where alpha aims at "
-        "100: half of "
-        "the window is anchored to the window of the last loss."
+        f"{cuts:.1f} losses or timeouts a run, and in its second half {queue:.0f} packets wait on average. The "
+        "delay target "
+        f"D·alpha/q falls with the queue faster than a step of a round trip follows where fewer than √(alpha·BDP/2) = "
+        f"{swings:.0f} packets wait: there the window swings from half to double instead of coming to rest."
     ]
 
 
