@@ -28,6 +28,7 @@ from cwndlab import (
     StepEcn,
     Transfers,
 )
+from cwndlab.queues import Ared, Codel, DualPi2, Fq, FqCodel, FqPie, Pie, Red
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,6 +74,26 @@ GRAPH = Scenario(
     flows=[Flow("reno", from_="a", to="c", route=["first", "second"])],
 )
 
+QUEUES = Scenario(
+    duration="1 s",
+    parking_lot=ParkingLot(
+        [
+            Link(rate="10 Mbps", delay="1 ms", queue=queue)
+            for queue in (
+                Red("100 packets", weight="auto", min_th=10, max_th=30, gentle=False, wait=True, ecn=True),
+                Ared(interval="1 s", target="10 ms", mean_packet="1000 B"),
+                Codel(target="10 ms", interval="200 ms", ecn=True),
+                Pie(update="30 ms", alpha=0.1, beta=1.0, burst="0 s", mark_below=0.2),
+                DualPi2(target="20 ms", rtt_max="200 ms", coupling=1.5, l_min="1 ms", l_range="0 s"),
+                Fq("1 MB", quantum="300 B", batch=1),
+                FqCodel(queues=16, ecn=False),
+                FqPie(queues=1, target="5 ms"),
+            )
+        ]
+    ),
+    flows=[Flow("reno", rtt="50 ms", enter=1, leave=9)],
+)
+
 LOT = Scenario(
     duration="1 s",
     parking_lot=ParkingLot([Link(rate="10 Mbps", delay="5 ms"), Link(rate="20 Mbps", delay="5 ms")]),
@@ -80,7 +101,7 @@ LOT = Scenario(
 )
 
 
-@pytest.mark.parametrize("scenario", [FULL, GRAPH, LOT], ids=["dumbbell", "graph", "parking lot"])
+@pytest.mark.parametrize("scenario", [FULL, GRAPH, LOT, QUEUES], ids=["dumbbell", "graph", "parking lot", "queues"])
 def test_a_scenario_comes_back_from_toml_and_json(scenario: Scenario, tmp_path: Path) -> None:
     file = tmp_path / "scenario.toml"
     scenario.save(file)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cwndlab.compare import Comparison, compare
     from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
+    from cwndlab.media import Beacon, Medium, Wlan, WlanStation
+    from cwndlab.queues import DropTail, StepEcn
     from cwndlab.records import Records
     from cwndlab.report import report
     from cwndlab.reproduce import reproduce
@@ -24,9 +26,7 @@ if TYPE_CHECKING:
     from cwndlab.scenario import (
         Access,
         Bernoulli,
-        Bulk,
         Control,
-        DropTail,
         Dumbbell,
         Flow,
         GilbertElliott,
@@ -34,19 +34,20 @@ if TYPE_CHECKING:
         Link,
         LossList,
         Node,
-        OnOff,
         ParkingLot,
         Scenario,
-        StepEcn,
-        Transfers,
     )
     from cwndlab.validate import validate
+    from cwndlab.workloads import Arrivals, Bulk, Cbr, Mqtt, OnOff, RequestResponse, Transfers, Vbr
 
 __all__ = [
     "Access",
     "Algorithm",
+    "Arrivals",
+    "Beacon",
     "Bernoulli",
     "Bulk",
+    "Cbr",
     "Comparison",
     "Control",
     "DropTail",
@@ -58,16 +59,22 @@ __all__ = [
     "Jitter",
     "Link",
     "LossList",
+    "Medium",
+    "Mqtt",
     "Node",
     "OnOff",
     "ParkingLot",
     "Records",
     "RecordsError",
+    "RequestResponse",
     "RunError",
     "Scenario",
     "ScenarioError",
     "StepEcn",
     "Transfers",
+    "Vbr",
+    "Wlan",
+    "WlanStation",
     "algorithms",
     "bench",
     "check",
@@ -92,6 +99,8 @@ _HOMES = {
     "compare": ("Comparison", "compare"),
     "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
+    "media": ("Beacon", "Medium", "Wlan", "WlanStation"),
+    "queues": ("DropTail", "StepEcn"),
     "records": ("Records",),
     "report": ("report",),
     "reproduce": ("reproduce",),
@@ -99,9 +108,7 @@ _HOMES = {
     "scenario": (
         "Access",
         "Bernoulli",
-        "Bulk",
         "Control",
-        "DropTail",
         "Dumbbell",
         "Flow",
         "GilbertElliott",
@@ -109,15 +116,13 @@ _HOMES = {
         "Link",
         "LossList",
         "Node",
-        "OnOff",
         "ParkingLot",
         "Scenario",
-        "StepEcn",
-        "Transfers",
     ),
     "validate": ("validate",),
+    "workloads": ("Arrivals", "Bulk", "Cbr", "Mqtt", "OnOff", "RequestResponse", "Transfers", "Vbr"),
 }
-_MODULES = ("metrics", "plots", "presets", "statistics")
+_MODULES = ("metrics", "plots", "presets", "statistics", "workloads")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 

@@ -22,6 +22,7 @@ class Format(StrEnum):
 
 def say(text: str) -> None:
     """A line for the person, not the program: on standard error."""
+    sys.stdout.flush()  # what was said before stands before
     print(text, file=sys.stderr)  # noqa: T201
 
 

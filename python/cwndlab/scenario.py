@@ -12,11 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.media import Medium, Wlan
+from cwndlab.queues import Queue
 from cwndlab.run import Checked, check, to_toml
+from cwndlab.tables import TABLES, Table, plain, value_of
+from cwndlab.workloads import Workload
 
 if TYPE_CHECKING:
     from cwndlab.own import Classes
@@ -25,91 +28,19 @@ SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
-class _Table:
-    """A table of the document; its fields are the table's, a trailing underscore apart."""
-
-    KIND: ClassVar[str | None] = None
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, list):
-                object.__setattr__(self, field.name, tuple(value))
-            elif isinstance(value, dict):
-                object.__setattr__(self, field.name, MappingProxyType(dict(value)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).from_document, (self.to_document(),)
-
-    def to_document(self) -> dict[str, Any]:
-        """The table as plain values, what is ``None`` left out."""
-        document: dict[str, Any] = {} if self.KIND is None else {"kind": self.KIND}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None:
-                document[field.name.rstrip("_")] = _plain(value)
-        return document
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Builds it from plain values."""
-        known = {field.name.rstrip("_"): field.name for field in fields(cls)}
-        return cls(**{known[key]: _value(key, value) for key, value in document.items() if key in known})
-
-
-def _plain(value: object) -> object:
-    match value:
-        case _Table():
-            return value.to_document()
-        case type():
-            from cwndlab.own import name_of
-
-            return name_of(value)
-        case Mapping():
-            return {key: _plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_plain(item) for item in value]
-        case _:
-            return value
-
-
-@dataclass(frozen=True)
-class DropTail(_Table):
-    """A first-in-first-out queue that drops what does not fit.
-
-    ``capacity``: ``"100 packets"``, ``"64 KiB"``, ``"20 ms"``, ``"0.5 bdp"``, ``"0.5 bdp(50 ms)"`` or ``"unlimited"``;
-    ``counts_in_service``: the packet under transmission counts.
-    """
-
-    KIND: ClassVar[str] = "droptail"
-    capacity: str | None = None
-    _: KW_ONLY
-    counts_in_service: bool | None = None
-
-
-@dataclass(frozen=True)
-class StepEcn(_Table):
-    """A drop-tail queue that marks ECN-capable packets which find more than ``mark_above`` packets waiting."""
-
-    KIND: ClassVar[str] = "step-ecn"
-    capacity: str | None = None
-    _: KW_ONLY
-    mark_above: int
-    counts_in_service: bool | None = None
-
-
-@dataclass(frozen=True)
-class Bernoulli(_Table):
+class Bernoulli(Table):
     """Loss of each packet with probability ``p``."""
 
+    FIELD: ClassVar[str] = "loss"
     KIND: ClassVar[str] = "bernoulli"
     p: float
 
 
 @dataclass(frozen=True)
-class GilbertElliott(_Table):
+class GilbertElliott(Table):
     """Loss in bursts: ``p`` is P(good → bad), ``r`` P(bad → good), then the loss probability in each state."""
 
+    FIELD: ClassVar[str] = "loss"
     KIND: ClassVar[str] = "gilbert-elliott"
     _: KW_ONLY
     p: float
@@ -119,10 +50,11 @@ class GilbertElliott(_Table):
 
 
 @dataclass(frozen=True)
-class LossList(_Table):
+class LossList(Table):
     """Loss of the packets with these ``indices``, from 0; ``counts`` is ``"all"`` packets or only those with
     ``"payload"``."""
 
+    FIELD: ClassVar[str] = "loss"
     KIND: ClassVar[str] = "list"
     indices: Sequence[int]
     _: KW_ONLY
@@ -130,7 +62,7 @@ class LossList(_Table):
 
 
 @dataclass(frozen=True)
-class Jitter(_Table):
+class Jitter(Table):
     """A delay of each packet drawn evenly from [0, ``spread``); with ``reorder`` packets may overtake each other."""
 
     spread: str
@@ -142,7 +74,7 @@ type_of_loss = Bernoulli | GilbertElliott | LossList
 
 
 @dataclass(frozen=True)
-class Link(_Table):
+class Link(Table):
     """A queue, a line and a wire. ``name``, ``from_``, ``to`` and ``duplex`` only in a graph of nodes."""
 
     name: str | None = None
@@ -152,27 +84,33 @@ class Link(_Table):
     duplex: bool | None = None
     rate: str | None = None
     delay: str | None = None
-    queue: DropTail | StepEcn | None = None
+    queue: Queue | None = None
     loss: type_of_loss | Sequence[type_of_loss] | None = None
     jitter: Jitter | None = None
     duplicate: float | None = None
     agents: Sequence[str | Mapping[str, Any]] | None = None
     """What its router does for schemes that ask it: ``["rcp", {"scheme": "abc", "eta": 0.95}]``."""
+    medium: str | None = None
+    """It is on this medium of 802.11; then ``mcs``, ``streams``, ``short_guard`` or ``rate``, and ``frame_error``."""
+    mcs: int | None = None
+    streams: int | None = None
+    short_guard: bool | None = None
+    frame_error: float | None = None
 
 
 @dataclass(frozen=True)
-class Access(_Table):
+class Access(Table):
     """The links between hosts and routers; what delay a flow's RTT asks for is theirs."""
 
     _: KW_ONLY
     rate: str | None = None
-    queue: DropTail | StepEcn | None = None
+    queue: Queue | None = None
     agents: Sequence[str | Mapping[str, Any]] | None = None
     """Of the routers at either end; those of the bottleneck, or of the first hop, unless given."""
 
 
 @dataclass(frozen=True)
-class Dumbbell(_Table):
+class Dumbbell(Table):
     """Sources — r1 — ``bottleneck`` — r2 — destinations; ``reverse`` is the way back."""
 
     bottleneck: Link
@@ -182,7 +120,7 @@ class Dumbbell(_Table):
 
 
 @dataclass(frozen=True)
-class ParkingLot(_Table):
+class ParkingLot(Table):
     """Routers in a row, joined by ``hops``."""
 
     hops: Sequence[Link]
@@ -192,54 +130,14 @@ class ParkingLot(_Table):
 
 
 @dataclass(frozen=True)
-class Node(_Table):
+class Node(Table):
     """A node of a graph."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Bulk(_Table):
-    """As much as possible, or ``bytes`` of it."""
-
-    KIND: ClassVar[str] = "bulk"
-    bytes: str | None = None
-
-
-@dataclass(frozen=True)
-class OnOff(_Table):
-    """As much as possible for ``on``, then nothing for ``off``, and so on."""
-
-    KIND: ClassVar[str] = "on-off"
-    _: KW_ONLY
-    on: str
-    off: str
-
-
-@dataclass(frozen=True)
-class Transfers(_Table):
-    """``count`` transfers of ``bytes`` each, ``gap`` after the one before; by default each over a new connection."""
-
-    KIND: ClassVar[str] = "transfers"
-    bytes: str
-    _: KW_ONLY
-    count: int | None = None
-    gap: str | None = None
-    new_connection: bool | None = None
-
-
-@dataclass(frozen=True)
-class Cbr(_Table):
-    """Datagrams of ``packet`` bytes (``"1500 B"``), evenly spaced at ``rate``; both count headers. For a flow with
-    ``transport="udp"``."""
-
-    KIND: ClassVar[str] = "cbr"
-    rate: str
-    packet: str | None = None
-
-
-@dataclass(frozen=True)
-class Control(_Table):
+class Control(Table):
     """The algorithm is asked from afar: ``delay`` after an event, at most once per ``interval``."""
 
     _: KW_ONLY
@@ -248,7 +146,7 @@ class Control(_Table):
 
 
 @dataclass(frozen=True)
-class Flow(_Table):
+class Flow(Table):
     """A flow: ``algorithm`` is ``GROWTH[+SLOW_START][/RECOVERY]``, or a class of one's own (`cwndlab.own`).
 
     ``rtt`` (base, both ways) and ``direction`` belong to a dumbbell or a parking lot, ``enter`` and ``leave`` (routers)
@@ -266,7 +164,7 @@ class Flow(_Table):
     start_jitter: str | None = None
     count: int | None = None
     start_step: str | None = None
-    workload: Bulk | OnOff | Transfers | Cbr | None = None
+    workload: Workload | None = None
     profile: str | None = None
     stack: Mapping[str, Any] | None = None
     control: Control | None = None
@@ -279,7 +177,7 @@ class Flow(_Table):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scenario(_Table):
+class Scenario(Table):
     """What is asked of an engine; one of ``dumbbell``, ``parking_lot`` or ``nodes`` with ``links``.
 
     ``algorithms`` are classes of one's own by the names by which flows call them, ``{"mine": Mine}`` for
@@ -301,6 +199,8 @@ class Scenario(_Table):
     flows: Sequence[Flow]
     dumbbell: Dumbbell | None = None
     parking_lot: ParkingLot | None = None
+    wlan: Wlan | None = None
+    media: Sequence[Medium] | None = None
     nodes: Sequence[Node] | None = None
     links: Sequence[Link] | None = None
     title: str | None = None
@@ -353,7 +253,7 @@ class Scenario(_Table):
         document = {_PLURAL.get(key, key): value for key, value in json.loads(checked.document).items()}
         for field in fields(cls):
             value = document.get(field.name)
-            object.__setattr__(self, field.name, None if value is None else _value(field.name, value))
+            object.__setattr__(self, field.name, None if value is None else value_of(field.name, value))
         self._keep(checked, classes or {})
         return self
 
@@ -438,31 +338,30 @@ class Scenario(_Table):
 
 
 # TOML names a list of tables by one of them.
-_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node"}
+_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node", "media": "medium"}
 _PLURAL = {one: many for many, one in _SINGULAR.items()}
 
-_QUEUES: dict[str, type[_Table]] = {kind.KIND: kind for kind in (DropTail, StepEcn)}
-_LOSSES: dict[str, type[_Table]] = {kind.KIND: kind for kind in (Bernoulli, GilbertElliott, LossList)}
-_WORKLOADS: dict[str, type[_Table]] = {kind.KIND: kind for kind in (Bulk, OnOff, Transfers, Cbr)}
-_KINDS = {"queue": (_QUEUES, "droptail"), "loss": (_LOSSES, "list"), "workload": (_WORKLOADS, "bulk")}
-_TABLES: dict[str, type[_Table]] = {
-    "dumbbell": Dumbbell,
-    "parking_lot": ParkingLot,
-    "bottleneck": Link,
-    "reverse": Link,
-    "access": Access,
-    "hops": Link,
-    "jitter": Jitter,
-    "control": Control,
-    "flows": Flow,
-    "links": Link,
-    "nodes": Node,
-}
+TABLES.update(
+    {
+        "dumbbell": Dumbbell,
+        "parking_lot": ParkingLot,
+        "wire": Access,
+        "bottleneck": Link,
+        "reverse": Link,
+        "access": Access,
+        "hops": Link,
+        "jitter": Jitter,
+        "control": Control,
+        "flows": Flow,
+        "links": Link,
+        "nodes": Node,
+    }
+)
 
 
 def _in_words(flow: Flow) -> Flow:
     """The flow with its algorithm's name for the class."""
-    return replace(flow, algorithm=str(_plain(flow.algorithm))) if isinstance(flow.algorithm, type) else flow
+    return replace(flow, algorithm=str(plain(flow.algorithm))) if isinstance(flow.algorithm, type) else flow
 
 
 def _classes_in(value: object) -> dict[str, type]:
@@ -487,27 +386,15 @@ def _kinds_in(value: object) -> list[type]:
             return []
 
 
-def _value(key: str, value: Any) -> Any:
-    """A field's value from plain values; the engine has checked its shape."""
-    if isinstance(value, list):
-        return tuple(_value(key, item) for item in value)
-    if not isinstance(value, dict) or key in ("stack", "algorithms"):
-        return value
-    if key in _KINDS:
-        kinds, usual = _KINDS[key]
-        return kinds[value.get("kind", usual)].from_document(value)
-    return _TABLES[key].from_document(value)
-
-
 def _toml(value: Any) -> str:
     """A value as TOML writes it in one line."""
-    match _plain(value):
+    match plain(value):
         case dict() as table:
             return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in table.items()) + " }"
         case list() as items:
             return "[" + ", ".join(_toml(item) for item in items) + "]"
-        case plain:
-            return json.dumps(plain)
+        case other:
+            return json.dumps(other)
 
 
 def _path(folder: str | Path | None) -> Path | None:

@@ -19,6 +19,8 @@ pub struct Records {
     pub transfers: Vec<TransferRow>,
     /// Every packet, where asked for.
     pub packets: Vec<PacketRow>,
+    /// Stations of 802.11 at the sampling interval and at the end.
+    pub stations: Vec<StationRow>,
 }
 
 /// Totals of a flow over its whole life.
@@ -126,7 +128,7 @@ pub struct SampleRow {
     pub time_ns: u64,
     /// Which flow.
     pub flow: u32,
-    /// The transport's effective window; `None` for UDP.
+    /// The transport's effective window; `None` for UDP and for arrivals.
     pub cwnd_bytes: Option<u64>,
     /// The algorithm's threshold; `None` while it has none.
     pub ssthresh_bytes: Option<u64>,
@@ -201,7 +203,7 @@ pub struct EventRow {
     /// Which flow.
     pub flow: u32,
     /// `open`, `established`, `recovery`, `recovered`, `timeout`, `ecn`, `undo`, `slow-start-exit`, `idle-restart`,
-    /// `loss-probe`, `close`, or what an algorithm remarks.
+    /// `loss-probe`, `close`, `refused`, or what an algorithm remarks.
     pub kind: &'static str,
     /// Why: `fast-retransmit`, `rack`, `fack`, `rto`, `train`, `delay`, `cap`, `loss`, `eifel`, `dsack`, …; may be empty.
     pub cause: &'static str,
@@ -239,7 +241,7 @@ pub struct PacketRow {
     pub flow: u32,
     /// 0 data, 1 ACK, 2 SYN, 3 SYN-ACK.
     pub kind: u8,
-    /// First payload byte of data (from 0), acknowledged byte of an ACK.
+    /// First payload byte of data (from 0), acknowledged byte of an ACK; segments count as full.
     pub sequence_bytes: u64,
     /// Bytes on the wire.
     pub size_bytes: u32,
@@ -249,4 +251,39 @@ pub struct PacketRow {
     pub departure_ns: Option<u64>,
     /// It had been sent before.
     pub retransmission: bool,
+}
+
+/// A station of 802.11 at a sampling instant, and at the end of the run. Counters are cumulative.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StationRow {
+    /// When.
+    pub time_ns: u64,
+    /// Name of the medium.
+    pub medium: String,
+    /// Name of the node.
+    pub station: String,
+    /// Transmissions that ask for an answer: data, or the RTS before it.
+    pub attempts: u64,
+    /// Of these, those without an answer.
+    pub failures: u64,
+    /// Of these, those that met another transmission.
+    pub collisions: u64,
+    /// Frames that noise destroyed.
+    pub frame_errors: u64,
+    /// Frames given up after the last attempt.
+    pub given_up_packets: u64,
+    /// Frames that were answered.
+    pub sent_packets: u64,
+    /// Their bytes as IP packets.
+    pub sent_bytes: u64,
+    /// Packets dropped by its queue.
+    pub dropped_packets: u64,
+    /// How long it was on the air, answers included.
+    pub airtime_ns: u64,
+    /// Packets in its queue, the one that contends or is on the air included.
+    pub queue_packets: u64,
+    /// Exact integral over time of these packets.
+    pub queue_packet_ns: u64,
+    /// The most that there ever were.
+    pub max_queue_packets: u64,
 }

@@ -1,5 +1,7 @@
 //! From a scenario to the plan: nodes, links and routes of each kind of topology.
 
+mod air;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_control::{Algorithm, Catalogue, Need, RecoveryKind};
@@ -67,6 +69,7 @@ impl Network {
             duplicate: link.duplicate,
             agents: link.agents.clone(),
             sampled,
+            radio: None,
         });
         self.sizes.push((
             if link.rate.is_none() && link.queue.is_none() { Size::Unlimited } else { queue.size },
@@ -199,12 +202,22 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
                 .ok()
         })
         .collect();
+    let mut media = Vec::new();
     let placed = match &schema.topology {
         Topology::Dumbbell(forward, reverse, access) => {
             dumbbell(schema, forward, reverse, access, &mut network, &mut faults)
         }
         Topology::ParkingLot(hops, access) => parking_lot(schema, hops, access, &mut network, &mut faults),
-        Topology::Graph(nodes, links) => graph(schema, nodes, links, &mut network, &mut faults),
+        Topology::Graph(nodes, links) => {
+            let placed = graph(schema, nodes, links, &mut network, &mut faults);
+            media = air::media(schema, &network, &mut faults);
+            placed
+        }
+        Topology::Wlan(wlan) => {
+            let (placed, one) = air::wlan(schema, wlan, &mut network, &mut faults);
+            media = one;
+            placed
+        }
     };
     let mut names = BTreeSet::new();
     for one in &placed {
@@ -226,6 +239,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     if faults.0.is_empty() {
         let used = placed.iter().flat_map(|one| one.forward.iter().chain(&one.reverse)).copied().collect();
         network.size_queues(&rtts, &used, &mut notes, &mut faults);
+        air::join_queues(&mut network.links);
     }
     if !faults.0.is_empty() {
         return Err(faults.0);
@@ -257,6 +271,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         packets: schema.packets,
         nodes: network.nodes,
         links: network.links,
+        media,
         flows,
     };
     Ok((plan, notes))
@@ -483,18 +498,21 @@ fn graph<'a>(
         network.node(node);
     }
     for one in links {
-        network.add(one.name.clone(), &one.from, &one.to, &one.link, Size::Bdp(1.0, None), one.link.rate.is_some());
+        let on_air = air::radio(one.radio.as_ref(), &schema.media);
+        let (default, rate) = match on_air {
+            Some((_, rate)) => (air::STATION_QUEUE, Some(rate)),
+            None => (Size::Bdp(1.0, None), one.link.rate),
+        };
+        let link = Link { rate, ..one.link.clone() };
+        let mut add = |name: String, from: &str, to: &str, link: &Link| {
+            let index = network.add(name, from, to, link, default, link.rate.is_some());
+            network.links[index as usize].radio = on_air.map(|(radio, _)| radio);
+        };
+        add(one.name.clone(), &one.from, &one.to, &link);
         let given = links.iter().any(|other| other.from == one.to && other.to == one.from);
         if one.duplex && !given {
-            let plain = Link { losses: Vec::new(), ..one.link.clone() };
-            network.add(
-                format!("{}-{}", one.to, one.from),
-                &one.to,
-                &one.from,
-                &plain,
-                Size::Bdp(1.0, None),
-                one.link.rate.is_some(),
-            );
+            let plain = Link { losses: Vec::new(), ..link };
+            add(format!("{}-{}", one.to, one.from), &one.to, &one.from, &plain);
         }
     }
     let mut placed = Vec::new();

@@ -27,6 +27,8 @@ pub struct Plan {
     pub nodes: Vec<String>,
     /// The links, each in one direction.
     pub links: Vec<LinkPlan>,
+    /// Media of 802.11 that links share.
+    pub media: Vec<MediumPlan>,
     /// The flows.
     pub flows: Vec<FlowPlan>,
 }
@@ -56,6 +58,101 @@ pub struct LinkPlan {
     pub agents: Vec<AgentPlan>,
     /// Its samples are recorded (`link_samples`).
     pub sampled: bool,
+    /// It is on a medium, in place of a line of its own; its queue is that of all links that leave its node there.
+    pub radio: Option<RadioPlan>,
+}
+
+/// A medium of 802.11.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MediumPlan {
+    /// Its name, unique.
+    pub name: String,
+    /// Which part of 802.11.
+    pub standard: StandardPlan,
+    /// Slot.
+    pub slot: Duration,
+    /// Smallest and largest contention window.
+    pub windows: (u32, u32),
+    /// Attempts at a frame without and behind an RTS.
+    pub attempts: (u32, u32),
+    /// Frames of more bytes go behind an RTS.
+    pub rts_above: Option<Bytes>,
+    /// Bystanders of a collision wait an EIFS in place of DIFS.
+    pub eifs: bool,
+    /// A-MPDU with BlockAck.
+    pub aggregation: bool,
+    /// A frame for an idle medium keeps its turn without a backoff when the medium turns busy.
+    pub keeps_turn: bool,
+    /// Beacons, and the index of the node that sends them.
+    pub beacon: Option<(u32, BeaconPlan)>,
+}
+
+/// Part of 802.11.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StandardPlan {
+    /// 802.11g, ERP-OFDM.
+    ErpOfdm,
+    /// 802.11n at 20 MHz in 2.4 GHz.
+    Ht,
+}
+
+/// Beacons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BeaconPlan {
+    /// Distance.
+    pub interval: Duration,
+    /// Bytes of the frame, sent at 1 Mbit/s.
+    pub bytes: u32,
+}
+
+/// How a link is on its medium.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RadioPlan {
+    /// Index of the medium.
+    pub medium: u32,
+    /// How its frames are sent.
+    pub mode: ModePlan,
+    /// Probability that noise destroys a frame.
+    pub frame_error: f64,
+}
+
+/// Modulation and coding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModePlan {
+    /// ERP-OFDM.
+    Ofdm {
+        /// Rate, Mbit/s.
+        mbps: u8,
+    },
+    /// High throughput.
+    Ht {
+        /// 0 to 7.
+        mcs: u8,
+        /// 1 to 4.
+        streams: u8,
+        /// Guard interval of 400 ns.
+        short_guard: bool,
+    },
+}
+
+impl ModePlan {
+    /// It belongs to this standard.
+    #[must_use]
+    pub fn is_of(self, standard: StandardPlan) -> bool {
+        matches!(self, Self::Ofdm { .. }) == (standard == StandardPlan::ErpOfdm)
+    }
+
+    /// The rate of its symbols (IEEE 802.11-2016, tables 17-4 and 19-27 on).
+    #[must_use]
+    pub fn rate(self) -> Rate {
+        match self {
+            Self::Ofdm { mbps } => Rate(u64::from(mbps) * 1_000_000),
+            Self::Ht { mcs, streams, short_guard } => {
+                let bits = [26, 52, 78, 104, 156, 208, 234, 260][usize::from(mcs)] * u64::from(streams);
+                Rate(if short_guard { bits * 2_500_000 / 9 } else { bits * 250_000 })
+            }
+        }
+    }
 }
 
 /// An agent of a link.
@@ -131,15 +228,114 @@ pub struct QueuePlan {
 pub enum DisciplinePlan {
     /// First in, first out; who finds it full is dropped.
     DropTail,
+    /// RED, gentle or not, adaptive or not.
+    Red(RedPlan),
     /// CoDel (RFC 8289).
-    Codel {
-        /// Sojourn time that is let be.
-        target: Duration,
-        /// Sliding window.
-        interval: Duration,
-        /// Marks ECN-capable packets in place of dropping them.
-        ecn: bool,
+    Codel(CodelPlan),
+    /// PIE (RFC 8033).
+    Pie(PiePlan),
+    /// DualPI2 (RFC 9332).
+    DualPi2(DualPi2Plan),
+    /// Fair queueing, perhaps with CoDel or PIE in each queue.
+    Fair {
+        /// Number of queues; nothing gives every flow its own.
+        queues: Option<u32>,
+        /// Credit of a turn.
+        quantum: Bytes,
+        /// Most packets that go at once when the limit is passed.
+        batch: u32,
+        /// What manages each queue.
+        manager: ManagerPlan,
     },
+}
+
+/// What manages each queue of fair queueing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ManagerPlan {
+    /// Nothing.
+    None,
+    /// CoDel: FQ-CoDel (RFC 8290).
+    Codel(CodelPlan),
+    /// PIE: FQ-PIE.
+    Pie(PiePlan),
+}
+
+/// RED's values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedPlan {
+    /// Weight of a new value in the average; nothing takes 1 − e^(−1/C).
+    pub weight: Option<f64>,
+    /// Average queue below which nothing is dropped, packets; nothing takes what the line sends in half of `delay`.
+    pub min_th: Option<f64>,
+    /// Average queue at which the probability reaches `max_p`; nothing takes three times `min_th`.
+    pub max_th: Option<f64>,
+    /// Probability at `max_th`.
+    pub max_p: f64,
+    /// Rises to 1 at twice `max_th` in place of jumping there.
+    pub gentle: bool,
+    /// Spaces drops as ns-2 and ns-3 do.
+    pub wait: bool,
+    /// Marks ECN-capable packets where chance says drop.
+    pub ecn: bool,
+    /// `max_p` adapts at this interval.
+    pub adaptive: Option<Duration>,
+    /// Queueing delay that automatic thresholds aim at.
+    pub delay: Duration,
+    /// Mean packet.
+    pub packet: Bytes,
+}
+
+/// CoDel's values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CodelPlan {
+    /// Sojourn time that is let be.
+    pub target: Duration,
+    /// Sliding window.
+    pub interval: Duration,
+    /// Marks ECN-capable packets in place of dropping them.
+    pub ecn: bool,
+}
+
+/// PIE's values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PiePlan {
+    /// Queueing delay that is aimed at.
+    pub target: Duration,
+    /// Time between two updates of the probability.
+    pub update: Duration,
+    /// Weight of the deviation, per second.
+    pub alpha: f64,
+    /// Weight of the trend, per second.
+    pub beta: f64,
+    /// Burst that passes untouched.
+    pub burst: Duration,
+    /// Marks ECN-capable packets in place of dropping them.
+    pub ecn: bool,
+    /// Probability from which they are dropped all the same.
+    pub mark_below: f64,
+    /// Mean packet.
+    pub packet: Bytes,
+}
+
+/// DualPI2's values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DualPi2Plan {
+    /// Delay of the classic queue that is aimed at.
+    pub target: Duration,
+    /// Time between two updates of the probability.
+    pub update: Duration,
+    /// Weight of the deviation, per second.
+    pub alpha: f64,
+    /// Weight of the trend, per second.
+    pub beta: f64,
+    /// Coupling factor.
+    pub coupling: f64,
+    /// Delay of the L queue at which its own marking begins.
+    pub l_min: Duration,
+    /// Over this more delay it rises to 1; zero is a step.
+    pub l_range: Duration,
+    /// Share of the line that the classic queue keeps.
+    pub protection: f64,
 }
 
 /// How much may wait in a queue.

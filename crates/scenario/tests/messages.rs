@@ -79,7 +79,7 @@ fn each_fault_has_its_message() {
         "[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n[[link]]\nfrom = \"b\"\nto = \"c\"\nduplex = false\n";
     let cases = [
         (format!("{}{NET}{FLOW}", HEAD.replace('1', "7")), "schema_version: 7 is another version than this program's 1\n  hint: use the release that wrote it"),
-        (format!("{HEAD}{FLOW}"), "there is no network\n  hint: write '[dumbbell]', '[parking_lot]' or '[[link]]'"),
+        (format!("{HEAD}{FLOW}"), "there is no network\n  hint: write '[dumbbell]', '[parking_lot]', '[wlan]' or '[[link]]'"),
         (format!("{HEAD}{NET}"), "flow: there is none\n  hint: write a '[[flow]]' with an algorithm"),
         (
             format!("{HEAD}{NET}{}", FLOW.replace("40 ms", "15 ms")),
@@ -88,6 +88,22 @@ fn each_fault_has_its_message() {
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { capacity = \"0.5 packets\" }, delay")),
             "dumbbell.bottleneck.queue.capacity: '0.5 packets' is less than a packet\n  hint: write \"100 packets\", \"64 KiB\", \"20 ms\", \"0.5 bdp\" or \"unlimited\"",
+        ),
+        (
+            format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"codl\" }, delay")),
+            "dumbbell.bottleneck.queue.kind: 'codl' is not known here\n  hint: did you mean 'codel'?",
+        ),
+        (
+            format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"codel\", max_p = 0.1 }, delay")),
+            "dumbbell.bottleneck.queue.max_p: no such field\n  hint: fields here: kind, capacity, target, interval, ecn",
+        ),
+        (
+            format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"red\", min_th = 20, max_th = 15 }, delay")),
+            "dumbbell.bottleneck.queue.max_th: 15 packets are not more than min_th's 20\n  hint: three times min_th is usual",
+        ),
+        (
+            format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"pie\", update = \"0 s\" }, delay")),
+            "dumbbell.bottleneck.queue.update: is zero\n  hint: write \"15 ms\"",
         ),
         (
             format!("{HEAD}{NET}{FLOW}name = \"x\"\n{FLOW}name = \"x\"\n"),

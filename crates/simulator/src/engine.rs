@@ -222,6 +222,7 @@ impl<'a> Engine<'a> {
                 delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last),
             });
         }
+        self.world.stations(now, &mut self.records.stations);
         for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, plan)| plan.sampled) {
             let _ = plan;
             let look = self.world.look(now, index);
@@ -283,6 +284,10 @@ impl<'a> Engine<'a> {
                 mean_delay_ns: delays.and_then(|one| one.mean()),
                 max_delay_ns: delays.map(|one| one.max),
             });
+        }
+        // The last sample may be the end.
+        if self.records.stations.last().is_none_or(|last| last.time_ns != end) {
+            self.world.stations(end, &mut self.records.stations);
         }
         for (index, plan) in self.plan.links.iter().enumerate() {
             let look = self.world.look(end, index);

@@ -9,6 +9,7 @@
 //! - [`engine`]: the loop.
 
 pub mod agenda;
+mod air;
 pub mod datagrams;
 pub mod draw;
 pub mod engine;

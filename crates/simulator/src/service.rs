@@ -1,12 +1,23 @@
 //! Links whose packets leave by event: a discipline and a line each.
 
-use cwndlab_network::discipline::{Codel, CodelConfig, Codepoint, Discipline, Waiting};
-use cwndlab_network::link::Passage;
-use cwndlab_network::served::Served;
-use cwndlab_scenario::plan::{DisciplinePlan, LinkPlan, Plan};
+use std::fmt;
 
+use cwndlab_network::discipline::{
+    Adapt, Codel, CodelConfig, Codepoint, Discipline, DualPi2, DualPi2Config, Fair, FairConfig, Manager, Pie,
+    PieConfig, Red, RedConfig, Waiting,
+};
+use cwndlab_network::link::Passage;
+use cwndlab_network::random::Stream;
+use cwndlab_network::served::Served;
+use cwndlab_scenario::plan::{CodelPlan, DisciplinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan};
+use cwndlab_units::Rate;
+
+use crate::air::{self, Air};
 use crate::packet::{Packet, CE, DATA, ECT};
 use crate::world::{limit, World};
+
+/// Purpose of random streams.
+const QUEUE_STREAM: u64 = 5;
 
 /// In place of a server's number: the link's departures are computed on arrival.
 pub(crate) const COMPUTED: u32 = u32::MAX;
@@ -21,6 +32,8 @@ pub(crate) enum Server {
         /// Its queue and its line.
         served: Box<Served<Packet>>,
     },
+    /// A medium that several links share.
+    Air(Box<Air>),
 }
 
 impl Server {
@@ -28,6 +41,7 @@ impl Server {
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Line { served, .. } => served.memory(),
+            Self::Air(air) => air.medium.memory(),
         }
     }
 }
@@ -60,15 +74,28 @@ pub struct Look {
 }
 
 /// The servers, and the server of each link.
-pub(crate) fn build(plan: &Plan, _seed: u64) -> (Vec<Server>, Vec<u32>) {
-    let mut servers = Vec::new();
+pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
+    let mut servers: Vec<Server> = (0..plan.media.len())
+        .map(|index| {
+            let queue = |link: u32| {
+                let plan = &plan.links[link as usize];
+                discipline(plan, plan.rate?, Stream::new(seed, QUEUE_STREAM, u64::from(link)))
+            };
+            Server::Air(Box::new(air::build(plan, index, seed, queue)))
+        })
+        .collect();
     let server_of = plan
         .links
         .iter()
         .enumerate()
         .map(|(index, link)| {
+            if let Some(radio) = link.radio {
+                return radio.medium;
+            }
             // Without a rate nothing ever waits, and no discipline has anything to decide.
-            let (Some(rate), Some(queue)) = (link.rate, discipline(link)) else { return COMPUTED };
+            let Some(rate) = link.rate else { return COMPUTED };
+            let stream = Stream::new(seed, QUEUE_STREAM, index as u64);
+            let Some(queue) = discipline(link, rate, stream) else { return COMPUTED };
             servers.push(Server::Line { link: index as u32, served: Box::new(Served::new(queue, rate)) });
             servers.len() as u32 - 1
         })
@@ -76,15 +103,73 @@ pub(crate) fn build(plan: &Plan, _seed: u64) -> (Vec<Server>, Vec<u32>) {
     (servers, server_of)
 }
 
-fn discipline(link: &LinkPlan) -> Option<Box<dyn Discipline<Packet>>> {
-    let capacity = limit(link.queue.capacity);
-    match link.queue.discipline {
-        DisciplinePlan::DropTail => None,
-        DisciplinePlan::Codel { target, interval, ecn } => {
-            let config = CodelConfig { target: target.0, interval: interval.0, ecn, mtu: 1500 };
-            Some(Box::new(Codel::new(config, capacity)))
-        }
+fn codel(plan: &CodelPlan) -> CodelConfig {
+    CodelConfig { target: plan.target.0, interval: plan.interval.0, ecn: plan.ecn, mtu: 1500 }
+}
+
+fn pie(plan: &PiePlan) -> PieConfig {
+    PieConfig {
+        target: plan.target.0,
+        update: plan.update.0,
+        alpha: plan.alpha,
+        beta: plan.beta,
+        burst: plan.burst.0,
+        ecn: plan.ecn,
+        mark_below: plan.mark_below,
+        packet: plan.packet.0,
     }
+}
+
+fn red(plan: &RedPlan, rate: Rate) -> RedConfig {
+    let packet_time = rate.time_for(plan.packet).0 as f64;
+    let min_th = plan.min_th.unwrap_or_else(|| RedConfig::automatic_min_th(plan.delay.0, packet_time));
+    RedConfig {
+        weight: plan.weight.unwrap_or_else(|| RedConfig::automatic_weight(packet_time)),
+        min_th,
+        max_th: plan.max_th.unwrap_or(3.0 * min_th),
+        max_p: plan.max_p,
+        gentle: plan.gentle,
+        wait: plan.wait,
+        ecn: plan.ecn,
+        adapt: plan.adaptive.map(|interval| Adapt { interval: interval.0, alpha: 0.01, beta: 0.9 }),
+        packet_time,
+    }
+}
+
+fn discipline<P: Copy + Default + fmt::Debug + Send + 'static>(
+    link: &LinkPlan,
+    rate: Rate,
+    stream: Stream,
+) -> Option<Box<dyn Discipline<P>>> {
+    let capacity = limit(link.queue.capacity);
+    Some(match &link.queue.discipline {
+        DisciplinePlan::DropTail => return None,
+        DisciplinePlan::Red(plan) => Box::new(Red::new(red(plan, rate), capacity, stream)),
+        DisciplinePlan::Codel(plan) => Box::new(Codel::new(codel(plan), capacity)),
+        DisciplinePlan::Pie(plan) => Box::new(Pie::new(pie(plan), capacity, stream)),
+        DisciplinePlan::DualPi2(plan) => {
+            let config = DualPi2Config {
+                target: plan.target.0,
+                update: plan.update.0,
+                alpha: plan.alpha,
+                beta: plan.beta,
+                coupling: plan.coupling,
+                l_min: plan.l_min.0,
+                l_range: plan.l_range.0,
+                protection: plan.protection,
+            };
+            Box::new(DualPi2::new(config, capacity))
+        }
+        DisciplinePlan::Fair { queues, quantum, batch, manager } => {
+            let manager = match manager {
+                ManagerPlan::None => Manager::None,
+                ManagerPlan::Codel(plan) => Manager::Codel(codel(plan)),
+                ManagerPlan::Pie(plan) => Manager::Pie(pie(plan)),
+            };
+            let config = FairConfig { queues: *queues, quantum: quantum.0 as u32, batch: *batch, manager };
+            Box::new(Fair::new(config, capacity, stream))
+        }
+    })
 }
 
 impl World {
@@ -106,23 +191,32 @@ impl World {
         };
         let next = match &mut self.servers[server as usize] {
             Server::Line { served, .. } => served.offer(now, one, &mut self.gone),
+            Server::Air(air) => {
+                air.offer(now, link, one, &mut self.gone);
+                self.bury();
+                self.arm_air(server);
+                return;
+            }
         };
         if let Some(at) = next {
             self.agenda.push(at, self.first_server + server);
         }
-        self.bury(link);
+        self.bury();
     }
 
     /// The agenda's top is this server's moment.
     pub(crate) fn serve(&mut self, now: u64, server: u32) {
-        let Server::Line { link, served } = &mut self.servers[server as usize];
+        let Server::Line { link, served } = &mut self.servers[server as usize] else {
+            self.serve_air(now, server);
+            return;
+        };
         let link = *link;
         let woken = served.wake(now, &mut self.gone);
         match woken.next {
             Some(at) => self.agenda.replace_top(at, self.first_server + server),
             None => self.agenda.pop(),
         }
-        self.bury(link);
+        self.bury();
         if let Some(one) = woken.sent {
             self.emerge(now, link, one);
         }
@@ -142,8 +236,9 @@ impl World {
     }
 
     /// Writes down what a discipline dropped.
-    pub(crate) fn bury(&mut self, link: u32) {
+    pub(crate) fn bury(&mut self) {
         while let Some(one) = self.gone.pop() {
+            let link = self.hop(&one.packet).link;
             self.record(one.since, link, one.packet, Passage::Dropped);
             self.lose(one.packet, Passage::Dropped);
         }
@@ -153,6 +248,8 @@ impl World {
     pub(crate) fn backlog_time(&self, now: u64, link: u32) -> u64 {
         match self.servers.get(self.server_of[link as usize] as usize) {
             Some(Server::Line { served, .. }) => served.backlog_time(now),
+            // No agent stands on a medium, and nobody else asks.
+            Some(Server::Air(_)) => 0,
             None => self.links[link as usize].backlog_time(now),
         }
     }
@@ -161,22 +258,26 @@ impl World {
     pub fn look(&mut self, now: u64, index: usize) -> Look {
         let link = &mut self.links[index];
         let lost = link.totals.lost;
-        if let Some(Server::Line { served, .. }) = self.servers.get_mut(self.server_of[index] as usize) {
-            let (queue_packets, queue_bytes) = served.backlog();
-            let (packet_ns, byte_ns) = served.integrals(now);
-            return Look {
-                arrived: served.offered,
-                dropped: served.dropped,
-                lost,
-                marked: served.marked,
-                sent_packets: served.sent,
-                sent_bytes: served.sent_bytes,
-                queue_packets,
-                queue_bytes,
-                packet_ns,
-                byte_ns,
-                most: served.most,
-            };
+        match self.servers.get_mut(self.server_of[index] as usize) {
+            Some(Server::Air(air)) => return air.look(now, index as u32, lost),
+            Some(Server::Line { served, .. }) => {
+                let (queue_packets, queue_bytes) = served.backlog();
+                let (packet_ns, byte_ns) = served.integrals(now);
+                return Look {
+                    arrived: served.offered,
+                    dropped: served.dropped,
+                    lost,
+                    marked: served.marked,
+                    sent_packets: served.sent,
+                    sent_bytes: served.sent_bytes,
+                    queue_packets,
+                    queue_bytes,
+                    packet_ns,
+                    byte_ns,
+                    most: served.most,
+                };
+            }
+            None => {}
         }
         let (queue_packets, queue_bytes) = link.backlog(now);
         let (packet_ns, byte_ns) = link.integrals(now);

@@ -170,12 +170,19 @@ mod tests {
 
     const CONFIG: CodelConfig = CodelConfig { target: 5_000_000, interval: 100_000_000, ecn: false, mtu: 1500 };
 
-    /// `links-and-queues.md`: spacing 100, 70.71, 57.74, 50.0 and, at count 10, 31.62 ms.
+    /// `known-answers.csv`: interval / √count.
     #[test]
     fn drops_come_closer_by_the_square_root_of_their_number() {
         let spacing = |count| Law::after(&CONFIG, 0, count) as f64 / 1e6;
-        for (count, expected) in [(1, 100.0), (2, 70.71), (3, 57.74), (4, 50.0), (10, 31.62)] {
-            assert!((spacing(count) - expected).abs() < 0.005, "{count}: {}", spacing(count));
+        for (count, expected) in [
+            (1, 100.0),
+            (2, 70.710_678_118_654_75),
+            (3, 57.735_026_918_962_58),
+            (4, 50.0),
+            (10, 31.622_776_601_683_793),
+        ] {
+            // Whole nanoseconds.
+            assert!((spacing(count) - expected).abs() < 1e-6, "{count}: {}", spacing(count));
         }
     }
 

@@ -7,11 +7,19 @@
 
 mod codel;
 mod drop_tail;
+mod dual_pi2;
+mod fair;
+mod pie;
+mod red;
 
 use std::fmt;
 
 pub use codel::{Codel, CodelConfig, Law};
 pub use drop_tail::DropTail;
+pub use dual_pi2::{DualPi2, DualPi2Config};
+pub use fair::{Fair, FairConfig, Manager};
+pub use pie::{Pie, PieConfig};
+pub use red::{Adapt, Red, RedConfig};
 
 /// What the ECN field of a packet says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::hash::hash;
-use crate::rows::{EventRow, FlowRow, LinkRow, PacketRow, Records, SampleRow};
+use crate::rows::{EventRow, FlowRow, LinkRow, PacketRow, Records, SampleRow, StationRow};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -69,6 +69,12 @@ fn tables(seed: u64, rows: u64) -> Tables {
             departure_ns: None,
             retransmission: true,
         }],
+        stations: vec![StationRow {
+            medium: "cell".to_owned(),
+            station: "ap".to_owned(),
+            attempts: 7,
+            ..StationRow::default()
+        }],
         ..Records::default()
     };
     Tables::new(header, &records)
@@ -88,6 +94,19 @@ fn what_is_written_is_read_back() {
     let mut expected: Vec<String> = NAMES.iter().map(|name| format!("{name}.parquet")).collect();
     expected.sort();
     assert_eq!(folder.files(), expected);
+}
+
+/// A run without 802.11 has no file of stations, and is no less whole for it.
+#[test]
+fn a_run_without_stations_has_no_file_of_them() {
+    let folder = Folder::new();
+    let header = tables(7, 10).header;
+    let written = Tables::new(header, &Records::default());
+    write(&written, &folder.0).unwrap();
+    assert!(!folder.files().contains(&"stations.parquet".to_owned()));
+    let read = read(&folder.0).unwrap();
+    assert_eq!(hash(&read), hash(&written));
+    assert_eq!(read.batches("stations"), written.batches("stations"));
 }
 
 #[test]

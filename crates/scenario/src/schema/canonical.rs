@@ -46,10 +46,17 @@ impl Schema {
             }
             Topology::Graph(nodes, links) => json!({
                 "nodes": nodes,
-                "links": links.iter().map(|one| json!({
-                    "name": one.name, "from": one.from, "to": one.to, "duplex": one.duplex, "link": link(&one.link),
-                })).collect::<Vec<_>>(),
+                "links": links.iter().map(|one| {
+                    let mut form = json!({
+                        "name": one.name, "from": one.from, "to": one.to, "duplex": one.duplex, "link": link(&one.link),
+                    });
+                    if let Some(radio) = &one.radio {
+                        form["radio"] = format!("{radio:?}").into();
+                    }
+                    form
+                }).collect::<Vec<_>>(),
             }),
+            Topology::Wlan(wlan) => json!({ "wlan": format!("{wlan:?}") }),
         };
         let flows: Vec<Value> = self
             .flows
@@ -73,6 +80,9 @@ impl Schema {
             "sample_interval_ns": self.sample_interval.0, "packets": self.packets, "measure_from_ns": self.measure_from.0,
             "jitter": format!("{:?}", self.jitter), "topology": topology, "flows": flows,
         });
+        if !self.media.is_empty() {
+            form["media"] = format!("{:?}", self.media).into();
+        }
         // What no flow names means nothing.
         let used: Vec<Value> = self.used_classes().map(Class::canonical).collect();
         if !used.is_empty() {

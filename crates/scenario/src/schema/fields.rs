@@ -13,7 +13,9 @@ pub(super) const TOP: &[&str] = &[
     "start_jitter",
     "dumbbell",
     "parking_lot",
+    "wlan",
     "node",
+    "medium",
     "link",
     "flow",
 ];
@@ -22,10 +24,38 @@ pub(super) const PARKING_LOT: &[&str] = &["hops", "access"];
 pub(super) const ACCESS: &[&str] = &["rate", "queue", "agents"];
 pub(super) const LINK: &[&str] = &["rate", "delay", "queue", "loss", "jitter", "duplicate", "agents"];
 pub(super) const AGENT: &[&str] = &["scheme", "theta", "interval", "alpha", "beta", "eta", "delta", "threshold"];
-pub(super) const NAMED_LINK: &[&str] =
-    &["name", "from", "to", "duplex", "rate", "delay", "queue", "loss", "jitter", "duplicate", "agents"];
+pub(super) const NAMED_LINK: &[&str] = &[
+    "name",
+    "from",
+    "to",
+    "duplex",
+    "rate",
+    "delay",
+    "queue",
+    "loss",
+    "jitter",
+    "duplicate",
+    "agents",
+    "medium",
+    "mcs",
+    "streams",
+    "short_guard",
+    "frame_error",
+];
+/// What [[medium]] and [wlan] share.
+macro_rules! medium_fields {
+    ($($more:literal),*) => {
+        &[
+            $($more,)* "standard", "rate", "mcs", "streams", "short_guard", "frame_error", "slot", "cw_min", "cw_max",
+            "short_attempts", "long_attempts", "rts_above", "eifs", "aggregation", "keeps_turn", "beacon",
+        ]
+    };
+}
+pub(super) const MEDIUM: &[&str] = medium_fields!("name", "access_point");
+pub(super) const WLAN: &[&str] = medium_fields!("queue", "station_queue", "wire", "stations");
+pub(super) const WLAN_STATION: &[&str] = &["rate", "mcs", "streams", "short_guard", "frame_error"];
+pub(super) const BEACON: &[&str] = &["interval", "size"];
 pub(super) const NODE: &[&str] = &["name"];
-pub(super) const QUEUE: &[&str] = &["kind", "capacity", "counts_in_service", "mark_above", "target", "interval", "ecn"];
 pub(super) const JITTER: &[&str] = &["spread", "reorder"];
 pub(super) const LOSS: &[&str] =
     &["kind", "p", "r", "loss_bad", "loss_good", "indices", "counts", "file", "column", "where"];
@@ -89,10 +119,12 @@ pub fn all_fields() -> impl Iterator<Item = &'static str> {
         TOP,
         DUMBBELL,
         PARKING_LOT,
+        WLAN,
+        MEDIUM,
+        BEACON,
         ACCESS,
         NAMED_LINK,
         AGENT,
-        QUEUE,
         JITTER,
         LOSS,
         FLOW,
@@ -102,6 +134,7 @@ pub fn all_fields() -> impl Iterator<Item = &'static str> {
         profile::FIELDS,
     ]
     .into_iter()
+    .chain(super::queue::ALL)
     .flatten()
     .copied()
 }

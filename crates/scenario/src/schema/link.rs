@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use cwndlab_units::{parse_bytes, parse_duration, parse_rate, Duration};
+use cwndlab_units::Duration;
 use serde_json::{json, Value};
 
-use super::fields::{AGENT, JITTER, LOSS, QUEUE};
-use super::{Link, Queue, Size};
-use crate::plan::{AgentPlan, DisciplinePlan, JitterPlan, LossPlan};
+use super::fields::{AGENT, JITTER, LOSS};
+use super::queue::read_queue;
+use super::Link;
+use crate::plan::{AgentPlan, JitterPlan, LossPlan};
 use crate::read::{Faults, Table};
 
 pub(super) fn read_link(
@@ -91,104 +92,6 @@ fn read_agent(value: &Value, path: String, faults: &mut Faults) -> Option<AgentP
         4 => AgentPlan::Perc,
         _ => AgentPlan::Abc { eta, delta, threshold },
     })
-}
-
-pub(super) fn read_queue(value: &Value, path: String, faults: &mut Faults) -> Option<Queue> {
-    let table = Table::new(value, path, QUEUE, faults)?;
-    let kinds = [("droptail", Kind::DropTail), ("step-ecn", Kind::StepEcn), ("codel", Kind::Codel)];
-    let kind = table.word("kind", &kinds, faults).unwrap_or(Kind::DropTail);
-    let step = kind == Kind::StepEcn;
-    let text = table.string("capacity", faults);
-    let size = text.and_then(|text| {
-        read_size(&text)
-            .map_err(|what| {
-                faults.add(
-                    table.at("capacity"),
-                    what,
-                    "write \"100 packets\", \"64 KiB\", \"20 ms\", \"0.5 bdp\" or \"unlimited\"",
-                );
-            })
-            .ok()
-    });
-    let mark_above = table.whole("mark_above", 0, 100_000_000, faults).map(|n| n as u32);
-    if step && mark_above.is_none() {
-        faults.add(table.at("mark_above"), "is missing", "step-ecn marks above this many packets: 'mark_above = 20'");
-    }
-    Some(Queue {
-        size: size.unwrap_or(Size::Bdp(1.0, None)),
-        counts_in_service: table.flag("counts_in_service", faults).unwrap_or(false),
-        mark_above: mark_above.filter(|_| step || table.get("kind").is_none()),
-        discipline: read_discipline(kind, &table, faults),
-    })
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    DropTail,
-    StepEcn,
-    Codel,
-}
-
-fn read_discipline(kind: Kind, table: &Table<'_>, faults: &mut Faults) -> DisciplinePlan {
-    let mut time = |key: &str, default: u64| {
-        let time = table.duration(key, faults).unwrap_or(Duration::from_millis(default));
-        if time == Duration::ZERO {
-            faults.add(table.at(key), "is zero", format!("write \"{default} ms\""));
-        }
-        time
-    };
-    match kind {
-        Kind::DropTail | Kind::StepEcn => DisciplinePlan::DropTail,
-        Kind::Codel => DisciplinePlan::Codel {
-            target: time("target", 5),
-            interval: time("interval", 100),
-            ecn: table.flag("ecn", faults).unwrap_or(false),
-        },
-    }
-}
-
-/// `100 packets`, `64 KiB`, `20 ms`, `0.5 bdp`, `0.5 bdp(50 ms)`, `unlimited`.
-fn read_size(text: &str) -> Result<Size, String> {
-    let text = text.trim();
-    if text == "unlimited" {
-        return Ok(Size::Unlimited);
-    }
-    if let Some((number, rest)) = text.split_once("bdp") {
-        let factor: f64 = number.trim().parse().map_err(|_| format!("'{text}' is no size of a queue"))?;
-        if !(factor > 0.0 && factor.is_finite()) {
-            return Err(format!("'{text}' is not above zero"));
-        }
-        let rest = rest.trim();
-        let rtt = match rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
-            Some(inside) => Some(parse_duration(inside).map_err(|fault| fault.what)?),
-            None if rest.is_empty() => None,
-            None => return Err(format!("'{text}' is no size of a queue")),
-        };
-        return Ok(Size::Bdp(factor, rtt));
-    }
-    for unit in ["packets", "packet", "pkts", "pkt"] {
-        if let Some(number) = text.strip_suffix(unit) {
-            let number: f64 = number.trim().parse().map_err(|_| format!("'{text}' is no size of a queue"))?;
-            if number.is_nan() || number < 1.0 {
-                return Err(format!("'{text}' is less than a packet"));
-            }
-            return Ok(Size::Packets(number as u64));
-        }
-    }
-    if let Ok(time) = parse_duration(text) {
-        return Ok(Size::Time(time));
-    }
-    let bytes = parse_bytes(text).map_err(|fault| {
-        if parse_rate(text).is_ok() {
-            format!("'{text}' is a rate, not a size")
-        } else {
-            fault.what
-        }
-    })?;
-    if bytes.0 < 1500 {
-        return Err(format!("'{text}' is less than a packet"));
-    }
-    Ok(Size::Bytes(bytes))
 }
 
 fn read_loss(value: &Value, path: String, faults: &mut Faults) -> Option<LossPlan> {

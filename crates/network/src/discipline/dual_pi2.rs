@@ -1,0 +1,247 @@
+//! DualPI2: two queues under one controller, so that scalable senders wait little beside classic ones.
+//!
+//! Source: De Schepper, Briscoe, White, "Dual-Queue Coupled AQM for L4S", RFC 9332 (2023), appendix A.
+//!
+//! ```text
+//! every T_update: p' += alpha (delay - target) + beta (delay - delay_old)      the longer of the two queues' delays (1)
+//! p_C = p'^2, at most 1 / k^2: classic packets are marked, or dropped where they cannot be                        (2)
+//! p_CL = k p'                                                                                                      (3)
+//! p_L = max(p_CL, ramp of the L queue's own delay from l_min over l_range): scalable packets are marked            (4)
+//! a probability p strikes whenever the sum of the p so far passes a whole number (appendix A's `recur`)            (5)
+//! weighted round robin: the C queue may always have a tenth (Linux' `c_protection`)                               (6)
+//! p_CL at its limit of 1: L packets are dropped with p_C as well (overload, A.2)                                  (7)
+//! ```
+//!
+//! Units: ns, bytes. The L queue is that of ECT(1). One limit holds for both queues together.
+
+use super::{Codepoint, Discipline, DropTail, Waiting};
+use crate::queue::Limit;
+
+/// DualPI2's settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DualPi2Config {
+    /// Queueing delay of the classic queue that is aimed at, ns.
+    pub target: u64,
+    /// Time between two updates of p', ns.
+    pub update: u64,
+    /// Weight of the deviation, per second.
+    pub alpha: f64,
+    /// Weight of the trend, per second.
+    pub beta: f64,
+    /// Coupling factor.
+    pub coupling: f64,
+    /// Delay of the L queue at which its own marking begins, ns.
+    pub l_min: u64,
+    /// Over this more delay it rises to 1; 0 is a step, ns.
+    pub l_range: u64,
+    /// Share of the line that the classic queue gets beside a full L queue.
+    pub protection: f64,
+}
+
+/// The two queues.
+#[derive(Debug)]
+pub struct DualPi2<P> {
+    config: DualPi2Config,
+    limit: Limit,
+    low: DropTail<P>,
+    classic: DropTail<P>,
+    base: f64,
+    delay_old: u64,
+    next_update: u64,
+    low_sum: f64,
+    classic_sum: f64,
+    /// Positive: the classic queue's turn.
+    credit: f64,
+}
+
+/// (5)
+fn recur(sum: &mut f64, probability: f64) -> bool {
+    *sum += probability;
+    if *sum > 1.0 {
+        *sum -= 1.0;
+        return true;
+    }
+    false
+}
+
+impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
+    /// Two empty queues that hold at most `limit` together.
+    #[must_use]
+    pub fn new(config: DualPi2Config, limit: Limit) -> Self {
+        Self {
+            config,
+            limit,
+            low: DropTail::new(Limit::Unlimited, false),
+            classic: DropTail::new(Limit::Unlimited, false),
+            base: 0.0,
+            delay_old: 0,
+            next_update: config.update,
+            low_sum: 0.0,
+            classic_sum: 0.0,
+            credit: 0.0,
+        }
+    }
+
+    /// (1), as often as it is due: in between, the heads of the queues only grow older.
+    fn catch_up(&mut self, now: u64) {
+        let DualPi2Config { target, update, alpha, beta, coupling, .. } = self.config;
+        while self.next_update <= now {
+            let at = self.next_update;
+            let age = |queue: &DropTail<P>| queue.front().map_or(0, |one| at.saturating_sub(one.since));
+            let delay = age(&self.low).max(age(&self.classic));
+            let seconds = |a: u64, b: u64| (a as f64 - b as f64) * 1e-9;
+            let step = alpha * seconds(delay, target) + beta * seconds(delay, self.delay_old);
+            self.base = (self.base + step).clamp(0.0, (1.0 / coupling).min(1.0));
+            self.delay_old = delay;
+            self.next_update += update;
+        }
+    }
+
+    /// (2), (3)
+    fn probabilities(&self) -> (f64, f64) {
+        let coupling = self.config.coupling;
+        ((self.base * self.base).min(1.0 / (coupling * coupling)), (coupling * self.base).min(1.0))
+    }
+
+    /// (4), without the coupling.
+    fn ramp(&self, delay: u64) -> f64 {
+        let DualPi2Config { l_min, l_range, .. } = self.config;
+        if delay < l_min {
+            0.0
+        } else if delay >= l_min + l_range {
+            1.0
+        } else {
+            (delay - l_min) as f64 / l_range as f64
+        }
+    }
+
+    /// (6)
+    fn is_lows_turn(&self) -> bool {
+        self.low.backlog().0 > 0 && (self.classic.backlog().0 == 0 || self.credit <= 0.0)
+    }
+}
+
+impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
+    fn enqueue(&mut self, now: u64, serving: u32, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+        self.catch_up(now);
+        let (packets, bytes) = self.backlog();
+        if !self.limit.admits(packets, bytes, one.size) {
+            gone.push(one);
+        } else if one.ecn == Codepoint::Scalable {
+            self.low.enqueue(now, serving, one, gone);
+        } else {
+            self.classic.enqueue(now, serving, one, gone);
+        }
+    }
+
+    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+        self.catch_up(now);
+        let (p_classic, p_coupled) = self.probabilities();
+        let protection = self.config.protection;
+        loop {
+            if self.is_lows_turn() {
+                let mut one = self.low.dequeue(now, gone)?;
+                if self.classic.backlog().0 > 0 {
+                    self.credit += protection * f64::from(one.size);
+                }
+                // A queue of one packet is no queue (A.1's Th_len).
+                let own = if self.low.backlog().0 > 0 { self.ramp(now - one.since) } else { 0.0 };
+                if p_coupled >= 1.0 && recur(&mut self.classic_sum, p_classic) {
+                    gone.push(one); // (7)
+                    continue;
+                }
+                if recur(&mut self.low_sum, own.max(p_coupled)) {
+                    one.mark();
+                }
+                return Some(one);
+            }
+            let Some(mut one) = self.classic.dequeue(now, gone) else {
+                self.credit = 0.0;
+                return None;
+            };
+            if self.low.backlog().0 > 0 {
+                self.credit -= (1.0 - protection) * f64::from(one.size);
+            }
+            if recur(&mut self.classic_sum, p_classic) && !(p_coupled < 1.0 && one.mark()) {
+                gone.push(one);
+                continue;
+            }
+            return Some(one);
+        }
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        let (low, classic) = (self.low.backlog(), self.classic.backlog());
+        (low.0 + classic.0, low.1 + classic.1)
+    }
+
+    fn memory(&self) -> usize {
+        self.low.memory() + self.classic.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9332, appendix A: the example's values.
+    const CONFIG: DualPi2Config = DualPi2Config {
+        target: 15_000_000,
+        update: 15_000_000,
+        alpha: 0.15,
+        beta: 3.0,
+        coupling: 2.0,
+        l_min: 800_000,
+        l_range: 400_000,
+        protection: 0.1,
+    };
+
+    fn packet(now: u64, ecn: Codepoint) -> Waiting<u64> {
+        Waiting { since: now, size: 1500, ecn, ..Waiting::default() }
+    }
+
+    /// `links-and-queues.md`: p' = 0.1 gives p_C = 0.01 and p_CL = 0.2; p_C is at most 1/k² = 25 %.
+    #[test]
+    fn the_coupling_is_square_and_linear() {
+        let mut dual: DualPi2<u64> = DualPi2::new(CONFIG, Limit::Unlimited);
+        dual.base = 0.1;
+        let (classic, coupled) = dual.probabilities();
+        assert!((classic - 0.01).abs() < 1e-15 && (coupled - 0.2).abs() < 1e-15);
+        dual.base = 0.5;
+        assert_eq!(dual.probabilities(), (0.25, 1.0));
+    }
+
+    /// By hand: the ramp is 0 below 0.8 ms, half at 1 ms, 1 from 1.2 ms.
+    #[test]
+    fn the_ramp_of_the_low_queue() {
+        let dual: DualPi2<u64> = DualPi2::new(CONFIG, Limit::Unlimited);
+        assert_eq!([0, 799_999, 1_000_000, 1_200_000].map(|delay| dual.ramp(delay)), [0.0, 0.0, 0.5, 1.0]);
+    }
+
+    /// By hand: one update with a head that is 30 ms old: 0.15 × 0.015 + 3 × 0.030 = 0.09225.
+    #[test]
+    fn an_update_is_the_rfcs() {
+        let mut dual: DualPi2<u64> = DualPi2::new(CONFIG, Limit::Unlimited);
+        dual.next_update = 30_000_000;
+        dual.classic.enqueue(0, 0, packet(0, Codepoint::NotCapable), &mut Vec::new());
+        dual.catch_up(30_000_000);
+        assert!((dual.base - 0.092_25).abs() < 1e-12, "{}", dual.base);
+    }
+
+    /// With both queues full the classic one gets a tenth of the line.
+    #[test]
+    fn the_classic_queue_is_protected() {
+        let mut dual: DualPi2<u64> = DualPi2::new(DualPi2Config { alpha: 0.0, beta: 0.0, ..CONFIG }, Limit::Unlimited);
+        let mut gone = Vec::new();
+        let mut classic = 0;
+        for _ in 0..3_000 {
+            dual.enqueue(0, 1500, packet(0, Codepoint::Scalable), &mut gone);
+            dual.enqueue(0, 1500, packet(0, Codepoint::NotCapable), &mut gone);
+        }
+        for _ in 0..2_000 {
+            classic += u32::from(dual.dequeue(0, &mut gone).expect("full").ecn == Codepoint::NotCapable);
+        }
+        assert!((199..=201).contains(&classic), "{classic}");
+        assert!(gone.is_empty());
+    }
+}

@@ -1,0 +1,309 @@
+//! Fair queueing: a queue per flow, served in turn by deficit round robin; with CoDel or PIE in each (FQ-CoDel, FQ-PIE).
+//!
+//! Sources: Shreedhar, Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", 1996; Høiland-Jørgensen et al., "The
+//! Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm", RFC 8290 (2018), §4.
+//!
+//! ```text
+//! a queue that gets its first packet joins the new ones with a quantum of credit                       (1)
+//! the head of the new queues, else of the old ones, sends while its credit is positive                 (2)
+//! without credit it gets a quantum and goes to the end of the old ones                                 (3)
+//! a new queue that ran empty goes to the end of the old ones; an old one leaves                        (4)
+//! over the limit: half of the packets of the longest queue, at most a batch, are dropped from its head (5)
+//! ```
+//!
+//! Units: bytes of credit. A flow's queue is found by a hash of its number, with the run's salt; without a number of
+//! queues every flow has its own.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::codel::{CodelConfig, Law};
+use super::pie::{Controller, PieConfig};
+use super::{Discipline, DropTail, Waiting};
+use crate::queue::Limit;
+use crate::random::Stream;
+
+/// What manages each queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Manager {
+    /// Nothing.
+    None,
+    /// CoDel.
+    Codel(CodelConfig),
+    /// PIE.
+    Pie(PieConfig),
+}
+
+/// Settings of fair queueing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FairConfig {
+    /// Number of queues; nothing gives every flow its own.
+    pub queues: Option<u32>,
+    /// Credit of a turn, bytes.
+    pub quantum: u32,
+    /// Most packets that go at once when the limit is passed.
+    pub batch: u32,
+    /// What manages each queue.
+    pub manager: Manager,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Nowhere,
+    New,
+    Old,
+}
+
+#[derive(Debug)]
+struct Sub<P> {
+    queue: DropTail<P>,
+    credit: i64,
+    place: Place,
+    law: Law,
+    controller: Controller,
+}
+
+/// Queues in turn.
+#[derive(Debug)]
+pub struct Fair<P> {
+    config: FairConfig,
+    limit: Limit,
+    subs: Vec<Sub<P>>,
+    /// The queue of each flow, or of each hash.
+    of: BTreeMap<u64, u32>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    salt: u64,
+    stream: Stream,
+    packets: u64,
+    bytes: u64,
+}
+
+impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
+    /// No queues yet; all together hold at most `limit`.
+    #[must_use]
+    pub fn new(config: FairConfig, limit: Limit, mut stream: Stream) -> Self {
+        Self {
+            config,
+            limit,
+            subs: Vec::new(),
+            of: BTreeMap::new(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            salt: stream.bits(),
+            stream,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    fn sub(&mut self, flow: u64) -> usize {
+        let key = match self.config.queues {
+            None => flow,
+            Some(queues) => {
+                let mut mixed = flow ^ self.salt;
+                cwndlab_units::chance::splitmix(&mut mixed) % u64::from(queues.max(1))
+            }
+        };
+        let next = self.subs.len() as u32;
+        let at = *self.of.entry(key).or_insert(next);
+        if at == next {
+            self.subs.push(Sub {
+                queue: DropTail::new(Limit::Unlimited, false),
+                credit: 0,
+                place: Place::Nowhere,
+                law: Law::default(),
+                controller: Controller::default(),
+            });
+        }
+        at as usize
+    }
+
+    /// (5)
+    fn shed(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) {
+        let Some(longest) = (0..self.subs.len()).max_by_key(|&at| (self.subs[at].queue.backlog().1, at)) else {
+            return;
+        };
+        let sub = &mut self.subs[longest];
+        let most = (sub.queue.backlog().0 / 2).clamp(1, u64::from(self.config.batch.max(1)));
+        for _ in 0..most {
+            let Some(one) = sub.queue.dequeue(now, gone) else { break };
+            self.packets -= 1;
+            self.bytes -= u64::from(one.size);
+            gone.push(one);
+        }
+    }
+}
+
+impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fair<P> {
+    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+        let at = self.sub(one.flow);
+        let sub = &mut self.subs[at];
+        if let Manager::Pie(config) = &self.config.manager {
+            let backlog = sub.queue.backlog().1;
+            if !sub.controller.admits(config, now, backlog, &mut self.stream, &mut one) {
+                gone.push(one);
+                return;
+            }
+        }
+        let over = !self.limit.admits(self.packets, self.bytes, one.size);
+        self.packets += 1;
+        self.bytes += u64::from(one.size);
+        sub.queue.enqueue(now, serving, one, gone);
+        if sub.place == Place::Nowhere {
+            // (1)
+            sub.place = Place::New;
+            sub.credit = i64::from(self.config.quantum);
+            self.new.push_back(at as u32);
+        }
+        if over {
+            self.shed(now, gone);
+        }
+    }
+
+    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+        loop {
+            let (at, fresh) = match (self.new.front(), self.old.front()) {
+                (Some(&at), _) => (at, true),
+                (None, Some(&at)) => (at, false),
+                (None, None) => return None,
+            };
+            let list = if fresh { &mut self.new } else { &mut self.old };
+            let sub = &mut self.subs[at as usize];
+            if sub.credit <= 0 {
+                // (3)
+                sub.credit += i64::from(self.config.quantum);
+                sub.place = Place::Old;
+                list.pop_front();
+                self.old.push_back(at);
+                continue;
+            }
+            let (packets, bytes) = sub.queue.backlog();
+            let taken = match &self.config.manager {
+                Manager::Codel(config) => {
+                    let queue = &mut sub.queue;
+                    let mut none = Vec::new();
+                    sub.law.dequeue(config, now, gone, || {
+                        let one = queue.dequeue(now, &mut none)?;
+                        Some((one, queue.backlog().1))
+                    })
+                }
+                Manager::Pie(config) => {
+                    let one = sub.queue.dequeue(now, gone);
+                    if let Some(one) = &one {
+                        sub.controller.left(config, now, bytes, now - one.since);
+                    }
+                    one
+                }
+                Manager::None => sub.queue.dequeue(now, gone),
+            };
+            let left = sub.queue.backlog();
+            self.packets -= packets - left.0;
+            self.bytes -= bytes - left.1;
+            if let Some(one) = taken {
+                sub.credit -= i64::from(one.size);
+                return Some(one);
+            }
+            // (4)
+            list.pop_front();
+            if fresh {
+                sub.place = Place::Old;
+                self.old.push_back(at);
+            } else {
+                sub.place = Place::Nowhere;
+            }
+        }
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        (self.packets, self.bytes)
+    }
+
+    fn memory(&self) -> usize {
+        self.subs.iter().map(|sub| sub.queue.memory() + size_of::<Sub<P>>()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn fair(queues: Option<u32>, limit: Limit) -> Fair<u64> {
+        let config = FairConfig { queues, quantum: 1514, batch: 64, manager: Manager::None };
+        Fair::new(config, limit, Stream::new(1, 1, 1))
+    }
+
+    fn packet(flow: u64, size: u32, number: u64) -> Waiting<u64> {
+        Waiting { since: 0, size, flow, packet: number, ..Waiting::default() }
+    }
+
+    /// Shreedhar and Varghese 1996: backlogged flows get the same bytes, whatever their packets' sizes.
+    #[test]
+    fn bytes_are_shared_whatever_the_sizes() {
+        let mut fair = fair(None, Limit::Unlimited);
+        let mut gone = Vec::new();
+        for number in 0..4_000 {
+            fair.enqueue(0, 1500, packet(number % 2, if number % 2 == 0 { 1500 } else { 300 }, number), &mut gone);
+        }
+        let mut bytes = [0u64; 2];
+        for _ in 0..1_500 {
+            let one = fair.dequeue(0, &mut gone).expect("backlogged");
+            bytes[one.flow as usize] += u64::from(one.size);
+        }
+        assert!((bytes[0] as f64 / bytes[1] as f64 - 1.0).abs() < 0.02, "{bytes:?}");
+    }
+
+    /// RFC 8290, §4.2: a flow that begins is served before those that wait.
+    #[test]
+    fn a_new_flow_goes_first() {
+        let mut fair = fair(None, Limit::Unlimited);
+        let mut gone = Vec::new();
+        for number in 0..10 {
+            fair.enqueue(0, 1500, packet(1, 1500, number), &mut gone);
+        }
+        for _ in 0..3 {
+            let _ = fair.dequeue(0, &mut gone);
+        }
+        fair.enqueue(0, 1500, packet(2, 100, 99), &mut gone);
+        assert_eq!(fair.dequeue(0, &mut gone).map(|one| one.packet), Some(99));
+    }
+
+    /// RFC 8290, §4.1: beyond the limit half of the longest queue goes, from its head.
+    #[test]
+    fn the_longest_queue_pays() {
+        let mut fair = fair(None, Limit::Packets(20));
+        let mut gone = Vec::new();
+        for number in 0..18 {
+            fair.enqueue(0, 1500, packet(1, 1500, number), &mut gone);
+        }
+        for number in 18..21 {
+            fair.enqueue(0, 1500, packet(2, 1500, number), &mut gone);
+        }
+        assert_eq!(gone.iter().map(|one| one.packet).collect::<Vec<_>>(), (0..9).collect::<Vec<_>>());
+    }
+
+    proptest! {
+        /// Every packet comes out once, those of a flow in their order; nothing is left behind.
+        #[test]
+        fn packets_are_conserved(
+            steps in prop::collection::vec((0u64..6, 40u32..1500, any::<bool>()), 1..400),
+            limit in 1u64..50,
+            queues in prop::option::of(1u32..5),
+        ) {
+            let mut fair = fair(queues, Limit::Packets(limit));
+            let (mut gone, mut out) = (Vec::new(), Vec::new());
+            for (number, &(flow, size, take)) in steps.iter().enumerate() {
+                fair.enqueue(0, 0, packet(flow, size, number as u64), &mut gone);
+                prop_assert!(fair.backlog().0 <= limit);
+                if take { out.extend(fair.dequeue(0, &mut gone)); }
+            }
+            while let Some(one) = fair.dequeue(0, &mut gone) { out.push(one); }
+            prop_assert_eq!(fair.backlog(), (0, 0));
+            prop_assert_eq!(out.len() + gone.len(), steps.len());
+            for flow in 0..6 {
+                let mine: Vec<_> = out.iter().filter(|one| one.flow == flow).map(|one| one.packet).collect();
+                prop_assert!(mine.windows(2).all(|pair| pair[0] < pair[1]));
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! PIE: drops at random on arrival; a controller steers the probability by the queueing delay and its trend.
+//!
+//! Source: Pan, Natarajan, Baker, White, "Proportional Integral Controller Enhanced (PIE)", RFC 8033 (2017), §§4–5.
+//!
+//! ```text
+//! every T_UPDATE: p += alpha (delay - QDELAY_REF) + beta (delay - delay_old)                        (1)
+//!   scaled by 1/2048, 1/512, 1/128, 1/32, 1/8, 1/2 below p = 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1      (2)
+//!   a step of at most 0.02 where p >= 0.1                                                           (3)
+//!   p *= 0.98 while the queue stays empty                                                           (4)
+//! no drop during a burst of MAX_BURST, with p < 0.2 and a delay below QDELAY_REF / 2, or with two packets or fewer (5)
+//! ```
+//!
+//! Units: ns outside, seconds in (1). The delay is the sojourn time of the packet that left last (§5.2's second way,
+//! timestamps), zero with an empty queue. Packets up to `mark_below` are marked in place of dropped if they can be.
+
+use super::{Discipline, DropTail, Waiting};
+use crate::queue::Limit;
+use crate::random::Stream;
+
+/// PIE's settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PieConfig {
+    /// `QDELAY_REF`, ns.
+    pub target: u64,
+    /// `T_UPDATE`, ns.
+    pub update: u64,
+    /// Weight of the deviation, per second.
+    pub alpha: f64,
+    /// Weight of the trend, per second.
+    pub beta: f64,
+    /// `MAX_BURST`, ns.
+    pub burst: u64,
+    /// Mark ECN-capable packets in place of dropping them.
+    pub ecn: bool,
+    /// Probability from which capable packets are dropped all the same.
+    pub mark_below: f64,
+    /// Mean packet, bytes.
+    pub packet: u64,
+}
+
+/// The controller; the queue is somebody else's (PIE's own, or one of FQ-PIE's many).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Controller {
+    /// Drop probability.
+    probability: f64,
+    delay: u64,
+    delay_old: u64,
+    burst: u64,
+    next_update: u64,
+    active: bool,
+}
+
+impl Controller {
+    /// (1)–(4), as often as it is due.
+    fn catch_up(&mut self, config: &PieConfig, now: u64, backlog: u64) {
+        if !self.active {
+            self.next_update = now + config.update;
+            self.active = true;
+            self.burst = config.burst;
+        }
+        while self.next_update <= now {
+            self.next_update += config.update;
+            if backlog == 0 {
+                self.delay = 0;
+            }
+            self.step(config);
+        }
+    }
+
+    fn step(&mut self, config: &PieConfig) {
+        let seconds = |a: u64, b: u64| (a as f64 - b as f64) * 1e-9;
+        let mut step =
+            config.alpha * seconds(self.delay, config.target) + config.beta * seconds(self.delay, self.delay_old);
+        // (2)
+        for (below, divisor) in [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)] {
+            if self.probability < below {
+                step /= divisor;
+                break;
+            }
+        }
+        // (3)
+        if self.probability >= 0.1 {
+            step = step.min(0.02);
+        }
+        self.probability += step;
+        // (4)
+        if self.delay == 0 && self.delay_old == 0 {
+            self.probability *= 0.98;
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        self.burst = self.burst.saturating_sub(config.update);
+        if self.probability == 0.0 && self.delay < config.target / 2 && self.delay_old < config.target / 2 {
+            self.burst = config.burst;
+        }
+        self.delay_old = self.delay;
+    }
+
+    /// The packet that arrives beside `backlog` bytes may stay, perhaps marked.
+    pub(super) fn admits<P>(
+        &mut self,
+        config: &PieConfig,
+        now: u64,
+        backlog: u64,
+        stream: &mut Stream,
+        one: &mut Waiting<P>,
+    ) -> bool {
+        self.catch_up(config, now, backlog);
+        let safe = self.burst > 0
+            || (self.probability < 0.2 && self.delay_old < config.target / 2)
+            || backlog <= 2 * config.packet; // (5)
+        if safe || stream.unit() >= self.probability {
+            return true;
+        }
+        config.ecn && self.probability <= config.mark_below && one.mark()
+    }
+
+    /// A packet leaves after `sojourn`.
+    pub(super) fn left(&mut self, config: &PieConfig, now: u64, backlog: u64, sojourn: u64) {
+        self.catch_up(config, now, backlog);
+        self.delay = sojourn;
+    }
+}
+
+/// One queue under PIE.
+#[derive(Debug)]
+pub struct Pie<P> {
+    config: PieConfig,
+    controller: Controller,
+    stream: Stream,
+    queue: DropTail<P>,
+}
+
+impl<P: Copy + Default + std::fmt::Debug + Send> Pie<P> {
+    /// An empty queue that holds at most `limit`.
+    #[must_use]
+    pub fn new(config: PieConfig, limit: Limit, stream: Stream) -> Self {
+        Self { config, controller: Controller::default(), stream, queue: DropTail::new(limit, false) }
+    }
+}
+
+impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Pie<P> {
+    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+        let backlog = self.queue.backlog().1;
+        if self.controller.admits(&self.config, now, backlog, &mut self.stream, &mut one) {
+            self.queue.enqueue(now, serving, one, gone);
+        } else {
+            gone.push(one);
+        }
+    }
+
+    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+        let backlog = self.queue.backlog().1;
+        let one = self.queue.dequeue(now, gone)?;
+        self.controller.left(&self.config, now, backlog, now - one.since);
+        Some(one)
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        self.queue.backlog()
+    }
+
+    fn memory(&self) -> usize {
+        self.queue.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8033's values.
+    const CONFIG: PieConfig = PieConfig {
+        target: 15_000_000,
+        update: 15_000_000,
+        alpha: 0.125,
+        beta: 1.25,
+        burst: 150_000_000,
+        ecn: false,
+        mark_below: 0.1,
+        packet: 1000,
+    };
+
+    /// By hand: p = 0.05 and a delay that rose from 20 to 30 ms: (0.125 × 0.015 + 1.25 × 0.010) / 2 = 0.0071875.
+    #[test]
+    fn a_step_is_the_rfcs() {
+        let mut pie =
+            Controller { probability: 0.05, delay: 30_000_000, delay_old: 20_000_000, ..Controller::default() };
+        pie.step(&CONFIG);
+        assert!((pie.probability - 0.057_187_5).abs() < 1e-12, "{}", pie.probability);
+        // From nothing the same deviation counts 1/2048.
+        let mut pie = Controller { delay: 30_000_000, delay_old: 20_000_000, ..Controller::default() };
+        pie.step(&CONFIG);
+        assert!((pie.probability - 0.014_375 / 2048.0).abs() < 1e-15);
+        // A high probability rises by at most 0.02.
+        let mut pie = Controller { probability: 0.3, delay: 900_000_000, delay_old: 0, ..Controller::default() };
+        pie.step(&CONFIG);
+        assert!((pie.probability - 0.32).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_idle_queue_forgets() {
+        let mut pie = Controller { probability: 0.5, active: true, ..Controller::default() };
+        pie.next_update = CONFIG.update;
+        pie.catch_up(&CONFIG, 10 * CONFIG.update, 0);
+        // −0.125 × 0.015 and × 0.98, ten times, by hand in the other order of magnitude: below 0.5 × 0.98^10.
+        assert!(pie.probability < 0.5 * 0.8171 && pie.probability > 0.38, "{}", pie.probability);
+    }
+
+    /// The first 150 ms belong to a burst, and two packets of 1000 bytes are never touched.
+    #[test]
+    fn a_burst_passes() {
+        let mut pie = Pie::new(PieConfig { alpha: 1e6, ..CONFIG }, Limit::Unlimited, Stream::new(1, 1, 1));
+        let mut gone = Vec::new();
+        for n in 0..14u64 {
+            let now = n * 10_000_000;
+            for _ in 0..2 {
+                pie.enqueue(now, 1000, Waiting { since: now, size: 1000, packet: n, ..Waiting::default() }, &mut gone);
+            }
+            let _ = pie.dequeue(now, &mut gone);
+        }
+        assert!(gone.is_empty());
+    }
+}

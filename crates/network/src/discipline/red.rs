@@ -1,0 +1,315 @@
+//! RED, gentle RED and adaptive RED: drops at random on arrival, the more the longer the average queue is.
+//!
+//! Sources: Floyd, Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4), 1993; Floyd,
+//! "Recommendation on using the gentle_ variant of RED", 2000; Floyd, Gummadi, Shenker, "Adaptive RED", 2001.
+//!
+//! ```text
+//! avg <- (1 - w) avg + w q                        on every arrival; q packets wait                     (1)
+//! avg <- (1 - w)^m avg                            for a pause in which m mean packets could have left   (2)
+//! p_b = max_p (avg - min) / (max - min)           between min and max                                   (3)
+//! p_b = max_p + (1 - max_p) (avg - max) / max     between max and 2 max, if gentle                      (4)
+//! p_a = p_b / (1 - count p_b)                     count: packets since the last drop                    (5)
+//! p_a = p_b / (2 - count p_b), 0 before count p_b = 1, if it waits (ns-2, ns-3)                         (6)
+//! every 0.5 s: max_p += min(alpha, max_p/4) where avg > min + 0.6 (max - min) and max_p <= 0.5,
+//!              max_p *= beta where avg < min + 0.4 (max - min) and max_p >= 0.01                        (7)
+//! ```
+//!
+//! Units: packets. Capable packets are marked where the drop is a matter of chance, and dropped where it is certain
+//! (RFC 3168, §7). Differs: nothing is drawn while `count p_b` makes the answer certain.
+
+use cwndlab_units::maths;
+
+use super::{Discipline, DropTail, Waiting};
+use crate::queue::Limit;
+use crate::random::Stream;
+
+/// RED's settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedConfig {
+    /// Weight of a new value in the average.
+    pub weight: f64,
+    /// Average queue below which nothing is dropped, packets.
+    pub min_th: f64,
+    /// Average queue at which the probability reaches `max_p`, packets.
+    pub max_th: f64,
+    /// Probability at `max_th`.
+    pub max_p: f64,
+    /// The probability goes on rising to 1 at twice `max_th`; otherwise it jumps there.
+    pub gentle: bool,
+    /// (6) in place of (5).
+    pub wait: bool,
+    /// Mark ECN-capable packets where chance says drop.
+    pub ecn: bool,
+    /// (7)
+    pub adapt: Option<Adapt>,
+    /// Time of a mean packet on the line, ns.
+    pub packet_time: f64,
+}
+
+/// Adaptive RED.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adapt {
+    /// Time between two steps, ns.
+    pub interval: u64,
+    /// Largest increment.
+    pub alpha: f64,
+    /// Factor of a decrement.
+    pub beta: f64,
+}
+
+impl RedConfig {
+    /// 1 − e^(−1/C) with C the line's mean packets per second: the average's time constant is one second.
+    #[must_use]
+    pub fn automatic_weight(packet_time: f64) -> f64 {
+        1.0 - maths::exp(-packet_time * 1e-9)
+    }
+
+    /// `min_th` for a queueing delay of `delay` ns: half of what the line sends in it, at least 5; `max_th` is three times
+    /// as much ("Adaptive RED", §5.2).
+    #[must_use]
+    pub fn automatic_min_th(delay: u64, packet_time: f64) -> f64 {
+        (delay as f64 / packet_time / 2.0).max(5.0)
+    }
+}
+
+/// What RED says of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Stays,
+    Chance,
+    Certain,
+}
+
+/// A queue under RED.
+#[derive(Debug)]
+pub struct Red<P> {
+    config: RedConfig,
+    average: f64,
+    max_p: f64,
+    /// Packets since the last drop or mark; −1 while the average is below `min_th`.
+    count: i64,
+    /// When the queue became empty, with an idle line to come.
+    empty_since: Option<u64>,
+    next_step: u64,
+    stream: Stream,
+    queue: DropTail<P>,
+}
+
+impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
+    /// An empty queue that holds at most `limit`.
+    #[must_use]
+    pub fn new(config: RedConfig, limit: Limit, stream: Stream) -> Self {
+        Self {
+            config,
+            average: 0.0,
+            max_p: config.max_p,
+            count: -1,
+            empty_since: Some(0),
+            next_step: config.adapt.map_or(u64::MAX, |adapt| adapt.interval),
+            stream,
+            queue: DropTail::new(limit, false),
+        }
+    }
+
+    /// (3), (4); 1 where a drop is certain.
+    fn base(&self, average: f64) -> f64 {
+        let RedConfig { min_th, max_th, gentle, .. } = self.config;
+        if average < min_th {
+            0.0
+        } else if average < max_th {
+            self.max_p * (average - min_th) / (max_th - min_th)
+        } else if gentle && average < 2.0 * max_th {
+            self.max_p + (1.0 - self.max_p) * (average - max_th) / max_th
+        } else {
+            1.0
+        }
+    }
+
+    /// (5), (6)
+    fn spread(&self, base: f64) -> f64 {
+        let done = self.count as f64 * base;
+        if self.config.wait {
+            if done < 1.0 {
+                0.0
+            } else if done < 2.0 {
+                base / (2.0 - done)
+            } else {
+                1.0
+            }
+        } else if done < 1.0 {
+            base / (1.0 - done)
+        } else {
+            1.0
+        }
+    }
+
+    fn judge(&mut self) -> Fate {
+        let base = self.base(self.average);
+        if base <= 0.0 {
+            self.count = -1;
+            return Fate::Stays;
+        }
+        if base >= 1.0 {
+            self.count = 0;
+            return Fate::Certain;
+        }
+        self.count += 1;
+        let chance = self.spread(base);
+        if chance <= 0.0 || (chance < 1.0 && self.stream.unit() >= chance) {
+            return Fate::Stays;
+        }
+        self.count = 0;
+        Fate::Chance
+    }
+
+    /// (7)
+    fn adapt(&mut self, now: u64) {
+        let Some(Adapt { interval, alpha, beta }) = self.config.adapt else { return };
+        let RedConfig { min_th, max_th, .. } = self.config;
+        while self.next_step <= now {
+            self.next_step += interval;
+            let share = (self.average - min_th) / (max_th - min_th);
+            if share > 0.6 && self.max_p <= 0.5 {
+                self.max_p += alpha.min(self.max_p / 4.0);
+            } else if share < 0.4 && self.max_p >= 0.01 {
+                self.max_p *= beta;
+            }
+        }
+    }
+}
+
+impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
+    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+        self.adapt(now);
+        let weight = self.config.weight;
+        if let Some(since) = self.empty_since.take().filter(|_| serving == 0) {
+            // (2)
+            let missed = (now - since) as f64 / self.config.packet_time;
+            self.average *= maths::pow(1.0 - weight, missed);
+        }
+        self.average += weight * (self.queue.backlog().0 as f64 - self.average);
+        match self.judge() {
+            Fate::Chance if self.config.ecn && one.mark() => self.queue.enqueue(now, serving, one, gone),
+            Fate::Stays => self.queue.enqueue(now, serving, one, gone),
+            Fate::Chance | Fate::Certain => gone.push(one),
+        }
+    }
+
+    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+        let one = self.queue.dequeue(now, gone);
+        if one.is_none() {
+            self.empty_since = Some(now);
+        }
+        one
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        self.queue.backlog()
+    }
+
+    fn memory(&self) -> usize {
+        self.queue.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::Codepoint;
+
+    const CONFIG: RedConfig = RedConfig {
+        weight: 0.002,
+        min_th: 5.0,
+        max_th: 15.0,
+        max_p: 0.02,
+        gentle: true,
+        wait: false,
+        ecn: false,
+        adapt: None,
+        packet_time: 1e6,
+    };
+
+    fn red(config: RedConfig) -> Red<u64> {
+        Red::new(config, Limit::Unlimited, Stream::new(1, 1, 1))
+    }
+
+    /// `links-and-queues.md`: avg 10 between 5 and 15 with max_p 0.02 gives p_b = 0.01; p_b = 0.02 after 10 packets 0.025.
+    #[test]
+    fn the_probabilities_are_the_papers() {
+        let mut red = red(CONFIG);
+        assert!((red.base(10.0) - 0.01).abs() < 1e-15);
+        red.count = 10;
+        assert!((red.spread(0.02) - 0.025).abs() < 1e-15);
+        // Gentle: half way from max to 2 max, half way from max_p to 1.
+        assert!((red.base(22.5) - 0.51).abs() < 1e-12);
+        assert_eq!(red.base(30.0), 1.0);
+        assert_eq!(red.base(4.99), 0.0);
+        // Waiting: nothing before count p_b = 1, then twice as steep.
+        red.config.wait = true;
+        assert_eq!(red.spread(0.02), 0.0);
+        red.count = 75;
+        assert!((red.spread(0.02) - 0.04).abs() < 1e-12);
+    }
+
+    /// Floyd and Jacobson 1993, §4: after L packets on an empty average the average is L + 1 + ((1−w)^(L+1) − 1)/w.
+    #[test]
+    fn the_average_rises_as_the_paper_derives() {
+        let mut red = red(RedConfig { min_th: 1e9, max_th: 2e9, ..CONFIG });
+        let mut gone = Vec::new();
+        for n in 0..100u64 {
+            red.enqueue(n, 1500, Waiting { since: n, size: 1500, packet: n, ..Waiting::default() }, &mut gone);
+        }
+        // The paper counts the arriving packet into its queue, we those that wait before it: L = 99.
+        let expected = 100.0 + (maths::pow(0.998, 100.0) - 1.0) / 0.002;
+        assert!((red.average - expected).abs() < 1e-9, "{} {expected}", red.average);
+    }
+
+    /// With the average held at 10 the gap between two drops is uniform over {1 … 1/p_b} (the paper, §7, method 2): mean 50.5.
+    #[test]
+    fn gaps_between_drops_are_uniform() {
+        let mut red = red(CONFIG);
+        red.average = 10.0;
+        let (mut gaps, mut since) = (Vec::new(), 0u32);
+        red.count = 0;
+        for _ in 0..200_000 {
+            since += 1;
+            if red.judge() != Fate::Stays {
+                gaps.push(since);
+                since = 0;
+            }
+        }
+        let mean = gaps.iter().map(|&gap| f64::from(gap)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean - 50.5).abs() < 1.5, "{mean}");
+        assert!(gaps.iter().all(|&gap| gap <= 100));
+    }
+
+    /// Adaptive RED: above the target range max_p rises by 0.01 a step (a quarter of it while that is less), below it
+    /// falls to nine tenths.
+    #[test]
+    fn max_p_adapts() {
+        let adapt = Some(Adapt { interval: 500_000_000, alpha: 0.01, beta: 0.9 });
+        let mut red = red(RedConfig { adapt, max_p: 0.1, ..CONFIG });
+        red.average = 12.0;
+        red.adapt(1_000_000_000);
+        assert!((red.max_p - 0.12).abs() < 1e-12);
+        red.average = 8.0;
+        red.adapt(1_500_000_000);
+        assert!((red.max_p - 0.108).abs() < 1e-12);
+        red.average = 10.0;
+        red.adapt(9_000_000_000);
+        assert!((red.max_p - 0.108).abs() < 1e-12);
+    }
+
+    #[test]
+    fn chance_marks_who_can_be_marked() {
+        let mut red = red(RedConfig { ecn: true, weight: 1.0, min_th: 1.0, max_th: 100.0, max_p: 1.0, ..CONFIG });
+        let mut gone = Vec::new();
+        for n in 0..90u64 {
+            let ecn = if n % 2 == 0 { Codepoint::Classic } else { Codepoint::NotCapable };
+            red.enqueue(n, 1500, Waiting { since: n, size: 1500, ecn, packet: n, ..Waiting::default() }, &mut gone);
+        }
+        assert!(gone.iter().all(|one| one.packet % 2 == 1) && !gone.is_empty());
+        let marks = std::iter::from_fn(|| red.dequeue(100, &mut gone)).filter(|one| one.marked).count();
+        assert!(marks > 0);
+    }
+}

@@ -1,0 +1,177 @@
+//! Queue disciplines under TCP: what their papers and RFCs say of the queue that they keep.
+
+use std::sync::atomic::AtomicBool;
+
+use cwndlab_records::rows::{LinkRow, Records};
+use cwndlab_scenario::Scenario;
+use cwndlab_simulator::{catalogue, run};
+use proptest::prelude::*;
+use serde_json::{json, Value};
+
+fn simulate(document: &Value, seed: u64) -> Records {
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    run(&plan, seed, &AtomicBool::new(false), None).expect("nobody cancels")
+}
+
+fn path(rate: &str, queue: Value, flows: Value) -> Value {
+    json!({
+        "schema_version": 1, "duration": "60 s",
+        "dumbbell": { "bottleneck": { "rate": rate, "delay": "10 ms", "queue": queue } },
+        "flow": flows,
+    })
+}
+
+fn bottleneck(records: &Records) -> &LinkRow {
+    &records.links[0]
+}
+
+/// Mean queueing delay of the bottleneck, ms.
+fn delay_ms(records: &Records) -> f64 {
+    let link = bottleneck(records);
+    link.mean_queue_bytes * 8e3 / link.rate_bps.expect("it has a rate") as f64
+}
+
+fn reno(count: u32, rtt: &str) -> Value {
+    json!([{ "algorithm": "reno", "rtt": rtt, "count": count, "start_step": "137 ms" }])
+}
+
+/// RFC 8289, §1 and §4.2: a target of 5 ms keeps the delay there whatever the buffer, and costs little of the line.
+#[test]
+fn codel_holds_a_large_buffer_near_its_target() {
+    let loose = simulate(&path("20 Mbps", json!({ "capacity": "1000 packets" }), reno(4, "50 ms")), 1);
+    let held = simulate(&path("20 Mbps", json!({ "kind": "codel" }), reno(4, "50 ms")), 1);
+    assert!(delay_ms(&loose) > 100.0, "{}", delay_ms(&loose));
+    assert!((2.0..15.0).contains(&delay_ms(&held)), "{}", delay_ms(&held));
+    assert!(bottleneck(&held).utilisation > 0.93, "{}", bottleneck(&held).utilisation);
+}
+
+/// RFC 8033, §1: PIE controls the average queueing delay to its reference.
+#[test]
+fn pie_holds_its_reference() {
+    let held = simulate(&path("20 Mbps", json!({ "kind": "pie" }), reno(10, "50 ms")), 1);
+    assert!((10.0..20.0).contains(&delay_ms(&held)), "{}", delay_ms(&held));
+    let slower = json!({ "kind": "pie", "target": "40 ms" });
+    let slower = simulate(&path("20 Mbps", slower, reno(10, "50 ms")), 1);
+    assert!((28.0..52.0).contains(&delay_ms(&slower)), "{}", delay_ms(&slower));
+}
+
+/// "Adaptive RED", §4: the average queue stays about the middle of [min, max] whatever the number of flows; plain RED's
+/// moves with it. After 20 s, when the start is over and max_p has moved for 40 steps; with flows enough that the loss rate they
+/// need (1.5/W², here 2 % and more) is within what max_p may be.
+#[test]
+fn adaptive_red_holds_the_middle() {
+    let mean = |kind: &str, flows: u32| {
+        let queue = json!({ "kind": kind, "min_th": 20, "max_th": 60, "weight": 0.002, "max_p": 0.1 });
+        let records = simulate(&path("20 Mbps", queue, reno(flows, "80 ms")), 1);
+        let integral = |at: u64| {
+            let mut rows = records.link_samples.iter().filter(|row| row.link == 0);
+            rows.find(|row| row.time_ns == at).expect("a sample").queue_packet_ns as f64
+        };
+        (integral(60_000_000_000) - integral(20_000_000_000)) / 40e9
+    };
+    for flows in [20, 60] {
+        assert!((30.0..50.0).contains(&mean("ared", flows)), "{flows}: {}", mean("ared", flows));
+    }
+    assert!(mean("red", 60) > mean("red", 20) + 10.0);
+}
+
+/// Shreedhar and Varghese 1996: with a queue each, flows share equally whatever their RTTs and algorithms.
+#[test]
+fn fair_queueing_shares_equally() {
+    let flows = json!([{ "algorithm": "reno", "rtt": "200 ms" }, { "algorithm": "cubic", "rtt": "20 ms" }]);
+    let share = |queue: Value| {
+        let records = simulate(&path("20 Mbps", queue, flows.clone()), 1);
+        records.flows[0].delivered_bytes as f64 / records.flows[1].delivered_bytes as f64
+    };
+    let fair = share(json!({ "kind": "fq", "capacity": "400 packets" }));
+    assert!((0.93..1.07).contains(&fair), "{fair}");
+    let unfair = share(json!({ "capacity": "400 packets" }));
+    assert!(unfair < 0.5, "{unfair}");
+}
+
+/// RFC 8290, §4.2: a flow that sends little does not wait behind those that fill the line.
+#[test]
+fn a_sparse_flow_does_not_wait_in_fq_codel() {
+    let flows = json!([
+        { "algorithm": "cubic", "rtt": "40 ms", "count": 4 },
+        { "algorithm": "reno", "rtt": "40 ms", "name": "sparse", "start": "5 s",
+          "workload": { "kind": "transfers", "bytes": "1 kB", "gap": "200 ms" } },
+    ]);
+    let extra = |queue: Value| {
+        let records = simulate(&path("20 Mbps", queue, flows.clone()), 1);
+        let sparse = records.flows.last().expect("it is there").clone();
+        (sparse.mean_rtt_ns.expect("it has samples") - sparse.base_rtt_ns) as f64 * 1e-6
+    };
+    // Beside a packet under way there is the quantum of each flow that is being served.
+    assert!(extra(json!({ "kind": "fq-codel" })) < 3.0);
+    assert!(extra(json!({ "capacity": "200 packets" })) > 40.0);
+}
+
+/// RFC 9332, §1 and §2.1: scalable and classic flows get about the same rate, the scalable ones at a fraction of the delay.
+#[test]
+fn dualpi2_couples_rates_and_parts_delays() {
+    let flows = json!([
+        { "algorithm": "dctcp", "rtt": "20 ms", "stack": { "ecn": "accurate" } },
+        { "algorithm": "reno", "rtt": "20 ms", "stack": { "ecn": "classic" } },
+    ]);
+    let records = simulate(&path("40 Mbps", json!({ "kind": "dualpi2" }), flows), 1);
+    let rate = |at: usize| records.flows[at].delivered_bytes as f64;
+    assert!((0.5..2.0).contains(&(rate(0) / rate(1))), "{} {}", rate(0), rate(1));
+    let wait = |at: usize| (records.flows[at].mean_rtt_ns.expect("samples") - 20_000_000) as f64 * 1e-6;
+    assert!(wait(0) < 3.0 && wait(1) > 8.0 && wait(1) < 20.0, "{} {}", wait(0), wait(1));
+    assert_eq!(records.links[0].dropped_packets, 0);
+}
+
+/// RFC 3168: who can be marked is not dropped; who cannot is. The start is left out: there the probability passes the 10 %
+/// from which PIE drops marked or not (RFC 8033, §5.1).
+#[test]
+fn marks_take_the_place_of_drops() {
+    for queue in [
+        json!({ "kind": "red", "ecn": true, "min_th": 20, "max_th": 150, "weight": 0.02 }),
+        json!({ "kind": "codel", "ecn": true }),
+        json!({ "kind": "pie", "ecn": true }),
+        json!({ "kind": "fq-codel" }),
+        json!({ "kind": "dualpi2" }),
+    ] {
+        for (ecn, marks) in [("classic", true), ("off", false)] {
+            let flows = json!([{ "algorithm": "reno", "rtt": "50 ms", "count": 2, "stack": { "ecn": ecn } }]);
+            let records = simulate(&path("20 Mbps", queue.clone(), flows), 1);
+            let link = bottleneck(&records);
+            assert_eq!(link.marked_packets > 0, marks, "{queue}");
+            let mut samples = records.link_samples.iter().filter(|row| row.link == 0);
+            let early = samples.find(|row| row.time_ns == 10_000_000_000).expect("a sample").dropped_packets;
+            let dropped = link.dropped_packets - early;
+            assert_eq!(dropped > 0, !marks, "{queue}: {dropped} dropped after 10 s");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever the discipline, a packet is dropped, sent or still there; nobody delivers what was not sent; and the same
+    /// seed gives the same records.
+    #[test]
+    fn packets_are_conserved(kind in 0usize..8, capacity in 3u32..200, flows in 1u32..5, ecn in any::<bool>(), seed in 0u64..9) {
+        let kind = ["red", "ared", "codel", "pie", "dualpi2", "fq", "fq-codel", "fq-pie"][kind];
+        let stack = json!({ "ecn": if ecn { "classic" } else { "off" } });
+        let mut document = path(
+            "10 Mbps",
+            json!({ "kind": kind, "capacity": format!("{capacity} packets") }),
+            json!([{ "algorithm": "cubic", "rtt": "40 ms", "count": flows, "stack": stack }]),
+        );
+        document["duration"] = json!("4 s");
+        let records = simulate(&document, seed);
+        let link = bottleneck(&records);
+        let inside = link.arrived_packets - link.dropped_packets - link.sent_packets;
+        prop_assert!(inside <= u64::from(capacity) + 1, "{kind}: {inside} inside");
+        prop_assert!(link.max_queue_packets <= u64::from(capacity));
+        let dropped: u64 = records.flows.iter().map(|flow| flow.queue_drops).sum();
+        prop_assert_eq!(dropped, link.dropped_packets);
+        for flow in &records.flows {
+            prop_assert!(flow.delivered_bytes <= flow.sent_bytes);
+        }
+        prop_assert_eq!(format!("{records:?}"), format!("{:?}", simulate(&document, seed)));
+    }
+}
