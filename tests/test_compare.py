@@ -1,4 +1,4 @@
-"""Comparisons; validation and reproduction, end to end on short runs."""
+"""Comparisons; validation, end to end on short runs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from pathlib import Path
 
 import cwndlab
 import pytest
-from cwndlab.compare import Comparison, compare, slug, with_algorithm
+from cwndlab.compare import compare, with_algorithm
+from cwndlab.comparison import Comparison, slug
 from cwndlab.digits import interval, mean_and_half
 from cwndlab.metrics import COLUMNS
 from cwndlab.references import Reference, bundled
-from cwndlab.reproduce import listing
-from cwndlab.reproduce.ccm_ss import FIGURES, FULL, QUICK, Size, fig12b, pairs
 from cwndlab.statistics import Estimate
 from cwndlab.validate import shares, validate
 from hypothesis import given
@@ -61,7 +60,7 @@ def test_a_difference_is_paired_and_says_what_its_interval_says(found: Compariso
     delta = found.difference("cubic+ccm-ss", "goodput_bps")
     assert delta is not None
     assert delta.paired.n == 3
-    assert delta.verdict in ("higher", "lower", "no difference")
+    assert len(delta.deltas) == 3
 
 
 def made(**values: list[float | None]) -> Comparison:
@@ -88,9 +87,13 @@ def test_the_tables_say_what_the_rows_hold() -> None:
     header, cells = found.differences(["jain"])
     assert header[0] == "minus reno"
     assert cells[0][:4] == ["cubic", "Jain index", "0.100", "0.100 … 0.100"]
-    assert cells[0][-1] == "higher"
-    assert cells[1][-1] == "no difference (2 pairs)"
+    # A point has p = 0; of 0.2 and −0.1 with t(1) = 0.33 it is 0.795; Holm of two leaves the larger one.
+    assert cells[0][4] == "< 0.001"
+    assert cells[0][-2:] == ["3", "higher, better"]
+    assert cells[1][4] == "0.795"
+    assert cells[1][-2:] == ["2", "no difference"]
     assert len(cells) == 2
+    assert "the 2 comparisons judged here" in found.method()
     entry = next(row for row in found.summary() if row["algorithm"] == "bic" and row["metric"] == "jain")
     assert (entry["n"], entry["pairs"], entry["verdict"]) == (2, 2, "no difference")
     assert found.frame().filter(algorithm="cubic", metric="jain")["mean"][0] == pytest.approx(0.7)
@@ -100,7 +103,7 @@ def test_one_repetition_claims_nothing() -> None:
     found = made(reno=[0.5], cubic=[0.9])
     found.seeds = [1]
     assert found.table(["jain"])[1] == [["reno", "0.500"], ["cubic", "0.900"]]
-    assert found.differences(["jain"])[1][0][2:] == ["0.400", "–", "–", "–", "not decided: one repetition"]
+    assert found.differences(["jain"])[1][0][2:] == ["0.400", "–", "–", "–", "–", "1", "not decided: one repetition"]
 
 
 def test_a_table_is_read_in_100_columns(found: Comparison) -> None:
@@ -160,6 +163,75 @@ def test_a_folder_given_keeps_every_run(tmp_path: Path) -> None:
     assert (tmp_path / "comparison.json").read_bytes() == before
     with pytest.raises(cwndlab.ScenarioError, match="holds a run\n  hint: choose another folder, or remove this one"):
         compare(short, ["reno"], out=tmp_path / "reno" / "seed-1")
+
+
+def test_repeated_until_the_interval_is_narrow(tmp_path: Path) -> None:
+    """Goodput within 50 % is known after the first look; within a millionth of a percent never."""
+    short = scenario().with_(duration="2 s", measure_from="500 ms")
+    loose = compare(short, ["reno", "bic"], repetitions=3, until="goodput_bps within 50 %", at_most=7)
+    assert loose.seeds == [1, 2, 3]
+    assert "until goodput_bps within 50 %, at most 7: stopped after 3 repetitions of each" in loose.notes
+    told: list[tuple[int, int]] = []
+    strict = compare(
+        short,
+        ["reno", "bic"],
+        repetitions=1,
+        until="goodput_bps within 0.000001 %",
+        at_most=8,
+        out=tmp_path,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    # One, then five more, then what is left of eight: the same seeds for both.
+    assert strict.seeds == list(range(1, 9))
+    assert len(strict.rows) == 16
+    assert told[-1] == (16, 16)
+    assert [note for note in strict.notes if note.startswith("reno: goodput_bps is known within ")]
+    assert Comparison.read(tmp_path).rows == strict.rows
+
+    # Asked again it finds its folder; with another rule it is another question.
+    def ask(rule: str) -> Comparison:
+        return compare(short, ["reno", "bic"], repetitions=1, until=rule, at_most=8, out=tmp_path)
+
+    assert ask("goodput_bps within 0.000001 %").rows == strict.rows
+    with pytest.raises(cwndlab.ScenarioError, match="holds another comparison"):
+        ask("goodput_bps within 1 %")
+
+
+def test_the_warm_up_is_cut_and_said(found: Comparison) -> None:
+    named = compare(found.scenario, ["reno"], repetitions=2, warm_up="3 s")
+    assert [row["from_s"] for row in named.rows] == [3.0, 3.0]
+    assert "warm-up: what was before 3 s is left out" in named.notes
+    assert [row["goodput_bps"] for row in named.rows] == [
+        row["goodput_bps"] for row in compare(found.scenario, ["reno"], repetitions=2, start_s=3.0).rows
+    ]
+    cut = compare(found.scenario, ["reno"], repetitions=2, warm_up="mser")
+    assert [note for note in cut.notes if note.startswith("warm-up: each run is measured from where MSER-5 cuts")]
+    for row in cut.rows:
+        records = cwndlab.run(with_algorithm(cut.scenario, "reno"), seed=row["seed"])
+        measured = cwndlab.metrics.warm_up(records)
+        assert row["from_s"] == (records.runs["measure_from_ns"][0] / 1e9 if measured is None else measured)
+
+
+def test_what_is_judged_can_be_named() -> None:
+    found = compare(scenario(), ["reno", "bic"], repetitions=3, metrics=["p95_queue_ms", "power"])
+    assert {row[1] for row in found.differences()[1]} == {"queue, 95th percentile ms", "power"}
+    assert found.table()[0] == ["algorithm", "queue, 95th percentile\nms", "power"]
+    told = {row["metric"]: row for row in found.summary() if row["algorithm"] == "bic"}
+    assert told["power"]["comparisons"] == 2
+    assert told["power"]["adjusted_p"] >= told["power"]["p"]
+    assert told["goodput_bps"]["verdict"] is None
+    assert told["goodput_bps"]["p"] is not None
+
+
+def test_faults_of_the_statistics_are_named(found: Comparison) -> None:
+    with pytest.raises(cwndlab.ScenarioError) as caught:
+        compare(found.scenario, ["reno"], warm_up="soon", metrics=["speed"])
+    assert str(caught.value) == (
+        "--warm-up: 'soon' is no way to find the warm-up\n  hint: write mser, or '5 s'\n"
+        "--metrics: no metric is called 'speed'\n  hint: `cwndlab list --metrics` shows them"
+    )
+    with pytest.raises(cwndlab.ScenarioError, match="--warm-up: a start is named as well"):
+        compare(found.scenario, ["reno"], warm_up="mser", start_s=1.0)
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
@@ -277,30 +349,3 @@ def test_validation_can_fail(tmp_path: Path) -> None:
     rows, _ = validate([tmp_path], algorithms=["reno"])
     failed = {row.quantity for row in rows if not row.holds}
     assert failed >= {"mean_cwnd_segments", "mean_queue_packets", "congestion_events"}
-
-
-def test_every_figure_of_the_paper_is_listed() -> None:
-    assert {row["id"] for row in listing()} == {f"ccm-ss/{name}" for name in [*FIGURES, "table1"]}
-
-
-def test_the_grid_is_the_papers() -> None:
-    assert pairs("long", "different", FULL) == [(100, rtt) for rtt in range(50, 191, 20)]
-    assert pairs("short", "similar", FULL) == [(16, rtt) for rtt in range(2, 17, 2)]
-    assert len(pairs("long", "different", QUICK)) == 2
-    assert (FULL.duration_s, FULL.repetitions, len(FULL.buffers), len(FULL.bandwidths)) == (600.0, 3, 10, 5)
-
-
-def test_a_figure_gives_a_verdict_for_each_baseline_and_counts_where_mu_matters() -> None:
-    tiny = Size(6.0, 3.0, 2, (50,), (0.5,), 1)
-    findings = list(fig12b(tiny, seed=1, workers=None, progress=None))
-    assert [finding.quantity.split(":")[0] for finding in findings] == [
-        "paper",
-        "paper",
-        "today",
-        "today",
-        "mu alone",
-        "mu alone",
-    ]
-    assert all(finding.reason for finding in findings)
-    counts = [finding for finding in findings if "where mu can matter" in finding.quantity]
-    assert all(" exits of " in finding.reason for finding in counts)

@@ -25,6 +25,7 @@ class Tables:
             "name": "a",
             "algorithm": "reno",
             "mss_bytes": 1000,
+            "base_rtt_ns": SECOND,
             "start_ns": 0,
             "end_ns": None,
             "min_rtt_ns": None,
@@ -55,6 +56,8 @@ class Tables:
         self.links = _frame([link | {"link": n} | one for n, one in enumerate(links)], "capacity_bytes")
         self.samples = self._samples(flows)
         self.link_samples = self._link_samples(links)
+        columns = ("time_ns", "link", "size_bytes", "departure_ns")
+        self.packets = pl.DataFrame(schema=dict.fromkeys(columns, pl.Int64))
         self.transfers = pl.DataFrame(
             schema=dict.fromkeys(("flow", "transfer", "start_ns", "end_ns", "size_bytes"), pl.Int64)
         )
@@ -79,9 +82,10 @@ class Tables:
                 rows.append(
                     {"time_ns": time, "flow": number, "cwnd_bytes": windows[at] * 1000, "congestion_events": 0}
                     | {name: round(flow.get(name, 0) * part) for name in counters}
+                    | {"ssthresh_bytes": None, "state": 0}
                     | {"rtt_sum_ns": flow.get("rtt", 0) * time, "rtt_count": time // SECOND, "srtt_ns": None}
                 )
-        return _frame(rows, "srtt_ns")
+        return _frame(rows, "srtt_ns", "ssthresh_bytes")
 
     def _link_samples(self, links: list[dict[str, Any]]) -> pl.DataFrame:
         counters = ("arrived_packets", "dropped_packets", "lost_packets", "sent_bytes")
@@ -90,6 +94,7 @@ class Tables:
             [
                 {"time_ns": time, "link": number}
                 | {name: round(link.get(name, 0) * time / duration) for name in counters}
+                | {"queue_bytes": link.get("queue", [0])[(time // SECOND - 1) % len(link.get("queue", [0]))]}
                 | {f"queue_{one}_ns": round(link.get(f"mean_queue_{one}s", 0) * time) for one in ("packet", "byte")}
                 for number, link in enumerate(links)
                 for time in range(SECOND, duration + 1, SECOND)
@@ -98,7 +103,9 @@ class Tables:
 
 
 def _frame(rows: list[dict[str, Any]], *nullable: str) -> pl.DataFrame:
-    frame = pl.DataFrame([{key: value for key, value in row.items() if key not in ("cwnd", "rtt")} for row in rows])
+    frame = pl.DataFrame(
+        [{key: value for key, value in row.items() if key not in ("cwnd", "rtt", "queue")} for row in rows]
+    )
     return frame.with_columns(pl.col(name).cast(pl.Int64) for name in nullable if name in frame.columns)
 
 

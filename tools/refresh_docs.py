@@ -7,9 +7,7 @@ ns-3 and takes minutes: name it.
 
 from __future__ import annotations
 
-import csv
 import inspect
-import io
 import re
 import subprocess
 import sys
@@ -26,6 +24,7 @@ BIN = Path(sys.executable).parent
 FILES = (
     "docs/records.md",
     "docs/python.md",
+    "docs/statistics.md",
     "README.md",
     "docs/validity.md",
     "docs/matrix.md",
@@ -75,17 +74,31 @@ def _profile() -> str:
 
 
 def _reproductions() -> str:
-    text = _text(str(BIN / "cwndlab"), "reproduce", "ccm-ss", "--quick", "--format", "csv")
-    lines = [
-        "| id | quantity | published | measured | 95 % interval | verdict | reason |",
-        "|---|---|---|---:|---:|---|---|",
-    ]
-    for row in csv.DictReader(io.StringIO(text)):
-        measured, low, high = (f"{float(row[key]):.3g}" if row[key] else "–" for key in ("measured", "low", "high"))
-        interval = "–" if low == "–" else f"{low} … {high}"
-        cells = (row["id"], row["quantity"], row["published"], measured, interval, row["verdict"], row["reason"])
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    """Every experiment in quick size: verdicts by experiment, then every claim. Runs of an earlier call are kept."""
+    from cwndlab.reproduce.claims import VERDICTS, Finding
+    from cwndlab.reproduce.site import outcomes, shown
+    from cwndlab.reproduce.verdicts import counts
+
+    folder = ROOT / "build" / "reproductions"
+    _text(str(BIN / "cwndlab"), "reproduce", "--all", "--quick", "--out", str(folder))
+    columns = ["experiment", "title", *VERDICTS, "runs", "wall-clock s"]
+    lines = [f"| {' | '.join(columns)} |", "|---|---|" + "---:|" * (len(columns) - 2)]
+    claims: list[str] = []
+    for one in outcomes(folder):
+        findings = [Finding(**finding) for finding in one["findings"]]
+        count = [str(number) for number in counts(findings).values()]
+        cells = [one["id"], one["title"], *count, str(one["runs"]), f"{one['wall_s']:.0f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+        claims += [f"### `{one['id']}`: {one['title']}", ""]
+        claims += [
+            "| quantity | published | measured | 95 % interval | verdict | reason |",
+            "|---|---|---:|---:|---|---|",
+        ]
+        for finding in findings:
+            texts = (finding.quantity, finding.published, *shown(finding), finding.verdict, finding.reason)
+            claims.append(f"| {' | '.join(texts)} |")
+        claims += ["", *(f"- {sentence}" for sentence in one["why"]), ""]
+    return "\n".join([_machine(), "", *lines, "", "## Every claim", "", *claims])
 
 
 def _first_paragraph(thing: object) -> str:
@@ -122,6 +135,27 @@ def _metrics() -> str:
     return _names(metrics)
 
 
+def _list_of_metrics() -> str:
+    from cwndlab.metrics import listing
+
+    lines = ["| name | is | unit | wanted |", "|---|---|---|---|"]
+    return "\n".join(
+        [*lines, *("| " + " | ".join(str(cell or "–") for cell in row.values()) + " |" for row in listing())]
+    )
+
+
+def _coverage() -> str:
+    """The same rule for series of several spreads; each share has a standard deviation of about half a point."""
+    from cwndlab.statistics import Until, coverage
+
+    rule = Until("goodput_bps", 0.02, at_most=200)
+    lines = ["| s / mean of single runs | repetitions, mean | intervals that hold the true mean |", "|---:|---:|---:|"]
+    for spread in (0.01, 0.02, 0.03, 0.04, 0.05, 0.1):
+        held, count = coverage(spread, rule, runs=2000, seed=1)
+        lines.append(f"| {spread:.0%} | {count:.1f} | {held:.1%} |")
+    return "\n".join(lines)
+
+
 MAKERS: dict[str, Callable[[], str]] = {
     "validate": _validity,
     "bench": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py', 'engine')}",
@@ -135,9 +169,11 @@ MAKERS: dict[str, Callable[[], str]] = {
         f"`cwndlab bench --python`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--python')}\n```"
     ),
     "profile": _profile,
-    "reproduce ccm-ss --quick": _reproductions,
+    "reproduce --all --quick": _reproductions,
     "python": _public,
     "python metrics": _metrics,
+    "metrics": _list_of_metrics,
+    "coverage": _coverage,
     **{f"records {table}": partial(records_doc.markdown, table) for table in records_doc.TABLES},
 }
 

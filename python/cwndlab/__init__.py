@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from cwndlab import metrics, plots, presets, statistics
     from cwndlab.algorithms import Algorithm, algorithms, explain
     from cwndlab.bench import bench
-    from cwndlab.compare import Comparison, compare
+    from cwndlab.compare import compare
+    from cwndlab.comparison import Comparison
     from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
     from cwndlab.media import Beacon, Medium, Wlan, WlanStation
@@ -96,7 +97,8 @@ __all__ = [
 _HOMES = {
     "algorithms": ("Algorithm", "algorithms", "explain"),
     "bench": ("bench",),
-    "compare": ("Comparison", "compare"),
+    "compare": ("compare",),
+    "comparison": ("Comparison",),
     "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
     "media": ("Beacon", "Medium", "Wlan", "WlanStation"),

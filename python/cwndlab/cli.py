@@ -110,11 +110,17 @@ def list_(
         typer.Option("--kind", help="Only growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND"),
     ] = None,
     aliases: Annotated[bool, typer.Option("--aliases", help="Only the names by which papers call things.")] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="The metrics instead.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
     """List what there is, with sources, parameters, and other names."""
     from cwndlab.algorithms import algorithms, other_names
 
+    if metrics:
+        from cwndlab.metrics import listing
+
+        write_rows(listing(), ("name", "title", "unit", "wanted"), format)
+        return
     if aliases:
         write_rows(other_names(), ("alias", "means"), format)
         return
@@ -218,6 +224,19 @@ def compare(
     report: Annotated[
         Path | None, typer.Option("--report", help="HTML page with the pictures.", metavar="FILE", show_default=False)
     ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(help="Repeat on until this holds.", metavar="'METRIC within X %'", show_default=False),
+    ] = None,
+    at_most: Annotated[
+        int, typer.Option("--at-most", help="Runs of each with --until.", metavar="N", parser=_whole("--at-most", 2))
+    ] = 50,
+    warm_up: Annotated[
+        str | None, typer.Option(help="What to leave out: mser, or a time.", metavar="mser|TIME", show_default=False)
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="What is judged; `list --metrics`.", metavar="A,B,C", show_default=False)
+    ] = None,
     set_: SetOption = None,
     algorithm_file: FileOption = None,
     workers: WorkersOption = None,
@@ -225,13 +244,25 @@ def compare(
 ) -> None:
     """Compare algorithms: means, intervals, differences."""
     question = _load(scenario, set_, algorithm_file)
-    from cwndlab.compare import compare, refuse, repeated
+    from cwndlab.compare import compare, repeated
+    from cwndlab.comparison import refuse
 
     names = _names(algorithms) or []
     if out is not None:
-        refuse(out, repeated(question, repetitions))
+        refuse(out, repeated(question, repetitions if until is None else at_most))
     with _several() as progress:
-        found = compare(question, names, repetitions=repetitions, seed=seed, workers=workers, progress=progress)
+        found = compare(
+            question,
+            names,
+            repetitions=repetitions,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+            until=until,
+            at_most=at_most,
+            warm_up=warm_up,
+            metrics=_names(metrics),
+        )
     show_comparison(found, format)
     if out is not None:
         found.write(out)
@@ -241,7 +272,7 @@ def compare(
 
         draw(found, report)
         say(f"report: {report}")
-    finished, total = len(found.rows), len(found.algorithms) * repetitions
+    finished, total = len(found.rows), len(found.algorithms) * len(found.seeds)
     if finished < total:
         raise Stopped(_stopped(finished, total, out))
 

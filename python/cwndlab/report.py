@@ -10,27 +10,13 @@ from typing import TYPE_CHECKING, Any
 from cwndlab.digits import interval, number
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link
+from cwndlab.statistics import verdict
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from cwndlab.compare import Comparison
+    from cwndlab.comparison import Comparison
     from cwndlab.records import Records
-
-#: Bars of a comparison, where there are values.
-BARS = (
-    "goodput_bps",
-    "utilisation",
-    "loss_ratio",
-    "drops_per_s",
-    "jain",
-    "queue_ms",
-    "mean_rtt_ms",
-    "retransmitted_packets",
-    "timeouts",
-    "convergence_s",
-    "mean_completion_s",
-)
 
 # Columns of words.
 _TEXTS = ("metric", "algorithm", "link")
@@ -88,15 +74,15 @@ def comparison_page(found: Comparison) -> str:
 
     if not found.rows:
         raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
-    parts = [*_summary(found), "<h2>Means and intervals</h2>", _table(*found.table(_with_values(found)))]
+    parts = [*_summary(found), "<h2>Means and intervals</h2>", _table(*found.table(found.judged()))]
     parts.append('<div class="bars">')
-    for metric in _with_values(found):
+    for metric in found.judged():
         estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
         parts.append(_figure(bars(found.algorithms, estimates, COLUMNS[metric]), f"bars-{metric}"))
     parts.append("</div>")
-    header, rows = found.differences(_with_values(found))
+    header, rows = found.differences(found.judged())
     if rows:
-        parts += [f"<h2>Paired differences to {html.escape(found.algorithms[0])}</h2>", _how(len(rows))]
+        parts += [f"<h2>Paired differences to {html.escape(found.algorithms[0])}</h2>", _how(found)]
         parts.append(_table(header, rows))
     if found.examples:
         parts += _over_time(found.examples, f"Over time, seed {found.seeds[0]}")
@@ -129,10 +115,6 @@ def run_page(records: Records) -> str:
     )
 
 
-def _with_values(found: Comparison) -> list[str]:
-    return [metric for metric in BARS if any(found.values(name, metric) for name in found.algorithms)]
-
-
 def _summary(found: Comparison) -> list[str]:
     """What was compared, and in a sentence per algorithm what its intervals tell."""
     used = "in every flow" if found.flows is None else f"in {', '.join(found.flows)}"
@@ -142,19 +124,23 @@ def _summary(found: Comparison) -> list[str]:
         f"{len(found.algorithms)} algorithms, each {used}, {len(found.seeds)} runs each with the same seeds.{missing} "
         "a ± b is a mean with half of its 95 % interval (Student's t)."
     )
-    base = found.algorithms[0]
+    base, judged = found.algorithms[0], found.comparisons()
     items = []
     for name in found.algorithms[1:]:
         told, untold = [], []
-        for metric in _with_values(found):
-            delta, column = found.difference(name, metric), COLUMNS[metric]
-            if delta is None or delta.verdict not in ("higher", "lower"):
+        for metric in found.judged():
+            if (name, metric) not in judged:
+                continue
+            (delta, adjusted), column = judged[name, metric], COLUMNS[metric]
+            says = verdict(delta.paired, adjusted, column.direction)
+            side = says.partition(",")[0]
+            if side not in ("higher", "lower"):
                 untold.append(column.title)
                 continue
             mean, *ends = (end.lstrip("-") for end in interval(delta.paired, column.factor))
-            low, high = ends if delta.verdict == "higher" else reversed(ends)
+            low, high = ends if side == "higher" else reversed(ends)
             unit = {"": "", "%": " points"}.get(column.unit, f" {column.unit}")
-            told.append(f"{column.title} {delta.verdict} by {mean}{unit} ({low} to {high})")
+            told.append(f"{column.title} {side} by {mean}{unit} ({low} to {high}){says.removeprefix(side)}")
         text = "; ".join(told) or "no interval excludes zero"
         rest = f" Not told apart: {', '.join(untold)}." if untold else ""
         items.append(f"<li><b>{html.escape(name)}</b>: {html.escape(text)}.{html.escape(rest)}</li>")
@@ -164,11 +150,11 @@ def _summary(found: Comparison) -> list[str]:
     return parts
 
 
-def _how(count: int) -> str:
+def _how(found: Comparison) -> str:
     return (
-        f'<p class="quiet">Over pairs of equal seeds. An interval that excludes zero says higher or lower; of {count} such '
-        f"intervals about {number(count / 20)} would do so by chance alone if nothing differed. Welch's test, which takes no notice of pairs, "
-        "stands beside them; effect is the mean difference over its standard deviation, with Hedges' correction.</p>"
+        f'<p class="quiet">{html.escape(found.method())} Higher or lower needs an interval that excludes zero and an adjusted p below 0.05; '
+        "without the correction one in twenty would say so by chance alone if nothing differed. Welch's test, which takes no notice of pairs, "
+        "stands beside them.</p>"
     )
 
 
@@ -197,11 +183,11 @@ def _about(toml: str, notes: Sequence[str]) -> list[str]:
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    said = {"higher": "told", "lower": "told", "no difference": "untold"}
+    said = {"higher": "told", "lower": "told", "no difference": "untold", "undecided after Holm": "untold"}
 
     def row(tag: str, cells: Sequence[str]) -> str:
         marks = [
-            "text" if name in _TEXTS else said.get(cell.split(" (")[0], "")
+            "text" if name in _TEXTS else said.get(cell.partition(",")[0], "")
             for name, cell in zip(header, cells, strict=True)
         ]
         texts = (
@@ -259,7 +245,7 @@ def save(text: str, path: Path | str) -> None:
 
 def load(folder: Path | str) -> Comparison | Records:
     """What a folder holds: a comparison or a run."""
-    from cwndlab.compare import Comparison
+    from cwndlab.comparison import Comparison
     from cwndlab.records import Records
 
     folder = Path(folder)
@@ -272,7 +258,7 @@ def load(folder: Path | str) -> Comparison | Records:
 
 def report(found: Comparison | Records | Path | str, path: Path | str) -> None:
     """Writes the page of a comparison, a run, or a folder that holds one."""
-    from cwndlab.compare import Comparison
+    from cwndlab.comparison import Comparison
 
     if isinstance(found, Path | str):
         found = load(found)
@@ -281,7 +267,7 @@ def report(found: Comparison | Records | Path | str, path: Path | str) -> None:
 
 def figures(found: Comparison | Records | Path | str, folder: Path | str, *, format: str = "png") -> list[Path]:
     """Every figure of the page as a file; ``format`` is png or svg."""
-    from cwndlab.compare import Comparison
+    from cwndlab.comparison import Comparison
     from cwndlab.plots import SERIES
     from cwndlab.plots.bars import draw as draw_bars
     from cwndlab.plots.series import draw as draw_series
@@ -307,7 +293,7 @@ def figures(found: Comparison | Records | Path | str, folder: Path | str, *, for
         if any(len(records.flows) > 1 for records in runs.values()):
             draw_share(runs, place("share"))
         if isinstance(found, Comparison):
-            for metric in _with_values(found):
+            for metric in found.judged():
                 estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
                 draw_bars(found.algorithms, estimates, place(metric), COLUMNS[metric])
     except OSError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cwndlab.output import Format, Row, say, write, write_csv, write_json, write_rows, write_table
 
 if TYPE_CHECKING:
-    from cwndlab.compare import Comparison
+    from cwndlab.comparison import Comparison
     from cwndlab.conformance import Examined
     from cwndlab.records import Records
 
@@ -141,10 +141,12 @@ def show_comparison(found: Comparison, format: Format) -> None:
             rows = found.summary()
             write_csv(rows, tuple(rows[0]) if rows else ())
         case Format.table:
-            for columns, cells in (found.table(), found.differences()):
+            for columns, cells in (found.table(), found.differences(found.shown())):
                 if cells:
                     write_table(cells, columns, right=columns[1:])
                     write("")
+            if len(found.algorithms) > 1:
+                say(found.method())
             for note in found.notes:
                 say(note)
 

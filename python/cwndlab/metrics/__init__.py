@@ -5,42 +5,68 @@ from the scenario's ``measure_from`` to its end), and answers a polars frame who
 that does not exist is null. What all share, and which link is the bottleneck, `cwndlab.metrics.window` says.
 """
 
-from cwndlab.metrics.completion import completion, total_completion
+from cwndlab.metrics.aggressiveness import aggressiveness
+from cwndlab.metrics.completion import completion, completion_by_size, total_completion
 from cwndlab.metrics.convergence import convergence
 from cwndlab.metrics.cwnd import cwnd
+from cwndlab.metrics.delta_fairness import delta_fairness
 from cwndlab.metrics.fairness import fairness, fairness_over_time, jain
+from cwndlab.metrics.fill import fill
 from cwndlab.metrics.friendliness import friendliness
 from cwndlab.metrics.goodput import goodput, total_goodput
+from cwndlab.metrics.harm import harm
+from cwndlab.metrics.load_latency import load_latency
 from cwndlab.metrics.loss import loss
+from cwndlab.metrics.oscillation import oscillation
 from cwndlab.metrics.over_time import flows_over_time, links_over_time
+from cwndlab.metrics.power import power
 from cwndlab.metrics.queue import queue
+from cwndlab.metrics.queueing_delay import queueing_delay
+from cwndlab.metrics.responsiveness import responsiveness
 from cwndlab.metrics.rtt import rtt
-from cwndlab.metrics.summary import COLUMNS, per_flow, per_link, summary
+from cwndlab.metrics.rtt_fairness import rtt_fairness
+from cwndlab.metrics.smoothness import smoothness
+from cwndlab.metrics.summary import COLUMNS, listing, per_flow, per_link, summary
 from cwndlab.metrics.throughput import throughput
 from cwndlab.metrics.timeouts import timeouts
 from cwndlab.metrics.utilisation import utilisation
+from cwndlab.metrics.warm_up import warm_up
 
 __all__ = [
     "COLUMNS",
+    "aggressiveness",
     "completion",
+    "completion_by_size",
     "convergence",
     "cwnd",
+    "delta_fairness",
     "fairness",
     "fairness_over_time",
+    "fill",
     "flows_over_time",
     "friendliness",
     "goodput",
+    "harm",
     "jain",
     "links_over_time",
+    "listing",
+    "load_latency",
     "loss",
+    "oscillation",
     "per_flow",
     "per_link",
+    "power",
     "queue",
+    "queueing_delay",
+    "responsiveness",
     "rtt",
+    "rtt_fairness",
+    "smoothness",
     "summary",
     "throughput",
     "timeouts",
     "total_completion",
     "total_goodput",
     "utilisation",
+    "warm_up",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -17,12 +18,15 @@ _STATISTICS = (
     _SPAN_S.mean().alias("mean_completion_s"),
     _SPAN_S.median().alias("median_completion_s"),
     _SPAN_S.quantile(0.95, "linear").alias("p95_completion_s"),
+    _SPAN_S.quantile(0.99, "linear").alias("p99_completion_s"),
 )
+#: Transfers by size, each class up to so many bytes: those of M. Alizadeh et al., "pFabric", SIGCOMM 2013.
+SIZES_BYTES = {"short": 100_000, "medium": 10_000_000, "long": None}
 
 
 def completion(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """Per flow: ``transfers``, and mean, median and 95th percentile of ``end − start``, from the request to the last
-    byte at the receiving application.
+    """Per flow: ``transfers``, and mean, median, 95th and 99th percentile of ``end − start``, from the request to the
+    last byte at the receiving application.
 
     Of the transfers that began within the interval and were completed in the run; flows without any have no row.
     """
@@ -33,6 +37,26 @@ def completion(records: Records, *, start_s: float | None = None, end_s: float |
 def total_completion(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """One row: the same over the transfers of all flows; the times are null where there are none."""
     return _began(records, start_s, end_s).select(*_STATISTICS)
+
+
+def completion_by_size(
+    records: Records,
+    *,
+    sizes_bytes: Mapping[str, int | None] = SIZES_BYTES,
+    start_s: float | None = None,
+    end_s: float | None = None,
+) -> pl.DataFrame:
+    """Per class of sizes, the smallest first: ``size``, and the same over the transfers of all flows that are larger
+    than the class before and have no more bytes than this one (null: any number). Every class has a row.
+    """
+    began, least = _began(records, start_s, end_s), 0
+    rows = []
+    for name, most in sizes_bytes.items():
+        size = pl.col("size_bytes")
+        inside = (size > least) & (size <= most) if most is not None else size > least
+        rows.append(began.filter(inside).select(pl.lit(name).alias("size"), *_STATISTICS))
+        least = most or least
+    return pl.concat(rows)
 
 
 def _began(records: Records, start_s: float | None, end_s: float | None) -> pl.DataFrame:

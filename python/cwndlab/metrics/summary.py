@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from cwndlab.metrics.completion import completion, total_completion
+from cwndlab.metrics.aggressiveness import aggressiveness
+from cwndlab.metrics.completion import completion, completion_by_size, total_completion
 from cwndlab.metrics.convergence import convergence
 from cwndlab.metrics.cwnd import cwnd
+from cwndlab.metrics.delta_fairness import delta_fairness
 from cwndlab.metrics.fairness import fairness
+from cwndlab.metrics.fill import fill
 from cwndlab.metrics.goodput import goodput, total_goodput
+from cwndlab.metrics.load_latency import load_latency
 from cwndlab.metrics.loss import loss
+from cwndlab.metrics.oscillation import oscillation
+from cwndlab.metrics.power import power
 from cwndlab.metrics.queue import queue
+from cwndlab.metrics.queueing_delay import queueing_delay
+from cwndlab.metrics.responsiveness import responsiveness
 from cwndlab.metrics.rtt import rtt
+from cwndlab.metrics.rtt_fairness import rtt_fairness
+from cwndlab.metrics.smoothness import smoothness
 from cwndlab.metrics.throughput import throughput
 from cwndlab.metrics.timeouts import timeouts
 from cwndlab.metrics.utilisation import utilisation
@@ -23,11 +34,13 @@ if TYPE_CHECKING:
 
 
 class Column(NamedTuple):
-    """How a metric is shown: its title, its unit, and the factor that leads from the column's unit to it."""
+    """How a metric is shown: its title, its unit, and the factor that leads from the column's unit to it.
+    ``direction`` is 1 where more of it is wanted, −1 where less, 0 where neither."""
 
     title: str
     unit: str
     factor: float
+    direction: int = 0
 
     @property
     def heading(self) -> str:
@@ -37,25 +50,44 @@ class Column(NamedTuple):
 
 #: What `summary` answers, and `per_flow` and `per_link` beside it.
 COLUMNS: dict[str, Column] = {
-    "goodput_bps": Column("goodput", "Mbit/s", 1e-6),
-    "sent_goodput_bps": Column("sent − retransmitted", "Mbit/s", 1e-6),
+    "goodput_bps": Column("goodput", "Mbit/s", 1e-6, 1),
+    "sent_goodput_bps": Column("sent − retransmitted", "Mbit/s", 1e-6, 1),
     "throughput_bps": Column("throughput", "Mbit/s", 1e-6),
-    "utilisation": Column("utilisation", "%", 100.0),
-    "drops_per_s": Column("drops", "1/s", 1.0),
-    "loss_ratio": Column("loss ratio", "%", 100.0),
-    "jain": Column("Jain index", "", 1.0),
-    "queue_ms": Column("queue", "ms", 1.0),
-    "queue_packets": Column("queue", "packets", 1.0),
-    "mean_rtt_ms": Column("RTT", "ms", 1.0),
-    "srtt_ms": Column("smoothed RTT", "ms", 1.0),
+    "utilisation": Column("utilisation", "%", 100.0, 1),
+    "drops_per_s": Column("drops", "1/s", 1.0, -1),
+    "loss_ratio": Column("loss ratio", "%", 100.0, -1),
+    "jain": Column("Jain index", "", 1.0, 1),
+    "queue_ms": Column("queue", "ms", 1.0, -1),
+    "queue_packets": Column("queue", "packets", 1.0, -1),
+    "mean_rtt_ms": Column("RTT", "ms", 1.0, -1),
+    "srtt_ms": Column("smoothed RTT", "ms", 1.0, -1),
     "min_rtt_ms": Column("smallest RTT", "ms", 1.0),
     "mean_cwnd_segments": Column("cwnd", "segments", 1.0),
     "congestion_events": Column("congestion events", "", 1.0),
-    "retransmitted_packets": Column("resent", "packets", 1.0),
-    "timeouts": Column("timeouts", "", 1.0),
-    "convergence_s": Column("convergence", "s", 1.0),
-    "mean_completion_s": Column("completion", "s", 1.0),
-    "p95_completion_s": Column("completion, 95th percentile", "s", 1.0),
+    "retransmitted_packets": Column("resent", "packets", 1.0, -1),
+    "timeouts": Column("timeouts", "", 1.0, -1),
+    "convergence_s": Column("convergence", "s", 1.0, -1),
+    "mean_completion_s": Column("completion", "s", 1.0, -1),
+    "p95_completion_s": Column("completion, 95th percentile", "s", 1.0, -1),
+    "median_completion_s": Column("completion, median", "s", 1.0, -1),
+    "p99_completion_s": Column("completion, 99th percentile", "s", 1.0, -1),
+    "p95_short_completion_s": Column("completion to 100 kB, 95th percentile", "s", 1.0, -1),
+    "p95_medium_completion_s": Column("completion to 10 MB, 95th percentile", "s", 1.0, -1),
+    "p95_long_completion_s": Column("completion over 10 MB, 95th percentile", "s", 1.0, -1),
+    "p50_queue_ms": Column("queue, median", "ms", 1.0, -1),
+    "p95_queue_ms": Column("queue, 95th percentile", "ms", 1.0, -1),
+    "p99_queue_ms": Column("queue, 99th percentile", "ms", 1.0, -1),
+    "load_latency_ms": Column("latency under load", "ms", 1.0, -1),
+    "trips_per_min": Column("round trips under load", "1/min", 1.0, 1),
+    "power": Column("power", "", 1.0, 1),
+    "fill_s": Column("time to fill the pipe", "s", 1.0, -1),
+    "delta_fair_s": Column("δ-fair convergence", "s", 1.0, -1),
+    "rtt_exponent": Column("RTT exponent", "", 1.0),
+    "aggressiveness_segments": Column("aggressiveness", "segments/RTT", 1.0),
+    "halving_rtts": Column("responsiveness", "RTTs", 1.0),
+    "largest_cut": Column("largest cut in an RTT", "%", 100.0, -1),
+    "cov_1s": Column("variation over 1 s", "%", 100.0, -1),
+    "cov_10s": Column("variation over 10 s", "%", 100.0, -1),
 }
 
 
@@ -80,31 +112,104 @@ def per_link(records: Records, *, start_s: float | None = None, end_s: float | N
     return found
 
 
-def summary(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> dict[str, float | None]:
-    """One number per metric: goodput and completion of all flows together; sums over flows of throughput, timeouts,
-    retransmissions, congestion events; means over flows of RTT and window; the first bottleneck's values.
+def summary(
+    records: Records,
+    *,
+    only: Collection[str] | None = None,
+    start_s: float | None = None,
+    end_s: float | None = None,
+) -> dict[str, float | None]:
+    """One number per metric of `COLUMNS`, or of ``only``, which computes no others: goodput and completion of all flows
+    together; sums over flows of throughput, timeouts, retransmissions, congestion events; means over flows of what else
+    a flow has; the first bottleneck's values.
 
-    Null where there is none.
+    Null where there is none. Raises ``KeyError`` for a name that is no metric.
     """
+    names = list(COLUMNS if only is None else only)
     at = {"start_s": start_s, "end_s": end_s}
-    flows, links, total = per_flow(records, **at), per_link(records, **at), total_goodput(records, **at)
-    times = total_completion(records, **at)
-    found: dict[str, object] = {
-        "goodput_bps": total["goodput_bps"][0],
-        "sent_goodput_bps": total["sent_goodput_bps"][0],
-        "throughput_bps": flows["throughput_bps"].sum(),
-        "jain": fairness(records, start_s=start_s, end_s=end_s)["jain"][0],
-        "convergence_s": convergence(records, **at)["convergence_s"][0],
-        "mean_completion_s": times["mean_completion_s"][0],
-        "p95_completion_s": times["p95_completion_s"][0],
-    }
-    for name in ("utilisation", "drops_per_s", "loss_ratio", "queue_ms", "queue_packets"):
-        found[name] = links[name][0] if len(links) else None
-    for name in ("mean_rtt_ms", "srtt_ms", "min_rtt_ms", "mean_cwnd_segments"):
-        found[name] = flows[name].mean()
-    for name in ("congestion_events", "retransmitted_packets", "timeouts"):
-        found[name] = flows[name].sum()
-    return {name: _float(found[name]) for name in COLUMNS}
+    found: dict[str, object] = {}
+    for name in names:
+        if name not in found:
+            found |= _SOURCES[name](records, at)
+    return {name: _float(found[name]) for name in names}
+
+
+_At = dict[str, float | None]
+_Source = Callable[["Records", _At], dict[str, object]]
+
+
+def _one(metric: Callable[..., pl.DataFrame]) -> _Source:
+    """The first row: of all flows together, or of the first bottleneck."""
+
+    def source(records: Records, at: _At) -> dict[str, object]:
+        table = metric(records, **at)
+        return dict(table.row(0, named=True)) if len(table) else dict.fromkeys(table.columns)
+
+    return source
+
+
+def _all(metric: Callable[..., pl.DataFrame], how: Literal["sum", "mean"]) -> _Source:
+    """The sum or mean over flows; those without a value do not count."""
+
+    def source(records: Records, at: _At) -> dict[str, object]:
+        table = metric(records, **at)
+        return {name: getattr(table[name], how)() for name in table.columns if name in COLUMNS}
+
+    return source
+
+
+def _by_size(records: Records, at: _At) -> dict[str, object]:
+    rows = completion_by_size(records, start_s=at["start_s"], end_s=at["end_s"]).iter_rows(named=True)
+    return {f"p95_{row['size']}_completion_s": row["p95_completion_s"] for row in rows}
+
+
+def _by_scale(records: Records, at: _At) -> dict[str, object]:
+    table = oscillation(records, scales_s=(1.0, 10.0), start_s=at["start_s"], end_s=at["end_s"])
+    return {f"cov_{scale:g}s": table.filter(scale_s=scale)["cov"].mean() for scale in (1.0, 10.0)}
+
+
+# Where each number comes from; what several come from is computed once.
+_SOURCES: dict[str, _Source] = {
+    name: source
+    for source, names in (
+        (_one(total_goodput), ("goodput_bps", "sent_goodput_bps")),
+        (_all(throughput, "sum"), ("throughput_bps",)),
+        (_one(utilisation), ("utilisation",)),
+        (_one(loss), ("drops_per_s", "loss_ratio")),
+        (_one(fairness), ("jain",)),
+        (_one(queue), ("queue_ms", "queue_packets")),
+        (_one(queueing_delay), ("p50_queue_ms", "p95_queue_ms", "p99_queue_ms")),
+        (_all(rtt, "mean"), ("mean_rtt_ms", "srtt_ms", "min_rtt_ms")),
+        (_all(load_latency, "mean"), ("load_latency_ms", "trips_per_min")),
+        (_one(power), ("power",)),
+        (_all(cwnd, "mean"), ("mean_cwnd_segments",)),
+        (_all(timeouts, "sum"), ("congestion_events", "retransmitted_packets", "timeouts")),
+        (_one(fill), ("fill_s",)),
+        (_one(convergence), ("convergence_s",)),
+        (_one(delta_fairness), ("delta_fair_s",)),
+        (_one(rtt_fairness), ("rtt_exponent",)),
+        (_all(aggressiveness, "mean"), ("aggressiveness_segments",)),
+        (_all(responsiveness, "mean"), ("halving_rtts",)),
+        (_all(smoothness, "mean"), ("largest_cut",)),
+        (_by_scale, ("cov_1s", "cov_10s")),
+        (
+            _one(total_completion),
+            ("mean_completion_s", "median_completion_s", "p95_completion_s", "p99_completion_s"),
+        ),
+        (_by_size, ("p95_short_completion_s", "p95_medium_completion_s", "p95_long_completion_s")),
+    )
+    for name in names
+}
+
+
+def listing() -> list[dict[str, object]]:
+    """Every metric of `COLUMNS`: ``name``, ``title``, ``unit`` as it is shown, and what is ``wanted``: more, less, or
+    neither."""
+    wanted = {1: "more", -1: "less", 0: None}
+    return [
+        {"name": name, "title": one.title, "unit": one.unit, "wanted": wanted[one.direction]}
+        for name, one in COLUMNS.items()
+    ]
 
 
 def _float(value: object) -> float | None:

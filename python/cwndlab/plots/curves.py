@@ -55,6 +55,8 @@ class Chart:
     kind: Literal["lines", "points", "bars"] = "lines"
     from_zero: bool = True
     log_x: bool = False
+    shared_y: bool = True
+    """Panels have one axis; else each has its own, for quantities of different units."""
     note: str = ""
 
     @property
@@ -75,7 +77,7 @@ _MOST_SIGNS = 60
 
 
 def _grid(count: int) -> tuple[int, int]:
-    columns = min(count, _ABREAST)
+    columns = 2 if count == 4 else min(count, _ABREAST)
     return -(-count // columns), columns
 
 
@@ -89,9 +91,9 @@ def curves(chart: Chart) -> Any:
     figure = make_subplots(
         rows=rows,
         cols=columns,
-        shared_yaxes="all",
+        shared_yaxes="all" if chart.shared_y else False,
         subplot_titles=panels if any(panels) else None,
-        horizontal_spacing=0.04,
+        horizontal_spacing=0.04 if chart.shared_y else 0.07,
         vertical_spacing=0.25 / rows,
     )
     named: set[str] = set()
@@ -159,7 +161,7 @@ def draw(chart: Chart, path: str) -> None:
     panels, labels = chart.panels, chart.labels
     rows, columns = _grid(len(panels))
     figure = Figure(figsize=(7 if columns == 1 else 4 * columns, 3.4 * rows + 0.6), layout="constrained")
-    axes = list(figure.subplots(rows, columns, sharey=True, squeeze=False).ravel())
+    axes = list(figure.subplots(rows, columns, sharey=chart.shared_y, squeeze=False).ravel())
     for empty in axes[len(panels) :]:
         empty.set_visible(False)
     for panel, axis in zip(panels, axes, strict=False):
@@ -174,8 +176,8 @@ def draw(chart: Chart, path: str) -> None:
                 _line(axis, curve, colour(labels.index(curve.label)), points=chart.kind == "points")
         if chart.log_x:
             axis.set_xscale("log")
-    if chart.from_zero:
-        axes[0].set_ylim(bottom=0)
+    for axis in axes[: len(panels)] if chart.from_zero else ():
+        axis.set_ylim(bottom=0)
     figure.supxlabel(chart.x_title, fontsize=10)
     figure.supylabel(chart.y_title, fontsize=10)
     signs: dict[str, Any] = {}

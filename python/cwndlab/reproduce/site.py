@@ -29,7 +29,7 @@ from cwndlab.statistics import Estimate
 _STYLE = """<style>
 td.reproduced { color: #0b7a3b; font-weight: 600; } td.direction-only { color: #9a6700; font-weight: 600; }
 td.not-reproduced { color: #c0362c; font-weight: 600; } td.not-testable { color: var(--quiet); }
-td.wrap { white-space: normal; min-width: 16rem; text-align: left; }
+td.wrap { white-space: normal; min-width: 13rem; text-align: left; }
 nav { margin: 1rem 0; } nav a { margin-right: 1rem; }
 @media (prefers-color-scheme: dark) { a { color: #79b8ff; } td.reproduced { color: #56d38b; }
   td.direction-only { color: #e3b341; } td.not-reproduced { color: #ff8178; } }
@@ -188,17 +188,17 @@ def _links(id: str) -> str:
 
 
 def _findings(findings: Sequence[Finding]) -> str:
-    header = ["quantity", "published", "measured", "95 % interval", "is", "verdict", "reason"]
     beside = sorted({finding.beside_is for finding in findings if finding.beside_is is not None})
+    header = ["quantity", "published", "measured", "95 % interval", "is", *(f"by {name}" for name in beside)]
     rows = []
     for one in findings:
         cells: list[_Cell] = [(html.escape(one.quantity), "wrap"), (html.escape(one.published), "wrap")]
-        cells += [(text, "") for text in shown(one)]
-        cells += [(one.measured_is, ""), (one.verdict, _class(one.verdict)), (html.escape(one.reason), "wrap")]
+        cells += [(text, "") for text in (*shown(one), one.measured_is)]
         for name in beside:
             cells.append((number(one.beside) if one.beside is not None and one.beside_is == name else "", ""))
+        cells += [(one.verdict, _class(one.verdict)), (html.escape(one.reason), "wrap")]
         rows.append(cells)
-    return _rows([*header, *(f"by {name}" for name in beside)], rows)
+    return _rows([*header, "verdict", "reason"], rows)
 
 
 def shown(finding: Finding) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import fmean
 
 from cwndlab.digits import number
@@ -34,8 +35,9 @@ from cwndlab.reproduce.claims import (
     Verdict,
     Welch,
 )
+from cwndlab.reproduce.experiment import Labels
 from cwndlab.reproduce.measured import Measured, Pairs
-from cwndlab.statistics import Estimate, estimate, welch
+from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,8 @@ def _directed(pairs: Pairs, size: float | None, tolerance: float, *, up: bool) -
     low, high = found.low, found.high
     if low is None or high is None:
         return Judged(found, "not testable", _note("one repetition has no interval", pairs))
+    if pairs.first == pairs.second:
+        return Judged(found, "not reproduced", _note("both sides are equal in every repetition", pairs))
     right, wrong = (low > 1, high < 1) if up else (high < 1, low > 1)
     if right and size is None:
         return Judged(found, "reproduced", _note("the interval lies on the claimed side", pairs))
@@ -225,11 +229,12 @@ def value(found: Estimate, published: float, tolerance: float, points: float | N
 def order(claim: Claim, measured: Measured) -> Judged:
     """Neighbours, pair by pair: all told apart as claimed, or none against the claim and the ends as claimed."""
     signs, words = [], []
-    for first, second in zip(claim.sides, claim.sides[1:], strict=False):
+    names = _names(claim.sides)
+    for place, (first, second) in enumerate(pairwise(claim.sides)):
         one = greater(measured.pairs(claim.metric, first, second), None)
         against = one.reason.startswith("the interval lies on the other side")
         signs.append(1 if one.verdict == "reproduced" else -1 if against else 0)
-        words.append(f"{_name(first)} {'>≈<'[1 - signs[-1]]} {_name(second)}")
+        words.append(f"{names[place]} {'>≈<'[1 - signs[-1]]} {names[place + 1]}")
     told = "; ".join(words)
     ends_pairs = measured.pairs(claim.metric, claim.sides[0], claim.sides[-1])
     ends, found = greater(ends_pairs, None), ratio(ends_pairs)
@@ -264,6 +269,9 @@ def test(pairs: Pairs, below: float) -> Judged:
     p = welch(pairs.second, pairs.first)
     found = ratio(pairs)
     beside = f"ratio of the means {number(found.mean)}" if found.n else "no ratio"
+    effect = hedges_unpaired(pairs.second, pairs.first)
+    if effect is not None:
+        beside += f", effect size {number(effect.mean)}"
     if p is None:
         return Judged(None, "not testable", _note(f"the repetitions do not vary; {beside}", pairs), "p")
     verdict: Verdict = "reproduced" if p < below else "not reproduced"
@@ -272,9 +280,10 @@ def test(pairs: Pairs, below: float) -> Judged:
     )
 
 
-def _name(side: object) -> str:
-    assert isinstance(side, dict)
-    return ", ".join(str(part) for part in side.values())
+def _names(sides: Sequence[Labels]) -> list[str]:
+    """What tells the sides apart."""
+    common = {name for name, value in sides[0].items() if all(side.get(name) == value for side in sides)}
+    return [", ".join(str(value) for name, value in side.items() if name not in common) for side in sides]
 
 
 def _note(reason: str, pairs: Pairs) -> str:

@@ -67,10 +67,9 @@ def reproduce(
             write_rows(rows, columns, format, wrap=("quantity", "published", "reason"))
         else:
             write_rows(rows, COLUMNS, format)
-    if format is Format.table and not all_:
-        for outcome in outcomes:
-            for sentence in outcome.why:
-                say(f"{outcome.experiment.id}: {sentence}")
+    if format is Format.table and len(outcomes) == 1:
+        for sentence in outcomes[0].why:
+            say(sentence)
     if out is not None and outcomes:
         from cwndlab.reproduce.site import write_index
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
@@ -48,7 +49,12 @@ def _losses(measured: Measured, name: str) -> list[Chart]:
                 fmean(value or 0.0 for value in values) for values in zip(*(line.y for line in lines), strict=True)
             ]
             curves.append(Curve(_shown(side["module"]), list(lines[0].x), means, panel=_panel(baseline)))
-    return [Chart(name, "Packet loss rate over time", "time, s", "drops, 1/s", curves)]
+    note = "".join(
+        f"In the panel '{first.panel}' both lines are the same. "
+        for first, second in pairwise(curves)
+        if first.panel == second.panel and first.y == second.y
+    )
+    return [Chart(name, "Packet loss rate over time", "time, s", "drops, 1/s", curves, note=note.strip())]
 
 
 def _shown(module: str) -> str:

@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from cwndlab import metrics
+from cwndlab.metrics.fill import FULL as BUSY
 from cwndlab.plots.curves import Chart, Curve
 from cwndlab.reproduce.ccm_ss.grid import ASSUMPTIONS, BANDWIDTH, BASELINES, FULL, NS2, QUICK, case, pairs, scenario
 from cwndlab.reproduce.claims import Claim, Greater, Less, NotTestable
@@ -22,10 +21,8 @@ if TYPE_CHECKING:
 
 #: What all slow starts are held against, and the growth and recovery around them.
 BASE, GROWTH, RECOVERY = "standard", "cubic-ns2", "sack"
-#: First start, end of what counts as the beginning, end of the run.
-_START_S, _EARLY_S, _LATE_S = 1.0, 11.0, 40.0
-#: The pipe is full when the line was busy for so much of a sampling interval.
-_FULL = 0.9
+#: End of what counts as the beginning, ten seconds after the first start; end of the run.
+_EARLY_S, _LATE_S = 11.0, 40.0
 
 
 @cache
@@ -39,17 +36,10 @@ def modules() -> dict[str, Sequence[str]]:
 def measure_start(records: Records) -> dict[str, float | None]:
     """Drops per packet in the first 10 s, seconds until the pipe was full, goodput after 10 s."""
     early = metrics.loss(records, start_s=0, end_s=_EARLY_S).row(0, named=True)
-    rate = float(records.links["rate_bps"][0])
-    line = records.link_samples.filter(pl.col("link") == 0).sort("time_ns")
-    busy = line.select(
-        pl.col("time_ns"),
-        (pl.col("sent_bytes").diff() * 8e9 / (pl.col("time_ns").diff() * rate)).alias("busy"),
-    ).filter(pl.col("busy") >= _FULL)
-    full = busy["time_ns"].to_list()
     late = metrics.total_goodput(records, start_s=_EARLY_S, end_s=_LATE_S)
     return {
         "loss_ratio": early["loss_ratio"],
-        "fill_s": full[0] / 1e9 - _START_S if full else None,
+        "fill_s": metrics.fill(records)["fill_s"][0],
         "sent_goodput_bps": late["sent_goodput_bps"][0],
         "goodput_bps": late["goodput_bps"][0],
     }
@@ -112,8 +102,7 @@ def _table1_why(measured: Measured) -> list[str]:
         never = sum(row.values["fill_s"] is None for row in rows)
         if never:
             told.append(
-                f"{name} does not keep the line {_FULL:.0%} busy for a sampling interval in {never} of {len(rows)} "
-                "runs."
+                f"{name} does not keep the line {BUSY:.0%} busy for a sampling interval in {never} of {len(rows)} runs."
             )
     return told
 
@@ -130,7 +119,7 @@ TABLE1 = Experiment(
         "Mbit/s, long and "
         "different RTTs.",
         f"Runs last {_LATE_S:.0f} s in either size, since the beginning is what is asked for.",
-        f"The pipe is full when the line was busy for {_FULL:.0%} of a sampling interval of 100 ms.",
+        f"The pipe is full when the line was busy for {BUSY:.0%} of a sampling interval of 100 ms.",
         "Where a slow start asks its routers, they answer.",
     ],
     replace(QUICK, duration_s=_LATE_S, repetitions=3),
@@ -182,14 +171,13 @@ def _claim18_claims(size: Size) -> list[Claim]:
 
 def _claim18_charts(measured: Measured) -> list[Chart]:
     curves = []
-    for metric, title, _ in _JUDGED:
+    for metric, title, more in _JUDGED:
         found = [ratio(measured.pairs(metric, {"variant": _MINE}, {"variant": other})) for other in OTHERS]
-        curves.append(Curve.of(title, list(OTHERS), found))
-    published = [
-        Curve(f"published: {size}", list(OTHERS), [size] * len(OTHERS), published=True) for size in (1.18, 0.82)
-    ]
+        curves.append(Curve.of("measured", list(OTHERS), found, panel=title))
+        claimed = 1.18 if more else 0.82
+        curves.append(Curve("published", list(OTHERS), [claimed] * len(OTHERS), panel=title, published=True))
     title = f"{_MINE} over each of the others"
-    return [Chart("claim18", title, "held against", "ratio", [*curves, *published], kind="points")]
+    return [Chart("claim18", title, "held against", "ratio", curves, kind="bars", shared_y=False)]
 
 
 def _claim18_tables(measured: Measured) -> list[Table]:

@@ -38,7 +38,8 @@ def _scenario(algorithm: str, duration_s: float) -> dict[str, Any]:
         "schema_version": 1,
         "title": f"growth of {algorithm}",
         "duration": f"{duration_s} s",
-        "sample_interval": f"{_RTT_S / 2} s",
+        # ACKs come in one clump per round trip: samples between would see stairs, not slopes.
+        "sample_interval": f"{_RTT_S} s",
         "dumbbell": {"bottleneck": bottleneck},
         "flow": [{"algorithm": algorithm, "rtt": f"{_RTT_S} s", **STACK}],
     }
@@ -87,12 +88,14 @@ def measure_bic(records: Records) -> dict[str, float | None]:
     """Slopes in segments per round trip where BIC's phases are."""
     window = _Window(records)
     maximum = window.before
-    linear = window.slope(_RTT_S, 0.8)
+    # Linear while the old maximum is further away than Smax · B, which is 64 segments with either constants.
+    end = window.at(maximum - 70)
+    linear = window.slope(_RTT_S, end / 2)
     return {
         "losses": float(window.losses),
         "kept": window.after / window.before,
         "linear_slope": linear,
-        "linear_change": window.slope(0.5, 0.8) / linear,
+        "linear_change": window.slope(end / 2, end) / linear,
         "search_slope_ratio": window.between(maximum - 20, maximum - 6) / linear,
         "plateau_slope_ratio": window.between(maximum - 3, maximum + 3) / linear,
         "probing_slope_ratio": window.between(maximum + 8, maximum + 30)

@@ -1,0 +1,36 @@
+"""Aggressiveness: the largest increase in one RTT without congestion (RFC 5166, section 2.2.1; S. Floyd, M. Handley,
+J. Padhye, "A Comparison of Equation-Based and AIMD Congestion Control", 2000)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from cwndlab.metrics.rounds import rounds
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+
+def aggressiveness(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
+    """Per flow: ``aggressiveness_segments``, the largest gain of the window over one mean RTT, in segments per RTT,
+    outside of slow start and recovery and with no congestion event in between. 1 for Reno with an ACK per segment, a
+    half with delayed ACKs; it is the rate's increase, in segments per RTT per RTT, where the RTT stays.
+
+    From the windows at the sampling instants: where these are further apart than the RTT, the gain between two of them
+    spread evenly over its RTTs. Null where nothing is left to measure.
+    """
+    largest: dict[int, float] = {}
+    for one in rounds(records, start_s, end_s):
+        k = one.width
+        free = one.open[:-k] & one.open[k:] & (one.events[:-k] == one.events[k:])
+        if np.any(free):
+            largest[one.flow] = float(np.max((one.cwnd[k:] - one.cwnd[:-k])[free])) * one.part
+    return records.flows.select(
+        "flow",
+        "name",
+        "algorithm",
+        pl.col("flow").replace_strict(largest, default=None, return_dtype=pl.Float64).alias("aggressiveness_segments"),
+    )

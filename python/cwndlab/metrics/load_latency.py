@@ -1,0 +1,46 @@
+"""Latency under load: how much a busy bottleneck adds to the round-trip time, and what is left of round trips per
+minute (draft-ietf-ippm-responsiveness)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from cwndlab.metrics.over_time import flows_over_time, links_over_time
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+#: The bottleneck is under load in a window in which it was busy for so much of the time.
+LOAD = 0.9
+
+
+def load_latency(
+    records: Records,
+    *,
+    window_s: float = 1.0,
+    load: float = LOAD,
+    start_s: float | None = None,
+    end_s: float | None = None,
+) -> pl.DataFrame:
+    """Per flow: ``load_latency_ms`` = mean RTT − base RTT over the windows of ``window_s`` in which the first
+    bottleneck was busy for at least the part ``load``; ``trips_per_min`` = 60 000 ms / that mean RTT. Null where it
+    never was, or the flow has no RTT then.
+    """
+    at = {"window_s": window_s, "start_s": start_s, "end_s": end_s}
+    lines = links_over_time(records, **at)
+    busy = lines.filter((pl.col("link") == (lines["link"][0] if len(lines) else "")) & (pl.col("utilisation") >= load))
+    loaded = (
+        flows_over_time(records, **at)
+        .join(busy.select("time_s"), on="time_s", how="semi")
+        .group_by("flow")
+        .agg(pl.col("rtt_ms").mean())
+    )
+    return records.flows.join(loaded, on="flow", how="left", maintain_order="left").select(
+        "flow",
+        "name",
+        "algorithm",
+        (pl.col("rtt_ms") - pl.col("base_rtt_ns") / 1e6).alias("load_latency_ms"),
+        (60_000 / pl.col("rtt_ms")).alias("trips_per_min"),
+    )

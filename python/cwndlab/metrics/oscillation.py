@@ -1,0 +1,50 @@
+"""Oscillation: the coefficient of variation of a flow's goodput, over several time scales (RFC 5166, section 2.2.2;
+S. Floyd, M. Handley, J. Padhye, J. Widmer, SIGCOMM 2000)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from cwndlab.metrics import window
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+#: Seconds per window.
+SCALES_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+def oscillation(
+    records: Records,
+    *,
+    scales_s: Sequence[float] = SCALES_S,
+    start_s: float | None = None,
+    end_s: float | None = None,
+) -> pl.DataFrame:
+    """Per flow and time scale: ``scale_s``, ``windows``, and ``cov`` = standard deviation / mean of the goodputs in
+    consecutive windows of that length, which lie whole in what the flow lived of the interval.
+
+    Scales that are no multiple of the sampling interval are left out. Null with fewer than two windows, or where
+    nothing is delivered.
+    """
+    span = window.bounds(records, start_s, end_s)
+    step = int(records.rows("runs")[0]["sample_interval_ns"])
+    strides = {scale: round(scale * 1e9) // step for scale in scales_s if step and round(scale * 1e9) % step == 0}
+    rows = []
+    for flow in records.flows.select("flow", "name", "algorithm", "start_ns", "end_ns").iter_rows(named=True):
+        begin, end = flow.pop("start_ns"), flow.pop("end_ns")
+        until = span.end_ns if end is None else min(span.end_ns, end)
+        one = records.samples.filter(flow=flow["flow"]).sort("time_ns")
+        inside = one["time_ns"].is_between(max(span.start_ns, begin), until)
+        delivered = one["delivered_bytes"].filter(inside).to_numpy()
+        for scale, stride in strides.items():
+            gained = np.diff(delivered[::stride])
+            mean = float(np.mean(gained)) if len(gained) >= 2 else 0.0
+            cov = float(np.std(gained)) / mean if mean > 0 else None
+            rows.append({**flow, "scale_s": float(scale), "windows": len(gained), "cov": cov})
+    schema = {"flow": pl.UInt32, "name": pl.String, "algorithm": pl.String, "scale_s": pl.Float64}
+    return pl.DataFrame(rows, schema=schema | {"windows": pl.Int64, "cov": pl.Float64})

@@ -1,0 +1,49 @@
+"""Percentiles of the queueing delay at the bottleneck (RFC 5166, section 2.1.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from cwndlab.metrics import window
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+#: The percentiles that are told.
+PERCENTILES = (50, 95, 99)
+
+_SCHEMA = {"link": pl.String, **{f"p{p}_queue_ms": pl.Float64 for p in PERCENTILES}, "of": pl.String}
+
+
+def queueing_delay(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
+    """Per bottleneck, the first one first: ``p50_queue_ms``, ``p95_queue_ms``, ``p99_queue_ms``, and ``of`` what.
+
+    Of ``packets`` where the run recorded them: departure − arrival − 8 × size / rate of each packet that arrived within
+    the interval and was sent, so that every packet counts once. Else over ``time``: 8 × bytes waiting / rate at the
+    sampling instants, which are equally apart, so that every moment counts alike; it knows nothing between them.
+    """
+    span = window.bounds(records, start_s, end_s)
+    rows = []
+    for link in window.bottlenecks(records).iter_rows(named=True):
+        delays, of = _of_packets(records, link, span), "packets"
+        if len(delays) == 0:
+            delays, of = _over_time(records, link, span), "time"
+        values = {f"p{p}_queue_ms": delays.quantile(p / 100, "linear") for p in PERCENTILES}
+        rows.append({"link": link["name"], **values, "of": of if len(delays) else None})
+    return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+def _of_packets(records: Records, link: dict[str, object], span: window.Span) -> pl.Series:
+    time, service = pl.col("time_ns"), pl.col("size_bytes").cast(pl.Int64) * 8e9 / pl.lit(link["rate_bps"])
+    inside = (pl.col("link") == link["link"]) & (time >= span.start_ns) & (time < span.end_ns)
+    waited = ((pl.col("departure_ns") - time - service) / 1e6).clip(lower_bound=0.0)
+    return records.packets.filter(inside & pl.col("departure_ns").is_not_null()).select(waited.alias("ms"))["ms"]
+
+
+def _over_time(records: Records, link: dict[str, object], span: window.Span) -> pl.Series:
+    time = pl.col("time_ns")
+    inside = (pl.col("link") == link["link"]) & (time > span.start_ns) & (time <= span.end_ns)
+    waiting = pl.col("queue_bytes") * 8e3 / pl.lit(link["rate_bps"])
+    return records.link_samples.filter(inside).select(waiting.alias("ms"))["ms"]

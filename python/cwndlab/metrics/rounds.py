@@ -1,0 +1,60 @@
+"""Windows from one round-trip time to the next; what the metrics of response to change share."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cwndlab.metrics import window
+from cwndlab.metrics.rtt import rtt
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+
+class Rounds(NamedTuple):
+    """A flow at the sampling instants of the interval at which it lived. ``round_s`` is its mean RTT; ``width`` the
+    samples that are no less than it, ``part`` the RTT / the time that they span."""
+
+    flow: int
+    times_s: np.ndarray[Any, np.dtype[np.float64]]
+    cwnd: np.ndarray[Any, np.dtype[np.float64]]
+    open: np.ndarray[Any, np.dtype[np.bool_]]
+    events: np.ndarray[Any, np.dtype[np.int64]]
+    round_s: float
+    width: int
+    part: float
+
+
+def rounds(records: Records, start_s: float | None, end_s: float | None) -> list[Rounds]:
+    """Per flow with samples and RTTs. ``cwnd`` is in segments; ``open`` where the flow is neither in recovery nor in
+    slow start: a window at or above ssthresh, or of a flow that never has one."""
+    span = window.bounds(records, start_s, end_s)
+    step_s = int(records.rows("runs")[0]["sample_interval_ns"]) / 1e9
+    means = dict(rtt(records, start_s=start_s, end_s=end_s).select("flow", "mean_rtt_ms").iter_rows())
+    found = []
+    for flow in records.flows.select("flow", "mss_bytes", "start_ns", "end_ns").iter_rows(named=True):
+        mean_ms, end_ns = means.get(flow["flow"]), flow["end_ns"]
+        if mean_ms is None or step_s == 0:
+            continue
+        low, high = max(span.start_ns, flow["start_ns"]), span.end_ns if end_ns is None else min(span.end_ns, end_ns)
+        one = records.samples.filter(flow=flow["flow"]).sort("time_ns")
+        threshold = one["ssthresh_bytes"]
+        above = (one["cwnd_bytes"] >= threshold).fill_null(threshold.null_count() == len(threshold))
+        inside = one["time_ns"].is_between(low, high)
+        width = max(1, math.ceil(mean_ms / 1e3 / step_s - 1e-9))
+        found.append(
+            Rounds(
+                flow["flow"],
+                one["time_ns"].filter(inside).to_numpy() / 1e9,
+                one["cwnd_bytes"].filter(inside).to_numpy() / flow["mss_bytes"],
+                (above & (one["state"] <= 1)).filter(inside).to_numpy(),
+                one["congestion_events"].filter(inside).to_numpy(),
+                mean_ms / 1e3,
+                width,
+                mean_ms / 1e3 / (width * step_s),
+            )
+        )
+    return found

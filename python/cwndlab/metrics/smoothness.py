@@ -1,0 +1,36 @@
+"""Smoothness: the largest reduction in one RTT (RFC 5166, section 2.2.1; S. Floyd, M. Handley, J. Padhye, "A
+Comparison of Equation-Based and AIMD Congestion Control", 2000)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from cwndlab.metrics.rounds import rounds
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+
+def smoothness(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
+    """Per flow: ``largest_cut``, the largest part of its window that the flow gave up within one mean RTT: 0 is
+    smoothest, 0.5 Reno's halving, 0.3 CUBIC's, next to 1 a timeout.
+
+    From the windows at the sampling instants; where these are further apart than the RTT, over the time between two of
+    them. What PRR leaves unsent in recovery counts as given up. Null where there are no two instants.
+    """
+    largest: dict[int, float] = {}
+    for one in rounds(records, start_s, end_s):
+        k = one.width
+        before = one.cwnd[:-k]
+        if np.any(before > 0):
+            cuts = 1 - one.cwnd[k:][before > 0] / before[before > 0]
+            largest[one.flow] = max(0.0, float(np.max(cuts)))
+    return records.flows.select(
+        "flow",
+        "name",
+        "algorithm",
+        pl.col("flow").replace_strict(largest, default=None, return_dtype=pl.Float64).alias("largest_cut"),
+    )

@@ -1,0 +1,34 @@
+"""Where the warm-up of a run ends, by MSER-5 (`cwndlab.statistics.mser`) on the goodput of all flows together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from cwndlab.metrics import window
+from cwndlab.statistics import mser
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+
+def warm_up(records: Records, *, end_s: float | None = None) -> float | None:
+    """The seconds of the run's clock to leave out at its beginning: those that MSER-5 leaves out of the payload
+    delivered per sampling interval. Nothing where it finds no cut in the first half, or the run has no samples.
+
+    A flow that starts or ends on purpose in the middle of a run is no warm-up; name a time there.
+    """
+    if len(records.samples) == 0:
+        return None
+    span = window.bounds(records, 0.0, end_s)
+    step = int(records.rows("runs")[0]["sample_interval_ns"])
+    totals = (
+        records.samples.filter(pl.col("time_ns") <= span.end_ns)
+        .group_by("time_ns")
+        .agg(pl.col("delivered_bytes").sum())
+        .sort("time_ns")
+    )
+    cut = mser(totals["delivered_bytes"].diff().drop_nulls().to_list())
+    # The first difference ends at the second sample.
+    return None if cut is None else (int(totals["time_ns"][0]) + cut * step) / 1e9

@@ -1,0 +1,32 @@
+"""Means with intervals, tests, effect sizes, corrections, stopping rules, warm-up cuts. Knows nothing of networks."""
+
+from cwndlab.statistics.differences import Difference, difference
+from cwndlab.statistics.effects import cohens_dz, hedges, hedges_unpaired, rank_biserial
+from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate
+from cwndlab.statistics.sequential import Until, coverage, enough
+from cwndlab.statistics.significance import holm, paired_t, shapiro, welch, wilcoxon
+from cwndlab.statistics.verdicts import verdict
+from cwndlab.statistics.warmup import mser
+
+__all__ = [
+    "LEVEL",
+    "Difference",
+    "Estimate",
+    "Until",
+    "bootstrap",
+    "cohens_dz",
+    "coverage",
+    "difference",
+    "enough",
+    "estimate",
+    "hedges",
+    "hedges_unpaired",
+    "holm",
+    "mser",
+    "paired_t",
+    "rank_biserial",
+    "shapiro",
+    "verdict",
+    "welch",
+    "wilcoxon",
+]

@@ -1,0 +1,63 @@
+"""How two series over the same seeds differ: the paired difference with its interval, tests, effect sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cwndlab.statistics.effects import hedges, hedges_unpaired, rank_biserial
+from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate
+from cwndlab.statistics.significance import paired_t, shapiro, welch, wilcoxon
+
+# The draws of the bootstrap are the same for every difference: equal series give equal intervals.
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How two series differ, the second minus the first: ``deltas``, one per pair.
+
+    ``paired`` is the mean of the deltas with its t-interval and ``p`` the paired t-test, its other side: they decide
+    (`cwndlab.statistics.verdict`). Beside them stand ``welch_p``, which papers use and which ignores the pairs, and
+    for what is not normal ``wilcoxon_p`` and `bootstrapped`; ``shapiro_p`` tells how normal the deltas are. ``effect``
+    is g_z of the pairs, ``effect_unpaired`` g of the two series, ``rank_biserial`` the effect that Wilcoxon's test
+    tests. ``ratio`` is of the means.
+    """
+
+    deltas: tuple[float, ...]
+    paired: Estimate
+    ratio: float | None
+    p: float | None
+    welch_p: float | None
+    wilcoxon_p: float | None
+    shapiro_p: float | None
+    effect: Estimate | None
+    effect_unpaired: Estimate | None
+    rank_biserial: Estimate | None
+
+    @property
+    def bootstrapped(self) -> Estimate:
+        """The mean of the deltas with its BCa bootstrap interval."""
+        return bootstrap(self.deltas, seed=_SEED)
+
+
+def difference(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Difference:
+    """The second series minus the first, value by value: both are in the order of the same seeds."""
+    if len(first) != len(second):
+        raise ValueError(f"paired series have equal lengths, not {len(first)} and {len(second)}")
+    deltas = tuple(b - a for a, b in zip(first, second, strict=True))
+    base = float(np.mean(first)) if first else 0.0
+    return Difference(
+        deltas=deltas,
+        paired=estimate(deltas, level),
+        ratio=float(np.mean(second)) / base if base else None,
+        p=paired_t(deltas),
+        welch_p=welch(first, second),
+        wilcoxon_p=wilcoxon(deltas),
+        shapiro_p=shapiro(deltas),
+        effect=hedges(deltas, level),
+        effect_unpaired=hedges_unpaired(first, second, level),
+        rank_biserial=rank_biserial(deltas, level),
+    )

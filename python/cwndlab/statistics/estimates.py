@@ -1,0 +1,94 @@
+"""Means with intervals: t-interval, Student, Biometrika 6 (1908); BCa bootstrap, B. Efron, JASA 82 (1987)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import special, stats
+
+#: Level of all intervals.
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and its interval; ``low`` and ``high`` are nothing where there is none, and ``reason`` says why."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+
+    @property
+    def half(self) -> float | None:
+        """Half the width of the interval."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no interval."""
+        if self.low is not None and self.high is not None:
+            return None
+        return {0: "no values", 1: "one value tells nothing of the spread"}.get(self.n, "too few values")
+
+
+def estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
+    """Mean and t-interval: mean ± t(n−1) · s / √n.
+
+    >>> e = estimate([1.0, 2.0, 3.0])
+    >>> round(e.mean, 3), round(e.half, 3)
+    (2.0, 2.484)
+    """
+    n = len(values)
+    if n == 0:
+        return Estimate(math.nan, None, None, 0)
+    mean = float(np.mean(values))
+    if n < 2:
+        return Estimate(mean, None, None, n)
+    half = float(special.stdtrit(n - 1, (1 + level) / 2)) * deviation(values) / math.sqrt(n)
+    return Estimate(mean, mean - half, mean + half, n)
+
+
+def bootstrap(values: Sequence[float], *, seed: int, level: float = LEVEL, draws: int = 9999) -> Estimate:
+    """Mean with a bootstrap interval (BCa; percentiles where that has none), for what is not normal.
+
+    Nothing below three values: the resamples of two are their mean and themselves.
+    """
+    n = len(values)
+    if n < 3:
+        return Estimate(float(np.mean(values)) if n else math.nan, None, None, n)
+    mean = float(np.mean(values))
+    if deviation(values) == 0:
+        return Estimate(mean, mean, mean, n)
+    low, high = _resampled(values, "BCa", seed, level, draws)
+    if math.isnan(low) or math.isnan(high):
+        low, high = _resampled(values, "percentile", seed, level, draws)
+    return Estimate(mean, low, high, n)
+
+
+def _resampled(
+    values: Sequence[float], method: Literal["BCa", "percentile"], seed: int, level: float, draws: int
+) -> tuple[float, float]:
+    with warnings.catch_warnings():
+        # Where nearly all values are equal, BCa's acceleration is 0/0 and it answers NaN.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = stats.bootstrap(
+            (np.asarray(values),),
+            np.mean,
+            n_resamples=draws,
+            confidence_level=level,
+            method=method,
+            rng=np.random.default_rng(seed),
+        )
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+
+
+def deviation(values: Sequence[float]) -> float:
+    """The sample's standard deviation: exactly zero where all values are equal, whatever rounding makes of their
+    mean."""
+    return 0.0 if min(values) == max(values) else float(np.std(values, ddof=1))

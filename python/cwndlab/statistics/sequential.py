@@ -1,0 +1,85 @@
+"""When to stop repeating: once an interval is narrow enough, or at most so many times.
+
+The rule of Y. Chow and H. Robbins, Ann. Math. Stat. 36 (1965): stop as soon as the interval of the mean is as narrow as
+was asked. The width is looked at again and again and stops on a spread that happens to be small, so that the interval
+then holds the true mean a little less often than it says; asymptotically not. `coverage` measures how often, and
+docs/statistics.md shows it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.statistics.estimates import LEVEL, estimate
+
+#: How many repetitions are added between two looks: few looks cost little coverage.
+STEP = 5
+#: The first look is no earlier unless told: a spread of few values is often small by chance.
+LEAST = 10
+
+
+def enough(values: Sequence[float], within: float = 0.02, confidence: float = LEVEL) -> bool:
+    """Whether the t-interval of the mean, at level ``confidence``, reaches no further to either side than ``within`` ×
+    |mean|. Never with fewer than two values; always where they are all equal."""
+    half = estimate(values, confidence).half
+    return half is not None and half <= within * abs(float(np.mean(values)))
+
+
+@dataclass(frozen=True)
+class Until:
+    """A stopping rule: until the interval of ``metric`` is ``within`` (a part of the mean), looked at first after
+    ``at_least`` repetitions and then after every `STEP`, at most ``at_most`` of them."""
+
+    metric: str
+    within: float
+    at_most: int
+    at_least: int = LEAST
+
+    @classmethod
+    def parse(cls, text: str, metrics: Sequence[str], *, at_most: int, at_least: int = LEAST) -> Until:
+        """``METRIC within X %``; ``metrics`` are those that there are."""
+        found = re.fullmatch(r"\s*(\w+)\s+within\s+([0-9]*\.?[0-9]+)\s*%\s*", text)
+        faults = []
+        if found is None or float(found[2]) == 0:
+            faults.append(Fault("--until", f"'{text}' is no stopping rule", "write --until 'goodput_bps within 2 %'"))
+        elif found[1] not in metrics:
+            near = [name for name in metrics if found[1].split("_")[0] in name] or list(metrics)
+            faults.append(Fault("--until", f"no metric is called '{found[1]}'", f"there are {', '.join(near)}"))
+        if at_most < 2:
+            faults.append(Fault("--at-most", f"'{at_most}' repetitions have no interval", "write --at-most 50"))
+        if faults or found is None:
+            raise ScenarioError(*faults)
+        return cls(found[1], float(found[2]) / 100, at_most, min(at_least, at_most))
+
+    def __str__(self) -> str:
+        return f"{self.metric} within {self.within * 100:g} %, at most {self.at_most}"
+
+    def more(self, done: int, series: Sequence[Sequence[float]]) -> int:
+        """How many repetitions to add to ``done`` ones; none where every one of ``series`` has enough, or ``at_most``
+        is reached. A series with missing values is judged by those that it has."""
+        if done < self.at_least:
+            return self.at_least - done
+        if all(enough(values, self.within) for values in series):
+            return 0
+        return min(STEP, self.at_most - done)
+
+
+def coverage(spread: float, rule: Until, *, runs: int, seed: int, level: float = LEVEL) -> tuple[float, float]:
+    """How often the interval at which ``rule`` stops holds the true mean, and after how many repetitions on the mean:
+    ``runs`` series of normal values with mean 1 and standard deviation ``spread``."""
+    source = np.random.default_rng(seed)
+    held = counted = 0
+    for _ in range(runs):
+        draws = 1 + spread * source.standard_normal(rule.at_most)
+        done = 0
+        while (add := rule.more(done, [draws[:done].tolist()])) > 0:
+            done += add
+        found = estimate(draws[:done].tolist(), level)
+        held += found.low is not None and found.high is not None and found.low <= 1 <= found.high
+        counted += done
+    return held / runs, counted / runs
