@@ -128,7 +128,7 @@ def _why(measured: Measured) -> list[str]:
     return told
 
 
-_QUICK, _FULL = Size(120.0, 6), Size(5000.0, 6)
+_QUICK, _FULL = Size(300.0, 6), Size(5000.0, 6)
 TABLE1 = Experiment(
     "windows-lte/table1",
     "throughput of NewReno, CTCP and CUBIC over 802.11n and LTE",
