@@ -255,7 +255,7 @@ def test_what_is_kept_is_not_run_again(tmp_path: Path, runs_made: Callable[[], i
     files = sorted(tmp_path.rglob("*.json"))
     assert (runs_made(), len(files)) == (4, 4)
     again = once(tmp_path)
-    assert (runs_made(), again.findings, again.wall_s) == (4, first.findings, 0.0)
+    assert (runs_made(), again.findings, again.cpu_s) == (4, first.findings, 0.0)
     # A file that was cut off is as none; one that is lost is run again; nothing else is.
     files[0].write_text(files[0].read_text()[:-9])
     files[1].unlink()
@@ -333,10 +333,15 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     (found,) = outcomes(tmp_path)
     assert found["findings"] == [finding.as_dict() for finding in outcome.findings]
     assert (found["runs"], found["quick"]) == (4, True)
-    # The time of runs that are all kept is that of when they were made.
+    other = dict(found) | {"findings": [{"quantity": "of another version"}]}
+    (place / "outcome.json").write_text(json.dumps(other))
+    assert outcomes(tmp_path) == []
+    assert "ccm-ss/fig12a" not in write_index(tmp_path).read_text()
+    (place / "outcome.json").write_text(json.dumps(found))
+    # The CPU time of runs that are all kept is that of when they were made.
     again = once(tmp_path / "runs")
     write_experiment(again, tmp_path)
-    assert outcomes(tmp_path)[0]["wall_s"] == found["wall_s"] > 0
+    assert outcomes(tmp_path)[0]["cpu_s"] == found["cpu_s"] > 0
 
 
 @pytest.mark.parametrize("kind", ["lines", "points", "bars"])

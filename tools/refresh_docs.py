@@ -81,13 +81,13 @@ def _reproductions() -> str:
 
     folder = ROOT / "build" / "reproductions"
     _text(str(BIN / "cwndlab"), "reproduce", "--all", "--quick", "--out", str(folder))
-    columns = ["experiment", "title", *VERDICTS, "runs", "wall-clock s"]
+    columns = ["experiment", "title", *VERDICTS, "runs"]
     lines = [f"| {' | '.join(columns)} |", "|---|---|" + "---:|" * (len(columns) - 2)]
     claims: list[str] = []
     for one in outcomes(folder):
         findings = [Finding(**finding) for finding in one["findings"]]
         count = [str(number) for number in counts(findings).values()]
-        cells = [one["id"], one["title"], *count, str(one["runs"]), f"{one['wall_s']:.0f}"]
+        cells = [one["id"], one["title"], *count, str(one["runs"])]
         lines.append(f"| {' | '.join(cells)} |")
         claims += [f"### `{one['id']}`: {one['title']}", ""]
         claims += [

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from cwndlab.comparison import Comparison
     from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
-    from cwndlab.media import Beacon, Medium, Wlan, WlanStation
     from cwndlab.queues import DropTail, StepEcn
     from cwndlab.records import Records
     from cwndlab.report import report
@@ -39,16 +38,13 @@ if TYPE_CHECKING:
         Scenario,
     )
     from cwndlab.validate import validate
-    from cwndlab.workloads import Arrivals, Bulk, Cbr, Mqtt, OnOff, RequestResponse, Transfers, Vbr
+    from cwndlab.workloads import Bulk, OnOff, Transfers
 
 __all__ = [
     "Access",
     "Algorithm",
-    "Arrivals",
-    "Beacon",
     "Bernoulli",
     "Bulk",
-    "Cbr",
     "Comparison",
     "Control",
     "DropTail",
@@ -60,22 +56,16 @@ __all__ = [
     "Jitter",
     "Link",
     "LossList",
-    "Medium",
-    "Mqtt",
     "Node",
     "OnOff",
     "ParkingLot",
     "Records",
     "RecordsError",
-    "RequestResponse",
     "RunError",
     "Scenario",
     "ScenarioError",
     "StepEcn",
     "Transfers",
-    "Vbr",
-    "Wlan",
-    "WlanStation",
     "algorithms",
     "bench",
     "check",
@@ -101,7 +91,6 @@ _HOMES = {
     "comparison": ("Comparison",),
     "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
-    "media": ("Beacon", "Medium", "Wlan", "WlanStation"),
     "queues": ("DropTail", "StepEcn"),
     "records": ("Records",),
     "report": ("report",),
@@ -122,7 +111,7 @@ _HOMES = {
         "Scenario",
     ),
     "validate": ("validate",),
-    "workloads": ("Arrivals", "Bulk", "Cbr", "Mqtt", "OnOff", "RequestResponse", "Transfers", "Vbr"),
+    "workloads": ("Bulk", "OnOff", "Transfers"),
 }
 _MODULES = ("metrics", "plots", "presets", "statistics", "workloads")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -19,7 +19,7 @@ from cwndlab.media import Medium, Wlan
 from cwndlab.queues import Queue
 from cwndlab.run import Checked, check, to_toml
 from cwndlab.tables import TABLES, Table, plain, value_of
-from cwndlab.workloads import Workload
+from cwndlab.workloads import Distribution, Workload
 
 if TYPE_CHECKING:
     from cwndlab.own import Classes
@@ -163,7 +163,7 @@ class Flow(Table):
     stop: str | None = None
     start_jitter: str | None = None
     count: int | None = None
-    start_step: str | None = None
+    start_step: str | Distribution | None = None
     workload: Workload | None = None
     profile: str | None = None
     stack: Mapping[str, Any] | None = None

@@ -36,6 +36,10 @@ def _milliseconds(value: float | None) -> str:
     return "–" if value is None else f"{value / 1e6:.2f} ms"
 
 
+def _bytes(value: int) -> str:
+    return f"{value / 1e6:.3f} MB" if value >= 1_000_000 else f"{value / 1e3:.1f} kB"
+
+
 def _is_datagrams(row: Row) -> bool:
     return bool(row["profile"] == "udp")
 
@@ -46,7 +50,7 @@ def _datagrams(flows: Sequence[Row]) -> None:
     cells = [
         (
             row["name"],
-            f"{row['delivered_bytes'] / 1e6:.3f} MB",
+            _bytes(row["delivered_bytes"]),
             f"{row['sent_packets']}",
             f"{row['queue_drops'] + row['wire_losses']}",
             *(_milliseconds(row[f"{which}_delay_ns"]) for which in ("min", "mean", "max")),
@@ -59,10 +63,12 @@ def _datagrams(flows: Sequence[Row]) -> None:
 
 def _transfers(records: Records, flows: Sequence[Row]) -> None:
     """Completion times, where some flow has several transfers: of all of them, then by flow."""
+    if records.height("transfers") < 2:
+        return
     import polars as pl
 
     frame = records.transfers.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("took"))
-    if not frame.height or frame["flow"].is_duplicated().sum() == 0:
+    if not frame["flow"].is_duplicated().any():
         return
     by_flow = frame.partition_by("flow", as_dict=True, maintain_order=True)
     named = [(flows[int(key[0])]["name"], part) for key, part in by_flow.items()]
@@ -72,7 +78,7 @@ def _transfers(records: Records, flows: Sequence[Row]) -> None:
         (
             name,
             f"{part.height}",
-            f"{float(part['size_bytes'].mean()) / 1e3:.3f} kB",  # type: ignore[arg-type]
+            _bytes(int(part["size_bytes"].sum()) // part.height),
             _milliseconds(part["took"].mean()),  # type: ignore[arg-type]
             *(_milliseconds(part["took"].quantile(share, "linear")) for share in (0.5, 0.95, 0.99, 1.0)),
         )
@@ -93,7 +99,7 @@ def _flows_and_links(every: Sequence[Row], links: Sequence[Row]) -> None:
         (
             row["name"],
             row["algorithm"],
-            f"{row['delivered_bytes'] / 1e6:.3f} MB",
+            _bytes(row["delivered_bytes"]),
             f"{row['sent_packets']}",
             f"{row['retransmitted_packets']}",
             f"{row['timeouts']}",

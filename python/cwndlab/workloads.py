@@ -78,7 +78,7 @@ class Cdf(Distribution):
 
 
 # Where distributions may stand.
-for _field in ("on", "off", "size", "request", "response", "think", "payload"):
+for _field in ("on", "off", "size", "request", "response", "think", "payload", "start_step"):
     KINDS[_field] = KINDS[Distribution.FIELD]
 
 

@@ -304,6 +304,8 @@ fn flow_plan(one: &Placed<'_>, algorithm: Option<Algorithm>, schema: &Schema, ne
         base_rtt: Duration(base_rtt),
         start: Duration(flow.start.0 + one.number * flow.step.0),
         start_jitter: jitter,
+        number: one.number,
+        start_gap: flow.gaps.clone(),
         stop: flow.stop,
         workload: flow.workload.clone().with_load_of(network.slowest(&one.forward), &stack),
         stack,

@@ -409,6 +409,10 @@ pub struct FlowPlan {
     pub start: Duration,
     /// The start is later by a uniform draw from [0, this).
     pub start_jitter: Duration,
+    /// Which of the flows of a `count`, from 0.
+    pub number: u64,
+    /// From the start of the one before it to its own.
+    pub start_gap: Option<Distribution>,
     /// When its application stops producing data.
     pub stop: Option<Duration>,
     /// What it sends.

@@ -5,6 +5,7 @@ use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
 use crate::class::{self, Class};
+use crate::distribution::Distribution;
 use crate::document::SCHEMA_VERSION;
 use crate::plan::{AgentPlan, DisciplinePlan, JitterPlan, LossPlan, Remote, Stack, Workload};
 use crate::profile;
@@ -171,6 +172,8 @@ pub struct Flow {
     pub count: u64,
     /// Time between their starts.
     pub step: Duration,
+    /// The same drawn at random.
+    pub gaps: Option<Distribution>,
     /// What it sends.
     pub workload: Workload,
     /// Profile name.
@@ -431,6 +434,10 @@ fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut F
     if stop.is_some_and(|stop| stop <= start) {
         faults.add(table.at("stop"), "is not after the start", "");
     }
+    let gaps = match table.get("start_step") {
+        Some(value) if value.is_object() => distribution::read(&table, "start_step", distribution::Unit::Time, faults),
+        _ => None,
+    };
     Some(Flow {
         name: table.string("name", faults),
         rtt: table.duration("rtt", faults),
@@ -439,7 +446,11 @@ fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut F
         stop,
         jitter: read_jitter(&table, faults),
         count: table.whole("count", 1, 1_000_000, faults).unwrap_or(1),
-        step: table.duration("start_step", faults).unwrap_or_default(),
+        step: match &gaps {
+            None => table.duration("start_step", faults).unwrap_or_default(),
+            Some(_) => Duration::ZERO,
+        },
+        gaps,
         workload: workload?,
         profile,
         stack,

@@ -63,7 +63,7 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{}{FLOW}", WLAN.replace("802.11g", "802.11ax")),
-            "wlan.standard: '802.11ax' is not known here\n  hint: one of 802.11g, 802.11n",
+            "wlan.standard: '802.11ax' is not known here\n  hint: did you mean '802.11g'?",
         ),
         (
             format!("{WLAN}slot = \"10 us\"\n{FLOW}"),

@@ -140,17 +140,14 @@ impl Datagrams {
     /// the rate's share of active time, however short the periods (ns-3's OnOffApplication does so with residual bits).
     fn send_in_periods(&mut self, now: u64, flow: u32, world: &mut World) -> u64 {
         let Pattern::OnOff { on, off } = self.pattern.clone() else { return NEVER };
-        let until = match self.until {
-            Some(until) => {
-                self.emit(now, self.packet, flow, world);
-                self.steps += 1;
-                until
-            }
-            None => {
-                let until = now + draw::whole(&on, &mut self.times);
-                (self.until, self.since, self.steps) = (Some(until), Some(now.saturating_sub(self.carried)), 1);
-                until
-            }
+        let until = if let Some(until) = self.until {
+            self.emit(now, self.packet, flow, world);
+            self.steps += 1;
+            until
+        } else {
+            let until = now + draw::whole(&on, &mut self.times);
+            (self.until, self.since, self.steps) = (Some(until), Some(now.saturating_sub(self.carried)), 1);
+            until
         };
         let next = self.step(self.steps);
         if next < until {

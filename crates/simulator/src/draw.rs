@@ -11,6 +11,9 @@ pub const TIME_STREAM: u64 = 21;
 /// Of the other direction's sizes, thinking times and silences.
 pub const OTHER_STREAM: u64 = 22;
 
+/// Of distances between starts.
+pub const GAP_STREAM: u64 = 23;
+
 /// Uniform in (0, 1]: its logarithm is finite.
 fn above_zero(stream: &mut Stream) -> f64 {
     1.0 - stream.unit()

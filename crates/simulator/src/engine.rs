@@ -8,7 +8,7 @@ use cwndlab_scenario::plan::{Capacity, Plan};
 use cwndlab_transport::receiver::NEVER;
 
 use crate::flow::{Flow, APPLICATION, TIMERS};
-use crate::pool::{Sources, Sum};
+use crate::pool::{Sources, Starts, Sum};
 use crate::world::World;
 
 /// Events between two looks at the outside world.
@@ -74,8 +74,13 @@ pub(crate) struct Engine<'a> {
 impl<'a> Engine<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Self {
         let world = World::new(plan, seed);
-        let flows: Vec<Flow> =
-            plan.flows.iter().enumerate().map(|(index, one)| Flow::new(one, index as u32, seed)).collect();
+        let mut starts = Starts::default();
+        let flows: Vec<Flow> = plan
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(index, one)| Flow::new(one, index as u32, starts.next(one, index as u64, seed), seed))
+            .collect();
         let mut engine = Self {
             plan,
             seed,

@@ -147,11 +147,11 @@ pub(crate) fn add(past: &Counters, now: &Counters) -> Counters {
 }
 
 impl Flow {
-    /// A flow before its start.
+    /// A flow before its start, which is `later` than its plan says.
     #[must_use]
-    pub fn new(plan: &FlowPlan, index: u32, seed: u64) -> Self {
+    pub fn new(plan: &FlowPlan, index: u32, later: u64, seed: u64) -> Self {
         let jitter = Stream::new(seed, START_STREAM, u64::from(index)).below(plan.start_jitter.0);
-        let start = plan.start.0 + jitter;
+        let start = plan.start.0.saturating_add(later).saturating_add(jitter);
         let datagrams = Datagrams::of(plan, index, seed).map(Box::new);
         let random = matches!(plan.workload, Workload::RandomOnOff { .. });
         Self {
@@ -436,7 +436,7 @@ impl Flow {
     /// A flow beside those of the plan, with `owner`'s plan; it waits until it is told.
     #[must_use]
     pub(crate) fn beside(plan: &FlowPlan, index: u32, owner: u32, seed: u64) -> Self {
-        let mut flow = Self::new(plan, index, seed);
+        let mut flow = Self::new(plan, index, 0, seed);
         (flow.owner, flow.driven, flow.application, flow.stop) = (owner, true, NEVER, NEVER);
         flow
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use cwndlab_network::random::Stream;
 use cwndlab_records::rows::EventRow;
-use cwndlab_scenario::plan::{Intensity, Plan, Workload};
+use cwndlab_scenario::plan::{FlowPlan, Intensity, Plan, Workload};
 use cwndlab_transport::receiver::NEVER;
 use cwndlab_transport::sender::Counters;
 
-use crate::draw::{self, SIZE_STREAM, TIME_STREAM};
+use crate::draw::{self, GAP_STREAM, SIZE_STREAM, TIME_STREAM};
 use crate::engine::Engine;
 use crate::flow::{add, Flow};
 use crate::talk::Talk;
@@ -52,6 +52,26 @@ pub(crate) fn most_beside(plan: &Plan) -> usize {
             _ => 0,
         })
         .sum()
+}
+
+/// Starts of the flows of a `count` whose distances are drawn.
+#[derive(Default)]
+pub(crate) struct Starts {
+    stream: Option<Stream>,
+    sum: u64,
+}
+
+impl Starts {
+    /// How much later than the first one the next flow starts.
+    pub(crate) fn next(&mut self, plan: &FlowPlan, index: u64, seed: u64) -> u64 {
+        let Some(gap) = &plan.start_gap else { return 0 };
+        if plan.number == 0 {
+            (self.stream, self.sum) = (Some(Stream::new(seed, GAP_STREAM, index)), 0);
+        } else if let Some(stream) = &mut self.stream {
+            self.sum = self.sum.saturating_add(draw::pause(gap, stream));
+        }
+        self.sum
+    }
 }
 
 impl Engine<'_> {

@@ -277,6 +277,12 @@ fn any_flow() -> impl Strategy<Value = Value> {
             json!({ "kind": "on-off", "on": "200 ms", "off": "300 ms" }),
             json!({ "kind": "transfers", "bytes": "20 kB", "gap": "50 ms" }),
             json!({ "kind": "transfers", "bytes": "5001 B", "count": 9, "new_connection": true }),
+            json!({ "kind": "on-off", "on": { "kind": "exponential", "mean": "50 ms" }, "off": { "kind": "pareto", "shape": 1.2, "min": "1 ms" } }),
+            json!({ "kind": "arrivals", "per_second": 60, "connections": 9, "size": { "kind": "pareto", "shape": 1.1, "min": "100 B", "max": "1 MB" } }),
+            json!({ "kind": "request-response", "request": "3 kB", "response": { "kind": "log-normal", "median": "8 kB", "sigma": 1.5 }, "think": "10 ms" }),
+            json!({ "kind": "request-response", "request": "10 B", "response": "2 kB", "new_connection": true }),
+            json!({ "kind": "mqtt", "qos": 1, "period": "20 ms", "jitter": "20 ms", "keep_alive": "15 ms", "nagle": true }),
+            json!({ "kind": "mqtt", "period": "100 ms", "payload": "5 kB" }),
         ]),
         prop::sample::select(vec![
             json!({}),
@@ -299,6 +305,35 @@ fn any_flow() -> impl Strategy<Value = Value> {
             }
             flow
         })
+}
+
+/// Sources that nothing controls.
+fn any_source() -> impl Strategy<Value = Value> {
+    prop::sample::select(vec![
+        json!({ "kind": "cbr", "rate": "3 Mbps", "packet": "700 B" }),
+        json!({ "kind": "cbr", "rate": "90 Mbps" }),
+        json!({ "kind": "vbr", "rate": "2 Mbps", "frame_rate": 60, "cv": 2.0 }),
+        json!({ "kind": "on-off", "rate": "20 Mbps", "on": { "kind": "exponential", "mean": "1 ms" }, "off": "0 s" }),
+    ])
+    .prop_map(|workload| json!({ "transport": "udp", "rtt": "30 ms", "workload": workload }))
+}
+
+/// Every transfer ends once, after it began, and what they carried was delivered; what UDP lost did not arrive.
+fn transferred(records: &Records) {
+    let mut ended = std::collections::BTreeSet::new();
+    for row in &records.transfers {
+        assert!(ended.insert((row.flow, row.transfer)), "{row:?} ends twice");
+        assert!(row.start_ns < row.end_ns && row.size_bytes > 0, "{row:?}");
+    }
+    for flow in &records.flows {
+        let carried: u64 = records.transfers.iter().filter(|row| row.flow == flow.flow).map(|row| row.size_bytes).sum();
+        assert!(carried <= flow.delivered_bytes, "{}: {carried} of {}", flow.name, flow.delivered_bytes);
+        if flow.profile == "udp" {
+            let arrived = flow.delivered_bytes.div_ceil(flow.mss_bytes);
+            assert!(arrived + flow.queue_drops <= flow.sent_packets, "{flow:?}");
+            assert!(flow.min_delay_ns <= flow.mean_delay_ns && flow.mean_delay_ns <= flow.max_delay_ns);
+        }
+    }
 }
 
 fn any_wire() -> impl Strategy<Value = Value> {
@@ -325,7 +360,7 @@ proptest! {
     /// Whatever is asked: no panic, nothing delivered twice, nothing out of nothing.
     #[test]
     fn random_scenarios_obey(
-        flows in prop::collection::vec(any_flow(), 1..4),
+        flows in prop::collection::vec(prop_oneof![5 => any_flow(), 1 => any_source()], 1..4),
         wire in any_wire(),
         rate in 1u64..40,
         queue in prop::sample::select(vec!["2 packets", "0.1 bdp", "1 bdp", "30 ms", "8 kB", "unlimited"]),
@@ -341,6 +376,8 @@ proptest! {
             bottleneck["queue"]["mark_above"] = json!(mark);
             bottleneck["queue"]["kind"] = json!("step-ecn");
         }
-        conserved(&simulate(&document, seed));
+        let records = simulate(&document, seed);
+        conserved(&records);
+        transferred(&records);
     }
 }

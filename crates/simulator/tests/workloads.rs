@@ -68,7 +68,7 @@ fn what_is_above_the_lines_rate_is_lost_at_a_full_queue() {
     let records = simulate(&dumbbell("10 Mbps", "10 packets", "10 s", json!([cbr("12 Mbps", "1500 B")])), 1);
     let (flow, link) = (&records.flows[0], &records.links[0]);
     assert_eq!(flow.sent_packets, 10_001);
-    assert!((flow.queue_drops as i64 - (10_001 - 8333 - 11)).abs() <= 1, "{} drops", flow.queue_drops);
+    assert!(flow.queue_drops.abs_diff(10_001 - 8333 - 11) <= 1, "{} drops", flow.queue_drops);
     assert_eq!(flow.queue_drops, link.dropped_packets);
     // Who takes the last place waits for the one in service and nine others; with its own time at most 11 packets' time.
     let longest = 10_000_000 + 11 * 1_200_000;
@@ -143,7 +143,7 @@ fn video_sends_frames_at_even_intervals() {
         // Mean 20,000 bytes; standard error of 5001 draws 0.7 %; a last packet of less than 29 bytes is filled up.
         let mean = frames.iter().map(|frame| frame.1 as f64).sum::<f64>() / 5001.0;
         assert!((mean / 20_000.0 - 1.0).abs() < 0.03, "{sizes}: {mean}");
-        let spread = frames.iter().map(|frame| (frame.1 as f64 - mean).powi(2)).sum::<f64>() / 5001.0;
+        let spread = frames.iter().map(|frame| (frame.1 as f64 - mean) * (frame.1 as f64 - mean)).sum::<f64>() / 5001.0;
         assert!((spread.sqrt() / mean - 0.5).abs() < 0.05, "{sizes}: {}", spread.sqrt() / mean);
     }
 }
@@ -166,7 +166,7 @@ fn arrivals_are_a_poisson_process() {
     let gaps: Vec<f64> =
         records.transfers.windows(2).map(|two| (two[1].start_ns - two[0].start_ns) as f64 * 1e-6).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-    let spread = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
+    let spread = (gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64).sqrt();
     assert!((mean - 20.0).abs() < 1.2 && (spread - 20.0).abs() < 1.2, "{mean} ± {spread}");
 }
 
@@ -337,7 +337,7 @@ fn nagle_joins_small_messages() {
         let workload = json!({ "kind": "mqtt", "payload": "100 B", "period": "10 ms", "nagle": nagle });
         let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": { "ack_every": 1 }, "workload": workload }]);
         let records = simulate(&dumbbell("12 Mbps", "100 packets", "10 s", flow), 1);
-        assert!((records.transfers.len() as i64 - 990).abs() < 10, "{}", records.transfers.len());
+        assert!(records.transfers.len().abs_diff(990) < 10, "{}", records.transfers.len());
         records.flows[0].sent_packets as f64
     };
     let (without, with) = (segments(false), segments(true));
@@ -365,4 +365,20 @@ fn messages_survive_losses_and_duplicates() {
     }
     let udp = &records.flows[20];
     assert!(udp.delivered_bytes <= udp.sent_bytes - udp.wire_losses * 1472, "{udp:?}");
+}
+
+/// Starts at exponential distances are a Poisson process: 401 flows, 50 ms apart on average, spread over 20 s ± 1 s; the first one
+/// starts when the table says.
+#[test]
+fn starts_may_be_a_poisson_process() {
+    let flow = json!([{ "algorithm": "reno", "rtt": "21 ms", "count": 401, "start": "1 s",
+        "start_step": { "kind": "exponential", "mean": "50 ms" }, "workload": { "kind": "bulk", "bytes": "1 kB" } }]);
+    let records = simulate(&dumbbell("10 Mbps", "50 packets", "30 s", flow), 1);
+    let starts: Vec<u64> = records.flows.iter().map(|row| row.start_ns).collect();
+    assert_eq!(starts[0], 1_000_000_000);
+    assert!(starts.is_sorted());
+    let gaps: Vec<f64> = starts.windows(2).map(|two| (two[1] - two[0]) as f64 * 1e-6).collect();
+    let mean = gaps.iter().sum::<f64>() / 400.0;
+    let spread = (gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / 400.0).sqrt();
+    assert!((mean - 50.0).abs() < 10.0 && (spread - 50.0).abs() < 12.0, "{mean} ± {spread}");
 }

@@ -35,8 +35,8 @@ class Outcome:
     cases: Sequence[Case]
     measured: Measured
     findings: Sequence[Finding]
-    wall_s: float
-    """How long its runs took that were not kept; 0 where all were."""
+    cpu_s: float
+    """CPU time of its runs that were not kept, of all threads; 0 where all were."""
 
     @property
     def size(self) -> Size:
@@ -91,7 +91,7 @@ def reproduce(
     if progress is not None:
         progress(0, total)
     for experiment, jobs in zip(chosen, planned, strict=True):
-        begin = time.monotonic()
+        begin = time.process_time()
         left = list({job.key: job for job in jobs if store.get(job.key) is None}.values())
         questions = [(json.loads(job.document), seed + job.repetition) for job in left]
         for index, records in run_many(questions, workers=workers):
@@ -102,8 +102,8 @@ def reproduce(
         measured = _gathered(experiment.size(quick=quick), jobs, store)
         findings = [judge(experiment.id, claim, measured) for claim in experiment.claims(measured.size)]
         cases = [job.case for job in jobs if job.repetition == 0]
-        wall_s = time.monotonic() - begin if left else 0.0
-        yield Outcome(experiment, quick, seed, cases, measured, findings, wall_s)
+        cpu_s = time.process_time() - begin if left else 0.0
+        yield Outcome(experiment, quick, seed, cases, measured, findings, cpu_s)
 
 
 def _jobs(experiment: Experiment, size: Size, seed: int) -> list[_Job]:

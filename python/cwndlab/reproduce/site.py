@@ -37,6 +37,9 @@ nav { margin: 1rem 0; } nav a { margin-right: 1rem; }
 # Scenarios that are named on the page; the folder has all.
 _MOST_NAMED = 60
 
+# What `outcome.json` holds.
+_KEYS = frozenset({"id", "title", "quick", "seed", "repetitions", "runs", "cpu_s", "findings", "why"})
+
 #: A cell: its text as HTML, and its class.
 _Cell = tuple[str, str]
 
@@ -66,7 +69,7 @@ def write_experiment(outcome: Outcome, folder: Path) -> Path:
         "seed": outcome.seed,
         "repetitions": outcome.size.repetitions,
         "runs": len(outcome.measured.rows),
-        "wall_s": outcome.wall_s or _kept_wall_s(place, outcome),
+        "cpu_s": outcome.cpu_s or _kept_cpu_s(place, outcome),
         "findings": [finding.as_dict() for finding in outcome.findings],
         "why": list(outcome.why),
     }
@@ -74,24 +77,29 @@ def write_experiment(outcome: Outcome, folder: Path) -> Path:
     return target
 
 
-def _kept_wall_s(place: Path, outcome: Outcome) -> float:
-    """How long the runs took when they were made, where this call found them all kept."""
+def _kept_cpu_s(place: Path, outcome: Outcome) -> float:
+    """CPU time of the runs when they were made, where this call found them all kept."""
     try:
         before = json.loads((place / "outcome.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return 0.0
     same = all(before.get(name) == value for name, value in (("quick", outcome.quick), ("seed", outcome.seed)))
-    return float(before.get("wall_s", 0.0)) if same else 0.0
+    return float(before.get("cpu_s", 0.0)) if same else 0.0
 
 
 def outcomes(folder: Path) -> list[dict[str, Any]]:
-    """What the folder holds of each experiment, in the order of the papers; a file that cannot be read is as none."""
+    """What the folder holds of each experiment, in the order of the papers.
+
+    A file that cannot be read, or is of another version, is as none.
+    """
     found = []
     for one in experiments():
         try:
-            found.append(json.loads((folder / one.paper / one.figure / "outcome.json").read_text(encoding="utf-8")))
+            kept = json.loads((folder / one.paper / one.figure / "outcome.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
+        if kept.keys() == _KEYS and all(finding.keys() == set(COLUMNS) for finding in kept["findings"]):
+            found.append(kept)
     return found
 
 
@@ -99,7 +107,7 @@ def write_index(folder: Path) -> Path:
     """Writes the index of all that the folder holds; returns it."""
     found = outcomes(folder)
     parts = [_STYLE, _counts_of_papers(found), "<h2>Experiments</h2>"]
-    header = ["experiment", "title", *VERDICTS, "size", "runs", "took, s"]
+    header = ["experiment", "title", *VERDICTS, "size", "runs", "CPU s"]
     rows = []
     for one in found:
         count = counts([Finding(**finding) for finding in one["findings"]])
@@ -110,7 +118,7 @@ def write_index(folder: Path) -> Path:
                 *((str(count[verdict] or "–"), _class(verdict) if count[verdict] else "") for verdict in VERDICTS),
                 ("quick" if one["quick"] else "full", ""),
                 (str(one["runs"]), ""),
-                (f"{one['wall_s']:.0f}", ""),
+                (f"{one['cpu_s']:.0f}", ""),
             ]
         )
     parts.append(_rows(header, rows))

@@ -83,7 +83,7 @@ def _show_counts(outcomes: list[Outcome]) -> None:
     from cwndlab.reproduce.verdicts import counts
 
     rows = [
-        {"id": outcome.experiment.id, **counts(outcome.findings), "wall_s": round(outcome.wall_s, 1)}
+        {"id": outcome.experiment.id, **counts(outcome.findings), "cpu_s": round(outcome.cpu_s, 1)}
         for outcome in outcomes
     ]
-    write_rows(rows, ("id", *VERDICTS, "wall_s"), Format.table)
+    write_rows(rows, ("id", *VERDICTS, "cpu_s"), Format.table)

@@ -72,6 +72,9 @@ impl Schema {
                 if flow.algorithm.is_none() {
                     form["transport"] = "udp".into();
                 }
+                if let Some(gaps) = &flow.gaps {
+                    form["gaps"] = format!("{gaps:?}").into();
+                }
                 form
             })
             .collect();

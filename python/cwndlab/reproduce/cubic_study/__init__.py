@@ -3,7 +3,8 @@ TCP CUBIC"."""
 
 from cwndlab.reproduce.cubic_study.growth import FIG1, FIG2
 from cwndlab.reproduce.cubic_study.wired import FIG7, FIG9
+from cwndlab.reproduce.cubic_study.wireless import FIG11A, FIG11B
 
-EXPERIMENTS = (FIG1, FIG2, FIG7, FIG9)
+EXPERIMENTS = (FIG1, FIG2, FIG7, FIG9, FIG11A, FIG11B)
 
 __all__ = ["EXPERIMENTS"]
