@@ -80,10 +80,9 @@ def _bars(measured: Measured, name: str) -> list[Chart]:
     curves = []
     for algorithm in ALGORITHMS:
         found = [measured.estimate("goodput_bps", algorithm=algorithm, loss=loss) for loss in _LOSSES]
-        curves.append(Curve.of(algorithm, shown, found, factor=1e-6))
-    curves += [
-        Curve(f"{one}, published", ["published"], [fmean(runs)], published=True) for one, runs in PUBLISHED.items()
-    ]
+        curves.append(Curve.of(algorithm, shown, found, factor=1e-6, panel="measured"))
+    for one, runs in PUBLISHED.items():
+        curves.append(Curve(one, ["mean of six runs"], [fmean(runs)], panel="published", published=True))
     return [Chart(name, "Throughput of a download", "", "throughput, Mbit/s", curves, kind="bars")]
 
 

@@ -42,9 +42,10 @@ def _cases(size: Size) -> list[Case]:
     return [Case({"algorithm": "CUBIC"}, document, measure_cubic, trace)]
 
 
-def _chart(measured: Measured, name: str) -> list[Chart]:
+def _chart(measured: Measured, name: str, end_s: float) -> list[Chart]:
     line = measured.line("cwnd", algorithm="CUBIC")
-    curve = Curve("CUBIC", list(line.x), list(line.y))
+    points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if x <= end_s]
+    curve = Curve("CUBIC", [x for x, _ in points], [y for _, y in points])
     return [Chart(name, "Window of one CUBIC flow, one loss", "time, s", "cwnd, segments", [curve])]
 
 
@@ -59,7 +60,7 @@ _CONCAVE = [
     Landmark("the plateau is at W_max", "plateau_share", 0.97, 1.03),
 ]
 _CONVEX = [Landmark("convex after K", "convex", 1.5), Landmark("as steep after as before", "symmetry", 0.7, 1.4)]
-_SIZE = Size(60.0, 1)
+_SIZE = Size(40.0, 1)
 
 FIG2 = Experiment(
     "windows-lte/fig2",
@@ -70,7 +71,7 @@ FIG2 = Experiment(
     _SIZE,
     _cases,
     lambda size: _claim("concave up to W_max", _CONCAVE),
-    lambda measured: _chart(measured, "fig2"),
+    lambda measured: _chart(measured, "fig2", 20.0),
 )
 FIG4 = Experiment(
     "windows-lte/fig4",
@@ -81,5 +82,5 @@ FIG4 = Experiment(
     _SIZE,
     _cases,
     lambda size: _claim("convex beyond W_max", _CONVEX),
-    lambda measured: _chart(measured, "fig4"),
+    lambda measured: _chart(measured, "fig4", 36.0),
 )
