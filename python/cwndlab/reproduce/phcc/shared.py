@@ -76,8 +76,16 @@ def _three(size: Size, *buffers: int) -> list[Case]:
     ]
 
 
+#: Eq. 7 with Eq. 5: the target of loss is the window of the last loss, as long as no other comes.
+_ANCHORED = (
+    "PHCC: half of the window is anchored to the window of the flow's last loss. Where no further loss comes, "
+    "shares stay "
+    "where the last ones left them, a flat line in the figure; a late flow that loses at a small window stays small."
+)
+
+
 def _why(measured: Measured) -> list[str]:
-    told = []
+    told = [_ANCHORED]
     for variant in measured.points("variant"):
         for starts in measured.points("starts", variant=variant):
             told.append(f"{variant}, {starts}: {_flows(measured, variant=variant, starts=starts)}")
