@@ -296,7 +296,7 @@ def test_compare_keeps_what_is_finished(cli: Cli, path: Path, tmp_path: Path, mo
 
         yield progress
 
-    monkeypatch.setattr("cwndlab.cli._several", interrupted)
+    monkeypatch.setattr("cwndlab.cli.several", interrupted)
     out = tmp_path / "out"
     arguments = ("--algorithms", "cubic,reno", "--repetitions", 3, "--seed", 1, "--workers", 1, "--out", out)
     status, printed, err = cli("compare", path, *arguments, "--format", "json")

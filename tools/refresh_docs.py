@@ -30,6 +30,8 @@ FILES = (
     "docs/matrix.md",
     "docs/performance.md",
     "docs/reproductions.md",
+    "docs/sweeps.md",
+    "docs/tuning.md",
 )
 BLOCK = re.compile(r"(<!-- output: (?P<name>[^>]*?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
@@ -71,6 +73,12 @@ def _profile() -> str:
     rows = sorted(counts.items(), key=lambda item: -item[1])[:14]
     lines = ["| where | share of instructions |", "|---|---:|"]
     return "\n".join([*lines, *(f"| {name} | {count / total:.1%} |" for name, count in rows)])
+
+
+def _shown(*arguments: str) -> str:
+    """What the command line prints; where it keeps its runs is not told."""
+    told = " ".join(arguments[: arguments.index("--out")])
+    return f"`cwndlab {told}`:\n\n```\n{_text(str(BIN / 'cwndlab'), *arguments)}\n```"
 
 
 def _reproductions() -> str:
@@ -168,6 +176,10 @@ MAKERS: dict[str, Callable[[], str]] = {
     "bench python": lambda: (
         f"`cwndlab bench --python`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--python')}\n```"
     ),
+    "bench sweep": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/sweep.py')}",
+    "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
+    "tune ccm-ss": lambda: _shown("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
+    "tune iot": lambda: _shown("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
     "profile": _profile,
     "reproduce --all --quick": _reproductions,
     "python": _public,

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
+from cwndlab.options import (
+    AlgorithmsOption,
+    FileOption,
+    FormatOption,
+    ScenarioArgument,
+    SeedOption,
+    SetOption,
+    WorkersOption,
+    whole,
+)
 from cwndlab.output import Format, Row, say, write, write_rows
+from cwndlab.progress import Stopped, several, stopped
 from cwndlab.show import show_comparison, show_examined, show_run
+from cwndlab.verbs import trace
 
 if TYPE_CHECKING:
     from cwndlab.conformance import Examined
@@ -27,61 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-
-
-def _format(text: str) -> Format:
-    try:
-        return Format(text)
-    except ValueError:
-        raise ScenarioError(Fault("--format", f"'{text}' is no format", "write table, json or csv")) from None
-
-
-def _whole(option: str, low: int, high: int = 2**64 - 1) -> Callable[[str], int]:
-    def whole(text: str) -> int:
-        text = str(text)  # typer hands over a default as it is
-        number = int(text) if text.isascii() and text.isdecimal() else -1
-        if low <= number <= high:
-            return number
-        raise ScenarioError(
-            Fault(option, f"'{text}' is no whole number from {low} on", f"write {option} {max(low, 1)}")
-        )
-
-    return whole
-
-
-FormatOption = Annotated[
-    Format, typer.Option("--format", help="How the data is printed.", metavar="table|json|csv", parser=_format)
-]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all chance.", metavar="N", parser=_whole("--seed", 0))]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Change a field: flow[1].rtt=50ms. May be repeated.", metavar="PATH=VALUE"),
-]
-ScenarioArgument = Annotated[
-    Path, typer.Argument(help="A scenario in TOML, or the name of a preset.", metavar="SCENARIO", show_default=False)
-]
-AlgorithmsOption = Annotated[
-    str | None, typer.Option("--algorithms", help="Names, joined by commas.", metavar="A,B,C", show_default=False)
-]
-FileOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--algorithm-file",
-        help="Python with classes of your own; flows call them by name. May be repeated.",
-        metavar="FILE",
-        show_default=False,
-    ),
-]
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        help="Threads; one per core by default.",
-        metavar="N",
-        show_default=False,
-        parser=_whole("--workers", 1, 4096),
-    ),
-]
+app.add_typer(trace.app, name="trace")
 
 
 def _version(asked: bool) -> None:
@@ -215,7 +172,7 @@ def compare(
     repetitions: Annotated[
         int,
         typer.Option(
-            "--repetitions", help="Runs of each, seeds from N on.", metavar="N", parser=_whole("--repetitions", 1)
+            "--repetitions", help="Runs of each, seeds from N on.", metavar="N", parser=whole("--repetitions", 1)
         ),
     ] = 10,
     out: Annotated[
@@ -229,7 +186,7 @@ def compare(
         typer.Option(help="Repeat on until this holds.", metavar="'METRIC within X %'", show_default=False),
     ] = None,
     at_most: Annotated[
-        int, typer.Option("--at-most", help="Runs of each with --until.", metavar="N", parser=_whole("--at-most", 2))
+        int, typer.Option("--at-most", help="Runs of each with --until.", metavar="N", parser=whole("--at-most", 2))
     ] = 50,
     warm_up: Annotated[
         str | None, typer.Option(help="What to leave out: mser, or a time.", metavar="mser|TIME", show_default=False)
@@ -250,7 +207,7 @@ def compare(
     names = _names(algorithms) or []
     if out is not None:
         refuse(out, repeated(question, repetitions if until is None else at_most))
-    with _several() as progress:
+    with several() as progress:
         found = compare(
             question,
             names,
@@ -274,7 +231,7 @@ def compare(
         say(f"report: {report}")
     finished, total = len(found.rows), len(found.algorithms) * len(found.seeds)
     if finished < total:
-        raise Stopped(_stopped(finished, total, out))
+        raise Stopped(stopped(finished, total, out))
 
 
 @app.command(epilog="Example: cwndlab report out --report page.html --figures svg")
@@ -324,7 +281,7 @@ def matrix(
     names = _names(algorithms)
     for name in names or ():
         _check(name)
-    with _several() as progress:
+    with several() as progress:
         rows = list(matrix(names, seed=seed, workers=workers, progress=progress))
     if format is not Format.table:
         write_rows(rows, COLUMNS, format)
@@ -367,7 +324,7 @@ def validate(
     """Hold the simulator against a reference."""
     from cwndlab.validate import COLUMNS, shares, validate
 
-    with _several() as progress:
+    with several() as progress:
         rows, notes = validate(reference, algorithms=_names(algorithms), progress=progress, workers=workers)
     write_rows([row.as_dict() for row in rows], COLUMNS, format)
     if format is Format.table:
@@ -403,9 +360,9 @@ def check(
     early = format is Format.csv and not sys.stdout.isatty()
     stop: Stopped | None = None
     try:
-        with _several("algorithms") as progress:
-            several = check_many(texts, quick=quick, workers=workers, progress=progress, algorithms=classes)
-            for index, examined in several:
+        with several("algorithms") as progress:
+            answers = check_many(texts, quick=quick, workers=workers, progress=progress, algorithms=classes)
+            for index, examined in answers:
                 found[index] = examined
                 while early and told in found:
                     show_examined([found[told]], format, begins=told == 0)
@@ -455,63 +412,15 @@ def _names(text: str | None) -> list[str] | None:
     return [name.strip() for name in names if name.strip()]
 
 
-class Stopped(Exception):  # noqa: N818
-    """Ctrl-C, with what became of the runs. No ``KeyboardInterrupt``, whose text typer would drop."""
+def _add_verbs() -> None:
+    """Verbs that have a file of their own."""
+    from cwndlab.verbs import reproduce, sweep, tune
+
+    for verb in (reproduce, sweep, tune):
+        verb.add(app)
 
 
-@contextmanager
-def _several(what: str = "runs") -> Iterator[Callable[[int, int], None]]:
-    """Counts runs as they finish: a bar on standard error once there are several; on Ctrl-C, how many were done."""
-    count = (0, 0)
-    bar = _Bar(what) if sys.stderr.isatty() else None
-
-    def progress(done: int, total: int) -> None:
-        nonlocal count
-        count = (done, total)
-        if bar is not None and total > 1:
-            bar.show(done, total)
-
-    try:
-        yield progress
-    except KeyboardInterrupt:
-        # Whatever is kept was handed back to the caller, which then does not come here.
-        raise Stopped(_stopped(*count, None)) from None
-    finally:
-        if bar is not None:
-            bar.close()
-
-
-def _stopped(finished: int, total: int, out: Path | None) -> str:
-    kept = f" are kept in {out}" if out is not None and finished > 0 else ""
-    return f"stopped; {finished} of {total} runs finished{kept}"
-
-
-class _Bar:
-    """A progress bar, made when it is first shown."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._close: Callable[[], None] = lambda: None
-        self._update: Callable[[int, int], None] | None = None
-
-    def show(self, done: int, total: int) -> None:
-        if self._update is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-            columns = (BarColumn(), MofNCompleteColumn(), self._what, TimeRemainingColumn())
-            console = Console(stderr=True)
-            # What a verb prints meanwhile goes where it was sent, not to the bar's terminal.
-            bar = Progress(*columns, console=console, transient=True, redirect_stdout=False)
-            task = bar.add_task("", total=total)
-            bar.start()
-            self._close = bar.stop
-            self._update = lambda done, total: bar.update(task, completed=done, total=total)
-        self._update(done, total)
-
-    def close(self) -> None:
-        self._close()
-
+_add_verbs()
 
 # As a shell reports a process that Ctrl-C ended.
 STOPPED = 130
@@ -561,7 +470,3 @@ def status(arguments: Sequence[str] | None = None) -> int:
         hint = near[:1].lower() + near[1:] if near else f"`{where} --help` shows an example"
         say(str(Fault(where, what[:1].lower() + what[1:], hint)))
         return 2
-
-
-# Verbs in files of their own, which use what is above.
-from cwndlab.verbs import reproduce as _reproduce  # noqa: E402, F401

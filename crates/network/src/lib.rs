@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod discipline;
+pub mod line;
 pub mod link;
 pub mod loss;
 pub mod queue;
@@ -14,5 +15,6 @@ pub mod random;
 pub mod ring;
 pub mod served;
 pub mod wifi;
+pub mod wire;
 
 pub use link::{Link, LinkConfig, Offer, Passage, Totals};

@@ -111,7 +111,7 @@ pub struct LinkRow {
     pub sent_packets: u64,
     /// Bytes that left the line.
     pub sent_bytes: u64,
-    /// Time-weighted mean number of packets waiting, the one in service excluded.
+    /// Time-weighted mean number of packets waiting, the one in service excluded; on a medium of 802.11 it is included.
     pub mean_queue_packets: f64,
     /// Time-weighted mean number of bytes waiting.
     pub mean_queue_bytes: f64,

@@ -42,8 +42,14 @@ pub struct LinkPlan {
     pub from: u32,
     /// Index of the node it reaches.
     pub to: u32,
-    /// Rate of the line; `None` serialises in no time (and then nothing ever queues).
+    /// Rate of the line, its mean where that changes; `None` serialises in no time (and then nothing ever queues).
     pub rate: Option<Rate>,
+    /// What the line is.
+    pub line: LinePlan,
+    /// What changes with time.
+    pub schedule: SchedulePlan,
+    /// Retransmissions of a radio link.
+    pub harq: Option<HarqPlan>,
     /// Propagation delay.
     pub delay: Duration,
     /// What waits for the line.
@@ -153,6 +159,95 @@ impl ModePlan {
             }
         }
     }
+}
+
+/// What a line is.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub enum LinePlan {
+    /// It has the link's rate, unless that changes by the schedule.
+    #[default]
+    Rate,
+    /// It follows a trace.
+    Trace {
+        /// Moments of opportunities, ms, non-decreasing; the last one is the period.
+        stamps: Arc<[u32]>,
+        /// Bytes of an opportunity.
+        bytes: u32,
+        /// Where in the trace the run begins.
+        offset: Duration,
+    },
+    /// A token bucket.
+    TokenBucket {
+        /// Rate of the tokens.
+        rate: Rate,
+        /// Size of the bucket.
+        burst: Bytes,
+        /// Rate at which a burst leaves; nothing takes no time.
+        peak: Option<Rate>,
+    },
+}
+
+/// What changes with time; what a step does not name stays as it is.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct SchedulePlan {
+    /// Steps, ascending.
+    pub steps: Vec<StepPlan>,
+    /// All begins anew after this time.
+    pub repeat: Option<Duration>,
+}
+
+/// A step of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct StepPlan {
+    /// When.
+    pub at: Duration,
+    /// Rate from then on; 0 is an outage.
+    pub rate: Option<Rate>,
+    /// Propagation delay from then on.
+    pub delay: Option<Duration>,
+    /// Loss probability from then on.
+    pub loss: Option<f64>,
+}
+
+impl SchedulePlan {
+    /// The rate changes.
+    #[must_use]
+    pub fn changes_rate(&self) -> bool {
+        self.steps.iter().any(|step| step.rate.is_some())
+    }
+
+    /// The delay or the loss changes.
+    #[must_use]
+    pub fn changes_wire(&self) -> bool {
+        self.steps.iter().any(|step| step.delay.is_some() || step.loss.is_some())
+    }
+
+    /// From 0 on every step with all its values; `rate` and `delay` are those before the first one.
+    #[must_use]
+    pub fn filled(&self, rate: Rate, delay: Duration) -> Vec<(Duration, Rate, Duration, f64)> {
+        let mut all = vec![(Duration::ZERO, rate, delay, 0.0)];
+        for step in &self.steps {
+            let before = all[all.len() - 1];
+            let next =
+                (step.at, step.rate.unwrap_or(before.1), step.delay.unwrap_or(before.2), step.loss.unwrap_or(before.3));
+            if step.at == Duration::ZERO {
+                all.clear();
+            }
+            all.push(next);
+        }
+        all
+    }
+}
+
+/// Retransmissions of a radio link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HarqPlan {
+    /// An attempt fails with this probability.
+    pub probability: f64,
+    /// Time until the next attempt.
+    pub round: Duration,
+    /// The most retransmissions.
+    pub most: u32,
 }
 
 /// An agent of a link.

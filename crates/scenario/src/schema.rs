@@ -7,13 +7,16 @@ use serde_json::Value;
 use crate::class::{self, Class};
 use crate::distribution::Distribution;
 use crate::document::SCHEMA_VERSION;
-use crate::plan::{AgentPlan, DisciplinePlan, JitterPlan, LossPlan, Remote, Stack, Workload};
+use crate::plan::{
+    AgentPlan, DisciplinePlan, HarqPlan, JitterPlan, LinePlan, LossPlan, Remote, SchedulePlan, Stack, Workload,
+};
 use crate::profile;
 use crate::read::{Fault, Faults, Table};
 
 mod canonical;
 pub(crate) mod distribution;
 mod fields;
+mod line;
 mod link;
 mod medium;
 mod queue;
@@ -82,8 +85,14 @@ impl Queue {
 pub struct Link {
     /// Where it stands in the document.
     pub path: String,
-    /// `None` serialises in no time.
+    /// `None` serialises in no time. Of a trace or a token bucket the mean; of a schedule what holds before its first step.
     pub rate: Option<Rate>,
+    /// What the line is.
+    pub line: LinePlan,
+    /// What changes with time.
+    pub schedule: SchedulePlan,
+    /// Retransmissions of a radio link.
+    pub harq: Option<HarqPlan>,
     /// Propagation.
     pub delay: Duration,
     /// `None` takes the default of its place.
@@ -96,6 +105,16 @@ pub struct Link {
     pub duplicate: f64,
     /// What its router does for schemes that ask it.
     pub agents: Vec<AgentPlan>,
+}
+
+impl Link {
+    /// The same without its losses, for the way back.
+    #[must_use]
+    pub fn without_losses(&self) -> Self {
+        let mut link = Self { losses: Vec::new(), ..self.clone() };
+        link.schedule.steps.iter_mut().for_each(|step| step.loss = None);
+        link
+    }
 }
 
 /// A link between named nodes.
@@ -298,7 +317,7 @@ fn read_topology(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Op
                 return None;
             };
             let forward = read_link(value, inner.at("bottleneck"), LINK, None, faults);
-            let base = forward.clone().map(|link| Link { losses: Vec::new(), ..link });
+            let base = forward.as_ref().map(Link::without_losses);
             let reverse = match inner.get("reverse") {
                 Some(value) => read_link(value, inner.at("reverse"), LINK, base.as_ref(), faults),
                 None => base,

@@ -126,6 +126,7 @@ impl Air {
             packet_ns,
             byte_ns,
             most: self.medium.path_most(path),
+            offered_bytes: None,
         }
     }
 

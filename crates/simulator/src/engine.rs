@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cwndlab_records::rows::{FlowRow, LinkRow, LinkSampleRow, Records, SampleRow};
-use cwndlab_scenario::plan::{Capacity, Plan};
+use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan, Plan};
 use cwndlab_transport::receiver::NEVER;
 
 use crate::flow::{Flow, APPLICATION, TIMERS};
 use crate::pool::{Sources, Starts, Sum};
+use crate::service::Look;
 use crate::world::World;
 
 /// Events between two looks at the outside world.
@@ -318,7 +319,7 @@ impl<'a> Engine<'a> {
                 mean_queue_packets: look.packet_ns as f64 / span,
                 mean_queue_bytes: look.byte_ns as f64 / span,
                 max_queue_packets: look.most,
-                utilisation: plan.rate.map_or(0.0, |rate| look.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span)),
+                utilisation: utilisation(plan, &look, span),
             });
         }
         let memory = self.flows.iter().map(Flow::memory).sum::<usize>() + self.world.memory();
@@ -327,4 +328,14 @@ impl<'a> Engine<'a> {
         self.records.packets = self.world.packets.take().unwrap_or_default();
         (self.records, statistics)
     }
+}
+
+/// Bytes sent, of those that the line could have carried.
+fn utilisation(plan: &LinkPlan, look: &Look, span: f64) -> f64 {
+    let Some(rate) = plan.rate else { return 0.0 };
+    if plan.line == LinePlan::Rate && !plan.schedule.changes_rate() {
+        return look.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span);
+    }
+    // A line that rested all the time could have carried nothing.
+    look.offered_bytes.filter(|&offered| offered > 0).map_or(0.0, |offered| look.sent_bytes as f64 / offered as f64)
 }

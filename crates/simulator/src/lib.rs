@@ -14,6 +14,7 @@ pub mod datagrams;
 pub mod draw;
 pub mod engine;
 pub mod flow;
+mod lines;
 pub mod packet;
 pub mod pool;
 pub mod port;

@@ -13,6 +13,7 @@ use cwndlab_scenario::plan::{CodelPlan, DisciplinePlan, LinkPlan, ManagerPlan, P
 use cwndlab_units::Rate;
 
 use crate::air::{self, Air};
+use crate::lines::build_line;
 use crate::packet::{Packet, CE, DATA, ECT};
 use crate::world::{limit, World};
 
@@ -71,6 +72,8 @@ pub struct Look {
     pub byte_ns: u64,
     /// The most packets that ever waited.
     pub most: u64,
+    /// Bytes that the line could have carried; nothing where there is no bound.
+    pub offered_bytes: Option<u64>,
 }
 
 /// The servers, and the server of each link.
@@ -96,7 +99,10 @@ pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
             let Some(rate) = link.rate else { return COMPUTED };
             let stream = Stream::new(seed, QUEUE_STREAM, index as u64);
             let Some(queue) = discipline(link, rate, stream) else { return COMPUTED };
-            servers.push(Server::Line { link: index as u32, served: Box::new(Served::new(queue, rate)) });
+            servers.push(Server::Line {
+                link: index as u32,
+                served: Box::new(Served::new(queue, build_line(link), rate)),
+            });
             servers.len() as u32 - 1
         })
         .collect();
@@ -275,6 +281,7 @@ impl World {
                     packet_ns,
                     byte_ns,
                     most: served.most,
+                    offered_bytes: served.offered_bytes(now),
                 };
             }
             None => {}
@@ -294,6 +301,7 @@ impl World {
             packet_ns,
             byte_ns,
             most: link.most_waiting(),
+            offered_bytes: link.offered(now),
         }
     }
 }

@@ -16,6 +16,7 @@ use cwndlab_scenario::plan::{AgentPlan, Capacity, Ecn, LinkPlan, LossPlan, Plan}
 use cwndlab_transport::wire::Blocks;
 
 use crate::agenda::Agenda;
+use crate::lines::{build_changes, build_harq, build_line, CHANGES_STREAM, HARQ_STREAM};
 use crate::packet::{Packet, ACK, AGAIN, CE, DATA, ECT, EXTRA, KIND, SYN};
 use crate::pool;
 use crate::service::{self, Server, COMPUTED};
@@ -163,13 +164,15 @@ pub(crate) fn limit(capacity: Capacity) -> Limit {
 fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
     let index = index as u64;
     Link::new(LinkConfig {
-        rate: plan.rate,
+        line: build_line(plan),
         delay: plan.delay,
         limit: limit(plan.queue.capacity),
         counts_in_service: plan.queue.counts_in_service,
         mark_above: plan.queue.mark_above,
         watched: plan.sampled,
         losses: plan.losses.iter().enumerate().map(|(n, one)| build_loss(one, seed, index * 16 + n as u64)).collect(),
+        changes: build_changes(plan, Stream::new(seed, CHANGES_STREAM, index)),
+        harq: build_harq(plan, Stream::new(seed, HARQ_STREAM, index)),
         jitter: plan.jitter.map(|jitter| (jitter.spread, jitter.reorder)),
         duplicate: plan.duplicate,
         stream: Stream::new(seed, WIRE_STREAM, index),

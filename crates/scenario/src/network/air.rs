@@ -3,7 +3,7 @@
 use cwndlab_units::{Duration, Rate};
 
 use super::{expand, rest, Network, Placed};
-use crate::plan::{Capacity, LinkPlan, MediumPlan, RadioPlan};
+use crate::plan::{Capacity, LinePlan, LinkPlan, MediumPlan, RadioPlan, SchedulePlan};
 use crate::read::Faults;
 use crate::schema::{Link, Medium, Queue, Radio, Schema, Size, Wlan};
 
@@ -124,6 +124,9 @@ pub(super) fn wlan<'a>(
             let link = Link {
                 path: "wlan".to_owned(),
                 rate: Some(radio.mode.rate()),
+                line: LinePlan::Rate,
+                schedule: SchedulePlan::default(),
+                harq: None,
                 delay: Duration::ZERO,
                 queue: Some(queue),
                 losses: Vec::new(),

@@ -5,7 +5,8 @@ use serde_json::{json, Value};
 use super::{Access, Link, Schema, Topology};
 use crate::class::Class;
 use crate::document::SCHEMA_VERSION;
-use crate::plan::Stack;
+use crate::plan::{LinePlan, Stack};
+use crate::trace;
 
 /// Values of a stack that came after the first release, where they are what was done before: left out, so that hashes stand.
 const BEFORE: [&str; 2] = ["rto_arithmetic: Exact, ", "rto_restart: NewData, "];
@@ -27,6 +28,20 @@ impl Schema {
                 "rate_bps": link.rate.map(|rate| rate.0), "delay_ns": link.delay.0, "queue": format!("{:?}", link.queue),
                 "losses": format!("{:?}", link.losses), "jitter": format!("{:?}", link.jitter), "duplicate": link.duplicate,
             });
+            // What is not there is left out, so that new kinds of lines leave old scenarios' hashes alone.
+            match &link.line {
+                LinePlan::Rate => {}
+                LinePlan::Trace { stamps, bytes, offset } => {
+                    form["trace"] = json!({ "sha256": trace::sha256(stamps), "bytes": bytes, "offset_ns": offset.0 });
+                }
+                bucket @ LinePlan::TokenBucket { .. } => form["line"] = format!("{bucket:?}").into(),
+            }
+            if !link.schedule.steps.is_empty() {
+                form["schedule"] = format!("{:?}", link.schedule).into();
+            }
+            if let Some(harq) = link.harq {
+                form["harq"] = format!("{harq:?}").into();
+            }
             if !link.agents.is_empty() {
                 form["agents"] = format!("{:?}", link.agents).into();
             }

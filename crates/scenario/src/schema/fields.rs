@@ -22,7 +22,24 @@ pub(super) const TOP: &[&str] = &[
 pub(super) const DUMBBELL: &[&str] = &["bottleneck", "reverse", "access"];
 pub(super) const PARKING_LOT: &[&str] = &["hops", "access"];
 pub(super) const ACCESS: &[&str] = &["rate", "queue", "agents"];
-pub(super) const LINK: &[&str] = &["rate", "delay", "queue", "loss", "jitter", "duplicate", "agents"];
+pub(super) const LINK: &[&str] = &[
+    "rate",
+    "trace",
+    "token_bucket",
+    "schedule",
+    "repeat",
+    "harq",
+    "delay",
+    "queue",
+    "loss",
+    "jitter",
+    "duplicate",
+    "agents",
+];
+pub(super) const TRACE: &[&str] = &["file", "text", "bytes", "offset"];
+pub(super) const TOKEN_BUCKET: &[&str] = &["rate", "burst", "peak"];
+pub(super) const STEP: &[&str] = &["at", "rate", "delay", "loss"];
+pub(super) const HARQ: &[&str] = &["probability", "round", "most"];
 pub(super) const AGENT: &[&str] = &["scheme", "theta", "interval", "alpha", "beta", "eta", "delta", "threshold"];
 pub(super) const NAMED_LINK: &[&str] = &[
     "name",
@@ -30,6 +47,11 @@ pub(super) const NAMED_LINK: &[&str] = &[
     "to",
     "duplex",
     "rate",
+    "trace",
+    "token_bucket",
+    "schedule",
+    "repeat",
+    "harq",
     "delay",
     "queue",
     "loss",
@@ -124,6 +146,10 @@ pub fn all_fields() -> impl Iterator<Item = &'static str> {
         BEACON,
         ACCESS,
         NAMED_LINK,
+        TRACE,
+        TOKEN_BUCKET,
+        STEP,
+        HARQ,
         AGENT,
         JITTER,
         LOSS,

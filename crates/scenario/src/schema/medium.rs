@@ -218,6 +218,15 @@ pub(super) fn read_radio(value: &Value, path: String, media: &[Medium], faults: 
     if table.get("agents").is_some() {
         faults.add(table.at("agents"), "a medium has no capacity that could be granted", "leave them out");
     }
+    for key in ["trace", "token_bucket", "schedule", "repeat", "harq"] {
+        if table.get(key).is_some() {
+            faults.add(
+                table.at(key),
+                "the link is on a medium, which has no line of its own",
+                "leave one of the two out",
+            );
+        }
+    }
     let mode = read_mode(&table, Some(found.standard), faults);
     Some(Radio { medium, mode, frame_error: table.probability("frame_error", faults) })
 }
