@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 PAPERS = {
     "ccm-ss": "cwndlab.reproduce.ccm_ss",
     "cubic-study": "cwndlab.reproduce.cubic_study",
+    "iot": "cwndlab.reproduce.iot",
+    "phcc": "cwndlab.reproduce.phcc",
+    "windows-lte": "cwndlab.reproduce.windows_lte",
 }
 
 

@@ -198,7 +198,12 @@ def inside(found: Estimate, low: float, high: float, what: str) -> Judged:
     """The interval lies in [low, high]; where it sticks out on one side, nothing is decided."""
     if found.n == 0:
         return Judged(None, "not testable", "no repetition has a value", what)
-    band = f"at least {number(low)}" if math.isinf(high) else f"{number(low)} to {number(high)}"
+    if math.isinf(high):
+        band = f"at least {number(low)}"
+    elif math.isinf(low):
+        band = f"at most {number(high)}"
+    else:
+        band = f"{number(low)} to {number(high)}"
     if found.low is None or found.high is None:
         return Judged(found, "not testable", "one repetition has no interval", what)
     if low <= found.low and found.high <= high:

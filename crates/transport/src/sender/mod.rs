@@ -14,7 +14,7 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 use crate::receiver::NEVER;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Scoreboard, Segment, APP_LIMITED, EVER_RETRANS, SACKED};
-use crate::stack::{Ecn, Stack};
+use crate::stack::{Ecn, RtoRestart, Stack};
 use crate::wire::{AckPacket, Output};
 
 /// An application that always has data.
@@ -437,6 +437,8 @@ impl Sender {
         self.settle();
         if advanced {
             self.restart_timers(now);
+        } else if self.stack.rto_restart == RtoRestart::EveryAck && self.board.outstanding() > 0 {
+            self.rto_at = now + self.rtt.rto();
         }
         if self.pacing_bps > 0 || self.stack.pacing != crate::stack::Pacing::Off {
             self.update_pacing();
