@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import cwndlab
 import pytest
@@ -21,7 +22,7 @@ def scenario(bottleneck: str, duration: str = "10 s", reverse: str = 'rate = "1 
     )
 
 
-def link(made: cwndlab.Scenario, name: str = "bottleneck") -> dict[str, object]:
+def link(made: cwndlab.Scenario, name: str = "bottleneck") -> dict[str, Any]:
     rows = cwndlab.run(made, seed=1).links.to_dicts()
     return next(row for row in rows if row["name"] == name)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from cwndlab import metrics
-from cwndlab.plots.curves import Chart, Curve
+from cwndlab.plots.charts import Chart, Curve
 from cwndlab.reproduce.claims import Claim, NotTestable
 from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size, Table
 from cwndlab.reproduce.iot.path import ALL, ASSUMPTIONS, VARIANTS, flow, scenario, variant

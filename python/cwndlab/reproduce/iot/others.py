@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from cwndlab.plots.curves import Chart, Curve
+from cwndlab.plots.charts import Chart, Curve
 from cwndlab.reproduce.claims import Claim, Greater, Less, RatioIn, Value
 from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size, Table
 from cwndlab.reproduce.iot.path import (

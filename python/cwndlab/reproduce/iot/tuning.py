@@ -6,7 +6,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from cwndlab.plots.curves import Chart, Curve
+from cwndlab.plots.charts import Chart, Curve
 from cwndlab.reproduce.claims import Claim, Greater, Less, ValueIn
 from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size
 from cwndlab.reproduce.iot.path import ASSUMPTIONS, READINGS, bands, flow, measure, proposed, scenario, troubles

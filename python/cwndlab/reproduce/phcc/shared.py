@@ -7,7 +7,7 @@ from functools import partial
 from math import inf
 
 from cwndlab.metrics import jain
-from cwndlab.plots.curves import Chart, Curve
+from cwndlab.plots.charts import Chart, Curve
 from cwndlab.reproduce.claims import Claim, Greater, Order, Value, ValueIn
 from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size, Table
 from cwndlab.reproduce.measured import Measured

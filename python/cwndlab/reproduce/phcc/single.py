@@ -7,7 +7,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from cwndlab.plots.curves import Chart, Curve
+from cwndlab.plots.charts import Chart, Curve
 from cwndlab.reproduce.claims import Claim, Greater, Landmark, Less, Shape, ValueIn
 from cwndlab.reproduce.experiment import Case, Experiment, Size, Table
 from cwndlab.reproduce.measured import Measured

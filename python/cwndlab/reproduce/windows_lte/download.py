@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean
 
-from cwndlab.plots.curves import Chart, Curve
+from cwndlab.plots.charts import Chart, Curve
 from cwndlab.reproduce.claims import Claim, Greater, NotTestable, Order
 from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size, Table
 from cwndlab.reproduce.measured import Measured

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cwndlab.plots.curves import Chart, Curve
+from cwndlab.plots.charts import Chart, Curve
 from cwndlab.reproduce.claims import Claim, Landmark, Shape
 from cwndlab.reproduce.cubic_study.growth import measure_cubic, trace
 from cwndlab.reproduce.experiment import Case, Experiment, Size
