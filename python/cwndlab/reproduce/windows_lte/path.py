@@ -25,8 +25,8 @@ ALGORITHMS = {"NewReno": "reno", "CTCP": "ctcp", "CUBIC": "cubic"}
 _LTE_MS, _LTE_QUEUE = 15.0, "1000 packets"
 #: The link from the LTE core to the access point. The way up, for ACKs only, has the same.
 _LTE: Mapping[str, Any] = {
-    "rate": "10 Mbps",
-    "jitter": {"spread": "8 ms"},
+    "trace": "lte-stationary",
+    "harq": {},
     "delay": f"{_LTE_MS} ms",
     "queue": {"capacity": _LTE_QUEUE},
 }
@@ -36,9 +36,11 @@ ASSUMPTIONS = (
     "server's "
     "is changed.",
     "The server stands behind the delay that 252 ms leave; the LTE hop has 15 ms of it one way.",
-    f"The LTE hop is a line of {_LTE['rate']} with a delay that varies by 8 ms and {_LTE_QUEUE} of queue for the "
-    "one user: "
-    "the study tells neither the cell's capacity nor its queue, so that throughputs are shown and their ratios judged.",
+    "The LTE hop is the bundled synthetic trace of a user who stands still, with HARQ's retransmissions and "
+    f"{_LTE_QUEUE} of "
+    "queue for the one user: the study tells neither the cell's capacity nor its queue, so that throughputs are "
+    "shown and "
+    "their ratios judged.",
     "802.11n has 20 MHz, one stream and MCS 7, which -57 dBm allows, and no neighbours.",
     "What 17 hops lose at random is not told: it is varied, and all of it is judged. A ratio that needs loss says so.",
     "Six runs differ in their start by up to 30 s, not in the time of day. Downloads last "
