@@ -34,7 +34,11 @@ def defined(records: cwndlab.Records, **at: Any) -> dict[str, Any]:
     return found
 
 
-SHORTER = {name: cwndlab.presets.load(name).with_(duration="4 s") for name in cwndlab.presets.names() if name != "s4"}
+SHORTER = {
+    name: cwndlab.presets.load(name).with_(duration="4 s", measure_from="0 s")
+    for name in cwndlab.presets.names()
+    if name != "s4"
+}
 
 
 @pytest.mark.parametrize("name", [*SHORTER, "no samples", "transfers"])

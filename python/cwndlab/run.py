@@ -31,6 +31,9 @@ aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
 to_toml = _engine.to_toml
 read_records = _engine.read
+trace_kinds = _engine.trace_kinds
+trace_make = _engine.trace_make
+trace_moments = _engine.trace_moments
 conformance_texts = _engine.conformance_texts
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from cwndlab import _engine
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.run import trace_kinds, trace_make, trace_moments
 
 #: Bytes of an opportunity.
 OPPORTUNITY_BYTES = 1500
@@ -16,7 +16,7 @@ OPPORTUNITY_BYTES = 1500
 
 def names() -> list[str]:
     """Names of the synthetic traces that a scenario may name in place of a file."""
-    return _engine.trace_kinds()[0]
+    return trace_kinds()[0]
 
 
 def make(kind: str, *, seed: int | None = None, duration_s: int | None = None) -> list[int]:
@@ -24,9 +24,9 @@ def make(kind: str, *, seed: int | None = None, duration_s: int | None = None) -
 
     Raises ``ScenarioError`` where no kind is called so.
     """
-    kinds, usual_seed, usual_duration = _engine.trace_kinds()
+    kinds, usual_seed, usual_duration = trace_kinds()
     seed = usual_seed if seed is None else seed
-    moments = _engine.trace_make(kind, seed, usual_duration if duration_s is None else duration_s)
+    moments = trace_make(kind, seed, usual_duration if duration_s is None else duration_s)
     if moments is None:
         raise ScenarioError(Fault(kind, "no trace is called so", f"one of {', '.join(kinds)}"))
     return moments
@@ -44,7 +44,7 @@ def load(name: str | Path) -> list[int]:
     except (OSError, UnicodeDecodeError) as cause:
         hint = f"a file in Mahimahi's format, or one of {', '.join(names())}"
         raise ScenarioError(Fault(str(name), f"cannot be read: {cause}", hint)) from None
-    return _engine.trace_moments(text, str(name))
+    return trace_moments(text, str(name))
 
 
 @dataclass(frozen=True)
