@@ -22,18 +22,27 @@ _DIALOG = (
 )
 
 
-def page(title: str, parts: Sequence[str], *, footer: str, data: Mapping[str, Any] | None = None) -> str:
-    """A page of ``parts``; ``data`` is what its script opens (`cwndlab.pages.runs.packed`)."""
+def page(
+    title: str,
+    parts: Sequence[str],
+    *,
+    footer: str,
+    data: Mapping[str, Any] | None = None,
+    figures: bool = True,
+) -> str:
+    """A page of ``parts``; ``data`` is what its script opens (`cwndlab.pages.runs.packed`). Without ``figures`` it is
+    4 MB smaller."""
     from plotly.offline import get_plotlyjs
 
     here = files(__package__)
     style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "page.js"))
     body = "\n".join(parts)
+    plotly = f"<script>{get_plotlyjs()}</script>" if figures else ""
     told = json.dumps(data or {}, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>{html.escape(title)}</title><style>{style}</style><script>{get_plotlyjs()}</script></head>"
+        f"<title>{html.escape(title)}</title><style>{style}</style>{plotly}</head>"
         '<body><button id="theme" type="button">Colours: system</button>'
         f"<main><h1>{html.escape(title)}</h1>{body}</main><footer>{html.escape(footer)}</footer>{_DIALOG}"
         f'<script type="application/json" id="data">{told}</script><script>{script}</script></body></html>'

@@ -129,7 +129,8 @@ def write_index(folder: Path) -> Path:
         parts.append(_findings([Finding(**finding) for finding in one["findings"]]))
     from cwndlab.run import version
 
-    save(_plain_page("Published experiments, run again", parts, f"cwndlab {version()}"), folder / "index.html")
+    whole = page("Published experiments, run again", parts, footer=f"cwndlab {version()}", figures=False)
+    save(whole, folder / "index.html")
     return folder / "index.html"
 
 
@@ -259,12 +260,6 @@ def _figure(chart: Any) -> str:
     config = {"displayModeBar": False, "responsive": True}
     text: str = figure(chart).to_html(full_html=False, include_plotlyjs=False, div_id=chart.name, config=config)
     return text
-
-
-def _plain_page(title: str, parts: Sequence[str], footer: str) -> str:
-    """A page without figures: that of a report without plotly in it."""
-    whole = page(title, parts, footer=footer)
-    return re.sub(r"<script>.*?</script>", "", whole, flags=re.DOTALL)
 
 
 def _scenarios(outcome: Outcome, folder: Path) -> list[tuple[str, Labels]]:
