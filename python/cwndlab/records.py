@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cwndlab import _engine
     from cwndlab.scenario import Scenario
 
-TABLES = ("runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets")
+TABLES = ("runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets", "stations")
 
 
 class Records:
@@ -61,6 +61,11 @@ class Records:
 
         self._known(table)
         return pl.DataFrame(self._handle.table(table))  # type: ignore[arg-type]
+
+    def height(self, table: str) -> int:
+        """The number of rows of a table; needs no Polars."""
+        self._known(table)
+        return len(self._handle.table(table))  # type: ignore[arg-type]
 
     @staticmethod
     def _known(table: str) -> None:
@@ -106,6 +111,11 @@ class Records:
     def packets(self) -> pl.DataFrame:
         """Every packet at the entrance of every link, where the scenario asks for it."""
         return self.frame("packets")
+
+    @cached_property
+    def stations(self) -> pl.DataFrame:
+        """Stations of 802.11 at the sampling interval and at the end; counters are cumulative."""
+        return self.frame("stations")
 
     @cached_property
     def scenario(self) -> Scenario:

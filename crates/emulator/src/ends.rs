@@ -256,7 +256,6 @@ pub fn sender(run: Run<'_>, flow: u32, plan: &FlowPlan, start: u64, algorithm: &
                 run.sleep_until((run.now() + gap.0).min(stop));
             }
         }
-        #[allow(unreachable_patterns, reason = "workloads that the kernel's ends do not have")]
         _ => {}
     }
     if done && drain(run, &socket) && !run.is_over() {
@@ -371,9 +370,9 @@ impl Watch {
         self.seen.then(|| SampleRow {
             time_ns,
             flow,
-            cwnd_bytes: self.info.cwnd * self.info.mss,
+            cwnd_bytes: Some(self.info.cwnd * self.info.mss),
             ssthresh_bytes: self.info.ssthresh.map(|segments| segments * self.info.mss),
-            in_flight_bytes: self.info.in_flight * self.info.mss,
+            in_flight_bytes: Some(self.info.in_flight * self.info.mss),
             srtt_ns: Some(self.info.srtt_ns).filter(|&srtt| srtt > 0),
             rtt_ns: None,
             pacing_rate_bps: self.info.pacing_bps,
@@ -389,6 +388,7 @@ impl Watch {
             rtt_sum_ns: self.rtt.0,
             rtt_count: self.rtt.1,
             state: self.info.ca_state,
+            delay_ns: None,
         })
     }
 }

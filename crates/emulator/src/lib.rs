@@ -49,7 +49,14 @@ pub struct Quality {
 
 /// The kernel's name for the algorithm of a flow.
 pub fn kernel_name(index: usize, flow: &FlowPlan) -> Result<String, Fault> {
-    let ours = flow.algorithm.growth.spec.name;
+    let Some(algorithm) = &flow.algorithm else {
+        return Err(Fault::new(
+            format!("flow[{index}].transport"),
+            "the emulator's own ends speak TCP",
+            "leave this flow out",
+        ));
+    };
+    let ours = algorithm.growth.spec.name;
     let name = match ours {
         "reno" => "reno".to_owned(),
         "cubic" | "cubic-linux" => "cubic".to_owned(),
@@ -63,18 +70,17 @@ pub fn kernel_name(index: usize, flow: &FlowPlan) -> Result<String, Fault> {
     Err(Fault::new(
         format!("flow[{index}].algorithm"),
         format!("this kernel has no '{name}' to stand for '{ours}'"),
-        format!("it has {known}; `cwndlab kernel run --algorithm {ours}` registers ours while it runs"),
+        format!("it has {known}; reno, cubic and bbr1 are those of ours that it stands for"),
     ))
 }
 
 fn workload(index: usize, flow: &FlowPlan) -> Result<(), Fault> {
     match flow.workload {
         Workload::Bulk { .. } | Workload::OnOff { .. } | Workload::Transfers { .. } => Ok(()),
-        #[allow(unreachable_patterns, reason = "workloads that the kernel's ends do not have")]
         _ => Err(Fault::new(
             format!("flow[{index}].workload"),
             "the emulator's own ends do not send this",
-            "bulk, on-off and transfers; for anything else put a program at the ends: `cwndlab emulate FILE -- COMMAND`",
+            "it has bulk, on-off and transfers",
         )),
     }
 }
@@ -128,6 +134,10 @@ pub fn emulate(
     cancel: &AtomicBool,
     progress: Option<&AtomicU64>,
 ) -> Result<(Records, Quality), Fault> {
+    if plan.packets {
+        let hint = "leave it out; a capture on the device path0 has the real ones";
+        return Err(Fault::new("packets", "the emulator does not write them down", hint));
+    }
     let mut names = Vec::new();
     for (index, flow) in plan.flows.iter().enumerate() {
         names.push(kernel_name(index, flow)?);
@@ -267,5 +277,8 @@ fn row(flow: u32, plan: &FlowPlan, end: &End, watch: &Watch, path: &Path<'_>, ke
         loss_probes: 0,
         min_rtt_ns: info.min_rtt_ns,
         mean_rtt_ns: (watch.rtt.1 > 0).then(|| watch.rtt.0 / watch.rtt.1),
+        min_delay_ns: None,
+        mean_delay_ns: None,
+        max_delay_ns: None,
     }
 }

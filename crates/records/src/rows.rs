@@ -19,6 +19,8 @@ pub struct Records {
     pub transfers: Vec<TransferRow>,
     /// Every packet, where asked for.
     pub packets: Vec<PacketRow>,
+    /// Stations of 802.11 at the sampling interval and at the end.
+    pub stations: Vec<StationRow>,
 }
 
 /// Totals of a flow over its whole life.
@@ -74,6 +76,12 @@ pub struct FlowRow {
     pub min_rtt_ns: Option<u64>,
     /// Mean RTT sample.
     pub mean_rtt_ns: Option<u64>,
+    /// Smallest one-way delay of a datagram, queues included; `None` for TCP.
+    pub min_delay_ns: Option<u64>,
+    /// Mean one-way delay.
+    pub mean_delay_ns: Option<u64>,
+    /// Largest one-way delay.
+    pub max_delay_ns: Option<u64>,
 }
 
 /// Totals of a link in one direction.
@@ -103,7 +111,7 @@ pub struct LinkRow {
     pub sent_packets: u64,
     /// Bytes that left the line.
     pub sent_bytes: u64,
-    /// Time-weighted mean number of packets waiting, the one in service excluded.
+    /// Time-weighted mean number of packets waiting, the one in service excluded; on a medium of 802.11 it is included.
     pub mean_queue_packets: f64,
     /// Time-weighted mean number of bytes waiting.
     pub mean_queue_bytes: f64,
@@ -120,12 +128,12 @@ pub struct SampleRow {
     pub time_ns: u64,
     /// Which flow.
     pub flow: u32,
-    /// The transport's effective window.
-    pub cwnd_bytes: u64,
+    /// The transport's effective window; `None` for UDP and for arrivals.
+    pub cwnd_bytes: Option<u64>,
     /// The algorithm's threshold; `None` while it has none.
     pub ssthresh_bytes: Option<u64>,
-    /// In flight as the sender estimates it.
-    pub in_flight_bytes: u64,
+    /// In flight as the sender estimates it; `None` for UDP.
+    pub in_flight_bytes: Option<u64>,
     /// Smoothed RTT.
     pub srtt_ns: Option<u64>,
     /// Last RTT sample.
@@ -156,6 +164,8 @@ pub struct SampleRow {
     pub rtt_count: u64,
     /// 0 open, 1 disorder, 2 cwr, 3 recovery, 4 loss (as Linux counts them).
     pub state: u8,
+    /// One-way delay of the last datagram received; `None` for TCP.
+    pub delay_ns: Option<u64>,
 }
 
 /// A link at a sampling instant. Counters are cumulative.
@@ -193,7 +203,7 @@ pub struct EventRow {
     /// Which flow.
     pub flow: u32,
     /// `open`, `established`, `recovery`, `recovered`, `timeout`, `ecn`, `undo`, `slow-start-exit`, `idle-restart`,
-    /// `loss-probe`, `close`, or what an algorithm remarks.
+    /// `loss-probe`, `close`, `refused`, or what an algorithm remarks.
     pub kind: &'static str,
     /// Why: `fast-retransmit`, `rack`, `fack`, `rto`, `train`, `delay`, `cap`, `loss`, `eifel`, `dsack`, …; may be empty.
     pub cause: &'static str,
@@ -221,7 +231,7 @@ pub struct TransferRow {
 }
 
 /// A packet at the entrance of a link.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PacketRow {
     /// When it arrived at the queue.
     pub time_ns: u64,
@@ -231,7 +241,7 @@ pub struct PacketRow {
     pub flow: u32,
     /// 0 data, 1 ACK, 2 SYN, 3 SYN-ACK.
     pub kind: u8,
-    /// First payload byte of data (from 0), acknowledged byte of an ACK.
+    /// First payload byte of data (from 0), acknowledged byte of an ACK; segments count as full.
     pub sequence_bytes: u64,
     /// Bytes on the wire.
     pub size_bytes: u32,
@@ -241,4 +251,62 @@ pub struct PacketRow {
     pub departure_ns: Option<u64>,
     /// It had been sent before.
     pub retransmission: bool,
+    /// Its number in the order in which packets were sent; the same at every link of its way.
+    pub packet: u64,
+    /// When its sender put it on its first link.
+    pub sent_ns: u64,
+    /// When its last bit reached the far end of the link.
+    pub arrival_ns: Option<u64>,
+    /// Number of the flow's connection, modulo 256.
+    pub connection: u32,
+    /// Payload.
+    pub payload_bytes: u32,
+    /// Timestamp that an ACK echoes: when the segment that set it was sent; `None` where timestamps are not negotiated.
+    pub echo_ns: Option<u64>,
+    /// Receive window that an ACK advertises.
+    pub window_bytes: Option<u64>,
+    /// SACK blocks of an ACK, `from-to` in bytes as `sequence_bytes` counts them, joined by blanks; `permitted` on a SYN
+    /// or SYN-ACK that negotiates them; else empty.
+    pub sack: String,
+    /// Codepoint of IP on arrival: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
+    pub ecn: u8,
+    /// ECN echo; on a SYN and SYN-ACK as RFC 3168 negotiates ECN.
+    pub ece: bool,
+    /// Congestion window reduced; on a SYN as RFC 3168 negotiates ECN.
+    pub cwr: bool,
+}
+
+/// A station of 802.11 at a sampling instant, and at the end of the run. Counters are cumulative.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StationRow {
+    /// When.
+    pub time_ns: u64,
+    /// Name of the medium.
+    pub medium: String,
+    /// Name of the node.
+    pub station: String,
+    /// Transmissions that ask for an answer: data, or the RTS before it.
+    pub attempts: u64,
+    /// Of these, those without an answer.
+    pub failures: u64,
+    /// Of these, those that met another transmission.
+    pub collisions: u64,
+    /// Frames that noise destroyed.
+    pub frame_errors: u64,
+    /// Frames given up after the last attempt.
+    pub given_up_packets: u64,
+    /// Frames that were answered.
+    pub sent_packets: u64,
+    /// Their bytes as IP packets.
+    pub sent_bytes: u64,
+    /// Packets dropped by its queue.
+    pub dropped_packets: u64,
+    /// How long it was on the air, answers included.
+    pub airtime_ns: u64,
+    /// Packets in its queue, the one that contends or is on the air included.
+    pub queue_packets: u64,
+    /// Exact integral over time of these packets.
+    pub queue_packet_ns: u64,
+    /// The most that there ever were.
+    pub max_queue_packets: u64,
 }

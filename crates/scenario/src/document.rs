@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 use crate::class::{self, Class};
 use crate::plan::Plan;
 use crate::read::{Fault, Faults};
-use crate::{network, schema};
+use crate::schema::distribution::{last_point, next_point};
+use crate::{network, schema, trace};
 
 /// The only version of the schema so far.
 pub const SCHEMA_VERSION: u64 = 1;
@@ -133,10 +134,10 @@ impl Scenario {
             let last = n + 1 == steps.len();
             let Value::Object(map) = at else { return Err(one(walked, "is in no table", "")) };
             if !map.contains_key(name) {
-                if !last || index.is_some() || !schema::knows(name) {
+                if index.is_some() || !schema::knows(name) {
                     return Err(unknown(&walked, name, map));
                 }
-                map.insert(name.to_owned(), Value::Null);
+                map.insert(name.to_owned(), if last { Value::Null } else { Value::Object(Map::new()) });
             }
             at = map.get_mut(name).expect("it was put there");
             if let Some(index) = index {
@@ -153,6 +154,12 @@ impl Scenario {
             }
         }
         *at = value;
+        // A file that is named here is looked for where the program runs.
+        let mut faults = Faults::default();
+        read_files(&mut self.document, "", None, &mut faults);
+        if !faults.0.is_empty() {
+            return Err(faults.0);
+        }
         Ok(())
     }
 }
@@ -182,6 +189,17 @@ fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
             if let (false, Some(Value::String(file)), Some(Value::String(_))) =
                 (class, map.get("file"), map.get("kind"))
             {
+                if map.get("kind").and_then(Value::as_str) == Some("cdf") {
+                    let file = folder.unwrap_or(Path::new("")).join(file);
+                    match distribution_file(&file) {
+                        Ok(points) => {
+                            map.remove("file");
+                            map.insert("points".to_owned(), points);
+                        }
+                        Err((what, hint)) => faults.add(format!("{path}.file"), what, hint),
+                    }
+                    return;
+                }
                 let column = map.get("column").and_then(Value::as_str).unwrap_or("packet_index").to_owned();
                 let select = map.get("where").cloned();
                 let file = folder.unwrap_or(Path::new("")).join(file);
@@ -199,12 +217,82 @@ fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
                     ),
                 }
             }
+            if let (false, Some(trace)) = (class, map.get_mut("trace")) {
+                read_trace(trace, &format!("{path}.trace"), folder, faults);
+            }
             for (key, item) in map.iter_mut() {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 read_files(item, &path, folder, faults);
             }
         }
         _ => {}
+    }
+}
+
+/// The points of a distribution function: lines of value (bytes or nanoseconds) and probability, separated by a comma
+/// or blanks; a first line of words and lines after `#` count as remarks.
+fn distribution_file(file: &Path) -> Result<Value, (String, String)> {
+    let name = file.display();
+    let fail = |line: usize, what: String, hint: &str| Err((format!("{name}:{line}: {what}"), hint.to_owned()));
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| (format!("'{name}' cannot be read: {error}"), "name a file of two columns".to_owned()))?;
+    let (mut points, mut last, mut end) = (Vec::new(), None, 0);
+    for (n, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        let cells: Vec<&str> =
+            line.split(|one: char| one == ',' || one.is_whitespace()).filter(|cell| !cell.is_empty()).collect();
+        let numbers: Vec<f64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
+        if cells.is_empty() || (points.is_empty() && numbers.is_empty()) {
+            continue;
+        }
+        let &[value, probability] = numbers.as_slice() else {
+            return fail(n + 1, format!("'{line}' is not two numbers"), "two columns: size in bytes, probability");
+        };
+        if cells.len() != 2 {
+            return fail(n + 1, format!("'{line}' is not two numbers"), "two columns: size in bytes, probability");
+        }
+        if let Err((what, hint)) = next_point(last, value, probability) {
+            return fail(n + 1, what, hint);
+        }
+        last = Some((value, probability));
+        end = n + 1;
+        points.push(serde_json::json!([value, probability]));
+    }
+    match last_point(last) {
+        Ok(()) => Ok(Value::Array(points)),
+        Err((what, hint)) => fail(end.max(1), what, hint),
+    }
+}
+
+/// Replaces the file of a trace by what stands in it, so that the scenario is whole without it; names of synthetic traces
+/// stay.
+fn read_trace(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut Faults) {
+    let (name, place) = match &*value {
+        Value::String(name) => (name.clone(), path.to_owned()),
+        Value::Object(map) => match map.get("file") {
+            Some(Value::String(name)) => (name.clone(), format!("{path}.file")),
+            _ => return,
+        },
+        _ => return,
+    };
+    if trace::Kind::named(&name).is_some() {
+        return;
+    }
+    let names: Vec<_> = trace::Kind::ALL.iter().map(|(name, _)| *name).collect();
+    let hint = format!("a file in Mahimahi's format, or one of {}", names.join(", "));
+    let file = folder.unwrap_or(Path::new("")).join(&name);
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) => return faults.add(place, format!("'{}' cannot be read: {error}", file.display()), hint),
+    };
+    if let Err(what) = trace::parse(&text, &name) {
+        return faults.add(place, what, "one whole number of milliseconds per line, none before its predecessor");
+    }
+    if let Value::Object(map) = value {
+        map.remove("file");
+        map.insert("text".to_owned(), text.into());
+    } else {
+        *value = serde_json::json!({ "text": text });
     }
 }
 

@@ -1,5 +1,7 @@
 //! Links whose packets leave by event: a discipline and a line each.
 
+use std::fmt;
+
 use cwndlab_network::discipline::{
     Adapt, Codel, CodelConfig, Codepoint, Discipline, DualPi2, DualPi2Config, Fair, FairConfig, Manager, Pie,
     PieConfig, Red, RedConfig, Waiting,
@@ -8,9 +10,13 @@ use cwndlab_network::link::Passage;
 use cwndlab_network::random::Stream;
 use cwndlab_network::served::Served;
 use cwndlab_records::rows::{LinkRow, LinkSampleRow};
-use cwndlab_scenario::plan::{Capacity, CodelPlan, DisciplinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan};
+use cwndlab_scenario::plan::{
+    Capacity, CodelPlan, DisciplinePlan, LinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan,
+};
 use cwndlab_units::Rate;
 
+use crate::air::{self, Air};
+use crate::lines::build_line;
 use crate::packet::{Packet, CE, DATA, ECT};
 use crate::world::{limit, World};
 
@@ -30,6 +36,8 @@ pub(crate) enum Server {
         /// Its queue and its line.
         served: Box<Served<Packet>>,
     },
+    /// A medium that several links share.
+    Air(Box<Air>),
 }
 
 impl Server {
@@ -37,6 +45,7 @@ impl Server {
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Line { served, .. } => served.memory(),
+            Self::Air(air) => air.medium.memory(),
         }
     }
 }
@@ -66,6 +75,8 @@ pub struct Look {
     pub byte_ns: u64,
     /// The most packets that ever waited.
     pub most: u64,
+    /// Bytes that the line could have carried; nothing where there is no bound.
+    pub offered_bytes: Option<u64>,
 }
 
 impl Look {
@@ -90,17 +101,31 @@ impl Look {
 
 /// The servers, and the server of each link.
 pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
-    let mut servers = Vec::new();
+    let mut servers: Vec<Server> = (0..plan.media.len())
+        .map(|index| {
+            let queue = |link: u32| {
+                let plan = &plan.links[link as usize];
+                discipline(plan, plan.rate?, Stream::new(seed, QUEUE_STREAM, u64::from(link)))
+            };
+            Server::Air(Box::new(air::build(plan, index, seed, queue)))
+        })
+        .collect();
     let server_of = plan
         .links
         .iter()
         .enumerate()
         .map(|(index, link)| {
+            if let Some(radio) = link.radio {
+                return radio.medium;
+            }
             // Without a rate nothing ever waits, and no discipline has anything to decide.
             let Some(rate) = link.rate else { return COMPUTED };
             let stream = Stream::new(seed, QUEUE_STREAM, index as u64);
             let Some(queue) = discipline(link, rate, stream) else { return COMPUTED };
-            servers.push(Server::Line { link: index as u32, served: Box::new(Served::new(queue, rate)) });
+            servers.push(Server::Line {
+                link: index as u32,
+                served: Box::new(Served::new(queue, build_line(link), rate)),
+            });
             servers.len() as u32 - 1
         })
         .collect();
@@ -140,7 +165,11 @@ fn red(plan: &RedPlan, rate: Rate) -> RedConfig {
     }
 }
 
-fn discipline(link: &LinkPlan, rate: Rate, stream: Stream) -> Option<Box<dyn Discipline<Packet>>> {
+fn discipline<P: Copy + Default + fmt::Debug + Send + 'static>(
+    link: &LinkPlan,
+    rate: Rate,
+    stream: Stream,
+) -> Option<Box<dyn Discipline<P>>> {
     let capacity = limit(link.queue.capacity);
     Some(match &link.queue.discipline {
         DisciplinePlan::DropTail => return None,
@@ -172,6 +201,16 @@ fn discipline(link: &LinkPlan, rate: Rate, stream: Stream) -> Option<Box<dyn Dis
     })
 }
 
+/// Bytes sent, of those that the line could have carried.
+fn utilisation(plan: &LinkPlan, look: &Look, span: f64) -> f64 {
+    let Some(rate) = plan.rate else { return 0.0 };
+    if plan.line == LinePlan::Rate && !plan.schedule.changes_rate() {
+        return look.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span);
+    }
+    // A line that rested all the time could have carried nothing.
+    look.offered_bytes.filter(|&offered| offered > 0).map_or(0.0, |offered| look.sent_bytes as f64 / offered as f64)
+}
+
 impl World {
     /// A packet joins the queue of a link that serves by event.
     pub(crate) fn queue(&mut self, now: u64, link: u32, packet: Packet) {
@@ -191,23 +230,32 @@ impl World {
         };
         let next = match &mut self.servers[server as usize] {
             Server::Line { served, .. } => served.offer(now, one, &mut self.gone),
+            Server::Air(air) => {
+                air.offer(now, link, one, &mut self.gone);
+                self.bury();
+                self.arm_air(server);
+                return;
+            }
         };
         if let Some(at) = next {
             self.agenda.push(at, self.first_server + server);
         }
-        self.bury(link);
+        self.bury();
     }
 
     /// The agenda's top is this server's moment.
     pub(crate) fn serve(&mut self, now: u64, server: u32) {
-        let Server::Line { link, served } = &mut self.servers[server as usize];
+        let Server::Line { link, served } = &mut self.servers[server as usize] else {
+            self.serve_air(now, server);
+            return;
+        };
         let link = *link;
         let woken = served.wake(now, &mut self.gone);
         match woken.next {
             Some(at) => self.agenda.replace_top(at, self.first_server + server),
             None => self.agenda.pop(),
         }
-        self.bury(link);
+        self.bury();
         if let Some(one) = woken.sent {
             self.emerge(now, link, one);
         }
@@ -227,8 +275,9 @@ impl World {
     }
 
     /// Writes down what a discipline dropped.
-    pub(crate) fn bury(&mut self, link: u32) {
+    pub(crate) fn bury(&mut self) {
         while let Some(one) = self.gone.pop() {
+            let link = self.hop(&one.packet).link;
             self.record(one.since, link, one.packet, Passage::Dropped);
             self.lose(one.packet, Passage::Dropped);
         }
@@ -238,6 +287,8 @@ impl World {
     pub(crate) fn backlog_time(&self, now: u64, link: u32) -> u64 {
         match self.servers.get(self.server_of[link as usize] as usize) {
             Some(Server::Line { served, .. }) => served.backlog_time(now),
+            // No agent stands on a medium, and nobody else asks.
+            Some(Server::Air(_)) => 0,
             None => self.links[link as usize].backlog_time(now),
         }
     }
@@ -269,7 +320,7 @@ impl World {
                 mean_queue_packets: look.packet_ns as f64 / span,
                 mean_queue_bytes: look.byte_ns as f64 / span,
                 max_queue_packets: look.most,
-                utilisation: link.rate.map_or(0.0, |rate| look.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span)),
+                utilisation: utilisation(link, &look, span),
             });
         }
         rows
@@ -279,22 +330,27 @@ impl World {
     pub fn look(&mut self, now: u64, index: usize) -> Look {
         let link = &mut self.links[index];
         let lost = link.totals.lost;
-        if let Some(Server::Line { served, .. }) = self.servers.get_mut(self.server_of[index] as usize) {
-            let (queue_packets, queue_bytes) = served.backlog();
-            let (packet_ns, byte_ns) = served.integrals(now);
-            return Look {
-                arrived: served.offered,
-                dropped: served.dropped,
-                lost,
-                marked: served.marked,
-                sent_packets: served.sent,
-                sent_bytes: served.sent_bytes,
-                queue_packets,
-                queue_bytes,
-                packet_ns,
-                byte_ns,
-                most: served.most,
-            };
+        match self.servers.get_mut(self.server_of[index] as usize) {
+            Some(Server::Air(air)) => return air.look(now, index as u32, lost),
+            Some(Server::Line { served, .. }) => {
+                let (queue_packets, queue_bytes) = served.backlog();
+                let (packet_ns, byte_ns) = served.integrals(now);
+                return Look {
+                    arrived: served.offered,
+                    dropped: served.dropped,
+                    lost,
+                    marked: served.marked,
+                    sent_packets: served.sent,
+                    sent_bytes: served.sent_bytes,
+                    queue_packets,
+                    queue_bytes,
+                    packet_ns,
+                    byte_ns,
+                    most: served.most,
+                    offered_bytes: served.offered_bytes(now),
+                };
+            }
+            None => {}
         }
         let (queue_packets, queue_bytes) = link.backlog(now);
         let (packet_ns, byte_ns) = link.integrals(now);
@@ -311,6 +367,7 @@ impl World {
             packet_ns,
             byte_ns,
             most: link.most_waiting(),
+            offered_bytes: link.offered(now),
         }
     }
 }

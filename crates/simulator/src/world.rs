@@ -11,12 +11,15 @@ use cwndlab_network::loss::Loss;
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::Stream;
 use cwndlab_network::ring::Ring;
-use cwndlab_records::rows::{EventRow, PacketRow};
+use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{AgentPlan, Capacity, Ecn, LinkPlan, LossPlan, Plan};
 use cwndlab_transport::wire::Blocks;
 
 use crate::agenda::Agenda;
-use crate::packet::{Packet, ACK, AGAIN, CE, DATA, ECT, EXTRA, KIND, SYN};
+use crate::lines::{build_changes, build_harq, build_line, CHANGES_STREAM, HARQ_STREAM};
+use crate::packet::{Packet, ACK, CE, DATA, ECT, EXTRA, KIND, SYN};
+use crate::pool;
+use crate::recorder::Recorder;
 use crate::service::{self, Server, COMPUTED};
 
 /// What an ACK carries beyond its number and window.
@@ -118,7 +121,7 @@ pub struct World {
     /// What happened.
     pub events: Vec<EventRow>,
     /// Every packet, where asked for.
-    pub packets: Option<Vec<PacketRow>>,
+    pub recorder: Option<Box<Recorder>>,
     /// Lines that serve by event, in the order of their entries on the agenda.
     pub(crate) servers: Vec<Server>,
     /// The server of each link; [`COMPUTED`] where departures are computed.
@@ -131,10 +134,10 @@ pub struct World {
     pub(crate) scalable: Vec<bool>,
     /// Told of losses and duplicates, where somebody wants to know.
     pub observed: Option<Observed>,
+    /// The plan's flow of each flow: some have several connections.
+    pub(crate) owner: Vec<u32>,
     /// Losses per flow.
     pub losses: Vec<Losses>,
-    /// Full segment of each flow, for byte numbers of recorded packets.
-    mss: Vec<u32>,
 }
 
 /// Purposes of random streams.
@@ -171,13 +174,15 @@ pub(crate) fn limit(capacity: Capacity) -> Limit {
 fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
     let index = index as u64;
     Link::new(LinkConfig {
-        rate: plan.rate,
+        line: build_line(plan),
         delay: plan.delay,
         limit: limit(plan.queue.capacity),
         counts_in_service: plan.queue.counts_in_service,
         mark_above: plan.queue.mark_above,
         watched: plan.sampled,
         losses: plan.losses.iter().enumerate().map(|(n, one)| build_loss(one, seed, index * 16 + n as u64)).collect(),
+        changes: build_changes(plan, Stream::new(seed, CHANGES_STREAM, index)),
+        harq: build_harq(plan, Stream::new(seed, HARQ_STREAM, index)),
         jitter: plan.jitter.map(|jitter| (jitter.spread, jitter.reorder)),
         duplicate: plan.duplicate,
         stream: Stream::new(seed, WIRE_STREAM, index),
@@ -232,7 +237,7 @@ impl World {
             routes.push(begin);
         }
         let overtaking = links.iter().map(|link| link.reorders().then(Box::default)).collect();
-        let first_server = links.len() + plan.flows.len() * crate::flow::TIMERS;
+        let first_server = links.len() + (plan.flows.len() + pool::most_beside(plan)) * crate::flow::TIMERS;
         Self {
             agenda: Agenda::new(first_server + servers.len()),
             servers,
@@ -253,10 +258,19 @@ impl World {
             agents: plan.links.iter().map(build_agents).collect(),
             circulating: BTreeMap::new(),
             events: Vec::new(),
-            packets: plan.packets.then(Vec::new),
+            owner: (0..plan.flows.len() as u32).collect(),
+            recorder: plan.packets.then(|| Box::new(Recorder::new(plan))),
             losses: vec![Losses::default(); plan.flows.len()],
-            mss: plan.flows.iter().map(|flow| flow.stack.mss.0 as u32).collect(),
         }
+    }
+
+    /// Room for one more flow beside the plan's; with `turned` its data goes where `owner`'s ACKs go.
+    pub(crate) fn add_flow(&mut self, owner: u32, turned: bool) {
+        let [there, back] = self.routes[owner as usize];
+        self.routes.push(if turned { [back, there] } else { [there, back] });
+        self.owner.push(owner);
+        self.losses.push(Losses::default());
+        self.scalable.push(self.scalable[owner as usize]);
     }
 
     /// Stores what an ACK carries; answers its index.
@@ -273,6 +287,16 @@ impl World {
     pub fn take(&mut self, index: u32) -> Extra {
         self.free_extras.push(index);
         self.extras[index as usize]
+    }
+
+    /// What an ACK under way carries.
+    pub(crate) fn extra(&self, index: u32) -> &Extra {
+        &self.extras[index as usize]
+    }
+
+    /// A header under way.
+    pub(crate) fn asked(&self, index: u32) -> &Asked {
+        &self.headers[index as usize]
     }
 
     /// Stores a header; answers its index.
@@ -303,8 +327,9 @@ impl World {
             router: packet.hop > 0 || last,
         };
         let asks = packet.is_forward() && packet.flags & EXTRA != 0;
+        let aux = self.unticketed(packet).aux;
         for agent in &mut self.agents[link as usize] {
-            let header = asks.then(|| &mut self.headers[packet.aux as usize].header);
+            let header = asks.then(|| &mut self.headers[aux as usize].header);
             agent.pass(arrival, header);
         }
     }
@@ -398,7 +423,12 @@ impl World {
 
     /// The long way: a wire that loses, delays at random or duplicates, or packets that are recorded.
     #[cold]
-    fn offer(&mut self, now: u64, index: u32, last: bool, packet: Packet) -> Option<Packet> {
+    fn offer(&mut self, now: u64, index: u32, last: bool, mut packet: Packet) -> Option<Packet> {
+        if packet.hop == 0 {
+            if let Some(recorder) = &mut self.recorder {
+                packet.aux = recorder.issue(now, packet.aux);
+            }
+        }
         if !self.agents[index as usize].is_empty() {
             self.consult(now, index, last, packet);
         }
@@ -434,12 +464,20 @@ impl World {
             let mut copy = packet;
             copy.at = again;
             copy.hop = if last { ARRIVED } else { copy.hop + 1 };
+            let mut aux = self.unticketed(copy).aux;
             if let Some(observed) = &mut self.observed {
                 observed.doubled.push(copy);
             } else if copy.flags & EXTRA != 0 {
-                copy.aux = self.copy_extra(copy);
+                aux = self.copy_extra(Packet { aux, ..copy });
             }
+            copy.aux = match &mut self.recorder {
+                Some(recorder) if !last => recorder.reissue(packet.aux, aux),
+                _ => aux,
+            };
             self.launch(index, copy);
+        }
+        if last {
+            packet.aux = self.redeemed(packet).aux;
         }
         Some(packet)
     }
@@ -462,6 +500,7 @@ impl World {
 
     #[cold]
     pub(crate) fn lose(&mut self, packet: Packet, passage: Passage) {
+        let packet = self.redeemed(packet);
         if let Some(observed) = &mut self.observed {
             observed.lost.push(packet);
         } else if packet.flags & EXTRA != 0 {
@@ -495,29 +534,6 @@ impl World {
         let mut extra = self.extras[packet.aux as usize];
         extra.header = extra.header.map(|index| self.ask(self.headers[index as usize]));
         self.store(extra)
-    }
-
-    #[cold]
-    pub(crate) fn record(&mut self, now: u64, link: u32, packet: Packet, passage: Passage) {
-        let (fate, departure) = match passage {
-            Passage::Dropped => (1, None),
-            Passage::Lost { departure } => (2, Some(departure)),
-            Passage::Arrives { departure, marked, .. } => (if marked { 3 } else { 0 }, Some(departure)),
-        };
-        let sequence_bytes = u64::from(packet.seq) * u64::from(self.mss[packet.flow()]);
-        if let Some(rows) = &mut self.packets {
-            rows.push(PacketRow {
-                time_ns: now,
-                link,
-                flow: packet.flow() as u32,
-                kind: packet.kind(),
-                sequence_bytes,
-                size_bytes: u32::from(packet.size),
-                fate,
-                departure_ns: departure,
-                retransmission: packet.kind() == DATA && packet.flags & AGAIN != 0,
-            });
-        }
     }
 
     /// Memory held by packets, queues and extras, bytes.

@@ -14,7 +14,7 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 use crate::receiver::NEVER;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Scoreboard, Segment, APP_LIMITED, EVER_RETRANS, SACKED};
-use crate::stack::{Ecn, Stack};
+use crate::stack::{Ecn, RtoRestart, Stack};
 use crate::wire::{AckPacket, Output};
 
 /// An application that always has data.
@@ -87,6 +87,8 @@ pub struct Sender {
     pub unsent: u64,
     /// Last delivery-rate sample, bit/s.
     pub delivery_rate: u64,
+    /// Nagle's algorithm (RFC 9293, 3.7.4): a segment that is not full waits while others are not acknowledged.
+    pub nagle: bool,
     pub(crate) stack: Stack,
     pub(crate) kind: RecoveryKind,
     /// The window stays the algorithm's while a loss is repaired, and after idleness.
@@ -193,6 +195,7 @@ impl Sender {
             dead: false,
             unsent: 0,
             delivery_rate: 0,
+            nagle: false,
             stack: stack.clone(),
             kind,
             model_based: false,
@@ -320,6 +323,12 @@ impl Sender {
         (exact as u32).max(1)
     }
 
+    /// The peer opened the connection: its SYN was answered at `answered`, and now its first data is here.
+    pub fn accept(&mut self, answered: u64, now: u64, window: u32, out: &mut impl Output) {
+        self.opened_at = answered;
+        self.on_syn_ack(now, window, None, out);
+    }
+
     /// The SYN-ACK arrived.
     pub fn on_syn_ack(&mut self, now: u64, window: u32, feedback: Option<Feedback>, out: &mut impl Output) {
         if self.established {
@@ -428,6 +437,8 @@ impl Sender {
         self.settle();
         if advanced {
             self.restart_timers(now);
+        } else if self.stack.rto_restart == RtoRestart::EveryAck && self.board.outstanding() > 0 {
+            self.rto_at = now + self.rtt.rto();
         }
         if self.pacing_bps > 0 || self.stack.pacing != crate::stack::Pacing::Off {
             self.update_pacing();

@@ -6,7 +6,7 @@ use cwndlab_units::{Bytes, Time};
 use super::{Sender, State, ENDLESS};
 use crate::receiver::NEVER;
 use crate::scoreboard::{Segment, APP_LIMITED};
-use crate::stack::{Ecn, IdleRestart, Pacing};
+use crate::stack::{Ecn, IdleRestart, Pacing, RtoRestart};
 use crate::wire::{Data, Output};
 
 /// RFC 7661, section 4.4: the non-validated phase lasts five minutes at most.
@@ -124,8 +124,13 @@ impl Sender {
         if in_flight >= window || self.board.outstanding() >= self.peer_window {
             return Sending::Nothing;
         }
-        if self.unsent == 0 {
-            return self.fill_holes(now, out);
+        if self.unsent < u64::from(self.mss) {
+            if self.unsent == 0 {
+                return self.fill_holes(now, out);
+            }
+            if self.nagle && self.board.outstanding() > 0 {
+                return Sending::Nothing;
+            }
         }
         if self.stack.tso_burst && !self.spaced && self.state <= State::Cwr && self.defers(now, window - in_flight) {
             self.deferred = true;
@@ -207,6 +212,10 @@ impl Sender {
         self.prr_out += 1;
         self.count.retransmitted_packets += 1;
         self.count.retransmitted_bytes += u64::from(len);
+        let impatient = self.kind == RecoveryKind::NewReno && self.partial_seen && self.state == State::Recovery;
+        if self.stack.rto_restart != RtoRestart::NewData && seq == self.board.una && !impatient {
+            self.rto_at = now + self.rtt.rto();
+        }
         self.emit(seq, len, true, now, out);
     }
 
