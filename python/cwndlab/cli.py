@@ -123,6 +123,15 @@ def run(
         Path | None,
         typer.Option("--pcap", help="Packet capture at the senders (pcapng).", metavar="FILE", show_default=False),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine", help="The simulator, real TCP between namespaces, or both.", metavar="simulate|emulate|both"
+        ),
+    ] = "simulate",
+    accept_late: Annotated[
+        bool, typer.Option("--accept-late", help="Keep an emulation whose deliveries were late.")
+    ] = False,
     set_: SetOption = None,
     algorithm_file: FileOption = None,
     format: FormatOption = Format.table,
@@ -130,14 +139,29 @@ def run(
     """Run a scenario once; print its flows and links."""
     from cwndlab.run import run
 
+    if engine not in ("simulate", "emulate", "both"):
+        raise ScenarioError(Fault("--engine", f"'{engine}' is no engine", "write simulate, emulate or both"))
+    if engine != "simulate" and pcap is not None:
+        raise ScenarioError(Fault("--pcap", "the emulator does not write packets down", "leave one of the two out"))
+
     question = _load(scenario, set_, algorithm_file)
     if pcap is not None:
         question = question.with_(packets=True)
     for note in question.notes:
         say(note)
-    records = run(question, seed=seed)
+    if engine == "simulate":
+        records = run(question, seed=seed)
+    else:
+        from cwndlab.emulation import beside, emulate
+
+        records = emulate(question, seed=seed, accept_late=accept_late)
+        say(records.notes[-1])
     if out is not None:
         records.write(out)
+    if engine == "both":
+        rows = beside(run(question, seed=seed), records)
+        write_rows(rows, tuple(rows[0]) if rows else (), format)
+        return
     if pcap is not None:
         from cwndlab.exports import export
 

@@ -102,6 +102,13 @@ def run_text(text: str, *, seed: int) -> Records:
     return Records(_engine.run(text, "json", seed))
 
 
+def emulate(scenario: Question, *, seed: int) -> tuple[Records, dict[str, Any]]:
+    """Runs ``scenario`` between real TCP of this machine (`cwndlab.emulation.emulate`): records, and the timing."""
+    text, _ = _asked(scenario, {})
+    records, timing = _engine.emulate(text, "json", seed)
+    return Records(records), timing
+
+
 def run_many(
     jobs: Sequence[tuple[Question, int]],
     *,

@@ -1,0 +1,87 @@
+"""Real TCP over the simulator's links. Function is asserted, timing is not; skips where it may not be tried."""
+
+from __future__ import annotations
+
+import os
+
+import cwndlab
+import pytest
+from cwndlab.emulation import beside, emulate
+from cwndlab.records import Records
+
+
+def scenario(algorithm: str, **changes: str) -> cwndlab.Scenario:
+    bottleneck = cwndlab.Link(rate="20 Mbps", delay="5 ms", queue=cwndlab.DropTail("80 packets"))
+    flow = cwndlab.Flow(algorithm, rtt="30 ms")
+    return cwndlab.Scenario(duration="4 s", dumbbell=cwndlab.Dumbbell(bottleneck), flows=[flow]).with_(**changes)
+
+
+def emulated(question: cwndlab.Scenario) -> Records:
+    try:
+        return emulate(question, seed=1, accept_late=True)
+    except cwndlab.RunError as error:
+        if "unshare" in str(error) or "/dev/net/tun" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+@pytest.mark.parametrize("algorithm", ["reno", "cubic"])
+def test_the_kernel_fills_the_link_and_the_records_are_the_simulators(algorithm: str) -> None:
+    """At most 1448/1500 of 20 Mbit/s; a queue of 80 packets and one in service, no more than the link holds."""
+    records = emulated(scenario(algorithm))
+    flow = records.flows.row(0, named=True)
+    assert flow["algorithm"] == f"kernel:{algorithm}"
+    assert 0.5 * 20e6 < 8 * flow["delivered_bytes"] / 4 <= 20e6 * 1448 / 1500
+    assert flow["min_rtt_ns"] >= 30e6
+    link = records.links.row(0, named=True)
+    assert link["max_queue_packets"] <= 80
+    assert link["arrived_packets"] >= link["sent_packets"] + link["dropped_packets"]
+    assert len(records.samples) > 30
+    assert len(records.link_samples) > 30
+    assert records.runs["engine"][0] == "emulate"
+
+
+def test_transfers_end_and_are_timed() -> None:
+    workload = {"flow[0].workload": {"kind": "transfers", "bytes": "100 kB", "count": 5, "gap": "50 ms"}}
+    records = emulated(scenario("cubic").with_(workload))
+    sizes = records.transfers["size_bytes"].to_list()
+    assert sizes == [100_000] * 5
+    # A handshake apart, no transfer of 100 kB is quicker than its serialisation and half a round trip.
+    spans = (records.transfers["end_ns"] - records.transfers["start_ns"]).to_list()
+    assert min(spans) > 8 * 100_000 / 20e6 * 1e9 + 15e6
+
+
+def test_a_wire_that_loses_everything_ends_the_run_all_the_same() -> None:
+    lost = {"dumbbell.bottleneck.loss": {"kind": "bernoulli", "p": 1.0}}
+    records = emulated(scenario("reno", duration="2 s").with_(lost))
+    assert records.flows["delivered_bytes"][0] == 0
+
+
+def test_nothing_is_left_behind() -> None:
+    before, devices = threads(), set(os.listdir("/sys/class/net"))
+    descriptors = len(os.listdir("/proc/self/fd"))
+    emulated(scenario("cubic", duration="1 s"))
+    assert threads() <= before
+    assert set(os.listdir("/sys/class/net")) == devices
+    assert len(os.listdir("/proc/self/fd")) <= descriptors
+
+
+def test_what_the_kernel_does_not_have_is_said() -> None:
+    with pytest.raises(cwndlab.RunError, match=r"flow\[0\].algorithm: this kernel has no 'cwndlab_phcc'"):
+        emulate(scenario("phcc"), seed=1)
+    with pytest.raises(cwndlab.RunError, match=r"flow\[0\].workload: the emulator's own ends do not send this"):
+        emulate(scenario("reno").with_({"flow[0].workload": {"kind": "mqtt", "every": "1 s"}}), seed=1)
+    with pytest.raises(cwndlab.RunError, match="packets: the emulator does not write them down"):
+        emulate(scenario("reno").with_(packets=True), seed=1)
+
+
+def test_both_engines_stand_side_by_side() -> None:
+    question = scenario("reno", duration="2 s")
+    rows = beside(cwndlab.run(question, seed=1), emulated(question))
+    assert {row["quantity"] for row in rows} >= {"goodput_bps", "mean_rtt_ns", "queue_drops"}
+    goodput = next(row for row in rows if row["quantity"] == "goodput_bps")
+    assert goodput["deviation"] == pytest.approx(goodput["kernel"] / goodput["simulated"] - 1)
