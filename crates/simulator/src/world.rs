@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BinaryHeap};
 use cwndlab_control::Feedback;
 use cwndlab_network::agent::{Abc, Agent, Arrival, Header, Perc, QuickStart, Rcp, Sirens, Stamp, MAX_HOPS};
 use cwndlab_network::discipline::Waiting;
+use cwndlab_network::lanes::Lanes;
 use cwndlab_network::link::{Link, LinkConfig, Offer, Passage};
 use cwndlab_network::loss::Loss;
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::Stream;
-use cwndlab_network::ring::Ring;
 use cwndlab_records::rows::{EventRow, PacketRow};
 use cwndlab_scenario::plan::{AgentPlan, Capacity, Ecn, LinkPlan, LossPlan, Plan};
 use cwndlab_transport::wire::Blocks;
@@ -92,7 +92,7 @@ pub struct World {
     /// The links.
     pub links: Vec<Link>,
     /// Packets between the end of a line and the end of its wire; in order, so that only the head has an event.
-    flights: Vec<Ring<Packet>>,
+    flights: Lanes<Packet>,
     overtaking: Vec<Option<Box<Overtaking>>>,
     hops: Vec<Hop>,
     /// Where the hops of a flow's forward and reverse route begin.
@@ -229,7 +229,7 @@ impl World {
             first_server: first_server as u32,
             gone: Vec::new(),
             scalable: plan.flows.iter().map(|flow| flow.stack.ecn == Ecn::Accurate).collect(),
-            flights: links.iter().map(|_| Ring::default()).collect(),
+            flights: Lanes::new(links.len()),
             overtaking,
             links,
             hops,
@@ -300,9 +300,8 @@ impl World {
     /// The head packet of `link`, whose moment is the agenda's top; the agenda goes on to the next one.
     #[inline]
     pub fn arrive(&mut self, link: u32) -> Packet {
-        let ring = &mut self.flights[link as usize];
-        if let Some(packet) = ring.pop() {
-            match ring.front() {
+        if let Some(packet) = self.flights.pop(link as usize) {
+            match self.flights.front(link as usize) {
                 Some(next) => self.agenda.replace_top(next.at, link),
                 None => self.agenda.pop(),
             }
@@ -425,11 +424,9 @@ impl World {
             self.agenda.push(packet.at, link);
             return;
         }
-        let ring = &mut self.flights[link as usize];
-        if ring.is_empty() {
+        if self.flights.push(link as usize, packet) {
             self.agenda.push(packet.at, link);
         }
-        ring.push(packet);
     }
 
     #[cold]
@@ -496,7 +493,7 @@ impl World {
         let overtaking: usize =
             self.overtaking.iter().flatten().map(|one| one.order.capacity() * 16 + one.packets.len() * 64).sum();
         overtaking
-            + self.flights.iter().map(Ring::memory).sum::<usize>()
+            + self.flights.memory()
             + self.links.iter().map(Link::memory).sum::<usize>()
             + self.servers.iter().map(Server::memory).sum::<usize>()
             + self.extras.capacity() * size_of::<Extra>()
