@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cwndlab.scenario import (
         Access,
         Bernoulli,
-        Bulk,
         Control,
         Dumbbell,
         Flow,
@@ -35,12 +34,11 @@ if TYPE_CHECKING:
         Link,
         LossList,
         Node,
-        OnOff,
         ParkingLot,
         Scenario,
-        Transfers,
     )
     from cwndlab.validate import validate
+    from cwndlab.workloads import Bulk, OnOff, Transfers
 
 __all__ = [
     "Access",
@@ -101,7 +99,6 @@ _HOMES = {
     "scenario": (
         "Access",
         "Bernoulli",
-        "Bulk",
         "Control",
         "Dumbbell",
         "Flow",
@@ -110,14 +107,13 @@ _HOMES = {
         "Link",
         "LossList",
         "Node",
-        "OnOff",
         "ParkingLot",
         "Scenario",
-        "Transfers",
     ),
     "validate": ("validate",),
+    "workloads": ("Bulk", "OnOff", "Transfers"),
 }
-_MODULES = ("metrics", "plots", "presets", "statistics")
+_MODULES = ("metrics", "plots", "presets", "statistics", "workloads")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 

@@ -28,8 +28,8 @@ def repeated(scenario: Scenario, repetitions: int) -> Scenario:
 
 
 def with_algorithm(scenario: Scenario, algorithm: str, flows: Sequence[str] | None = None) -> dict[str, Any]:
-    """The scenario's document with ``algorithm`` in every flow, or in those that ``flows`` names as the scenario
-    does."""
+    """The scenario's document with ``algorithm`` in every flow over TCP, or in those that ``flows`` names as the
+    scenario does."""
     document: dict[str, Any] = json.loads(scenario.to_json())
     named = {flow.get("name", f"flow{index}"): flow for index, flow in enumerate(document["flow"])}
     unknown = [name for name in flows or () if name not in named]
@@ -37,8 +37,10 @@ def with_algorithm(scenario: Scenario, algorithm: str, flows: Sequence[str] | No
         hint = f"there are {', '.join(named)}"
         raise ScenarioError(*(Fault("flows", f"no flow is called '{name}'", hint) for name in unknown))
     for name, flow in named.items():
-        if flows is None or name in flows:
+        if name in flows if flows is not None else flow.get("transport") != "udp":
             flow["algorithm"] = algorithm
+    if all(flow.get("transport") == "udp" for flow in named.values()):
+        raise ScenarioError(Fault("flow", "every flow is sent by UDP, without an algorithm", "add a flow over TCP"))
     return document
 
 

@@ -62,6 +62,11 @@ class Records:
         self._known(table)
         return pl.DataFrame(self._handle.table(table))  # type: ignore[arg-type]
 
+    def height(self, table: str) -> int:
+        """The number of rows of a table; needs no Polars."""
+        self._known(table)
+        return len(self._handle.table(table))  # type: ignore[arg-type]
+
     @staticmethod
     def _known(table: str) -> None:
         if table not in TABLES:

@@ -18,6 +18,7 @@ from cwndlab.errors import Fault, ScenarioError, text_of
 from cwndlab.queues import Queue
 from cwndlab.run import Checked, check, to_toml
 from cwndlab.tables import TABLES, Table, plain, value_of
+from cwndlab.workloads import Distribution, Workload
 
 if TYPE_CHECKING:
     from cwndlab.own import Classes
@@ -129,39 +130,6 @@ class Node(Table):
 
 
 @dataclass(frozen=True)
-class Bulk(Table):
-    """As much as possible, or ``bytes`` of it."""
-
-    FIELD: ClassVar[str] = "workload"
-    KIND: ClassVar[str] = "bulk"
-    bytes: str | None = None
-
-
-@dataclass(frozen=True)
-class OnOff(Table):
-    """As much as possible for ``on``, then nothing for ``off``, and so on."""
-
-    FIELD: ClassVar[str] = "workload"
-    KIND: ClassVar[str] = "on-off"
-    _: KW_ONLY
-    on: str
-    off: str
-
-
-@dataclass(frozen=True)
-class Transfers(Table):
-    """``count`` transfers of ``bytes`` each, ``gap`` after the one before; by default each over a new connection."""
-
-    FIELD: ClassVar[str] = "workload"
-    KIND: ClassVar[str] = "transfers"
-    bytes: str
-    _: KW_ONLY
-    count: int | None = None
-    gap: str | None = None
-    new_connection: bool | None = None
-
-
-@dataclass(frozen=True)
 class Control(Table):
     """The algorithm is asked from afar: ``delay`` after an event, at most once per ``interval``."""
 
@@ -175,11 +143,12 @@ class Flow(Table):
     """A flow: ``algorithm`` is ``GROWTH[+SLOW_START][/RECOVERY]``, or a class of one's own (`cwndlab.own`).
 
     ``rtt`` (base, both ways) and ``direction`` belong to a dumbbell or a parking lot, ``enter`` and ``leave`` (routers)
-    to a parking lot, ``from_``, ``to`` and the routes to a graph.
+    to a parking lot, ``from_``, ``to`` and the routes to a graph. With ``transport="udp"`` there is no algorithm.
     """
 
-    algorithm: str | type
+    algorithm: str | type | None = None
     _: KW_ONLY
+    transport: str | None = None
     name: str | None = None
     rtt: str | None = None
     direction: str | None = None
@@ -187,8 +156,8 @@ class Flow(Table):
     stop: str | None = None
     start_jitter: str | None = None
     count: int | None = None
-    start_step: str | None = None
-    workload: Bulk | OnOff | Transfers | None = None
+    start_step: str | Distribution | None = None
+    workload: Workload | None = None
     profile: str | None = None
     stack: Mapping[str, Any] | None = None
     control: Control | None = None

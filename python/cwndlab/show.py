@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # Rows of a table that a person is shown.
 _SHOWN_FLOWS = 40
 _SHOWN_LINKS = 8
+_SHOWN_TRANSFERS = 9
 
 
 def show_run(records: Records, format: Format) -> None:
@@ -28,31 +29,90 @@ def show_run(records: Records, format: Format) -> None:
             write_csv(links, tuple(links[0]) if links else ())
         case Format.table:
             _flows_and_links(flows, links)
+            _transfers(records, flows)
 
 
-def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
-    def milliseconds(value: int | None) -> str:
-        return "–" if value is None else f"{value / 1e6:.2f} ms"
+def _milliseconds(value: float | None) -> str:
+    return "–" if value is None else f"{value / 1e6:.2f} ms"
 
+
+def _bytes(value: int) -> str:
+    return f"{value / 1e6:.3f} MB" if value >= 1_000_000 else f"{value / 1e3:.1f} kB"
+
+
+def _is_datagrams(row: Row) -> bool:
+    return bool(row["profile"] == "udp")
+
+
+def _datagrams(flows: Sequence[Row]) -> None:
+    """Flows over UDP: no window and no RTT, but losses and delays one way."""
+    names = ("flow", "delivered", "sent", "lost", "min delay", "mean delay", "max delay")
+    cells = [
+        (
+            row["name"],
+            _bytes(row["delivered_bytes"]),
+            f"{row['sent_packets']}",
+            f"{row['queue_drops'] + row['wire_losses']}",
+            *(_milliseconds(row[f"{which}_delay_ns"]) for which in ("min", "mean", "max")),
+        )
+        for row in flows[:_SHOWN_FLOWS]
+    ]
+    write_table(cells, names, right=names[1:])
+    write("")
+
+
+def _transfers(records: Records, flows: Sequence[Row]) -> None:
+    """Completion times, where some flow has several transfers: of all of them, then by flow."""
+    if records.height("transfers") < 2:
+        return
+    import polars as pl
+
+    frame = records.transfers.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("took"))
+    if not frame["flow"].is_duplicated().any():
+        return
+    by_flow = frame.partition_by("flow", as_dict=True, maintain_order=True)
+    named = [(flows[int(key[0])]["name"], part) for key, part in by_flow.items()]
+    parts = [("all", frame), *named] if len(named) > 1 else named
+    names = ("transfers", "count", "mean size", "mean", "median", "95 %", "99 %", "longest")
+    cells = [
+        (
+            name,
+            f"{part.height}",
+            _bytes(int(part["size_bytes"].sum()) // part.height),
+            _milliseconds(part["took"].mean()),  # type: ignore[arg-type]
+            *(_milliseconds(part["took"].quantile(share, "linear")) for share in (0.5, 0.95, 0.99, 1.0)),
+        )
+        for name, part in parts[:_SHOWN_TRANSFERS]
+    ]
+    write("")
+    write_table(cells, names, right=names[1:])
+
+
+def _flows_and_links(every: Sequence[Row], links: Sequence[Row]) -> None:
     def mean(row: Row) -> str:
         return f"{row['mean_queue_packets']:.1f}"
 
+    flows = [row for row in every if not _is_datagrams(row)]
+    datagrams = [row for row in every if _is_datagrams(row)]
     names = ("flow", "algorithm", "delivered", "sent", "resent", "timeouts", "min rtt", "mean rtt")
     cells = [
         (
             row["name"],
             row["algorithm"],
-            f"{row['delivered_bytes'] / 1e6:.3f} MB",
+            _bytes(row["delivered_bytes"]),
             f"{row['sent_packets']}",
             f"{row['retransmitted_packets']}",
             f"{row['timeouts']}",
-            milliseconds(row["min_rtt_ns"]),
-            milliseconds(row["mean_rtt_ns"]),
+            _milliseconds(row["min_rtt_ns"]),
+            _milliseconds(row["mean_rtt_ns"]),
         )
         for row in flows[:_SHOWN_FLOWS]
     ]
-    write_table(cells, names, right=names[2:])
-    write("")
+    if cells:
+        write_table(cells, names, right=names[2:])
+        write("")
+    if datagrams:
+        _datagrams(datagrams)
     # Where packets waited is where something happened.
     busiest = sorted(links, key=lambda row: (-row["mean_queue_packets"], row["link"]))[:_SHOWN_LINKS]
     names = ("link", "rate", "utilisation", "mean queue", "max queue", "dropped", "lost", "marked")
@@ -70,7 +130,10 @@ def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
         for row in sorted(busiest, key=lambda row: row["link"])
     ]
     write_table(cells, names, right=names[1:])
-    hidden = {"flows": len(flows) - _SHOWN_FLOWS, "links": len(links) - _SHOWN_LINKS}
+    hidden = {
+        "flows": max(len(flows) - _SHOWN_FLOWS, 0) + max(len(datagrams) - _SHOWN_FLOWS, 0),
+        "links": len(links) - _SHOWN_LINKS,
+    }
     left_out = [f"{count} {what}" for what, count in hidden.items() if count > 0]
     if left_out:
         say(f"{' and '.join(left_out)} more with --format json")

@@ -80,5 +80,5 @@ def value_of(key: str, value: Any) -> Any:
     if not isinstance(value, dict) or key in ("stack", "algorithms"):
         return value
     if key in KINDS:
-        return KINDS[key][value.get("kind", USUAL[key])].from_document(value)
+        return KINDS[key][value.get("kind", USUAL.get(key, ""))].from_document(value)
     return TABLES[key].from_document(value)

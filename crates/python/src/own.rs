@@ -110,7 +110,9 @@ pub(crate) fn catalogue(scenario: &Scenario) -> Result<Catalogue, Vec<Fault>> {
 
 /// The makers that a plan needs; a fault for each that nobody handed over.
 pub(crate) fn needed(plan: &Plan, scenario: &Scenario, given: Makers) -> Result<Makers, Vec<Fault>> {
-    let named = |name: &str| plan.flows.iter().any(|flow| flow.algorithm.growth.spec.name == name);
+    let named = |name: &str| {
+        plan.flows.iter().filter_map(|flow| flow.algorithm.as_ref()).any(|one| one.growth.spec.name == name)
+    };
     let mut faults = Vec::new();
     for class in scenario.classes().into_iter().filter(|class| named(&class.name) && !given.contains_key(&class.name)) {
         faults.push(Fault {

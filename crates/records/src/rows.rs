@@ -74,6 +74,12 @@ pub struct FlowRow {
     pub min_rtt_ns: Option<u64>,
     /// Mean RTT sample.
     pub mean_rtt_ns: Option<u64>,
+    /// Smallest one-way delay of a datagram, queues included; `None` for TCP.
+    pub min_delay_ns: Option<u64>,
+    /// Mean one-way delay.
+    pub mean_delay_ns: Option<u64>,
+    /// Largest one-way delay.
+    pub max_delay_ns: Option<u64>,
 }
 
 /// Totals of a link in one direction.
@@ -120,12 +126,12 @@ pub struct SampleRow {
     pub time_ns: u64,
     /// Which flow.
     pub flow: u32,
-    /// The transport's effective window.
-    pub cwnd_bytes: u64,
+    /// The transport's effective window; `None` for UDP and for arrivals.
+    pub cwnd_bytes: Option<u64>,
     /// The algorithm's threshold; `None` while it has none.
     pub ssthresh_bytes: Option<u64>,
-    /// In flight as the sender estimates it.
-    pub in_flight_bytes: u64,
+    /// In flight as the sender estimates it; `None` for UDP.
+    pub in_flight_bytes: Option<u64>,
     /// Smoothed RTT.
     pub srtt_ns: Option<u64>,
     /// Last RTT sample.
@@ -156,6 +162,8 @@ pub struct SampleRow {
     pub rtt_count: u64,
     /// 0 open, 1 disorder, 2 cwr, 3 recovery, 4 loss (as Linux counts them).
     pub state: u8,
+    /// One-way delay of the last datagram received; `None` for TCP.
+    pub delay_ns: Option<u64>,
 }
 
 /// A link at a sampling instant. Counters are cumulative.
@@ -193,7 +201,7 @@ pub struct EventRow {
     /// Which flow.
     pub flow: u32,
     /// `open`, `established`, `recovery`, `recovered`, `timeout`, `ecn`, `undo`, `slow-start-exit`, `idle-restart`,
-    /// `loss-probe`, `close`, or what an algorithm remarks.
+    /// `loss-probe`, `close`, `refused`, or what an algorithm remarks.
     pub kind: &'static str,
     /// Why: `fast-retransmit`, `rack`, `fack`, `rto`, `train`, `delay`, `cap`, `loss`, `eifel`, `dsack`, …; may be empty.
     pub cause: &'static str,
@@ -231,7 +239,7 @@ pub struct PacketRow {
     pub flow: u32,
     /// 0 data, 1 ACK, 2 SYN, 3 SYN-ACK.
     pub kind: u8,
-    /// First payload byte of data (from 0), acknowledged byte of an ACK.
+    /// First payload byte of data (from 0), acknowledged byte of an ACK; segments count as full.
     pub sequence_bytes: u64,
     /// Bytes on the wire.
     pub size_bytes: u32,

@@ -192,6 +192,9 @@ row!(FlowRow {
     loss_probes,
     min_rtt_ns,
     mean_rtt_ns,
+    min_delay_ns,
+    mean_delay_ns,
+    max_delay_ns,
 });
 row!(LinkRow {
     link,
@@ -232,6 +235,7 @@ row!(SampleRow {
     rtt_sum_ns,
     rtt_count,
     state,
+    delay_ns,
 });
 row!(LinkSampleRow {
     time_ns,

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::class::{self, Class};
 use crate::plan::Plan;
 use crate::read::{Fault, Faults};
+use crate::schema::distribution::{last_point, next_point};
 use crate::{network, schema};
 
 /// The only version of the schema so far.
@@ -182,6 +183,17 @@ fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
             if let (false, Some(Value::String(file)), Some(Value::String(_))) =
                 (class, map.get("file"), map.get("kind"))
             {
+                if map.get("kind").and_then(Value::as_str) == Some("cdf") {
+                    let file = folder.unwrap_or(Path::new("")).join(file);
+                    match distribution_file(&file) {
+                        Ok(points) => {
+                            map.remove("file");
+                            map.insert("points".to_owned(), points);
+                        }
+                        Err((what, hint)) => faults.add(format!("{path}.file"), what, hint),
+                    }
+                    return;
+                }
                 let column = map.get("column").and_then(Value::as_str).unwrap_or("packet_index").to_owned();
                 let select = map.get("where").cloned();
                 let file = folder.unwrap_or(Path::new("")).join(file);
@@ -205,6 +217,41 @@ fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
             }
         }
         _ => {}
+    }
+}
+
+/// The points of a distribution function: lines of value (bytes or nanoseconds) and probability, separated by a comma
+/// or blanks; a first line of words and lines after `#` count as remarks.
+fn distribution_file(file: &Path) -> Result<Value, (String, String)> {
+    let name = file.display();
+    let fail = |line: usize, what: String, hint: &str| Err((format!("{name}:{line}: {what}"), hint.to_owned()));
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| (format!("'{name}' cannot be read: {error}"), "name a file of two columns".to_owned()))?;
+    let (mut points, mut last, mut end) = (Vec::new(), None, 0);
+    for (n, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        let cells: Vec<&str> =
+            line.split(|one: char| one == ',' || one.is_whitespace()).filter(|cell| !cell.is_empty()).collect();
+        let numbers: Vec<f64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
+        if cells.is_empty() || (points.is_empty() && numbers.is_empty()) {
+            continue;
+        }
+        let &[value, probability] = numbers.as_slice() else {
+            return fail(n + 1, format!("'{line}' is not two numbers"), "two columns: size in bytes, probability");
+        };
+        if cells.len() != 2 {
+            return fail(n + 1, format!("'{line}' is not two numbers"), "two columns: size in bytes, probability");
+        }
+        if let Err((what, hint)) = next_point(last, value, probability) {
+            return fail(n + 1, what, hint);
+        }
+        last = Some((value, probability));
+        end = n + 1;
+        points.push(serde_json::json!([value, probability]));
+    }
+    match last_point(last) {
+        Ok(()) => Ok(Value::Array(points)),
+        Err((what, hint)) => fail(end.max(1), what, hint),
     }
 }
 

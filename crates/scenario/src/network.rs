@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_control::{Algorithm, Catalogue, Need, RecoveryKind};
-use cwndlab_units::{Bytes, Duration};
+use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
-use crate::plan::{Capacity, Ecn, FlowPlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, Stack};
+use crate::plan::{Capacity, Ecn, FlowPlan, Intensity, LinkPlan, Plan, Prr, QueuePlan, Rampdown, Stack, Workload};
 use crate::read::{Fault, Faults};
 use crate::schema::{Access, Flow, Jitter, Link, NamedLink, Queue, Schema, Size, Topology};
+use crate::workload;
 
 /// The packet in which a bandwidth-delay product is counted.
 const PACKET: u64 = 1500;
@@ -90,6 +91,11 @@ impl Network {
 
     fn delay(&self, route: &[u32]) -> u64 {
         route.iter().map(|&link| self.links[link as usize].delay.0).sum()
+    }
+
+    /// Rate of the slowest line of a route.
+    fn slowest(&self, route: &[u32]) -> Option<Rate> {
+        route.iter().filter_map(|&link| self.links[link as usize].rate).min()
     }
 
     /// The static shortest path by delay, then by hops, then by the links' order.
@@ -188,7 +194,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         .iter()
         .map(|flow| {
             catalogue
-                .parse(&flow.algorithm)
+                .parse(flow.algorithm.as_ref()?)
                 .map_err(|fault| faults.add(format!("{}.algorithm", flow.path), fault.what, fault.hint))
                 .ok()
         })
@@ -224,11 +230,24 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
+    for one in placed.iter().filter(|one| one.number == 0) {
+        let slowest = network.slowest(&one.forward);
+        if slowest.is_none() && matches!(one.flow.workload, Workload::Arrivals { intensity: Intensity::Load(_), .. }) {
+            faults.add(
+                format!("{}.workload.load", one.flow.path),
+                "no line of the flow's route has a rate of which it could be a share",
+                "write 'per_second'",
+            );
+        }
+    }
+    if !faults.0.is_empty() {
+        return Err(faults.0);
+    }
     let flows = placed
         .iter()
         .map(|one| {
             let index = schema.flows.iter().position(|flow| std::ptr::eq(flow, one.flow)).unwrap_or(0);
-            flow_plan(one, algorithms[index].clone().expect("faults were answered above"), schema, &network)
+            flow_plan(one, algorithms[index].clone(), schema, &network)
         })
         .collect();
     let plan = Plan {
@@ -243,10 +262,10 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     Ok((plan, notes))
 }
 
-fn flow_plan(one: &Placed<'_>, algorithm: Algorithm, schema: &Schema, network: &Network) -> FlowPlan {
+fn flow_plan(one: &Placed<'_>, algorithm: Option<Algorithm>, schema: &Schema, network: &Network) -> FlowPlan {
     let flow = one.flow;
     let base_rtt = network.delay(&one.forward) + network.delay(&one.reverse);
-    let recovery = algorithm.recovery_kind().unwrap_or(flow.recovery);
+    let recovery = algorithm.as_ref().and_then(Algorithm::recovery_kind).unwrap_or(flow.recovery);
     let jitter = match flow.jitter.unwrap_or(schema.jitter) {
         Jitter::Fixed(span) => span,
         Jitter::Rtt => Duration(base_rtt),
@@ -256,20 +275,25 @@ fn flow_plan(one: &Placed<'_>, algorithm: Algorithm, schema: &Schema, network: &
         Capacity::Packets(n) => Some(u64::from(n) * PACKET),
         Capacity::Bytes(bytes) => Some(bytes.0),
     };
+    let stack = algorithm
+        .as_ref()
+        .map_or_else(|| workload::stack(&flow.workload, &flow.stack), |one| stack(flow, one, recovery));
     FlowPlan {
         name: one.name.clone(),
-        algorithm_text: text_with_recovery(&algorithm, recovery),
-        stack: stack(flow, &algorithm, recovery),
+        algorithm_text: algorithm.as_ref().map_or_else(|| "none".to_owned(), |one| text_with_recovery(one, recovery)),
+        profile: if algorithm.is_some() { flow.profile.clone() } else { "udp".to_owned() },
         algorithm,
         recovery,
-        profile: flow.profile.clone(),
         forward: one.forward.clone(),
         reverse: one.reverse.clone(),
         base_rtt: Duration(base_rtt),
         start: Duration(flow.start.0 + one.number * flow.step.0),
         start_jitter: jitter,
+        number: one.number,
+        start_gap: flow.gaps.clone(),
         stop: flow.stop,
-        workload: flow.workload,
+        workload: flow.workload.clone().with_load_of(network.slowest(&one.forward), &stack),
+        stack,
         oracle_buffer: one.forward.iter().filter_map(buffer).min().map(Bytes),
         routers: {
             let rated = one.forward.iter().filter(|&&link| network.links[link as usize].rate.is_some()).count();

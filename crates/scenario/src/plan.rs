@@ -9,6 +9,9 @@ use cwndlab_units::{Bytes, Duration, Rate};
 
 pub use cwndlab_transport::stack::{Ecn, IdleRestart, Pacing, Prr, Rampdown, Stack};
 
+pub use crate::distribution::Distribution;
+pub use crate::workload::{Intensity, Mqtt, Pattern, Workload};
+
 /// What an engine runs.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -291,8 +294,8 @@ pub struct JitterPlan {
 pub struct FlowPlan {
     /// Its label in the records, unique.
     pub name: String,
-    /// Its algorithm.
-    pub algorithm: Algorithm,
+    /// Its algorithm; `None` sends datagrams (UDP).
+    pub algorithm: Option<Algorithm>,
     /// Its recovery: the algorithm's, or else the profile's.
     pub recovery: RecoveryKind,
     /// Canonical text of the algorithm, recovery included.
@@ -309,6 +312,10 @@ pub struct FlowPlan {
     pub start: Duration,
     /// The start is later by a uniform draw from [0, this).
     pub start_jitter: Duration,
+    /// Which of the flows of a `count`, from 0.
+    pub number: u64,
+    /// From the start of the one before it to its own.
+    pub start_gap: Option<Distribution>,
     /// When its application stops producing data.
     pub stop: Option<Duration>,
     /// What it sends.
@@ -330,32 +337,4 @@ pub struct Remote {
     pub delay: Duration,
     /// ACKs are reported together at most this often; zero reports each.
     pub interval: Duration,
-}
-
-/// What an application sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// As much as possible, or `bytes` of it.
-    Bulk {
-        /// How much; `None` is endless.
-        bytes: Option<Bytes>,
-    },
-    /// Sends as much as possible for `on`, then is silent for `off`, and so on.
-    OnOff {
-        /// Length of an active period.
-        on: Duration,
-        /// Length of a silent one.
-        off: Duration,
-    },
-    /// `count` transfers of `bytes` each, the next one `gap` after the last was acknowledged.
-    Transfers {
-        /// How many; `None` is without end.
-        count: Option<u64>,
-        /// Size of each.
-        bytes: Bytes,
-        /// Pause between them.
-        gap: Duration,
-        /// Each over a connection of its own, with handshake and initial window.
-        new_connection: bool,
-    },
 }

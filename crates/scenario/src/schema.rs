@@ -5,20 +5,25 @@ use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
 use crate::class::{self, Class};
+use crate::distribution::Distribution;
 use crate::document::SCHEMA_VERSION;
 use crate::plan::{AgentPlan, DisciplinePlan, JitterPlan, LossPlan, Remote, Stack, Workload};
 use crate::profile;
 use crate::read::{Fault, Faults, Table};
 
 mod canonical;
+pub(crate) mod distribution;
 mod fields;
 mod link;
 mod queue;
+mod workload;
 
 pub use fields::{all_fields, knows};
-use fields::{ACCESS, CONTROL, DUMBBELL, FLOW, LINK, NAMED_LINK, NODE, PARKING_LOT, TOP, WORKLOAD};
+use fields::{ACCESS, CONTROL, DUMBBELL, FLOW, LINK, NAMED_LINK, NODE, PARKING_LOT, TOP};
 use link::{read_agents, read_link};
 use queue::read_queue;
+use workload::read_workload;
+pub(crate) use workload::UDP_HEADER;
 
 /// How much a queue holds, as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -142,8 +147,8 @@ pub enum Jitter {
 pub struct Flow {
     /// Where it stands in the document.
     pub path: String,
-    /// Its algorithm.
-    pub algorithm: String,
+    /// Its algorithm; `None` for UDP.
+    pub algorithm: Option<String>,
     /// Its label.
     pub name: Option<String>,
     /// Base RTT (dumbbell, parking lot).
@@ -160,6 +165,8 @@ pub struct Flow {
     pub count: u64,
     /// Time between their starts.
     pub step: Duration,
+    /// The same drawn at random.
+    pub gaps: Option<Distribution>,
     /// What it sends.
     pub workload: Workload,
     /// Profile name.
@@ -364,38 +371,17 @@ fn read_graph(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
     Some(Topology::Graph(nodes, links))
 }
 
-fn read_workload(value: &Value, path: String, faults: &mut Faults) -> Option<Workload> {
-    let table = Table::new(value, path, WORKLOAD, faults)?;
-    let kind = table.word("kind", &[("bulk", 0), ("on-off", 1), ("transfers", 2)], faults);
-    let kind = table.require("kind", kind, "'kind = \"bulk\"', \"on-off\" or \"transfers\"", faults)?;
-    let bytes = table.bytes("bytes", faults);
-    if bytes == Some(Bytes::ZERO) {
-        faults.add(table.at("bytes"), "is zero", "write \"10 MB\"");
-    }
-    match kind {
-        0 => Some(Workload::Bulk { bytes }),
-        1 => {
-            let (on, off) = (table.duration("on", faults), table.duration("off", faults));
-            let on = table.require("on", on, "'on = \"5 s\"'", faults);
-            let off = table.require("off", off, "'off = \"2 s\"'", faults);
-            if on == Some(Duration::ZERO) {
-                faults.add(table.at("on"), "is zero", "write \"5 s\"");
-            }
-            Some(Workload::OnOff { on: on?, off: off? })
-        }
-        _ => Some(Workload::Transfers {
-            bytes: table.require("bytes", bytes, "'bytes = \"100 kB\"'", faults)?,
-            count: table.whole("count", 1, u64::MAX, faults),
-            gap: table.duration("gap", faults).unwrap_or_default(),
-            new_connection: table.flag("new_connection", faults).unwrap_or(false),
-        }),
-    }
-}
-
 fn read_flow(value: &Value, path: String, faults: &mut Faults) -> Option<Flow> {
     let table = Table::new(value, path.clone(), FLOW, faults)?;
+    let udp = table.word("transport", &[("tcp", false), ("udp", true)], faults).unwrap_or(false);
     let algorithm = table.string("algorithm", faults);
-    let algorithm = table.require("algorithm", algorithm, "'algorithm = \"cubic\"'", faults);
+    let algorithm = if udp {
+        workload::refuse_tcp_fields(&table, faults);
+        None
+    } else {
+        let example = "'algorithm = \"cubic\"' (or 'transport = \"udp\"' for a flow without congestion control)";
+        Some(table.require("algorithm", algorithm, example, faults))
+    };
     let profile = table.string("profile", faults).unwrap_or_else(|| "linux".to_owned());
     let Some((mut stack, recovery)) = profile::find(&profile) else {
         let near = cwndlab_control::catalogue::nearest(&profile, profile::NAMES.iter().copied());
@@ -417,13 +403,21 @@ fn read_flow(value: &Value, path: String, faults: &mut Faults) -> Option<Flow> {
         })
     });
     let workload = match table.get("workload") {
-        Some(value) => read_workload(value, table.at("workload"), faults),
+        Some(value) => read_workload(value, table.at("workload"), udp, faults),
+        None if udp => {
+            faults.add(table.at("workload"), "is missing", workload::UDP_EXAMPLE);
+            None
+        }
         None => Some(Workload::Bulk { bytes: None }),
     };
     let (start, stop) = (table.duration("start", faults).unwrap_or_default(), table.duration("stop", faults));
     if stop.is_some_and(|stop| stop <= start) {
         faults.add(table.at("stop"), "is not after the start", "");
     }
+    let gaps = match table.get("start_step") {
+        Some(value) if value.is_object() => distribution::read(&table, "start_step", distribution::Unit::Time, faults),
+        _ => None,
+    };
     Some(Flow {
         name: table.string("name", faults),
         rtt: table.duration("rtt", faults),
@@ -432,7 +426,11 @@ fn read_flow(value: &Value, path: String, faults: &mut Faults) -> Option<Flow> {
         stop,
         jitter: read_jitter(&table, faults),
         count: table.whole("count", 1, 1_000_000, faults).unwrap_or(1),
-        step: table.duration("start_step", faults).unwrap_or_default(),
+        step: match &gaps {
+            None => table.duration("start_step", faults).unwrap_or_default(),
+            Some(_) => Duration::ZERO,
+        },
+        gaps,
         workload: workload?,
         profile,
         stack,
@@ -442,7 +440,10 @@ fn read_flow(value: &Value, path: String, faults: &mut Faults) -> Option<Flow> {
         ends: (table.string("from", faults), table.string("to", faults)),
         routes: (table.names("route", faults), table.names("reverse_route", faults)),
         hops: (table.whole("enter", 1, 1_000_000, faults), table.whole("leave", 1, 1_000_000, faults)),
-        algorithm: algorithm?,
+        algorithm: match algorithm {
+            Some(named) => Some(named?),
+            None => None,
+        },
         path,
     })
 }

@@ -7,7 +7,8 @@ use cwndlab_records::rows::{FlowRow, LinkRow, LinkSampleRow, Records, SampleRow}
 use cwndlab_scenario::plan::{Capacity, Plan};
 use cwndlab_transport::receiver::NEVER;
 
-use crate::flow::{Flow, TIMERS};
+use crate::flow::{Flow, APPLICATION, TIMERS};
+use crate::pool::{Sources, Starts, Sum};
 use crate::world::World;
 
 /// Events between two looks at the outside world.
@@ -58,11 +59,13 @@ pub fn run_counted(
     Ok(engine.finish())
 }
 
-struct Engine<'a> {
-    plan: &'a Plan,
-    seed: u64,
-    world: World,
-    flows: Vec<Flow>,
+pub(crate) struct Engine<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) seed: u64,
+    pub(crate) world: World,
+    /// Those of the plan, then those beside them.
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) sources: Sources,
     records: Records,
     next_sample: u64,
     events: u64,
@@ -71,17 +74,24 @@ struct Engine<'a> {
 impl<'a> Engine<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Self {
         let world = World::new(plan, seed);
-        let flows: Vec<Flow> =
-            plan.flows.iter().enumerate().map(|(index, one)| Flow::new(one, index as u32, seed)).collect();
+        let mut starts = Starts::default();
+        let flows: Vec<Flow> = plan
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(index, one)| Flow::new(one, index as u32, starts.next(one, index as u64, seed), seed))
+            .collect();
         let mut engine = Self {
             plan,
             seed,
             world,
             flows,
+            sources: Sources::new(),
             records: Records::default(),
             next_sample: if plan.sample_interval.0 == 0 { NEVER } else { plan.sample_interval.0 },
             events: 0,
         };
+        engine.prepare();
         for index in 0..engine.flows.len() {
             engine.arm(index);
         }
@@ -91,7 +101,7 @@ impl<'a> Engine<'a> {
     /// Puts a flow's timers on the agenda where they are due before their entry there. Entries that come too early
     /// are moved when they surface, so a timer that is pushed back with every ACK costs nothing.
     #[inline]
-    fn arm(&mut self, index: usize) {
+    pub(crate) fn arm(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         let due = flow.due();
         for (which, &at) in due.iter().enumerate() {
@@ -135,7 +145,9 @@ impl<'a> Engine<'a> {
                 let packet = self.world.arrive(source);
                 if World::has_arrived(&packet) {
                     let index = packet.flow();
-                    self.flows[index].deliver(now, &packet, &mut self.world, &self.plan.flows[index], self.seed);
+                    let flow = &mut self.flows[index];
+                    let plan = &self.plan.flows[flow.owner as usize];
+                    flow.deliver(now, &packet, &mut self.world, plan, self.seed);
                     self.arm(index);
                 } else {
                     self.world.forward(now, packet);
@@ -163,18 +175,26 @@ impl<'a> Engine<'a> {
         }
         flow.armed[which] = NEVER;
         if flow.due()[which] <= now {
-            flow.on_timer(which, now, &mut self.world, &self.plan.flows[index], self.seed);
+            if which == APPLICATION && flow.driven {
+                self.act(index, now);
+            } else {
+                let plan = &self.plan.flows[flow.owner as usize];
+                flow.on_timer(which, now, &mut self.world, plan, self.seed);
+            }
         }
         self.arm(index);
     }
 
     fn sample(&mut self, now: u64) {
-        for (flow, plan) in self.flows.iter().zip(&self.plan.flows) {
+        for (index, (flow, plan)) in self.flows.iter().zip(&self.plan.flows).enumerate() {
             if now < flow.start {
                 continue;
             }
             let sender = &flow.sender;
-            let count = flow.totals();
+            let Sum { count, delivered, in_flight, losses, rtt: (rtt_sum_ns, rtt_count) } = self.sum(index);
+            // Of many connections there is no window, of none neither.
+            let windowed = plan.algorithm.is_some() && !self.sources.contains_key(&index);
+            let datagrams = flow.datagrams.as_ref();
             let mut ssthresh = None;
             let mss = plan.stack.mss.0;
             sender.control.trace(&mut |name, value| {
@@ -182,20 +202,18 @@ impl<'a> Engine<'a> {
                     ssthresh = Some((value * mss as f64) as u64);
                 }
             });
-            let losses = self.world.losses[flow.index as usize];
-            let (rtt_sum_ns, rtt_count) = flow.rtt_sum();
             let rtt = &sender.rtt;
             self.records.samples.push(SampleRow {
                 time_ns: now,
                 flow: flow.index,
-                cwnd_bytes: u64::from(sender.cwnd) * mss,
+                cwnd_bytes: windowed.then_some(u64::from(sender.cwnd) * mss),
                 ssthresh_bytes: ssthresh,
-                in_flight_bytes: sender.in_flight_bytes(),
+                in_flight_bytes: datagrams.is_none().then_some(in_flight),
                 srtt_ns: (rtt.srtt > 0).then_some(rtt.srtt),
                 rtt_ns: (rtt.last > 0).then_some(rtt.last),
                 pacing_rate_bps: sender.pacing_rate(),
                 delivery_rate_bps: (sender.delivery_rate > 0).then_some(sender.delivery_rate),
-                delivered_bytes: flow.delivered(),
+                delivered_bytes: delivered,
                 sent_bytes: count.sent_bytes,
                 retransmitted_bytes: count.retransmitted_bytes,
                 retransmitted_packets: count.retransmitted_packets,
@@ -206,6 +224,7 @@ impl<'a> Engine<'a> {
                 rtt_sum_ns,
                 rtt_count,
                 state: sender.state as u8,
+                delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last),
             });
         }
         for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, plan)| plan.sampled) {
@@ -229,13 +248,15 @@ impl<'a> Engine<'a> {
 
     fn finish(mut self) -> (Records, Statistics) {
         let end = self.plan.duration.0;
+        self.gather();
         let mut delivered_packets = 0;
         for (flow, plan) in self.flows.iter_mut().zip(&self.plan.flows) {
             let count = flow.totals();
             let rtt = &flow.sender.rtt;
             let (sum, samples) = flow.rtt_sum();
             let losses = self.world.losses[flow.index as usize];
-            delivered_packets += count.acked_bytes.div_ceil(plan.stack.mss.0);
+            let delays = flow.datagrams.as_ref().map(|one| one.delays).filter(|one| one.count > 0);
+            delivered_packets += count.acked_bytes.div_ceil(plan.stack.mss.0) + delays.map_or(0, |one| one.count);
             self.records.transfers.append(&mut flow.transfers);
             self.records.flows.push(FlowRow {
                 flow: flow.index,
@@ -263,6 +284,9 @@ impl<'a> Engine<'a> {
                 loss_probes: count.loss_probes,
                 min_rtt_ns: (rtt.min_ever != u64::MAX).then_some(rtt.min_ever),
                 mean_rtt_ns: (samples > 0).then(|| sum / samples),
+                min_delay_ns: delays.map(|one| one.min),
+                mean_delay_ns: delays.and_then(|one| one.mean()),
+                max_delay_ns: delays.map(|one| one.max),
             });
         }
         for (index, plan) in self.plan.links.iter().enumerate() {

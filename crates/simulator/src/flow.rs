@@ -1,18 +1,22 @@
 //! A flow: a sender, a receiver, and the application above them.
 
-use cwndlab_control::{CongestionControl, Feedback, Need, Path};
+use cwndlab_control::{Algorithm, CongestionControl, Need, Path};
 use cwndlab_network::agent::{quick_start, Header, Scheme};
 use cwndlab_network::random::Stream;
-use cwndlab_records::rows::{EventRow, TransferRow};
+use cwndlab_records::rows::TransferRow;
 use cwndlab_scenario::plan::{FlowPlan, Pacing, Workload};
 use cwndlab_transport::receiver::{Receiver, NEVER};
 use cwndlab_transport::remote::Remote;
 use cwndlab_transport::sender::{Counters, Sender, ENDLESS};
 use cwndlab_transport::wire::{AckPacket, Data, Output};
-use cwndlab_units::{Bytes, Rate};
+use cwndlab_units::Bytes;
 
-use crate::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, FLOW, SYN, SYN_ACK};
-use crate::world::{Asked, Circulating, Extra, World};
+use crate::datagrams::{Datagrams, Unheard};
+use crate::draw::{self, TIME_STREAM};
+use crate::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
+use crate::port::{feedback, spoken, Port};
+use crate::talk::Talk;
+use crate::world::{Asked, Circulating, World};
 
 /// The timers of a flow.
 pub const TIMERS: usize = 4;
@@ -28,6 +32,9 @@ pub const APPLICATION: usize = 3;
 const FLOW_STREAM: u64 = 3;
 const START_STREAM: u64 = 4;
 
+/// The number of no connection: no packet bears it.
+const NONE: u32 = 256;
+
 /// What the application does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -40,8 +47,10 @@ enum Stage {
 /// A flow at work.
 #[derive(Debug)]
 pub struct Flow {
-    /// Its plan's index.
+    /// Its index among all flows, those beside the plan's included.
     pub index: u32,
+    /// Index of its plan.
+    pub owner: u32,
     /// Sending end.
     pub sender: Sender,
     /// Receiving end.
@@ -75,173 +84,21 @@ pub struct Flow {
     past_rtt: (u64, u64),
     /// What its packets ask routers: the scheme and the rate.
     asks: Option<(Scheme, f64)>,
-}
-
-/// Puts what a flow sends on its way.
-pub struct Port<'a> {
-    /// The network.
-    pub world: &'a mut World,
-    /// The flow's index with the connection's number above it.
-    pub flow: u32,
-    /// Now.
-    pub now: u64,
-    /// Full segment.
-    pub mss: u32,
-    header: u32,
-    ack_size: u32,
-    block_size: u32,
-    ecn: bool,
-    /// What its packets ask routers: the scheme, the rate, the sender's smoothed RTT.
-    asks: Option<(Scheme, f64, u64)>,
-}
-
-impl Port<'_> {
-    /// The header of a packet that asks routers.
-    #[cold]
-    fn ask(&mut self, scheme: Scheme, rate: f64, rtt: u64, len: u32) -> u32 {
-        let mut header = Header::new(scheme, rate, rtt);
-        if scheme == Scheme::Perc {
-            if let Some(last) = self.world.circulating.get(&(self.flow & FLOW)) {
-                header.shares = last.shares;
-            }
-        }
-        self.world.ask(Asked { header, len })
-    }
-
-    /// PERC: the receiver sends the header back as it came.
-    #[cold]
-    fn echo(&mut self) -> Option<u32> {
-        let header = self.world.circulating.get(&(self.flow & FLOW))?.echo?;
-        Some(self.world.ask(Asked { header, len: 0 }))
-    }
-
-    fn answer(&mut self, header: Option<u32>) {
-        let flags = SYN_ACK | header.map_or(0, |_| EXTRA);
-        let (size, aux) = (self.ack_size as u16, header.unwrap_or(0));
-        self.world
-            .forward(self.now, Packet { stamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
-    }
-}
-
-/// The agents' word for a scheme.
-fn spoken(scheme: cwndlab_control::Scheme) -> Scheme {
-    match scheme {
-        cwndlab_control::Scheme::QuickStart => Scheme::QuickStart,
-        cwndlab_control::Scheme::Sirens => Scheme::Sirens,
-        cwndlab_control::Scheme::BandwidthStamp => Scheme::Stamp,
-        cwndlab_control::Scheme::Rcp => Scheme::Rcp,
-        cwndlab_control::Scheme::Perc => Scheme::Perc,
-        cwndlab_control::Scheme::Abc => Scheme::Abc,
-    }
-}
-
-/// What all routers of the path answered; nothing where one of them has no agent. Routers share out their line, headers
-/// included; who sends at the rate that he is told paces payload.
-fn feedback(asked: &Asked, plan: &FlowPlan) -> Option<Feedback> {
-    let header = &asked.header;
-    let (mss, above) = (plan.stack.mss.0 as f64, plan.stack.header.0 as f64);
-    let payload = if matches!(header.scheme, Scheme::Rcp | Scheme::Perc) { mss / (mss + above) } else { 1.0 };
-    (header.routers >= plan.routers).then(|| Feedback {
-        rate: Rate((header.rate * payload).clamp(0.0, MOST_BPS) as u64),
-        accelerated: Bytes(if header.accelerate { u64::from(asked.len) } else { 0 }),
-    })
-}
-
-/// "Any rate" as a number.
-const MOST_BPS: f64 = 1e15;
-
-impl Output for Port<'_> {
-    #[inline]
-    fn data(&mut self, segment: &Data) {
-        let mut flags = DATA;
-        if segment.retransmission {
-            flags |= AGAIN;
-        }
-        if segment.ect {
-            flags |= ECT;
-        }
-        if segment.cwr {
-            flags |= CWR;
-        }
-        let mut aux = segment.len;
-        if let Some((scheme, rate, rtt)) = self.asks {
-            flags |= EXTRA;
-            aux = self.ask(scheme, rate, rtt, segment.len);
-        }
-        self.world.forward(
-            self.now,
-            Packet {
-                at: 0,
-                stamp: segment.stamp.0,
-                seq: segment.seq,
-                flow: self.flow,
-                aux,
-                size: (segment.len + self.header) as u16,
-                hop: 0,
-                flags,
-            },
-        );
-    }
-
-    #[inline]
-    fn ack(&mut self, ack: &AckPacket) {
-        let mut flags = ACK;
-        if ack.ece {
-            flags |= ECE;
-        }
-        let mut aux = ack.window;
-        if ack.blocks.len > 0 || self.ecn || self.asks.is_some() {
-            flags |= EXTRA;
-            let header = self.asks.and_then(|(scheme, ..)| (scheme == Scheme::Perc).then(|| self.echo()).flatten());
-            aux = self.world.store(Extra {
-                header,
-                blocks: ack.blocks,
-                window: ack.window,
-                ce_count: ack.ce_count,
-                feedback: ack.feedback,
-            });
-        }
-        self.world.forward(
-            self.now,
-            Packet {
-                at: 0,
-                stamp: ack.echo.0,
-                seq: ack.ack,
-                flow: self.flow,
-                aux,
-                size: (self.ack_size + u32::from(ack.blocks.len) * self.block_size) as u16,
-                hop: 0,
-                flags,
-            },
-        );
-    }
-
-    fn syn(&mut self) {
-        let (size, mut flags, mut aux) = (self.ack_size as u16, SYN, 0);
-        if let Some((scheme, rate, rtt)) = self.asks {
-            flags |= EXTRA;
-            aux = self.ask(scheme, rate, rtt, 0);
-        }
-        self.world
-            .forward(self.now, Packet { stamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
-    }
-
-    fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64) {
-        self.world.events.push(EventRow {
-            time_ns: self.now,
-            flow: self.flow & crate::packet::FLOW,
-            kind,
-            cause,
-            cwnd_before_bytes: u64::from(before) * u64::from(self.mss),
-            cwnd_after_bytes: u64::from(after) * u64::from(self.mss),
-            pipe_segments: (!pipe.is_nan()).then_some(pipe),
-        });
-    }
+    /// Its source and sink of datagrams, where it has no connection.
+    pub datagrams: Option<Box<Datagrams>>,
+    /// Its half of a conversation.
+    pub talk: Option<Box<Talk>>,
+    /// When it answered a SYN.
+    pub(crate) answered: u64,
+    /// The engine acts for its application: arrivals, their connections, conversations.
+    pub(crate) driven: bool,
+    /// Draws lengths of periods.
+    times: Option<Box<Stream>>,
 }
 
 /// The rate that a flow asks for: Quick-Start's request, else anything.
-fn request(plan: &FlowPlan) -> f64 {
-    let part = plan.algorithm.slow_start.as_ref();
+fn request(algorithm: &Algorithm) -> f64 {
+    let part = algorithm.slow_start.as_ref();
     match part.filter(|part| part.spec.needs.contains(&Need::Agent(cwndlab_control::Scheme::QuickStart))) {
         Some(part) => quick_start::rate(part.arguments.number("n") as u8),
         None => f64::INFINITY,
@@ -250,7 +107,8 @@ fn request(plan: &FlowPlan) -> f64 {
 
 fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionControl> {
     let stack = &plan.stack;
-    let control = plan.algorithm.build(&Path {
+    let Some(algorithm) = &plan.algorithm else { return Box::new(Unheard(stack.mss)) };
+    let control = algorithm.build(&Path {
         mss: stack.mss,
         initial_cwnd: stack.mss * u64::from(stack.initial_window),
         initial_ssthresh: stack.initial_ssthresh.map(|segments| stack.mss * u64::from(segments)),
@@ -265,27 +123,50 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
 }
 
 fn new_sender(plan: &FlowPlan, seed: u64, index: u32) -> Sender {
-    Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack).serving(plan.algorithm.growth.spec)
+    let sender = Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack);
+    match &plan.algorithm {
+        Some(algorithm) => sender.serving(algorithm.growth.spec),
+        None => sender,
+    }
+}
+
+/// Two counts as one.
+pub(crate) fn add(past: &Counters, now: &Counters) -> Counters {
+    Counters {
+        sent_packets: past.sent_packets + now.sent_packets,
+        sent_bytes: past.sent_bytes + now.sent_bytes,
+        retransmitted_packets: past.retransmitted_packets + now.retransmitted_packets,
+        retransmitted_bytes: past.retransmitted_bytes + now.retransmitted_bytes,
+        acked_bytes: past.acked_bytes + now.acked_bytes,
+        timeouts: past.timeouts + now.timeouts,
+        recoveries: past.recoveries + now.recoveries,
+        ecn_reductions: past.ecn_reductions + now.ecn_reductions,
+        undos: past.undos + now.undos,
+        loss_probes: past.loss_probes + now.loss_probes,
+    }
 }
 
 impl Flow {
-    /// A flow before its start.
+    /// A flow before its start, which is `later` than its plan says.
     #[must_use]
-    pub fn new(plan: &FlowPlan, index: u32, seed: u64) -> Self {
+    pub fn new(plan: &FlowPlan, index: u32, later: u64, seed: u64) -> Self {
         let jitter = Stream::new(seed, START_STREAM, u64::from(index)).below(plan.start_jitter.0);
-        let start = plan.start.0 + jitter;
+        let start = plan.start.0.saturating_add(later).saturating_add(jitter);
+        let datagrams = Datagrams::of(plan, index, seed).map(Box::new);
+        let random = matches!(plan.workload, Workload::RandomOnOff { .. });
         Self {
             index,
+            owner: index,
             sender: new_sender(plan, seed, index),
             receiver: Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery)),
             armed: [NEVER; TIMERS],
             application: start,
             start,
             end: None,
-            connection: 0,
+            connection: if datagrams.is_some() { NONE } else { 0 },
             transfers: Vec::new(),
             stage: Stage::Before,
-            workload: plan.workload,
+            workload: plan.workload.clone(),
             stop: plan.stop.map_or(NEVER, |stop| stop.0.max(start)),
             transfer: 0,
             transfer_start: start,
@@ -298,7 +179,12 @@ impl Flow {
             past_delivered: 0,
             past_acks: 0,
             past_rtt: (0, 0),
-            asks: plan.algorithm.scheme().map(|scheme| (spoken(scheme), request(plan))),
+            asks: plan.algorithm.as_ref().and_then(|one| Some((spoken(one.scheme()?), request(one)))),
+            datagrams,
+            talk: None,
+            answered: 0,
+            driven: false,
+            times: random.then(|| Box::new(Stream::new(seed, TIME_STREAM, u64::from(index)))),
         }
     }
 
@@ -320,7 +206,7 @@ impl Flow {
     /// A packet reaches one of the flow's ends.
     #[inline]
     pub fn deliver(&mut self, now: u64, packet: &Packet, world: &mut World, plan: &FlowPlan, seed: u64) {
-        let mine = packet.flow >> 24 == self.connection & 0xff;
+        let mine = packet.flow >> 24 == self.connection;
         match packet.kind() {
             DATA if mine => {
                 let asked = (packet.flags & EXTRA != 0).then(|| self.hear(world, packet));
@@ -365,6 +251,7 @@ impl Flow {
             }
             SYN if mine => {
                 let header = (packet.flags & EXTRA != 0).then_some(packet.aux);
+                self.answered = now;
                 self.port(world, now, plan).answer(header);
             }
             SYN_ACK if mine => {
@@ -378,6 +265,11 @@ impl Flow {
                 self.sender.on_syn_ack(now, self.receiver.first_window(), heard, &mut port);
             }
             _ if packet.flags & EXTRA != 0 => world.forget(*packet),
+            DATA => {
+                if let Some(datagrams) = &mut self.datagrams {
+                    datagrams.receive(now, packet);
+                }
+            }
             _ => {}
         }
     }
@@ -400,6 +292,7 @@ impl Flow {
             SENDER => self.sender.on_timer(now, &mut port),
             PACE => self.sender.on_pace(now, &mut port),
             RECEIVER => self.receiver.on_timer(now, &mut port),
+            _ if self.datagrams.is_some() => self.send_datagrams(now, world),
             _ => self.act(now, world, plan, seed),
         }
         if self.sender.dead && self.stage != Stage::Done {
@@ -435,8 +328,12 @@ impl Flow {
                 // The end of an active period.
                 self.sender.stop();
                 self.stage = Stage::Silent;
-                if let Workload::OnOff { off, .. } = self.workload {
-                    self.application = now + off.0;
+                match &self.workload {
+                    Workload::OnOff { off, .. } => self.application = now + off.0,
+                    Workload::RandomOnOff { off, .. } => {
+                        self.application = now + self.times.as_mut().map_or(0, |times| draw::pause(off, times));
+                    }
+                    _ => {}
                 }
             }
             Stage::Silent => {
@@ -448,6 +345,17 @@ impl Flow {
             Stage::Done => {}
         }
         self.application = self.application.min(self.stop);
+    }
+
+    /// The source of datagrams is due.
+    #[cold]
+    fn send_datagrams(&mut self, now: u64, world: &mut World) {
+        let Some(datagrams) = &mut self.datagrams else { return };
+        if now >= self.stop {
+            self.finish(now);
+            return;
+        }
+        self.application = datagrams.send(now, self.index, world).min(self.stop);
     }
 
     fn begin(&mut self, now: u64, world: &mut World, plan: &FlowPlan) {
@@ -464,14 +372,29 @@ impl Flow {
                 self.application = now + on.0;
                 ENDLESS
             }
+            Workload::RandomOnOff { ref on, .. } => {
+                self.application = now + self.times.as_mut().map_or(1, |times| draw::whole(on, times));
+                ENDLESS
+            }
+            // They do not begin here.
+            Workload::Arrivals { .. } | Workload::Exchanges { .. } | Workload::Mqtt(_) | Workload::Datagrams { .. } => {
+                0
+            }
         };
         let mut port = self.port(world, now, plan);
         self.sender.supply(bytes, now, &mut port);
     }
 
+    #[cold]
     fn complete_transfer(&mut self, now: u64) {
+        if let Some(talk) = &mut self.talk {
+            if talk.hear(self.receiver.delivered) {
+                self.application = now;
+            }
+            return;
+        }
         self.transfers.push(TransferRow {
-            flow: self.index,
+            flow: self.owner,
             transfer: self.transfer,
             start_ns: self.transfer_start,
             end_ns: now,
@@ -498,46 +421,120 @@ impl Flow {
         }
     }
 
-    fn finish(&mut self, now: u64) {
+    /// It is done. A connection of arrivals still has to be taken back: the engine acts at once.
+    pub(crate) fn finish(&mut self, now: u64) {
         self.stage = Stage::Done;
         self.end.get_or_insert(now);
+        self.application = if self.owner != self.index && self.driven && self.talk.is_none() { now } else { NEVER };
+    }
+
+    /// When its application stops.
+    pub(crate) fn stop_at(&self) -> u64 {
+        self.stop
+    }
+
+    /// A flow beside those of the plan, with `owner`'s plan; it waits until it is told.
+    #[must_use]
+    pub(crate) fn beside(plan: &FlowPlan, index: u32, owner: u32, seed: u64) -> Self {
+        let mut flow = Self::new(plan, index, 0, seed);
+        (flow.owner, flow.driven, flow.application, flow.stop) = (owner, true, NEVER, NEVER);
+        flow
+    }
+
+    /// Half of a conversation: each arrival of data may complete a message.
+    pub(crate) fn converse(&mut self, talk: Talk, nagle: bool) {
+        self.talk = Some(Box::new(talk));
+        self.driven = true;
+        self.sender.nagle = nagle;
+        self.transfer_end = 0;
+    }
+
+    /// A connection for a transfer of this size.
+    pub(crate) fn occupy(&mut self, bytes: u64, number: u64, now: u64) {
+        self.workload = Workload::Bulk { bytes: Some(Bytes(bytes)) };
+        self.stage = Stage::Before;
+        (self.start, self.application, self.end, self.transfer) = (now, now, None, number);
+    }
+
+    /// Opens the connection that it occupies and hands its transfer over.
+    pub(crate) fn begin_transfer(&mut self, now: u64, world: &mut World, plan: &FlowPlan, seed: u64) {
+        self.act(now, world, plan, seed);
+    }
+
+    /// Free: packets that are still under way are not heard, and nothing is sent.
+    pub(crate) fn rest(&mut self, plan: &FlowPlan, seed: u64) {
+        self.renew(plan, seed);
         self.application = NEVER;
     }
 
+    /// What the flow did is counted elsewhere from now on.
+    pub(crate) fn hand_over(&mut self, to: &mut Self) {
+        let now = self.totals();
+        to.past = add(&to.past, &now);
+        to.past_delivered += self.delivered();
+        to.past_acks += self.acks_sent();
+        let (sum, count) = self.rtt_sum();
+        to.past_rtt = (to.past_rtt.0 + sum, to.past_rtt.1 + count);
+        to.sender.rtt.min_ever = to.sender.rtt.min_ever.min(self.sender.rtt.min_ever);
+        to.transfers.append(&mut self.transfers);
+        (self.past, self.past_delivered, self.past_acks, self.past_rtt) = (Counters::default(), 0, 0, (0, 0));
+        self.sender.count = Counters::default();
+        (self.receiver.delivered, self.receiver.acks_sent) = (0, 0);
+        (self.sender.rtt.sum, self.sender.rtt.count) = (0, 0);
+    }
+
+    /// Opens its connection.
+    pub(crate) fn open(&mut self, now: u64, world: &mut World, plan: &FlowPlan) {
+        let mut port = self.port(world, now, plan);
+        self.sender.open(now, &mut port);
+        self.stage = Stage::Sending;
+    }
+
+    /// The connection that the other end opened is this one's, too; its SYN was answered at `answered`.
+    pub(crate) fn accept(&mut self, answered: u64, now: u64, world: &mut World, plan: &FlowPlan) {
+        let window = self.receiver.first_window();
+        let mut port = self.port(world, now, plan);
+        self.sender.accept(answered, now, window, &mut port);
+    }
+
+    /// The application hands over more.
+    pub(crate) fn supply(&mut self, bytes: u64, now: u64, world: &mut World, plan: &FlowPlan) {
+        let mut port = self.port(world, now, plan);
+        self.sender.supply(bytes, now, &mut port);
+    }
+
     fn reconnect(&mut self, now: u64, world: &mut World, plan: &FlowPlan, seed: u64) {
+        self.renew(plan, seed);
+        let mut port = self.port(world, now, plan);
+        self.sender.open(now, &mut port);
+    }
+
+    /// Another connection in place of the one that is over.
+    pub(crate) fn renew(&mut self, plan: &FlowPlan, seed: u64) {
         self.past = self.totals();
         self.past_delivered = self.delivered();
         self.past_acks = self.acks_sent();
         self.past_rtt = self.rtt_sum();
         self.connection = (self.connection + 1) & 0xff;
+        let nagle = self.sender.nagle;
         self.sender = new_sender(plan, seed, self.index);
+        self.sender.nagle = nagle;
         self.receiver = Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery));
-        let mut port = self.port(world, now, plan);
-        self.sender.open(now, &mut port);
     }
 
     /// Counters over all connections.
     #[must_use]
     pub fn totals(&self) -> Counters {
-        let (past, now) = (&self.past, &self.sender.count);
-        Counters {
-            sent_packets: past.sent_packets + now.sent_packets,
-            sent_bytes: past.sent_bytes + now.sent_bytes,
-            retransmitted_packets: past.retransmitted_packets + now.retransmitted_packets,
-            retransmitted_bytes: past.retransmitted_bytes + now.retransmitted_bytes,
-            acked_bytes: past.acked_bytes + now.acked_bytes,
-            timeouts: past.timeouts + now.timeouts,
-            recoveries: past.recoveries + now.recoveries,
-            ecn_reductions: past.ecn_reductions + now.ecn_reductions,
-            undos: past.undos + now.undos,
-            loss_probes: past.loss_probes + now.loss_probes,
+        if let Some(datagrams) = &self.datagrams {
+            return datagrams.count();
         }
+        add(&self.past, &self.sender.count)
     }
 
     /// Payload delivered in order to the application.
     #[must_use]
     pub fn delivered(&self) -> u64 {
-        self.past_delivered + self.receiver.delivered
+        self.past_delivered + self.datagrams.as_ref().map_or(self.receiver.delivered, |one| one.received_bytes)
     }
 
     /// ACKs that the receiver sent.
@@ -562,7 +559,11 @@ impl Flow {
     /// Memory of the flow, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.sender.board.memory() + self.receiver.memory() + self.transfers.capacity() * 40
+        size_of::<Self>()
+            + self.sender.board.memory()
+            + self.receiver.memory()
+            + self.transfers.capacity() * 40
+            + self.talk.as_ref().map_or(0, |talk| talk.memory())
     }
 
     /// Payload of a full segment.

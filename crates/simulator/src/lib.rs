@@ -3,13 +3,21 @@
 //! - [`agenda`]: the event queue, whose size is the number of things that wait, not of packets in flight;
 //! - [`world`]: links and what is on them;
 //! - [`flow`]: a sender, a receiver and the application above them;
+//! - [`datagrams`]: a flow without a connection;
+//! - [`pool`]: connections beside the plan's flows; [`talk`]: conversations, both ways; [`draw`]: chance;
+//! - [`port`]: what they send, as packets;
 //! - [`engine`]: the loop.
 
 pub mod agenda;
+pub mod datagrams;
+pub mod draw;
 pub mod engine;
 pub mod flow;
 pub mod packet;
+pub mod pool;
+pub mod port;
 mod service;
+pub mod talk;
 pub mod world;
 
 pub use cwndlab_algorithms::catalogue;

@@ -17,6 +17,7 @@ use cwndlab_transport::wire::Blocks;
 
 use crate::agenda::Agenda;
 use crate::packet::{Packet, ACK, AGAIN, CE, DATA, ECT, EXTRA, KIND, SYN};
+use crate::pool;
 use crate::service::{self, Server, COMPUTED};
 
 /// What an ACK carries beyond its number and window.
@@ -120,6 +121,8 @@ pub struct World {
     pub(crate) gone: Vec<Waiting<Packet>>,
     /// Flows whose packets say ECT(1).
     pub(crate) scalable: Vec<bool>,
+    /// The plan's flow of each flow: some have several connections.
+    pub(crate) owner: Vec<u32>,
     /// Losses per flow.
     pub losses: Vec<Losses>,
     /// Full segment of each flow, for byte numbers of recorded packets.
@@ -221,7 +224,7 @@ impl World {
             routes.push(begin);
         }
         let overtaking = links.iter().map(|link| link.reorders().then(Box::default)).collect();
-        let first_server = links.len() + plan.flows.len() * crate::flow::TIMERS;
+        let first_server = links.len() + (plan.flows.len() + pool::most_beside(plan)) * crate::flow::TIMERS;
         Self {
             agenda: Agenda::new(first_server + servers.len()),
             servers,
@@ -242,9 +245,20 @@ impl World {
             circulating: BTreeMap::new(),
             events: Vec::new(),
             packets: plan.packets.then(Vec::new),
+            owner: (0..plan.flows.len() as u32).collect(),
             losses: vec![Losses::default(); plan.flows.len()],
             mss: plan.flows.iter().map(|flow| flow.stack.mss.0 as u32).collect(),
         }
+    }
+
+    /// Room for one more flow beside the plan's; with `turned` its data goes where `owner`'s ACKs go.
+    pub(crate) fn add_flow(&mut self, owner: u32, turned: bool) {
+        let [there, back] = self.routes[owner as usize];
+        self.routes.push(if turned { [back, there] } else { [there, back] });
+        self.owner.push(owner);
+        self.losses.push(Losses::default());
+        self.mss.push(self.mss[owner as usize]);
+        self.scalable.push(self.scalable[owner as usize]);
     }
 
     /// Stores what an ACK carries; answers its index.
@@ -476,7 +490,7 @@ impl World {
             rows.push(PacketRow {
                 time_ns: now,
                 link,
-                flow: packet.flow() as u32,
+                flow: self.owner[packet.flow()],
                 kind: packet.kind(),
                 sequence_bytes,
                 size_bytes: u32::from(packet.size),

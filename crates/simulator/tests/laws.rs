@@ -59,7 +59,7 @@ fn renos_window_follows_one_over_the_root_of_p() {
         .samples
         .iter()
         .filter(|row| row.time_ns > 20_000_000_000)
-        .map(|row| row.cwnd_bytes as f64 / 1460.0)
+        .filter_map(|row| Some(row.cwnd_bytes? as f64 / 1460.0))
         .collect();
     let mean = windows.iter().sum::<f64>() / windows.len() as f64;
     let law = (1.5 * every as f64).sqrt();
@@ -77,7 +77,8 @@ fn cubics_window_follows_its_response_function() {
     document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "list", "indices": indices, "counts": "payload" });
     let records = simulate(&document, 1);
     let after = |row: &&cwndlab_records::rows::SampleRow| row.time_ns > 100_000_000_000;
-    let windows: Vec<f64> = records.samples.iter().filter(after).map(|row| row.cwnd_bytes as f64 / 1460.0).collect();
+    let windows: Vec<f64> =
+        records.samples.iter().filter(after).filter_map(|row| Some(row.cwnd_bytes? as f64 / 1460.0)).collect();
     let mean = windows.iter().sum::<f64>() / windows.len() as f64;
     assert!((mean / 187.4 - 1.0).abs() < 0.05, "mean window {mean:.2}");
 }
@@ -94,8 +95,10 @@ fn cubic_returns_to_its_maximum_after_k() {
     let over = records.events.iter().find(|row| row.kind == "recovered").expect("it is repaired");
     let w_max = cut.cwnd_before_bytes as f64 / 1460.0;
     let k = cwndlab_units::maths::cbrt(w_max * 0.3 / 0.4);
-    let back =
-        records.samples.iter().find(|row| row.time_ns > over.time_ns && row.cwnd_bytes >= cut.cwnd_before_bytes - 1460);
+    let back = records
+        .samples
+        .iter()
+        .find(|row| row.time_ns > over.time_ns && row.cwnd_bytes >= Some(cut.cwnd_before_bytes - 1460));
     let took = (back.expect("it comes back").time_ns - over.time_ns) as f64 * 1e-9;
     // A window within one segment of the plateau is reached (1/C)^(1/3) = 1.36 s before K; the target looks one RTT ahead.
     assert!(took > k - 1.36 - 0.1 - 0.3 && took < k + 0.2, "K = {k:.2} s, back after {took:.2} s");
@@ -192,7 +195,10 @@ fn conserved(records: &Records) {
     for sample in &records.samples {
         assert!(sample.time_ns >= last, "the clock goes back");
         last = sample.time_ns;
-        assert!(sample.cwnd_bytes > 0 && sample.in_flight_bytes < 1 << 40, "a window or flight out of bounds");
+        assert!(
+            sample.cwnd_bytes != Some(0) && sample.in_flight_bytes < Some(1 << 40),
+            "a window or flight out of bounds"
+        );
     }
 }
 
@@ -230,6 +236,12 @@ fn any_flow() -> impl Strategy<Value = Value> {
             json!({ "kind": "on-off", "on": "200 ms", "off": "300 ms" }),
             json!({ "kind": "transfers", "bytes": "20 kB", "gap": "50 ms" }),
             json!({ "kind": "transfers", "bytes": "5001 B", "count": 9, "new_connection": true }),
+            json!({ "kind": "on-off", "on": { "kind": "exponential", "mean": "50 ms" }, "off": { "kind": "pareto", "shape": 1.2, "min": "1 ms" } }),
+            json!({ "kind": "arrivals", "per_second": 60, "connections": 9, "size": { "kind": "pareto", "shape": 1.1, "min": "100 B", "max": "1 MB" } }),
+            json!({ "kind": "request-response", "request": "3 kB", "response": { "kind": "log-normal", "median": "8 kB", "sigma": 1.5 }, "think": "10 ms" }),
+            json!({ "kind": "request-response", "request": "10 B", "response": "2 kB", "new_connection": true }),
+            json!({ "kind": "mqtt", "qos": 1, "period": "20 ms", "jitter": "20 ms", "keep_alive": "15 ms", "nagle": true }),
+            json!({ "kind": "mqtt", "period": "100 ms", "payload": "5 kB" }),
         ]),
         prop::sample::select(vec![
             json!({}),
@@ -252,6 +264,35 @@ fn any_flow() -> impl Strategy<Value = Value> {
             }
             flow
         })
+}
+
+/// Sources that nothing controls.
+fn any_source() -> impl Strategy<Value = Value> {
+    prop::sample::select(vec![
+        json!({ "kind": "cbr", "rate": "3 Mbps", "packet": "700 B" }),
+        json!({ "kind": "cbr", "rate": "90 Mbps" }),
+        json!({ "kind": "vbr", "rate": "2 Mbps", "frame_rate": 60, "cv": 2.0 }),
+        json!({ "kind": "on-off", "rate": "20 Mbps", "on": { "kind": "exponential", "mean": "1 ms" }, "off": "0 s" }),
+    ])
+    .prop_map(|workload| json!({ "transport": "udp", "rtt": "30 ms", "workload": workload }))
+}
+
+/// Every transfer ends once, after it began, and what they carried was delivered; what UDP lost did not arrive.
+fn transferred(records: &Records) {
+    let mut ended = std::collections::BTreeSet::new();
+    for row in &records.transfers {
+        assert!(ended.insert((row.flow, row.transfer)), "{row:?} ends twice");
+        assert!(row.start_ns < row.end_ns && row.size_bytes > 0, "{row:?}");
+    }
+    for flow in &records.flows {
+        let carried: u64 = records.transfers.iter().filter(|row| row.flow == flow.flow).map(|row| row.size_bytes).sum();
+        assert!(carried <= flow.delivered_bytes, "{}: {carried} of {}", flow.name, flow.delivered_bytes);
+        if flow.profile == "udp" {
+            let arrived = flow.delivered_bytes.div_ceil(flow.mss_bytes);
+            assert!(arrived + flow.queue_drops <= flow.sent_packets, "{flow:?}");
+            assert!(flow.min_delay_ns <= flow.mean_delay_ns && flow.mean_delay_ns <= flow.max_delay_ns);
+        }
+    }
 }
 
 fn any_wire() -> impl Strategy<Value = Value> {
@@ -278,7 +319,7 @@ proptest! {
     /// Whatever is asked: no panic, nothing delivered twice, nothing out of nothing.
     #[test]
     fn random_scenarios_obey(
-        flows in prop::collection::vec(any_flow(), 1..4),
+        flows in prop::collection::vec(prop_oneof![5 => any_flow(), 1 => any_source()], 1..4),
         wire in any_wire(),
         rate in 1u64..40,
         queue in prop::sample::select(vec!["2 packets", "0.1 bdp", "1 bdp", "30 ms", "8 kB", "unlimited"]),
@@ -294,6 +335,8 @@ proptest! {
             bottleneck["queue"]["mark_above"] = json!(mark);
             bottleneck["queue"]["kind"] = json!("step-ecn");
         }
-        conserved(&simulate(&document, seed));
+        let records = simulate(&document, seed);
+        conserved(&records);
+        transferred(&records);
     }
 }

@@ -9,7 +9,9 @@ use crate::document::SCHEMA_VERSION;
 impl Schema {
     /// The classes that a flow names.
     pub fn used_classes(&self) -> impl Iterator<Item = &Class> {
-        self.classes.iter().filter(|class| self.flows.iter().any(|flow| class.is_named_by(&flow.algorithm)))
+        self.classes.iter().filter(|class| {
+            self.flows.iter().any(|flow| flow.algorithm.as_ref().is_some_and(|text| class.is_named_by(text)))
+        })
     }
 
     /// The canonical form: the same for scenarios that mean the same, whatever their units, defaults and order of keys.
@@ -48,13 +50,20 @@ impl Schema {
             .flows
             .iter()
             .map(|flow| {
-                json!({
+                let mut form = json!({
                     "algorithm": flow.algorithm, "name": flow.name, "rtt_ns": flow.rtt.map(|rtt| rtt.0), "reverse": flow.reverse,
                     "start_ns": flow.start.0, "stop_ns": flow.stop.map(|stop| stop.0), "jitter": format!("{:?}", flow.jitter),
                     "count": flow.count, "step_ns": flow.step.0, "workload": format!("{:?}", flow.workload), "profile": flow.profile,
                     "stack": format!("{:?}", flow.stack), "control": format!("{:?}", flow.control), "ends": format!("{:?}", flow.ends),
                     "routes": format!("{:?}", flow.routes), "hops": format!("{:?}", flow.hops),
-                })
+                });
+                if flow.algorithm.is_none() {
+                    form["transport"] = "udp".into();
+                }
+                if let Some(gaps) = &flow.gaps {
+                    form["gaps"] = format!("{gaps:?}").into();
+                }
+                form
             })
             .collect();
         let mut form = json!({

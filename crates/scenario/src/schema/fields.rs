@@ -29,6 +29,7 @@ pub(super) const JITTER: &[&str] = &["spread", "reorder"];
 pub(super) const LOSS: &[&str] =
     &["kind", "p", "r", "loss_bad", "loss_good", "indices", "counts", "file", "column", "where"];
 pub(super) const FLOW: &[&str] = &[
+    "transport",
     "algorithm",
     "name",
     "rtt",
@@ -49,16 +50,59 @@ pub(super) const FLOW: &[&str] = &[
     "enter",
     "leave",
 ];
-pub(super) const WORKLOAD: &[&str] = &["kind", "bytes", "on", "off", "count", "gap", "new_connection"];
+pub(super) const WORKLOAD: &[&str] = &[
+    "kind",
+    "bytes",
+    "on",
+    "off",
+    "count",
+    "gap",
+    "new_connection",
+    "rate",
+    "packet",
+    "frame_rate",
+    "cv",
+    "sizes",
+    "per_second",
+    "load",
+    "size",
+    "connections",
+    "request",
+    "response",
+    "think",
+    "qos",
+    "payload",
+    "period",
+    "jitter",
+    "topic",
+    "client",
+    "keep_alive",
+    "nagle",
+];
+pub(super) const DISTRIBUTION: &[&str] = &["kind", "min", "max", "mean", "cv", "median", "sigma", "shape", "points"];
 pub(super) const CONTROL: &[&str] = &["delay", "interval"];
 
 /// Every field of the schema.
 pub fn all_fields() -> impl Iterator<Item = &'static str> {
-    [TOP, DUMBBELL, PARKING_LOT, ACCESS, NAMED_LINK, AGENT, JITTER, LOSS, FLOW, WORKLOAD, CONTROL, profile::FIELDS]
-        .into_iter()
-        .chain(super::queue::ALL)
-        .flatten()
-        .copied()
+    [
+        TOP,
+        DUMBBELL,
+        PARKING_LOT,
+        ACCESS,
+        NAMED_LINK,
+        AGENT,
+        JITTER,
+        LOSS,
+        FLOW,
+        WORKLOAD,
+        DISTRIBUTION,
+        CONTROL,
+        profile::FIELDS,
+    ]
+    .into_iter()
+    .chain(super::queue::ALL)
+    .flatten()
+    .copied()
 }
 
 /// The schema has a field of this name somewhere.

@@ -87,6 +87,8 @@ pub struct Sender {
     pub unsent: u64,
     /// Last delivery-rate sample, bit/s.
     pub delivery_rate: u64,
+    /// Nagle's algorithm (RFC 9293, 3.7.4): a segment that is not full waits while others are not acknowledged.
+    pub nagle: bool,
     pub(crate) stack: Stack,
     pub(crate) kind: RecoveryKind,
     /// The window stays the algorithm's while a loss is repaired, and after idleness.
@@ -193,6 +195,7 @@ impl Sender {
             dead: false,
             unsent: 0,
             delivery_rate: 0,
+            nagle: false,
             stack: stack.clone(),
             kind,
             model_based: false,
@@ -318,6 +321,12 @@ impl Sender {
         let mss = u64::from(self.mss);
         let exact = if guess * mss > bytes { guess - 1 } else { guess + u64::from((guess + 1) * mss <= bytes) };
         (exact as u32).max(1)
+    }
+
+    /// The peer opened the connection: its SYN was answered at `answered`, and now its first data is here.
+    pub fn accept(&mut self, answered: u64, now: u64, window: u32, out: &mut impl Output) {
+        self.opened_at = answered;
+        self.on_syn_ack(now, window, None, out);
     }
 
     /// The SYN-ACK arrived.

@@ -124,8 +124,13 @@ impl Sender {
         if in_flight >= window || self.board.outstanding() >= self.peer_window {
             return Sending::Nothing;
         }
-        if self.unsent == 0 {
-            return self.fill_holes(now, out);
+        if self.unsent < u64::from(self.mss) {
+            if self.unsent == 0 {
+                return self.fill_holes(now, out);
+            }
+            if self.nagle && self.board.outstanding() > 0 {
+                return Sending::Nothing;
+            }
         }
         if self.stack.tso_burst && !self.spaced && self.state <= State::Cwr && self.defers(now, window - in_flight) {
             self.deferred = true;

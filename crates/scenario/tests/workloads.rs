@@ -1,0 +1,193 @@
+//! Workloads as written: what they mean, and every message in full.
+
+use cwndlab_algorithms::catalogue;
+use cwndlab_scenario::plan::{Distribution, Intensity, Pattern, Plan, Workload};
+use cwndlab_scenario::Scenario;
+use cwndlab_units::{Bytes, Rate};
+use proptest::prelude::*;
+
+fn read(flow: &str) -> Result<Plan, String> {
+    let text = format!(
+        "schema_version = 1\nduration = \"10 s\"\n[dumbbell]\nbottleneck = {{ rate = \"10 Mbps\", delay = \"10 ms\" }}\n[[flow]]\nrtt = \"40 ms\"\n{flow}"
+    );
+    let join =
+        |faults: Vec<cwndlab_scenario::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let scenario = Scenario::from_toml(&text, Some(std::env::temp_dir().as_path())).map_err(join)?;
+    scenario.plan(&catalogue()).map(|(plan, _)| plan).map_err(join)
+}
+
+fn tcp(workload: &str) -> Result<Workload, String> {
+    read(&format!("algorithm = \"reno\"\nworkload = {{ {workload} }}")).map(|plan| plan.flows[0].workload.clone())
+}
+
+fn udp(workload: &str) -> Result<Workload, String> {
+    read(&format!("transport = \"udp\"\nworkload = {{ {workload} }}")).map(|plan| plan.flows[0].workload.clone())
+}
+
+#[test]
+fn datagrams_have_neither_algorithm_nor_stack() {
+    let plan =
+        read("transport = \"udp\"\nworkload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"500 B\" }").unwrap();
+    let flow = &plan.flows[0];
+    assert!(flow.algorithm.is_none());
+    assert_eq!((flow.algorithm_text.as_str(), flow.profile.as_str()), ("none", "udp"));
+    assert_eq!((flow.stack.mss, flow.stack.header), (Bytes(472), Bytes(28)));
+    let Workload::Datagrams { rate, pattern: Pattern::Steady, .. } = flow.workload else { panic!("{flow:?}") };
+    assert_eq!(rate, Rate::from_mbps(2));
+}
+
+/// A frame's mean is the rate's share: 4 Mbit/s at 25 a second are 20,000 bytes.
+#[test]
+fn video_has_the_rates_mean() {
+    for sizes in ["log-normal", "gamma"] {
+        let found = udp(&format!("kind = \"vbr\", rate = \"4 Mbps\", sizes = \"{sizes}\"")).unwrap();
+        let Workload::Datagrams { pattern: Pattern::Frames { interval, size }, .. } = found else {
+            panic!("{found:?}")
+        };
+        assert_eq!(interval.0, 40_000_000);
+        assert!((size.mean() - 20_000.0).abs() < 1e-6, "{}", size.mean());
+    }
+}
+
+/// By hand: half of 10 Mbit/s in transfers of 14,480 bytes, ten segments of 1448 with 52 of headers each, are
+/// 5·10⁶ / 120,000 a second.
+#[test]
+fn a_load_becomes_arrivals_per_second() {
+    let found = tcp("kind = \"arrivals\", load = 0.5, size = \"14480 B\"").unwrap();
+    let Workload::Arrivals { intensity: Intensity::PerSecond(rate), connections, .. } = found else {
+        panic!("{found:?}")
+    };
+    assert!((rate - 5e6 / 120_000.0).abs() < 1e-9, "{rate}");
+    assert_eq!(connections, 10_000);
+}
+
+#[test]
+fn fixed_periods_stay_what_they_were() {
+    let found = tcp("kind = \"on-off\", on = \"5 s\", off = \"2 s\"").unwrap();
+    assert!(matches!(found, Workload::OnOff { .. }), "{found:?}");
+}
+
+#[test]
+fn every_message_in_full() {
+    let cases = [
+        (
+            udp("kind = \"bulk\""),
+            "flow[0].workload.kind: 'bulk' is sent by TCP, and the flow's transport is UDP\n  hint: write 'workload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"1500 B\" }'",
+        ),
+        (
+            tcp("kind = \"cbr\", rate = \"2 Mbps\""),
+            "flow[0].workload.kind: 'cbr' is sent by UDP, and the flow's transport is TCP\n  hint: write 'transport = \"udp\"' and no algorithm",
+        ),
+        (
+            udp("kind = \"cbr\", rate = \"2 Mbps\", packet = \"28 B\""),
+            "flow[0].workload.packet: a packet has 28 bytes of headers, some payload, and 65535 bytes at most\n  hint: write \"1500 B\"",
+        ),
+        (
+            tcp("kind = \"bulk\", per_second = 3"),
+            "flow[0].workload.per_second: 'bulk' has no such field\n  hint: fields here: bytes",
+        ),
+        (
+            tcp("kind = \"on-off\", off = \"2 s\", on = { kind = \"pareto\", shape = 0.9, mean = \"1 s\" }"),
+            "flow[0].workload.on.shape: a Pareto tail of index 1 or less has no mean\n  hint: give 'min', or a shape above 1",
+        ),
+        (
+            tcp("kind = \"arrivals\", per_second = 3, size = { kind = \"pareto\", shape = 1.2, min = \"2 kB\", max = \"1 kB\" }"),
+            "flow[0].workload.size.max: is not above 'min'",
+        ),
+        (
+            tcp("kind = \"arrivals\", size = \"2 kB\""),
+            "flow[0].workload.per_second: is missing\n  hint: write 'per_second = 20.0', or 'load = 0.5' for a share of the slowest line",
+        ),
+        (
+            tcp("kind = \"arrivals\", size = \"2 kB\", per_second = 0"),
+            "flow[0].workload.per_second: a number above 0 and up to 1000000000 is wanted, this is 0",
+        ),
+        (
+            tcp("kind = \"arrivals\", load = 0.5, size = { kind = \"pareto\", shape = 0.8, min = \"1 kB\" }"),
+            "flow[0].workload.load: sizes without a mean make no load\n  hint: bound them by 'max', or give 'per_second'",
+        ),
+        (
+            tcp("kind = \"arrivals\", per_second = 3, size = { kind = \"cdf\", points = [[\"1 kB\", 0.5], [\"2 kB\", 0.9]] }"),
+            "flow[0].workload.size.points: the last probability is 0.9, not 1\n  hint: the largest value has P(X ≤ value) = 1",
+        ),
+        (
+            tcp("kind = \"arrivals\", per_second = 3, size = { kind = \"cdf\", points = [[\"2 kB\", 0.5], [\"1 kB\", 1.0]] }"),
+            "flow[0].workload.size.points[1]: 1000 is not above the 2000 before it\n  hint: values ascend",
+        ),
+        (
+            tcp("kind = \"mqtt\", period = \"1 s\", qos = 2"),
+            "flow[0].workload.qos: a whole number from 0 to 1 is wanted, this is 2",
+        ),
+        (
+            tcp("kind = \"mqtt\", period = \"1 s\", jitter = \"2 s\""),
+            "flow[0].workload.jitter: is longer than the period\n  hint: messages are sent in order",
+        ),
+        (
+            tcp("kind = \"request-response\", request = \"0 B\", response = \"1 kB\""),
+            "flow[0].workload.request: is zero\n  hint: write \"20 kB\"",
+        ),
+        (
+            tcp("kind = \"request-response\", request = { kind = \"log-normal\", mean = \"1 kB\" }, response = \"1 kB\""),
+            "flow[0].workload.request.cv: is missing\n  hint: write 'cv = 2.0' (standard deviation over mean), or 'median' and 'sigma'",
+        ),
+    ];
+    for (found, wanted) in cases {
+        assert_eq!(found.expect_err("it is wrong"), wanted);
+    }
+    let both = read("transport = \"udp\"\nalgorithm = \"cubic\"\nstack = { min_rto = \"1 s\" }\nworkload = { kind = \"cbr\", rate = \"1 Mbps\" }");
+    assert_eq!(
+        both.expect_err("it is wrong"),
+        "flow[0].algorithm: a flow over UDP has none: nothing controls its rate\n  hint: leave it out, or write 'transport = \"tcp\"'\n\
+         flow[0].stack: a flow over UDP has none: nothing controls its rate\n  hint: leave it out, or write 'transport = \"tcp\"'"
+    );
+    let nothing = read("transport = \"udp\"").expect_err("it sends nothing");
+    assert!(nothing.starts_with("flow[0].workload: is missing"), "{nothing}");
+}
+
+/// A file of two columns becomes points; a bad line is named.
+#[test]
+fn a_distribution_comes_from_a_file() {
+    let folder = std::env::temp_dir();
+    let name = format!("cwndlab-cdf-{}.csv", std::process::id());
+    let path = folder.join(&name);
+    let from = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        tcp(&format!("kind = \"arrivals\", per_second = 3, size = {{ kind = \"cdf\", file = \"{name}\" }}"))
+    };
+    let found = from("size,probability\n# web search\n1000,0.25\n5000 0.5\n\n20000\t1.0\n").unwrap();
+    let Workload::Arrivals { size: Distribution::Table(points), .. } = found else { panic!("{found:?}") };
+    assert_eq!(points[..], [(1000.0, 0.25), (5000.0, 0.5), (20_000.0, 1.0)]);
+    let line = |text: &str| from(text).expect_err("it is wrong").replace(&path.display().to_string(), "FILE");
+    assert_eq!(
+        line("1000,0.5\n900,1\n"),
+        "flow[0].workload.size.file: FILE:2: 900 is not above the 1000 before it\n  hint: values ascend"
+    );
+    assert_eq!(
+        line("size,p\n1000,0.5\n2000,0.4\n"),
+        "flow[0].workload.size.file: FILE:3: the probability falls from 0.5 to 0.4\n  hint: it is cumulative: P(X ≤ value)"
+    );
+    assert_eq!(
+        line("1000,0.5\n2000,many\n"),
+        "flow[0].workload.size.file: FILE:2: '2000,many' is not two numbers\n  hint: two columns: size in bytes, probability"
+    );
+    assert_eq!(
+        line(""),
+        "flow[0].workload.size.file: FILE:1: there is no point\n  hint: two columns: value, probability"
+    );
+    std::fs::remove_file(&path).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever stands in the file of a distribution, reading it ends in points or in a message with its line.
+    #[test]
+    fn any_file_is_read_or_refused(text in "[0-9a-z.,# \n-]{0,80}") {
+        let path = std::env::temp_dir().join(format!("cwndlab-any-{}.csv", std::process::id()));
+        std::fs::write(&path, &text).unwrap();
+        let found = tcp(&format!("kind = \"arrivals\", per_second = 3, size = {{ kind = \"cdf\", file = {:?} }}", path.display().to_string()));
+        if let Err(message) = found {
+            prop_assert!(message.contains(".csv:"), "{message}");
+        }
+    }
+}

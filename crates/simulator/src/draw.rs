@@ -1,0 +1,136 @@
+//! Draws from distributions; the same bits on every machine.
+
+use cwndlab_network::random::Stream;
+use cwndlab_scenario::plan::Distribution;
+use cwndlab_units::maths;
+
+/// Purpose of the streams from which sizes of transfers, messages and frames come.
+pub const SIZE_STREAM: u64 = 20;
+/// Of arrivals, periods of activity and publishing.
+pub const TIME_STREAM: u64 = 21;
+/// Of the other direction's sizes, thinking times and silences.
+pub const OTHER_STREAM: u64 = 22;
+
+/// Of distances between starts.
+pub const GAP_STREAM: u64 = 23;
+
+/// Uniform in (0, 1]: its logarithm is finite.
+fn above_zero(stream: &mut Stream) -> f64 {
+    1.0 - stream.unit()
+}
+
+/// Standard normal, by Marsaglia's polar method (SIAM Review 6(3), 1964); the second of each pair is let go.
+fn normal(stream: &mut Stream) -> f64 {
+    loop {
+        let (u, v) = (2.0 * stream.unit() - 1.0, 2.0 * stream.unit() - 1.0);
+        let s = u * u + v * v;
+        if s > 0.0 && s < 1.0 {
+            return u * maths::sqrt(-2.0 * maths::ln(s) / s);
+        }
+    }
+}
+
+/// Gamma of scale 1 (Marsaglia and Tsang, ACM TOMS 26(3), 2000; shapes below 1 by their section 6).
+fn gamma(shape: f64, stream: &mut Stream) -> f64 {
+    if shape < 1.0 {
+        let lift = maths::pow(above_zero(stream), 1.0 / shape);
+        return gamma(shape + 1.0, stream) * lift;
+    }
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / maths::sqrt(9.0 * d);
+    loop {
+        let x = normal(stream);
+        let base = 1.0 + c * x;
+        if base <= 0.0 {
+            continue;
+        }
+        let v = base * base * base;
+        if maths::ln(above_zero(stream)) < 0.5 * x * x + d - d * v + d * maths::ln(v) {
+            return d * v;
+        }
+    }
+}
+
+/// One value.
+pub fn value(distribution: &Distribution, stream: &mut Stream) -> f64 {
+    match *distribution {
+        Distribution::Fixed(value) => value,
+        Distribution::Uniform(low, high) => low + (high - low) * stream.unit(),
+        Distribution::Exponential(mean) => -mean * maths::ln(above_zero(stream)),
+        Distribution::Pareto { shape, least, most } => {
+            // The inverse of the distribution function; what lies above `most` has no share.
+            let beyond = if most.is_finite() { maths::pow(least / most, shape) } else { 0.0 };
+            let tail = beyond + (1.0 - beyond) * above_zero(stream);
+            least * maths::pow(tail, -1.0 / shape)
+        }
+        Distribution::LogNormal { mu, sigma } => maths::exp(mu + sigma * normal(stream)),
+        Distribution::Gamma { shape, scale } => scale * gamma(shape, stream),
+        Distribution::Table(ref points) => {
+            let probability = stream.unit();
+            let at = points.partition_point(|&(_, upto)| upto <= probability).min(points.len() - 1);
+            let (high, upto) = points[at];
+            if at == 0 {
+                return high;
+            }
+            let (low, from) = points[at - 1];
+            low + (high - low) * (probability - from) / (upto - from)
+        }
+    }
+}
+
+/// A whole number of bytes or nanoseconds, 1 at least.
+pub fn whole(distribution: &Distribution, stream: &mut Stream) -> u64 {
+    (value(distribution, stream).min(1e18) + 0.5).max(1.0) as u64
+}
+
+/// A pause: a whole number of nanoseconds, possibly none.
+pub fn pause(distribution: &Distribution, stream: &mut Stream) -> u64 {
+    (value(distribution, stream).min(1e18) + 0.5) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Means and variances of 200,000 draws lie within five standard errors of those of the textbooks.
+    #[test]
+    fn moments_are_the_textbooks() {
+        let cases = [
+            (Distribution::Uniform(2.0, 6.0), 4.0, 16.0 / 12.0),
+            (Distribution::Exponential(3.0), 3.0, 9.0),
+            (Distribution::Pareto { shape: 5.0, least: 2.0, most: f64::INFINITY }, 2.5, 4.0 * 5.0 / (16.0 * 3.0)),
+            (Distribution::LogNormal { mu: 0.0, sigma: 0.5 }, 1.1331, 0.3647),
+            (Distribution::Gamma { shape: 4.0, scale: 0.5 }, 2.0, 1.0),
+            (Distribution::Gamma { shape: 0.5, scale: 2.0 }, 1.0, 2.0),
+            (Distribution::Table([(10.0, 0.5), (20.0, 1.0)].into()), 12.5, 0.5 * 100.0 + 0.5 * (700.0 / 3.0) - 156.25),
+        ];
+        let n = 200_000.0;
+        for (distribution, mean, variance) in cases {
+            let mut stream = Stream::new(1, SIZE_STREAM, 0);
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for _ in 0..n as u32 {
+                let one = value(&distribution, &mut stream);
+                sum += one;
+                squares += one * one;
+            }
+            let found = sum / n;
+            assert!((found - mean).abs() < 5.0 * maths::sqrt(variance / n), "{distribution:?}: mean {found}");
+            assert!((distribution.mean() - mean).abs() < 1e-3 * mean, "{distribution:?}");
+            let spread = squares / n - found * found;
+            assert!((spread / variance - 1.0).abs() < 0.1, "{distribution:?}: variance {spread}");
+        }
+    }
+
+    /// P(X > 10) of a Pareto of index 1.2 from 1, cut at 1000: (10^-1.2 − 1000^-1.2) / (1 − 1000^-1.2).
+    #[test]
+    fn a_bounded_tail_keeps_its_bounds_and_its_weight() {
+        let distribution = Distribution::Pareto { shape: 1.2, least: 1.0, most: 1000.0 };
+        let mut stream = Stream::new(2, SIZE_STREAM, 0);
+        let draws: Vec<f64> = (0..100_000).map(|_| value(&distribution, &mut stream)).collect();
+        assert!(draws.iter().all(|one| (1.0..=1000.0 + 1e-6).contains(one)));
+        let beyond = maths::pow(1000.0, -1.2);
+        let wanted = (maths::pow(10.0, -1.2) - beyond) / (1.0 - beyond);
+        let found = draws.iter().filter(|one| **one > 10.0).count() as f64 / 1e5;
+        assert!((found - wanted).abs() < 5.0 * maths::sqrt(wanted / 1e5), "{found} instead of {wanted}");
+    }
+}

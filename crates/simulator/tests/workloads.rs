@@ -1,0 +1,384 @@
+//! Sources other than bulk transfers: answers known by hand.
+
+use std::sync::atomic::AtomicBool;
+
+use cwndlab_records::rows::Records;
+use cwndlab_scenario::Scenario;
+use cwndlab_simulator::{catalogue, run};
+use serde_json::{json, Value};
+
+fn simulate(document: &Value, seed: u64) -> Records {
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    run(&plan, seed, &AtomicBool::new(false), None).expect("nobody cancels")
+}
+
+fn dumbbell(rate: &str, queue: &str, duration: &str, flows: Value) -> Value {
+    json!({
+        "schema_version": 1, "duration": duration,
+        "dumbbell": { "bottleneck": { "rate": rate, "delay": "10 ms", "queue": { "capacity": queue } } },
+        "flow": flows,
+    })
+}
+
+fn cbr(rate: &str, packet: &str) -> Value {
+    json!({ "transport": "udp", "rtt": "20 ms", "workload": { "kind": "cbr", "rate": rate, "packet": packet } })
+}
+
+/// By hand: 1500 bytes each at 3 Mbit/s are 4 ms apart; each takes 1.2 ms on a line of 10 Mbit/s and 10 ms on its wire.
+#[test]
+fn cbr_is_evenly_spaced_and_late_by_line_and_wire() {
+    for direction in ["forward", "reverse"] {
+        let mut flow = cbr("3 Mbps", "1500 B");
+        flow["direction"] = json!(direction);
+        let mut document = dumbbell("10 Mbps", "100 packets", "1 s", json!([flow]));
+        document["packets"] = json!(true);
+        let records = simulate(&document, 1);
+        let link = u32::from(direction == "reverse");
+        let sent: Vec<u64> = records.packets.iter().filter(|row| row.link == link).map(|row| row.time_ns).collect();
+        assert_eq!(sent, (0..=250).map(|n| n * 4_000_000).collect::<Vec<_>>());
+        let flow = &records.flows[0];
+        assert_eq!((flow.algorithm.as_str(), flow.profile.as_str(), flow.mss_bytes), ("none", "udp", 1472));
+        assert_eq!(flow.min_delay_ns, Some(11_200_000));
+        assert_eq!(flow.max_delay_ns, Some(11_200_000));
+        // The last one on its wire within a second left at 988 ms: 248 packets of 1472 bytes of payload.
+        assert_eq!(flow.delivered_bytes, 248 * 1472);
+        assert_eq!((flow.sent_packets, flow.sent_bytes, flow.wire_bytes), (251, 251 * 1472, 251 * 1500));
+        assert_eq!(flow.min_rtt_ns, None);
+        assert!(records.samples.iter().all(|row| row.cwnd_bytes.is_none() && row.in_flight_bytes.is_none()));
+    }
+}
+
+/// A step of 10⁹·8·1000/7·10⁶ ns is no whole number; after 7 packets exactly 8 ms are over.
+#[test]
+fn no_rounding_adds_up() {
+    let mut document = dumbbell("none", "unlimited", "1 s", json!([cbr("7 Mbps", "1000 B")]));
+    document["dumbbell"]["bottleneck"] = json!({ "delay": "10 ms" });
+    document["packets"] = json!(true);
+    let records = simulate(&document, 1);
+    let sent: Vec<u64> = records.packets.iter().filter(|row| row.link == 0).map(|row| row.time_ns).collect();
+    assert!(sent.iter().step_by(7).enumerate().all(|(n, &time)| time == n as u64 * 8_000_000));
+    assert_eq!(sent.len(), 876);
+}
+
+/// 12 Mbit/s into a line of 10 Mbit/s: a sixth is lost. By hand: in 10 s 10,001 packets arrive, the line sends one per 1.2 ms
+/// (8333), ten wait, one is in service.
+#[test]
+fn what_is_above_the_lines_rate_is_lost_at_a_full_queue() {
+    let records = simulate(&dumbbell("10 Mbps", "10 packets", "10 s", json!([cbr("12 Mbps", "1500 B")])), 1);
+    let (flow, link) = (&records.flows[0], &records.links[0]);
+    assert_eq!(flow.sent_packets, 10_001);
+    assert!(flow.queue_drops.abs_diff(10_001 - 8333 - 11) <= 1, "{} drops", flow.queue_drops);
+    assert_eq!(flow.queue_drops, link.dropped_packets);
+    // Who takes the last place waits for the one in service and nine others; with its own time at most 11 packets' time.
+    let longest = 10_000_000 + 11 * 1_200_000;
+    assert!(flow.max_delay_ns.is_some_and(|delay| delay <= longest && delay > longest - 1_200_000), "{flow:?}");
+}
+
+/// A flow that stops sends nothing more, and that was its end.
+#[test]
+fn a_source_stops_when_it_is_told() {
+    let mut flow = cbr("3 Mbps", "1500 B");
+    flow["start"] = json!("100 ms");
+    flow["stop"] = json!("300 ms");
+    let records = simulate(&dumbbell("10 Mbps", "10 packets", "1 s", json!([flow])), 1);
+    assert_eq!(records.flows[0].sent_packets, 50);
+    assert_eq!((records.flows[0].start_ns, records.flows[0].end_ns), (100_000_000, Some(300_000_000)));
+    assert_eq!(records.flows[0].delivered_bytes, records.flows[0].sent_bytes);
+}
+
+/// A random source: bursts of CBR whose mean rate is the rate's share of active time, here a third of 8 Mbit/s. Over 2000 s with
+/// about 1300 cycles of exponential periods the standard error is some 2 %.
+#[test]
+fn on_off_sends_the_rates_share_of_active_time() {
+    let periods = |kind: &str, on: &str, off: &str| {
+        let one = |mean: &str| match kind {
+            "pareto" => json!({ "kind": "pareto", "shape": 2.5, "mean": mean }),
+            _ => json!({ "kind": "exponential", "mean": mean }),
+        };
+        json!({ "transport": "udp", "rtt": "20 ms", "workload":
+            { "kind": "on-off", "rate": "8 Mbps", "packet": "1000 B", "on": one(on), "off": one(off) } })
+    };
+    // With periods of half a packet's time nothing may be lost between them either.
+    for (kind, on, off, duration) in [
+        ("exponential", "500 ms", "1 s", "2000 s"),
+        ("pareto", "500 ms", "1 s", "2000 s"),
+        ("exponential", "500 us", "1 ms", "20 s"),
+    ] {
+        let records = simulate(&dumbbell("100 Mbps", "unlimited", duration, json!([periods(kind, on, off)])), 1);
+        let seconds: f64 = duration[..duration.len() - 2].parse().expect("a number");
+        let rate = records.flows[0].wire_bytes as f64 * 8.0 / seconds;
+        assert!((rate / (8e6 / 3.0) - 1.0).abs() < 0.08, "{kind} {on}: {rate:.0} bit/s");
+    }
+}
+
+/// A TCP source with random periods sends in them only: a third of the time at line rate.
+#[test]
+fn tcp_with_random_periods_is_silent_between_them() {
+    let flow = json!([{ "algorithm": "reno", "rtt": "21 ms", "workload":
+        { "kind": "on-off", "on": { "kind": "exponential", "mean": "2 s" }, "off": { "kind": "pareto", "shape": 2.5, "mean": "4 s" } } }]);
+    let records = simulate(&dumbbell("10 Mbps", "50 packets", "2000 s", flow), 4);
+    let share = records.links[0].utilisation;
+    assert!((share - 1.0 / 3.0).abs() < 0.05, "{share}");
+}
+
+/// Video: 25 frames a second, their mean the rate's; a frame of n bytes leaves at once in ⌈n / packet⌉ packets.
+#[test]
+fn video_sends_frames_at_even_intervals() {
+    for sizes in ["log-normal", "gamma"] {
+        let flow = json!([{ "transport": "udp", "rtt": "20 ms", "workload":
+            { "kind": "vbr", "rate": "4 Mbps", "packet": "1200 B", "frame_rate": 25, "cv": 0.5, "sizes": sizes } }]);
+        let mut document = dumbbell("100 Mbps", "unlimited", "200 s", flow);
+        document["packets"] = json!(true);
+        let records = simulate(&document, 1);
+        let mut frames: Vec<(u64, u64)> = Vec::new();
+        for row in records.packets.iter().filter(|row| row.link == 0) {
+            assert_eq!(row.time_ns % 40_000_000, 0);
+            match frames.last_mut() {
+                Some(last) if last.0 == row.time_ns => last.1 += u64::from(row.size_bytes),
+                _ => frames.push((row.time_ns, u64::from(row.size_bytes))),
+            }
+        }
+        assert_eq!(frames.len(), 5001);
+        // Mean 20,000 bytes; standard error of 5001 draws 0.7 %; a last packet of less than 29 bytes is filled up.
+        let mean = frames.iter().map(|frame| frame.1 as f64).sum::<f64>() / 5001.0;
+        assert!((mean / 20_000.0 - 1.0).abs() < 0.03, "{sizes}: {mean}");
+        let spread = frames.iter().map(|frame| (frame.1 as f64 - mean) * (frame.1 as f64 - mean)).sum::<f64>() / 5001.0;
+        assert!((spread.sqrt() / mean - 0.5).abs() < 0.05, "{sizes}: {}", spread.sqrt() / mean);
+    }
+}
+
+fn arrivals(extra: Value) -> Value {
+    let mut workload = json!({ "kind": "arrivals", "size": "20 kB" });
+    for (key, value) in extra.as_object().expect("a table") {
+        workload[key] = value.clone();
+    }
+    json!({ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": { "initial_window": 2, "ack_every": 1 }, "workload": workload })
+}
+
+/// A Poisson process: 50 arrivals a second for 100 s are 5000 ± 71, and gaps have mean and standard deviation 20 ms.
+#[test]
+fn arrivals_are_a_poisson_process() {
+    let records =
+        simulate(&dumbbell("1 Gbps", "unlimited", "100 s", json!([arrivals(json!({ "per_second": 50 }))])), 1);
+    let count = records.transfers.len() as f64;
+    assert!((count - 5000.0).abs() < 4.0 * 71.0, "{count}");
+    let gaps: Vec<f64> =
+        records.transfers.windows(2).map(|two| (two[1].start_ns - two[0].start_ns) as f64 * 1e-6).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let spread = (gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64).sqrt();
+    assert!((mean - 20.0).abs() < 1.2 && (spread - 20.0).abs() < 1.2, "{mean} ± {spread}");
+}
+
+/// A lone short flow by hand: 14 segments of 1460 bytes from a window of 2 leave in rounds of 2, 4 and 8. Handshake, two whole
+/// rounds, then half a round and the line: on a line of 1 Gbit/s a SYN takes 320 ns each way, a segment 12 µs and its ACK
+/// 320 ns. The last round's segments leave as ACKs 4 × 2 come in; the ACKs are a segment's time apart.
+#[test]
+fn a_lone_short_flow_takes_handshake_and_slow_start_rounds() {
+    let flow = arrivals(json!({ "per_second": 2, "size": "20440 B" }));
+    let records = simulate(&dumbbell("1 Gbps", "unlimited", "50 s", json!([flow])), 1);
+    let handshake = 40_000_000 + 2 * 320;
+    let round = 40_000_000 + 12_000 + 320;
+    // Two segments leave per ACK: a round's n-th segment is through the line n · 12 µs after its first one began.
+    let last_round = 20_000_000 + 8 * 12_000;
+    let alone: Vec<u64> = records
+        .transfers
+        .windows(3)
+        .filter(|three| three[1].start_ns > three[0].end_ns + 60_000_000 && three[2].start_ns > three[1].end_ns)
+        .map(|three| three[1].end_ns - three[1].start_ns)
+        .collect();
+    assert!(alone.len() > 20, "{}", alone.len());
+    assert!(
+        alone.iter().all(|&took| took == handshake + 2 * round + last_round),
+        "{} instead of {}",
+        alone[0],
+        handshake + 2 * round + last_round
+    );
+}
+
+/// The offered load is what was asked for: half of 20 Mbit/s in sizes with a tail, headers and handshakes included within 5 %.
+#[test]
+fn a_load_is_a_share_of_the_line() {
+    let size = json!({ "kind": "pareto", "shape": 1.5, "min": "5 kB", "max": "200 kB" });
+    let records = simulate(
+        &dumbbell("20 Mbps", "200 packets", "400 s", json!([arrivals(json!({ "load": 0.5, "size": size }))])),
+        1,
+    );
+    assert!((records.links[0].utilisation / 0.5 - 1.0).abs() < 0.08, "{}", records.links[0].utilisation);
+    let ended = records.transfers.iter().map(|row| row.size_bytes).sum::<u64>();
+    assert!(records.flows[0].delivered_bytes >= ended);
+}
+
+/// Every transfer ends once, in whole; connections are used again: no more of them than transfers at the same time.
+#[test]
+fn every_arrival_ends_once_and_slots_are_used_again() {
+    let mut document = dumbbell(
+        "20 Mbps",
+        "20 packets",
+        "120 s",
+        json!([arrivals(
+            json!({ "per_second": 100, "count": 3000, "size": { "kind": "exponential", "mean": "10 kB" } })
+        )]),
+    );
+    document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.01 });
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).expect("it plans");
+    let (records, cost) =
+        cwndlab_simulator::run_counted(&plan, 1, &AtomicBool::new(false), None).expect("nobody cancels");
+    let numbers: Vec<u64> = records.transfers.iter().map(|row| row.transfer).collect();
+    assert_eq!(numbers, (0..3000).collect::<Vec<_>>());
+    let flow = &records.flows[0];
+    assert_eq!(flow.delivered_bytes, records.transfers.iter().map(|row| row.size_bytes).sum::<u64>());
+    assert_eq!(flow.acked_bytes, flow.delivered_bytes);
+    assert!(flow.end_ns.is_some() && flow.retransmitted_packets > 0 && flow.wire_losses > 0);
+    assert!(records.samples.windows(2).all(|two| two[0].delivered_bytes <= two[1].delivered_bytes));
+    assert!(cost.memory_bytes < 2_000_000, "{} bytes", cost.memory_bytes);
+}
+
+/// Two connections at most: what comes while both are busy is refused, and the records say so.
+#[test]
+fn beyond_the_bound_arrivals_are_refused() {
+    let flow = arrivals(json!({ "per_second": 100, "connections": 2, "count": 500 }));
+    let records = simulate(&dumbbell("10 Mbps", "100 packets", "20 s", json!([flow])), 1);
+    let refused = records.events.iter().filter(|row| row.kind == "refused").count();
+    assert_eq!(records.transfers.len() + refused, 500);
+    assert!(refused > 100, "{refused}");
+}
+
+/// By hand on a line of 12 Mbit/s: SYN and answer, a request of 100 bytes as one packet of 140 (93,334 ns rounded up), a response
+/// of one full segment (1 ms) each 20 ms away.
+#[test]
+fn a_request_and_its_response_take_two_rounds() {
+    let workload = |new: bool| {
+        json!({ "kind": "request-response", "request": "100 B", "response": "1460 B", "think": "1 s",
+        "count": 3, "new_connection": new })
+    };
+    for new in [true, false] {
+        let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "workload": workload(new) }]);
+        let records = simulate(&dumbbell("12 Mbps", "100 packets", "10 s", flow), 1);
+        let (handshake, exchange) = (40_000_000 + 2 * 26_667, 40_000_000 + 93_334 + 1_000_000);
+        let took: Vec<u64> = records.transfers.iter().map(|row| row.end_ns - row.start_ns).collect();
+        let later = if new { handshake + exchange } else { exchange };
+        assert_eq!(took, [handshake + exchange, later, later]);
+        assert_eq!(records.transfers[1].start_ns, records.transfers[0].end_ns + 1_000_000_000);
+        assert_eq!(records.flows[0].delivered_bytes, 3 * 1460);
+        assert!(records.flows[0].end_ns.is_some());
+    }
+}
+
+/// Many at once over a line that loses: every exchange ends once, bytes are what the responses' sizes say.
+#[test]
+fn exchanges_survive_losses() {
+    let flow = json!([{ "algorithm": "cubic", "rtt": "40 ms", "count": 5, "workload":
+        { "kind": "request-response", "request": { "kind": "uniform", "min": "50 B", "max": "3 kB" }, "count": 40,
+          "response": { "kind": "log-normal", "median": "10 kB", "sigma": 1.2 }, "think": { "kind": "exponential", "mean": "100 ms" } } }]);
+    let mut document = dumbbell("10 Mbps", "20 packets", "120 s", flow);
+    document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.02 });
+    document["dumbbell"]["reverse"] = json!({ "loss": { "kind": "bernoulli", "p": 0.02 } });
+    let records = simulate(&document, 2);
+    for flow in &records.flows {
+        let mine = records.transfers.iter().filter(|row| row.flow == flow.flow);
+        assert_eq!(mine.clone().count(), 40, "{flow:?}");
+        assert_eq!(flow.delivered_bytes, mine.map(|row| row.size_bytes).sum::<u64>());
+    }
+}
+
+/// By hand from MQTT 3.1.1: CONNECT 24 bytes (identifier of 10), PUBLISH of 100 bytes to a topic of 20 is 124 bytes, at QoS 1 126
+/// and answered by 4. With 40 bytes of headers on a line of 12 Mbit/s. The receiver acknowledges each segment at once, and its
+/// bare ACK of 40 bytes goes before what its application answers.
+#[test]
+fn mqtt_messages_have_the_specifications_sizes_and_times() {
+    for (qos, publish) in [(0, 124), (1, 126)] {
+        let workload =
+            json!({ "kind": "mqtt", "qos": qos, "payload": "100 B", "period": "1 s", "client": 10, "topic": 20 });
+        let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": { "ack_every": 1 }, "stop": "9500 ms", "workload": workload }]);
+        let mut document = dumbbell("12 Mbps", "100 packets", "10 s", flow);
+        document["packets"] = json!(true);
+        let records = simulate(&document, 1);
+        let line = |bytes: u64| (bytes * 8_000u64).div_ceil(12);
+        let connected = 80_000_000 + 2 * line(40) + line(24 + 40) + line(40) + line(44);
+        let took = 20_000_000 + line(publish + 40) + if qos == 1 { 20_000_000 + line(40) + line(44) } else { 0 };
+        assert_eq!(records.transfers.len(), 10);
+        for (n, row) in records.transfers.iter().enumerate() {
+            // The first message leaves behind the ACK of the CONNACK.
+            let behind = if n == 0 { line(40) } else { 0 };
+            assert_eq!(row.start_ns, connected + n as u64 * 1_000_000_000);
+            assert_eq!(row.end_ns - row.start_ns, took + behind, "QoS {qos}, {n}");
+            assert_eq!(row.size_bytes, 100);
+        }
+        let flow = &records.flows[0];
+        assert_eq!(flow.delivered_bytes, 24 + 10 * publish);
+        assert_eq!(flow.end_ns, Some(9_500_000_000));
+        let answers: Vec<u32> =
+            records.packets.iter().filter(|row| row.link == 1 && row.kind == 0).map(|row| row.size_bytes).collect();
+        assert_eq!(answers, vec![44; if qos == 1 { 11 } else { 1 }]);
+    }
+}
+
+/// A sensor that is silent for longer than its keep-alive says so: 2 bytes there, 2 bytes back (3.1.2.10, 3.12, 3.13).
+#[test]
+fn a_silent_sensor_pings() {
+    let workload =
+        json!({ "kind": "mqtt", "payload": "100 B", "period": "10 s", "client": 10, "topic": 20, "keep_alive": "3 s" });
+    let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "workload": workload }]);
+    let mut document = dumbbell("12 Mbps", "100 packets", "19 s", flow);
+    document["packets"] = json!(true);
+    let records = simulate(&document, 1);
+    let pings =
+        |link| records.packets.iter().filter(|row| row.link == link && row.kind == 0 && row.size_bytes == 42).count();
+    // After the messages at 0.08 s and 10.08 s: 3, 6 and 9 s later; 16 s is followed by 19.08 s.
+    assert_eq!((pings(0), pings(1)), (5, 5));
+}
+
+/// Nagle (RFC 9293, 3.7.4): messages every 10 ms with an RTT of 40 ms leave together, one small segment per round trip.
+#[test]
+fn nagle_joins_small_messages() {
+    let segments = |nagle: bool| {
+        let workload = json!({ "kind": "mqtt", "payload": "100 B", "period": "10 ms", "nagle": nagle });
+        let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": { "ack_every": 1 }, "workload": workload }]);
+        let records = simulate(&dumbbell("12 Mbps", "100 packets", "10 s", flow), 1);
+        assert!(records.transfers.len().abs_diff(990) < 10, "{}", records.transfers.len());
+        records.flows[0].sent_packets as f64
+    };
+    let (without, with) = (segments(false), segments(true));
+    assert!((without / 990.0 - 1.0).abs() < 0.02, "{without}");
+    assert!((with / (9.9 / 0.0402) - 1.0).abs() < 0.05, "{with}");
+}
+
+/// Lost messages are repaired, in order, and each is counted once.
+#[test]
+fn messages_survive_losses_and_duplicates() {
+    let workload = json!({ "kind": "mqtt", "qos": 1, "period": "200 ms", "jitter": "100 ms", "payload": { "kind": "uniform", "min": "128 B", "max": "4 kB" } });
+    let flow = json!([{ "algorithm": "cubic", "rtt": "40 ms", "count": 20, "start_jitter": "1 s", "stop": "30 s", "workload": workload },
+        { "transport": "udp", "rtt": "40 ms", "workload": { "kind": "cbr", "rate": "1 Mbps" } }]);
+    let mut document = dumbbell("20 Mbps", "100 packets", "60 s", flow);
+    document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.02 });
+    document["dumbbell"]["bottleneck"]["duplicate"] = json!(0.05);
+    let records = simulate(&document, 1);
+    for flow in &records.flows[..20] {
+        let mine: Vec<_> = records.transfers.iter().filter(|row| row.flow == flow.flow).collect();
+        // 29 s at five a second, less a second for a lost SYN.
+        assert!(mine.len() >= 138, "{}", mine.len());
+        assert!(mine
+            .windows(2)
+            .all(|two| two[0].transfer + 1 == two[1].transfer && two[0].start_ns <= two[1].start_ns));
+    }
+    let udp = &records.flows[20];
+    assert!(udp.delivered_bytes <= udp.sent_bytes - udp.wire_losses * 1472, "{udp:?}");
+}
+
+/// Starts at exponential distances are a Poisson process: 401 flows, 50 ms apart on average, spread over 20 s ± 1 s; the first one
+/// starts when the table says.
+#[test]
+fn starts_may_be_a_poisson_process() {
+    let flow = json!([{ "algorithm": "reno", "rtt": "21 ms", "count": 401, "start": "1 s",
+        "start_step": { "kind": "exponential", "mean": "50 ms" }, "workload": { "kind": "bulk", "bytes": "1 kB" } }]);
+    let records = simulate(&dumbbell("10 Mbps", "50 packets", "30 s", flow), 1);
+    let starts: Vec<u64> = records.flows.iter().map(|row| row.start_ns).collect();
+    assert_eq!(starts[0], 1_000_000_000);
+    assert!(starts.is_sorted());
+    let gaps: Vec<f64> = starts.windows(2).map(|two| (two[1] - two[0]) as f64 * 1e-6).collect();
+    let mean = gaps.iter().sum::<f64>() / 400.0;
+    let spread = (gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / 400.0).sqrt();
+    assert!((mean - 50.0).abs() < 10.0 && (spread - 50.0).abs() < 12.0, "{mean} ± {spread}");
+}
