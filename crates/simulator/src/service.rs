@@ -223,6 +223,7 @@ impl World {
 
     /// What the link counts and holds at `now`.
     pub fn look(&mut self, now: u64, index: usize) -> Look {
+        self.settle(index);
         let link = &mut self.links[index];
         let lost = link.totals.lost;
         if let Some(Server::Line { served, .. }) = self.servers.get_mut(self.server_of[index] as usize) {

@@ -64,6 +64,8 @@ struct Overtaking {
 /// A step of a route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
+    /// Of a link that does nothing else, else 0.
+    delay: u64,
     pub(crate) link: u32,
     /// The next link has no event of its own: it is computed at once.
     fused: bool,
@@ -71,6 +73,17 @@ pub(crate) struct Hop {
     pub(crate) last: bool,
     /// Only delay happens on the wire, and nothing is recorded.
     plain: bool,
+    /// Nor is there a line or a queue: the link itself need not be touched.
+    mere_delay: bool,
+    /// Packets overtake each other on the wire.
+    reorders: bool,
+}
+
+/// What went by a link that only delays.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passed {
+    packets: u64,
+    bytes: u64,
 }
 
 /// The value of `Packet::hop` behind the last link.
@@ -95,6 +108,8 @@ pub struct World {
     /// Packets between the end of a line and the end of its wire; in order, so that only the head has an event.
     flights: Lanes<Packet>,
     overtaking: Vec<Option<Box<Overtaking>>>,
+    /// By link, until somebody looks at it.
+    passed: Vec<Passed>,
     hops: Vec<Hop>,
     /// Where the hops of a flow's forward and reverse route begin.
     routes: Vec<[u32; 2]>,
@@ -211,14 +226,21 @@ impl World {
             let mut begin = [0; 2];
             for (way, path) in [&flow.forward, &flow.reverse].into_iter().enumerate() {
                 begin[way] = hops.len() as u32;
-                hops.extend(path.iter().enumerate().map(|(at, &link)| Hop {
-                    link,
-                    fused: path.get(at + 1).is_some_and(|&next| fused[next as usize]),
-                    last: at + 1 == path.len(),
-                    plain: links[link as usize].is_plain()
+                hops.extend(path.iter().enumerate().map(|(at, &link)| {
+                    let plain = links[link as usize].is_plain()
                         && !plan.packets
                         && server_of[link as usize] == COMPUTED
-                        && plan.links[link as usize].agents.is_empty(),
+                        && plan.links[link as usize].agents.is_empty();
+                    let delay = links[link as usize].mere_delay().filter(|_| plain);
+                    Hop {
+                        delay: delay.unwrap_or(0),
+                        link,
+                        fused: path.get(at + 1).is_some_and(|&next| fused[next as usize]),
+                        last: at + 1 == path.len(),
+                        plain,
+                        mere_delay: delay.is_some(),
+                        reorders: links[link as usize].reorders(),
+                    }
                 }));
             }
             routes.push(begin);
@@ -234,6 +256,7 @@ impl World {
             scalable: plan.flows.iter().map(|flow| flow.stack.ecn == Ecn::Accurate).collect(),
             flights: Lanes::new(links.len()),
             overtaking,
+            passed: vec![Passed::default(); links.len()],
             links,
             hops,
             routes,
@@ -340,7 +363,12 @@ impl World {
         let route = self.routes[packet.flow()][usize::from(!packet.is_forward())];
         loop {
             let hop = self.hops[route as usize + packet.hop as usize];
-            if hop.plain {
+            if hop.mere_delay {
+                let passed = &mut self.passed[hop.link as usize];
+                passed.packets += 1;
+                passed.bytes += u64::from(packet.size);
+                packet.at = now + hop.delay;
+            } else if hop.plain {
                 let link = &mut self.links[hop.link as usize];
                 let (at, mark) = link.pass(now, u32::from(packet.size));
                 let Some(at) = at else {
@@ -362,7 +390,7 @@ impl World {
                 now = packet.at;
                 continue;
             }
-            self.launch(hop.link, packet);
+            self.launch(hop.link, hop.reorders, packet);
             return;
         }
     }
@@ -379,7 +407,7 @@ impl World {
         if hop.fused {
             self.forward(packet.at, packet);
         } else {
-            self.launch(hop.link, packet);
+            self.launch(hop.link, hop.reorders, packet);
         }
     }
 
@@ -424,23 +452,35 @@ impl World {
             if copy.flags & EXTRA != 0 {
                 copy.aux = self.copy_extra(copy);
             }
-            self.launch(index, copy);
+            self.launch(index, true, copy);
         }
         Some(packet)
     }
 
     #[inline]
-    fn launch(&mut self, link: u32, packet: Packet) {
-        if let Some(flight) = &mut self.overtaking[link as usize] {
-            flight.serial += 1;
-            flight.order.push(Reverse((packet.at, flight.serial)));
-            flight.packets.insert(flight.serial, packet);
-            self.agenda.push(packet.at, link);
+    fn launch(&mut self, link: u32, reorders: bool, packet: Packet) {
+        if reorders {
+            self.launch_loosely(link, packet);
             return;
         }
         if self.flights.push(link as usize, packet) {
             self.agenda.push(packet.at, link);
         }
+    }
+
+    #[cold]
+    fn launch_loosely(&mut self, link: u32, packet: Packet) {
+        let flight = self.overtaking[link as usize].as_mut().expect("a link that reorders has its heap");
+        flight.serial += 1;
+        flight.order.push(Reverse((packet.at, flight.serial)));
+        flight.packets.insert(flight.serial, packet);
+        self.agenda.push(packet.at, link);
+    }
+
+    /// What went by a link that only delays is told to it.
+    pub(crate) fn settle(&mut self, link: usize) {
+        let Passed { packets, bytes } = std::mem::take(&mut self.passed[link]);
+        self.links[link].passed(packets, bytes);
     }
 
     #[cold]

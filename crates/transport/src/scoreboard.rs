@@ -48,8 +48,9 @@ pub struct Resent {
     pub next: u32,
 }
 
-/// The segments between `una` and `next`.
+/// The segments between `una` and `next`. What only losses need stands last.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Scoreboard {
     ring: Vec<Segment>,
     mask: u32,
@@ -67,12 +68,12 @@ pub struct Scoreboard {
     pub fack: u32,
     /// The three highest SACKed segments, ascending; RFC 6675's IsLost asks for the third.
     top: [u32; 3],
+    /// Where each marking rule goes on: nothing unSACKed, unmarked and never retransmitted lies below.
+    scan: u32,
     /// Marked lost, waiting for retransmission, in the order of marking.
     queue: VecDeque<u32>,
     /// Retransmissions in the order of sending.
     pub resent: VecDeque<Resent>,
-    /// Where each marking rule goes on: nothing unSACKed, unmarked and never retransmitted lies below.
-    scan: u32,
 }
 
 const NONE: u32 = u32::MAX;
