@@ -4,6 +4,8 @@
 //! them every packet is written where the cache has nothing. Here what a FIFO has emptied the next one fills, so that
 //! the memory in use is that of the values waiting.
 
+use prefetch_index::prefetch_index;
+
 /// Values per chunk.
 const CHUNK: u32 = 16;
 const NONE: u32 = u32::MAX;
@@ -77,10 +79,16 @@ impl<T: Copy + Default> Lanes<T> {
             self.free = chunk;
             if lane.len == 0 {
                 lane.tail = 0;
-            } else {
-                lane.head = next * CHUNK;
+                return Some(value);
             }
+            lane.head = next * CHUNK;
         }
+        // What comes when this lane's turn comes again was written long ago: it is asked for now.
+        let ahead = match lane.head % CHUNK {
+            last if last == CHUNK - 2 => self.next[(lane.head / CHUNK) as usize] as usize * CHUNK as usize,
+            _ => lane.head as usize + 2,
+        };
+        prefetch_index(&self.slots, ahead);
         Some(value)
     }
 

@@ -124,7 +124,8 @@ impl<'a> Engine<'a> {
         self.arm_one(index, APPLICATION, application);
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
+    #[inline(always)]
     fn arm_one(&mut self, index: usize, which: usize, at: u64) {
         let armed = &mut self.flows[index].armed[which];
         if at < *armed {
