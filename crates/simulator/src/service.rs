@@ -200,7 +200,7 @@ impl World {
         }
         let hop = self.hop(&packet);
         let passage = self.links[link as usize].cross(now, packet.kind() == DATA, one.marked);
-        if let Some(packet) = self.across(one.since, link, hop.last, packet, passage) {
+        if let Some(packet) = self.across(one.since, link, hop.is_last(), packet, passage) {
             self.onward(hop, packet);
         }
     }

@@ -67,16 +67,33 @@ pub(crate) struct Hop {
     /// Of a link that does nothing else, else 0.
     delay: u64,
     pub(crate) link: u32,
+    /// The value of `Packet::hop` behind it.
+    after: u8,
+    what: What,
     /// The next link has no event of its own: it is computed at once.
     fused: bool,
-    /// The link ends at the packet's endpoint.
-    pub(crate) last: bool,
-    /// Only delay happens on the wire, and nothing is recorded.
-    plain: bool,
-    /// Nor is there a line or a queue: the link itself need not be touched.
-    mere_delay: bool,
     /// Packets overtake each other on the wire.
     reorders: bool,
+}
+
+const _: () = assert!(size_of::<Hop>() == 16);
+
+/// How much has to be done on a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// No line, no queue: the link itself need not be touched.
+    Delay,
+    /// Only delay happens on the wire, and nothing is recorded.
+    Plain,
+    /// Anything.
+    All,
+}
+
+impl Hop {
+    /// The link ends at the packet's endpoint.
+    pub(crate) fn is_last(self) -> bool {
+        self.after == ARRIVED
+    }
 }
 
 /// What went by a link that only delays.
@@ -235,10 +252,13 @@ impl World {
                     Hop {
                         delay: delay.unwrap_or(0),
                         link,
+                        after: if at + 1 == path.len() { ARRIVED } else { at as u8 + 1 },
+                        what: match delay {
+                            Some(_) => What::Delay,
+                            None if plain => What::Plain,
+                            None => What::All,
+                        },
                         fused: path.get(at + 1).is_some_and(|&next| fused[next as usize]),
-                        last: at + 1 == path.len(),
-                        plain,
-                        mere_delay: delay.is_some(),
                         reorders: links[link as usize].reorders(),
                     }
                 }));
@@ -363,12 +383,12 @@ impl World {
         let route = self.routes[packet.flow()][usize::from(!packet.is_forward())];
         loop {
             let hop = self.hops[route as usize + packet.hop as usize];
-            if hop.mere_delay {
+            if hop.what == What::Delay {
                 let passed = &mut self.passed[hop.link as usize];
                 passed.packets += 1;
                 passed.bytes += u64::from(packet.size);
                 packet.at = now + hop.delay;
-            } else if hop.plain {
+            } else if hop.what == What::Plain {
                 let link = &mut self.links[hop.link as usize];
                 let (at, mark) = link.pass(now, u32::from(packet.size));
                 let Some(at) = at else {
@@ -382,10 +402,10 @@ impl World {
                 packet.at = at;
             } else {
                 // By value, as everywhere here: a packet whose address is taken goes through memory, field by field.
-                let Some(passed) = self.offer(now, hop.link, hop.last, packet) else { return };
+                let Some(passed) = self.offer(now, hop.link, hop.is_last(), packet) else { return };
                 packet = passed;
             }
-            packet.hop = if hop.last { ARRIVED } else { packet.hop + 1 };
+            packet.hop = hop.after;
             if hop.fused {
                 now = packet.at;
                 continue;
@@ -403,7 +423,7 @@ impl World {
 
     /// Goes on behind a link that serves by event; `packet.at` is when it reaches the link's end.
     pub(crate) fn onward(&mut self, hop: Hop, mut packet: Packet) {
-        packet.hop = if hop.last { ARRIVED } else { packet.hop + 1 };
+        packet.hop = hop.after;
         if hop.fused {
             self.forward(packet.at, packet);
         } else {

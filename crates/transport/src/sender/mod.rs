@@ -466,6 +466,7 @@ impl Sender {
         self.board = board;
     }
 
+    #[inline]
     fn sample_rtt(&mut self, now: u64, ack: &AckPacket, advanced: bool, gain: &Gain) {
         if gain.oldest > 0 {
             self.rtt.sample(now, gain.oldest, gain.newest);

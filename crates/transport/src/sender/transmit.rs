@@ -169,7 +169,8 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // for each segment, out of the loop
+    #[inline(always)]
     fn send_new(&mut self, now: u64, out: &mut impl Output) {
         let len = self.next_len();
         if self.unsent != ENDLESS {
@@ -216,7 +217,8 @@ impl Sender {
         self.emit(seq, len, true, now, out);
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // for each segment, out of the loop
+    #[inline(always)]
     fn emit(&mut self, seq: u32, len: u32, again: bool, now: u64, out: &mut impl Output) {
         self.count.sent_packets += 1;
         self.count.sent_bytes += u64::from(len);
