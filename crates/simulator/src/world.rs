@@ -378,39 +378,52 @@ impl World {
     }
 
     /// Puts the packet on the next link of its route, and on those after it that need no event.
+    ///
+    /// What changes on the way stays beside the packet until it is written to its place under way. Changed in memory it
+    /// would be read again at once as a whole, for which the processor waits until all stores before it are done.
     #[inline]
-    pub fn forward(&mut self, mut now: u64, mut packet: Packet) {
+    pub fn forward(&mut self, mut now: u64, packet: Packet) {
         let route = self.routes[packet.flow()][usize::from(!packet.is_forward())];
+        let (mut step, mut flags) = (packet.hop, packet.flags);
         loop {
-            let hop = self.hops[route as usize + packet.hop as usize];
-            if hop.what == What::Delay {
-                let passed = &mut self.passed[hop.link as usize];
-                passed.packets += 1;
-                passed.bytes += u64::from(packet.size);
-                packet.at = now + hop.delay;
-            } else if hop.what == What::Plain {
-                let link = &mut self.links[hop.link as usize];
-                let (at, mark) = link.pass(now, u32::from(packet.size));
-                let Some(at) = at else {
-                    self.lose(packet, Passage::Dropped);
-                    return;
-                };
-                if mark && packet.flags & (ECT | KIND) == ECT | DATA {
-                    link.totals.marked += 1;
-                    packet.flags |= CE;
+            let hop = self.hops[route as usize + step as usize];
+            let at = match hop.what {
+                What::Delay => {
+                    let passed = &mut self.passed[hop.link as usize];
+                    passed.packets += 1;
+                    passed.bytes += u64::from(packet.size);
+                    now + hop.delay
                 }
-                packet.at = at;
-            } else {
-                // By value, as everywhere here: a packet whose address is taken goes through memory, field by field.
-                let Some(passed) = self.offer(now, hop.link, hop.is_last(), packet) else { return };
-                packet = passed;
-            }
-            packet.hop = hop.after;
+                What::Plain => {
+                    let link = &mut self.links[hop.link as usize];
+                    let (at, mark) = link.pass(now, u32::from(packet.size));
+                    let Some(at) = at else {
+                        self.lose(Packet { hop: step, flags, ..packet }, Passage::Dropped);
+                        return;
+                    };
+                    if mark && flags & (ECT | KIND) == ECT | DATA {
+                        link.totals.marked += 1;
+                        flags |= CE;
+                    }
+                    at
+                }
+                What::All => {
+                    let offered = Packet { hop: step, flags, ..packet };
+                    let Some(passed) = self.offer(now, hop.link, hop.is_last(), offered) else { return };
+                    flags = passed.flags;
+                    passed.at
+                }
+            };
+            step = hop.after;
             if hop.fused {
-                now = packet.at;
+                now = at;
                 continue;
             }
-            self.launch(hop.link, hop.reorders, packet);
+            if hop.reorders {
+                self.launch_loosely(hop.link, Packet { at, hop: step, flags, ..packet });
+            } else {
+                self.launch_in_order(hop.link, Packet { at, hop: step, flags, ..packet });
+            }
             return;
         }
     }
@@ -477,12 +490,16 @@ impl World {
         Some(packet)
     }
 
-    #[inline]
     fn launch(&mut self, link: u32, reorders: bool, packet: Packet) {
         if reorders {
             self.launch_loosely(link, packet);
-            return;
+        } else {
+            self.launch_in_order(link, packet);
         }
+    }
+
+    #[inline]
+    fn launch_in_order(&mut self, link: u32, packet: Packet) {
         if self.flights.push(link as usize, packet) {
             self.agenda.push(packet.at, link);
         }
