@@ -133,7 +133,11 @@ impl Sender {
                 return Sending::Nothing;
             }
         }
-        if self.stack.tso_burst && !self.spaced && self.state <= State::Cwr && self.defers(now, window - in_flight, goal) {
+        if self.stack.tso_burst
+            && !self.spaced
+            && self.state <= State::Cwr
+            && self.defers(now, window - in_flight, goal)
+        {
             self.deferred = true;
             return Sending::Nothing;
         }
