@@ -19,7 +19,8 @@ from pathlib import Path
 import cwndlab
 import pytest
 from cwndlab import Records, Scenario
-from cwndlab.reproduce.claims import Finding
+from cwndlab.reproduce import Finding, Outcome, find
+from cwndlab.reproduce.measured import Measured
 from cwndlab.validate import Row
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -295,7 +296,7 @@ def test_compare_keeps_what_is_finished(cli: Cli, path: Path, tmp_path: Path, mo
 
         yield progress
 
-    monkeypatch.setattr("cwndlab.cli._several", interrupted)
+    monkeypatch.setattr("cwndlab.cli.several", interrupted)
     out = tmp_path / "out"
     arguments = ("--algorithms", "cubic,reno", "--repetitions", 3, "--seed", 1, "--workers", 1, "--out", out)
     status, printed, err = cli("compare", path, *arguments, "--format", "json")
@@ -321,22 +322,26 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
     assert status == 0
     assert {tuple(row) for row in json.loads(out)} == {("id", "title")}
     assert "ccm-ss/fig14" in {row["id"] for row in json.loads(out)}
-    assert cli("reproduce") == (
+    hint = "\n  hint: `cwndlab reproduce --list` shows what can be named\n"
+    assert cli("reproduce") == (2, "", f"cwndlab reproduce: no paper is named{hint}")
+    assert cli("reproduce", "ccm-ss", "--all") == (
         2,
         "",
-        "cwndlab reproduce: no paper is named\n  hint: `cwndlab reproduce --list` shows them\n",
+        f"cwndlab reproduce: 'ccm-ss' and --all are two answers{hint}",
     )
 
-    def findings(target: str, **options: object) -> Iterator[Finding]:
-        assert (target, options["quick"], options["seed"]) == ("ccm-ss", True, 1)
-        yield Finding("ccm-ss/fig14", "ratio", "0.5", 0.75, 0.7, 0.8, "direction only", "because")
+    def outcomes(target: str, **options: object) -> Iterator[Outcome]:
+        assert (target, options["quick"], options["seed"], options["runs"]) == ("ccm-ss", True, 1, None)
+        finding = Finding("ccm-ss/fig14", "ratio", "0.5", 0.75, 0.7, 0.8, "direction only", "because")
+        (one,) = find("ccm-ss/fig14")
+        yield Outcome(one, True, 1, (), Measured(one.quick, ()), [finding], 1.0)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("cwndlab.reproduce"), "reproduce", findings)
+    monkeypatch.setattr(import_module("cwndlab.reproduce"), "reproduce", outcomes)
     status, out, err = cli("reproduce", "ccm-ss", "--quick", "--format", "json")
-    assert (status, err) == (130, "stopped; the 1 findings that were complete are above\n")
-    keys = ["id", "quantity", "published", "measured", "low", "high", "verdict", "reason"]
-    assert [list(row) for row in json.loads(out)] == [keys]
+    assert (status, err) == (130, "stopped after 1 experiments, whose findings are above\n")
+    keys = ["id", "quantity", "published", "measured", "low", "high", "measured_is", "verdict", "reason"]
+    assert [list(row) for row in json.loads(out)] == [[*keys, "beside", "beside_is"]]
 
 
 def test_validate_has_stable_keys(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

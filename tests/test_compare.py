@@ -1,4 +1,4 @@
-"""Comparisons; validation and reproduction, end to end on short runs."""
+"""Comparisons; validation, end to end on short runs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from cwndlab.comparison import Comparison, slug
 from cwndlab.digits import interval, mean_and_half
 from cwndlab.metrics import COLUMNS
 from cwndlab.references import Reference, bundled
-from cwndlab.reproduce import listing
-from cwndlab.reproduce.ccm_ss import FIGURES, FULL, QUICK, Size, fig12b, pairs
 from cwndlab.statistics import Estimate
 from cwndlab.validate import shares, validate
 from hypothesis import given
@@ -351,30 +349,3 @@ def test_validation_can_fail(tmp_path: Path) -> None:
     rows, _ = validate([tmp_path], algorithms=["reno"])
     failed = {row.quantity for row in rows if not row.holds}
     assert failed >= {"mean_cwnd_segments", "mean_queue_packets", "congestion_events"}
-
-
-def test_every_figure_of_the_paper_is_listed() -> None:
-    assert {row["id"] for row in listing()} == {f"ccm-ss/{name}" for name in [*FIGURES, "table1"]}
-
-
-def test_the_grid_is_the_papers() -> None:
-    assert pairs("long", "different", FULL) == [(100, rtt) for rtt in range(50, 191, 20)]
-    assert pairs("short", "similar", FULL) == [(16, rtt) for rtt in range(2, 17, 2)]
-    assert len(pairs("long", "different", QUICK)) == 2
-    assert (FULL.duration_s, FULL.repetitions, len(FULL.buffers), len(FULL.bandwidths)) == (600.0, 3, 10, 5)
-
-
-def test_a_figure_gives_a_verdict_for_each_baseline_and_counts_where_mu_matters() -> None:
-    tiny = Size(6.0, 3.0, 2, (50,), (0.5,), 1)
-    findings = list(fig12b(tiny, seed=1, workers=None, progress=None))
-    assert [finding.quantity.split(":")[0] for finding in findings] == [
-        "paper",
-        "paper",
-        "today",
-        "today",
-        "mu alone",
-        "mu alone",
-    ]
-    assert all(finding.reason for finding in findings)
-    counts = [finding for finding in findings if "where mu can matter" in finding.quantity]
-    assert all(" exits of " in finding.reason for finding in counts)

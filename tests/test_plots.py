@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,14 @@ import polars as pl
 import pytest
 from cwndlab import metrics
 from cwndlab.metrics import COLUMNS
-from cwndlab.plots import COLOURS, SERIES, bars, panels, series, share
+from cwndlab.plots import CDFS, COLOURS, SERIES, bars, boxes, cdf, panels, series, share
 from cwndlab.plots.bars import draw as draw_bars
+from cwndlab.plots.cdf import steps
+from cwndlab.plots.phase import path_of
 from cwndlab.plots.series import MOST_FLOWS, MOST_POINTS, lines
 from cwndlab.plots.series import draw as draw_series
 from cwndlab.plots.share import draw as draw_share
+from cwndlab.plots.style import PRINT, SCREEN
 from cwndlab.run import run
 from cwndlab.statistics import Estimate, estimate
 
@@ -140,3 +144,71 @@ def test_still_figures_are_files(records: cwndlab.Records, tmp_path: Path, count
     for name, data in made.items():
         assert data.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml")
         assert len(data) > 5000
+
+
+def test_lines_and_bars_of_a_paper_differ_without_colours() -> None:
+    looks = [(str(PRINT.line(n, 100)["linestyle"]), PRINT.line(n, 100)["marker"]) for n in range(len(COLOURS))]
+    assert len(set(looks)) == len(COLOURS)
+    assert len({PRINT.face(n)["hatch"] for n in range(len(COLOURS))}) == len(COLOURS)
+    assert "linestyle" not in SCREEN.line(1, 100)
+
+
+def test_a_figure_of_a_paper_has_a_columns_width_and_its_fonts(records: cwndlab.Records, tmp_path: Path) -> None:
+    """3.33 in are 239.76 points; a font that is embedded as TrueType has a FontFile2 (ISO 32000-1, table 126)."""
+    path = tmp_path / "cwnd.pdf"
+    draw_series({"run": records}, "cwnd", str(path), PRINT)
+    data = path.read_bytes()
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", data)
+    assert box is not None
+    assert float(box[1]) == pytest.approx(3.33 * 72, abs=0.1)
+    assert b"/FontFile2" in data
+    assert b"/Type3" not in data
+    again = tmp_path / "again.pdf"
+    draw_series({"run": records}, "cwnd", str(again), PRINT)
+    assert again.read_bytes() == data
+
+
+def test_distributions_end_at_all_and_are_those_of_the_metric(records: cwndlab.Records) -> None:
+    for of in CDFS:
+        values, shares = steps(records, of)
+        assert len(values) <= 402
+        assert values == sorted(values)
+        if of == "completion":
+            assert values == []
+            assert cdf({"run": records}, of) is None
+            continue
+        assert shares[-1] == 100.0
+        assert shares == sorted(shares)
+    # The mean of the distribution is the mean RTT of both flows' samples.
+    table = metrics.distribution(records, "rtt")
+    mass = table["share"].diff().fill_null(table["share"][0])
+    last = records.samples.group_by("flow").agg(pl.col("rtt_sum_ns", "rtt_count").last())
+    mean = int(last["rtt_sum_ns"].sum()) / int(last["rtt_count"].sum()) / 1e6
+    assert (table["value"] * mass).sum() == pytest.approx(mean, rel=1e-9)
+
+
+def test_a_distribution_counts_transfers() -> None:
+    """Ten transfers: the median is the fifth."""
+    sized = {"kind": "transfers", "count": 10, "bytes": "20 kB", "gap": "50 ms"}
+    found = run(ask([{"algorithm": "reno", "rtt": "40 ms", "workload": sized}]), seed=1)
+    table = metrics.distribution(found, "completion")
+    spans = sorted((end - start) / 1e9 for start, end in found.transfers.select("start_ns", "end_ns").rows())
+    assert len(spans) == 10
+    assert table.filter(pl.col("share") >= 0.5 - 1e-12)["value"][0] == pytest.approx(spans[4])
+    assert table["value"][-1] == pytest.approx(spans[-1])
+
+
+def test_phases_are_windows_at_the_same_instants(records: cwndlab.Records) -> None:
+    times, first, second = path_of(records)
+    both = metrics.flows_over_time(records).pivot("flow", index="time_s", values="cwnd_segments").drop_nulls()
+    told = {round(time, 4): (one, other) for time, one, other in both.rows()}
+    assert len(times) == len(both)
+    assert all(told[time] == (one, other) for time, one, other in zip(times, first, second, strict=True))
+    assert path_of(run(ask([{"algorithm": "reno", "rtt": "40 ms"}], duration="1 s"), seed=1)) == ([], [], [])
+
+
+def test_boxes_hold_every_run() -> None:
+    values = {"a": {1: 1e6, 2: 2e6, 3: 4e6}, "b": {1: 3e6}}
+    figure = boxes(values, COLUMNS["goodput_bps"], {("a", 2): "#run=1"})
+    assert [list(trace.y) for trace in figure.data] == [[1.0, 2.0, 4.0], [3.0]]
+    assert figure.data[0].customdata[1][1] == "#run=1"

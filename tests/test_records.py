@@ -12,6 +12,7 @@ import cwndlab
 import polars as pl
 import pytest
 from cwndlab import Records, RecordsError, Scenario
+from cwndlab.media import Wlan
 from cwndlab.records import TABLES
 
 
@@ -60,9 +61,13 @@ def test_the_header_says_of_which_run(records: Records, scenario: Scenario) -> N
     assert repr(records) == f"<Records of scenario {records.scenario_hash[:12]}, seed 7>"
 
 
+#: What a run without a medium of 802.11 writes.
+WRITTEN = [name for name in TABLES if name != "stations"]
+
+
 def test_what_is_written_is_read_back(records: Records, tmp_path: Path) -> None:
     records.write(tmp_path / "out")
-    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted(f"{name}.parquet" for name in TABLES)
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted(f"{name}.parquet" for name in WRITTEN)
     again = Records.read(tmp_path / "out")
     assert again.hash() == records.hash()
     assert again.scenario == records.scenario
@@ -73,12 +78,26 @@ def test_what_is_written_is_read_back(records: Records, tmp_path: Path) -> None:
 
 def test_other_readers_of_parquet_see_the_same(records: Records, tmp_path: Path) -> None:
     records.write(tmp_path)
-    for name in TABLES:
+    for name in WRITTEN:
         assert pl.read_parquet(tmp_path / f"{name}.parquet").equals(records.frame(name))
     metadata = pl.read_parquet_metadata(tmp_path / "flows.parquet")
     assert metadata["cwndlab.seed"] == "7"
     assert metadata["cwndlab.scenario_hash"] == records.scenario_hash
     assert Scenario.from_json(metadata["cwndlab.scenario"]) == records.scenario
+
+
+def test_a_run_over_802_11_writes_its_stations(tmp_path: Path) -> None:
+    """Rows at every sample, the last of which is the end: an access point and two stations, 20 instants."""
+    flows = [cwndlab.Flow("cubic", rtt="20 ms"), cwndlab.Flow("cubic", rtt="20 ms", direction="upload")]
+    scenario = Scenario(duration="2 s", wlan=Wlan(standard="802.11g"), flows=flows, sample_interval="100 ms")
+    records = cwndlab.run(scenario, seed=1)
+    records.write(tmp_path)
+    stations = Records.read(tmp_path).stations
+    assert stations.equals(records.stations)
+    assert sorted(stations["station"].unique()) == ["ap", "sta0", "sta1"]
+    assert stations.height == 3 * 20
+    totals = stations.filter(pl.col("time_ns") == 2_000_000_000)
+    assert (totals["attempts"] > totals["collisions"]).all()
 
 
 def test_records_of_another_run_are_kept(records: Records, scenario: Scenario, tmp_path: Path) -> None:

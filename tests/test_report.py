@@ -54,7 +54,8 @@ class Page(HTMLParser):
 def test_the_page_of_a_comparison_stands_alone_and_names_everything(found: Comparison, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     page = Page(tmp_path / "page.html")
-    assert page.fetched == []
+    assert page.fetched
+    assert all(re.fullmatch(r"#runs?=\d+", place) for place in page.fetched)
     assert page.open == []
     assert len(page.source) < 8e6
     for words in (
@@ -71,7 +72,12 @@ def test_the_page_of_a_comparison_stands_alone_and_names_everything(found: Compa
         f"cwndlab {cwndlab.version()} · scenario {found.scenario.hash} · seeds 1–3 · 6 runs",
     ):
         assert words in page.text, words
-    assert page.source.count('class="plotly-graph-div"') == 6 + len(re.findall('id="bars-', page.source))
+    assert page.source.count('class="plotly-graph-div"') == len(
+        set(re.findall(r'<div id="((?:bars|boxes|series|phase|cdf)-\w+)" class="plotly', page.source))
+    )
+    assert {"cdf-rtt", "cdf-queue", "series-share", "phase-0", "phase-1"} <= set(
+        re.findall(r'id="([\w-]+)"', page.source)
+    )
     assert "prefers-color-scheme: dark" in page.source
 
 

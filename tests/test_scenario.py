@@ -28,6 +28,7 @@ from cwndlab import (
     StepEcn,
     Transfers,
 )
+from cwndlab.media import Beacon, Medium, Wlan, WlanStation
 from cwndlab.queues import Ared, Codel, DualPi2, Fq, FqCodel, FqPie, Pie, Red
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -101,7 +102,46 @@ LOT = Scenario(
 )
 
 
-@pytest.mark.parametrize("scenario", [FULL, GRAPH, LOT, QUEUES], ids=["dumbbell", "graph", "parking lot", "queues"])
+WLAN = Scenario(
+    duration="1 s",
+    wlan=Wlan(
+        standard="802.11g",
+        rate="48 Mbps",
+        frame_error=0.01,
+        slot="20 us",
+        cw_min=31,
+        cw_max=511,
+        short_attempts=5,
+        long_attempts=3,
+        rts_above="1000 B",
+        eifs=True,
+        keeps_turn=True,
+        beacon=Beacon(interval="102.4 ms", size="200 B"),
+        queue=FqCodel(),
+        station_queue=DropTail("30 packets", counts_in_service=True),
+        wire=Access(rate="1 Gbps"),
+        stations=[WlanStation(rate="6 Mbps"), WlanStation(frame_error=0.2)],
+    ),
+    flows=[Flow("reno", rtt="50 ms"), Flow("cubic", rtt="30 ms", direction="upload")],
+)
+
+MEDIA = Scenario(
+    duration="1 s",
+    media=[
+        Medium(name="cell", standard="802.11n", mcs=3, streams=2, short_guard=True, aggregation=False),
+        Medium(name="other", standard="802.11g", beacon="100 ms", access_point="b"),
+    ],
+    links=[
+        Link(from_="a", to="b", medium="cell", mcs=1, frame_error=0.1),
+        Link(from_="b", to="c", medium="other", rate="12 Mbps"),
+    ],
+    flows=[Flow("reno", from_="a", to="c")],
+)
+
+KINDS = {"dumbbell": FULL, "graph": GRAPH, "parking lot": LOT, "queues": QUEUES, "wlan": WLAN, "media": MEDIA}
+
+
+@pytest.mark.parametrize("scenario", KINDS.values(), ids=KINDS)
 def test_a_scenario_comes_back_from_toml_and_json(scenario: Scenario, tmp_path: Path) -> None:
     file = tmp_path / "scenario.toml"
     scenario.save(file)
@@ -111,6 +151,7 @@ def test_a_scenario_comes_back_from_toml_and_json(scenario: Scenario, tmp_path: 
         assert hash(read) == hash(scenario)
         assert read.to_document() == scenario.to_document()
         assert (read.dumbbell, read.flows, read.links) == (scenario.dumbbell, scenario.flows, scenario.links)
+        assert (read.wlan, read.media) == (scenario.wlan, scenario.media)
 
 
 def test_toml_and_python_mean_the_same(path: Path, scenario: Scenario) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 from cwndlab.errors import ScenarioError
-from cwndlab.reproduce.claims import geometric, judge_ratio
 from cwndlab.statistics import (
     Estimate,
     Until,
@@ -135,26 +134,6 @@ def test_the_bootstrap_is_near_the_t_interval() -> None:
     assert found.low is not None
     assert found.low == pytest.approx(estimate(DRUG_2).low, abs=0.5)
     assert bootstrap(DRUG_2, seed=1) == found
-
-
-def test_a_verdict_comes_from_the_interval() -> None:
-    """By hand: ratios of 0.9 in all pairs reproduce "10 % lower"; of 0.5 the direction only; of 1.1 neither."""
-    base = [100.0, 101.0, 99.0, 100.5]
-
-    def verdict(factors: list[float], published: float | None) -> str:
-        other = [value * factor for value, factor in zip(base, factors, strict=True)]
-        return judge_ratio("x", "q", base, other, published=published, direction="lower", words="10 % lower").verdict
-
-    assert verdict([0.90, 0.91, 0.89, 0.90], 0.9) == "reproduced"
-    assert verdict([0.50, 0.51, 0.49, 0.50], 0.9) == "direction only"
-    assert verdict([1.10, 1.11, 1.09, 1.10], 0.9) == "not reproduced"
-    assert verdict([0.80, 1.20, 0.90, 1.10], 0.9) == "not reproduced"
-    assert verdict([0.50, 0.51, 0.49, 0.50], None) == "reproduced"
-    assert judge_ratio("x", "q", [0.0], [0.0], published=None, direction="lower", words="").verdict == "not testable"
-
-
-def test_the_geometric_mean_is_that_of_ratios() -> None:
-    assert geometric([2.0, 0.5]).mean == pytest.approx(1.0)
 
 
 #: F. Wilcoxon's own example, as scipy documents it: differences in height of pairs of corn plants (Darwin's).

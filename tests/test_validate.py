@@ -80,8 +80,8 @@ def test_rows_of_ns_3_that_its_readme_does_not_trust_are_left_out_with_its_reaso
     assert "endless timeouts" in (reference.untrusted("bbr", "w3") or "")
     assert "never moves again" in (reference.untrusted("ledbat", "w2") or "")
     assert reference.untrusted("bbr", "w1") is None
-    assert set(reference.waiting) == {name for name in reference.waiting if name[:2] in ("u_", "t_")}
-    assert set(reference.waiting.values()) == {"waits for 802.11"}
+    assert reference.waiting == {}
+    assert reference.untried == ("u_up_logdist",)
 
 
 def test_a_foreign_folder_of_ns_3_is_worded_as_the_bundled_one(tmp_path: Path) -> None:
@@ -155,8 +155,42 @@ def test_the_wired_runs_of_ns_3_hold_in_one_flow_in_two_and_with_an_ack_per_segm
     rows, notes = validate([folder("ns3")], algorithms=["linuxreno", "hybla", "vegas", "bbr"])
     for share in shares(rows):
         assert share["share"] >= 0.9, share
-    assert {row.scenario for row in rows} == {"ns3/w1", "ns3/w1_ack1", "ns3/w2", "ns3/w3"}
+    wired = {row.scenario for row in rows if row.scenario.startswith("ns3/")}
+    assert wired == {"ns3/w1", "ns3/w1_ack1", "ns3/w2", "ns3/w3"}
     assert sum("vegas in" in note for note in notes) == 3
+
+
+def test_a_cell_of_ns_3_becomes_ours() -> None:
+    """known-answers/ns3: 60 Mbit/s in all, 1472 bytes of UDP, 20 µs of slot; flow i of TCP starts at 1 + 0.01 i s,
+    downloads first, over wires of half the RTT, with 52 bytes of headers and 1 s of minimum RTO in t_pair."""
+    cells = {(cell.label, cell.algorithm): cell for cell in Reference(folder("ns3")).cells}
+    assert {cell.judge_as for cell in cells.values()} == {"udp_one", "udp_several", "downloads", "pair", "both"}
+    udp = cells["u_up_slot20 10 × 1472 B", "udp"].documents[0]
+    workload = {"kind": "cbr", "rate": "6114130 bps", "packet": "1500 B"}
+    assert udp["flow"] == [
+        {"transport": "udp", "rtt": "0 s", "start": "1 s", "count": 10, "direction": "upload", "workload": workload}
+    ]
+    assert (udp["wlan"]["slot"], udp["wlan"]["eifs"], "beacon" in udp["wlan"]) == ("20 us", False, False)
+    pair = cells["t_pair 1 + 1", "cubic"].documents[0]
+    assert [(flow["start"], flow["direction"], flow["rtt"]) for flow in pair["flow"]] == [
+        ("1.00 s", "download", "50 ms"),
+        ("1.01 s", "upload", "50 ms"),
+    ]
+    stack = pair["flow"][0]["stack"]
+    assert (stack["mss"], stack["header"], stack["min_rto"]) == ("1448 B", "52 B", "1.0 s")
+    assert pair["wlan"]["queue"] == {"capacity": "100 packets", "counts_in_service": True}
+    assert cells["u_up_beacon 1 × 1472 B", "udp"].documents[0]["wlan"]["beacon"] == "102.4 ms"
+
+
+def test_the_cells_of_ns_3_hold() -> None:
+    """UDP and Reno; docs/validity.md has all."""
+    rows, _ = validate([folder("ns3")], algorithms=["udp"])
+    assert len(rows) > 50
+    assert [row for row in rows if not row.holds] == []
+    rows, _ = validate([folder("ns3")], algorithms=["linuxreno"])
+    cells = [row for row in rows if row.scenario.startswith("ns3-wifi/")]
+    assert len(cells) > 20
+    assert [row for row in cells if not row.holds] == []
 
 
 def test_a_tolerance_of_ns_3_is_not_widened_by_the_spread_of_its_runs() -> None:

@@ -15,6 +15,7 @@ TABLES = {
     "events": "EventRow",
     "transfers": "TransferRow",
     "packets": "PacketRow",
+    "stations": "StationRow",
 }
 #: How Arrow has it; 64-bit counters are signed there.
 TYPES = {

@@ -7,9 +7,7 @@ ns-3 and takes minutes: name it.
 
 from __future__ import annotations
 
-import csv
 import inspect
-import io
 import re
 import subprocess
 import sys
@@ -32,6 +30,8 @@ FILES = (
     "docs/matrix.md",
     "docs/performance.md",
     "docs/reproductions.md",
+    "docs/sweeps.md",
+    "docs/tuning.md",
 )
 BLOCK = re.compile(r"(<!-- output: (?P<name>[^>]*?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
@@ -75,18 +75,38 @@ def _profile() -> str:
     return "\n".join([*lines, *(f"| {name} | {count / total:.1%} |" for name, count in rows)])
 
 
+def _shown(*arguments: str) -> str:
+    """What the command line prints; where it keeps its runs is not told."""
+    told = " ".join(arguments[: arguments.index("--out")])
+    return f"`cwndlab {told}`:\n\n```\n{_text(str(BIN / 'cwndlab'), *arguments)}\n```"
+
+
 def _reproductions() -> str:
-    text = _text(str(BIN / "cwndlab"), "reproduce", "ccm-ss", "--quick", "--format", "csv")
-    lines = [
-        "| id | quantity | published | measured | 95 % interval | verdict | reason |",
-        "|---|---|---|---:|---:|---|---|",
-    ]
-    for row in csv.DictReader(io.StringIO(text)):
-        measured, low, high = (f"{float(row[key]):.3g}" if row[key] else "–" for key in ("measured", "low", "high"))
-        interval = "–" if low == "–" else f"{low} … {high}"
-        cells = (row["id"], row["quantity"], row["published"], measured, interval, row["verdict"], row["reason"])
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    """Every experiment in quick size: verdicts by experiment, then every claim. Runs of an earlier call are kept."""
+    from cwndlab.reproduce.claims import VERDICTS, Finding
+    from cwndlab.reproduce.site import outcomes, shown
+    from cwndlab.reproduce.verdicts import counts
+
+    folder = ROOT / "build" / "reproductions"
+    _text(str(BIN / "cwndlab"), "reproduce", "--all", "--quick", "--out", str(folder))
+    columns = ["experiment", "title", *VERDICTS, "runs"]
+    lines = [f"| {' | '.join(columns)} |", "|---|---|" + "---:|" * (len(columns) - 2)]
+    claims: list[str] = []
+    for one in outcomes(folder):
+        findings = [Finding(**finding) for finding in one["findings"]]
+        count = [str(number) for number in counts(findings).values()]
+        cells = [one["id"], one["title"], *count, str(one["runs"])]
+        lines.append(f"| {' | '.join(cells)} |")
+        claims += [f"### `{one['id']}`: {one['title']}", ""]
+        claims += [
+            "| quantity | published | measured | 95 % interval | verdict | reason |",
+            "|---|---|---:|---:|---|---|",
+        ]
+        for finding in findings:
+            texts = (finding.quantity, finding.published, *shown(finding), finding.verdict, finding.reason)
+            claims.append(f"| {' | '.join(texts)} |")
+        claims += ["", *(f"- {sentence}" for sentence in one["why"]), ""]
+    return "\n".join([_machine(), "", *lines, "", "## Every claim", "", *claims])
 
 
 def _first_paragraph(thing: object) -> str:
@@ -156,8 +176,12 @@ MAKERS: dict[str, Callable[[], str]] = {
     "bench python": lambda: (
         f"`cwndlab bench --python`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--python')}\n```"
     ),
+    "bench sweep": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/sweep.py')}",
+    "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
+    "tune ccm-ss": lambda: _shown("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
+    "tune iot": lambda: _shown("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
     "profile": _profile,
-    "reproduce ccm-ss --quick": _reproductions,
+    "reproduce --all --quick": _reproductions,
     "python": _public,
     "python metrics": _metrics,
     "metrics": _list_of_metrics,

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
+from cwndlab.options import (
+    AlgorithmsOption,
+    FileOption,
+    FormatOption,
+    ScenarioArgument,
+    SeedOption,
+    SetOption,
+    WorkersOption,
+    whole,
+)
 from cwndlab.output import Format, Row, say, write, write_rows
+from cwndlab.progress import Stopped, several, stopped
 from cwndlab.show import show_comparison, show_examined, show_run
 
 if TYPE_CHECKING:
@@ -27,61 +37,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-
-
-def _format(text: str) -> Format:
-    try:
-        return Format(text)
-    except ValueError:
-        raise ScenarioError(Fault("--format", f"'{text}' is no format", "write table, json or csv")) from None
-
-
-def _whole(option: str, low: int, high: int = 2**64 - 1) -> Callable[[str], int]:
-    def whole(text: str) -> int:
-        text = str(text)  # typer hands over a default as it is
-        number = int(text) if text.isascii() and text.isdecimal() else -1
-        if low <= number <= high:
-            return number
-        raise ScenarioError(
-            Fault(option, f"'{text}' is no whole number from {low} on", f"write {option} {max(low, 1)}")
-        )
-
-    return whole
-
-
-FormatOption = Annotated[
-    Format, typer.Option("--format", help="How the data is printed.", metavar="table|json|csv", parser=_format)
-]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all chance.", metavar="N", parser=_whole("--seed", 0))]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Change a field: flow[1].rtt=50ms. May be repeated.", metavar="PATH=VALUE"),
-]
-ScenarioArgument = Annotated[
-    Path, typer.Argument(help="A scenario in TOML, or the name of a preset.", metavar="SCENARIO", show_default=False)
-]
-AlgorithmsOption = Annotated[
-    str | None, typer.Option("--algorithms", help="Names, joined by commas.", metavar="A,B,C", show_default=False)
-]
-FileOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--algorithm-file",
-        help="Python with classes of your own; flows call them by name. May be repeated.",
-        metavar="FILE",
-        show_default=False,
-    ),
-]
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        help="Threads; one per core by default.",
-        metavar="N",
-        show_default=False,
-        parser=_whole("--workers", 1, 4096),
-    ),
-]
 
 
 def _version(asked: bool) -> None:
@@ -164,6 +119,10 @@ def run(
         Path | None,
         typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False),
     ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option("--pcap", help="Packet capture at the senders (pcapng).", metavar="FILE", show_default=False),
+    ] = None,
     set_: SetOption = None,
     algorithm_file: FileOption = None,
     format: FormatOption = Format.table,
@@ -172,12 +131,20 @@ def run(
     from cwndlab.run import run
 
     question = _load(scenario, set_, algorithm_file)
+    if pcap is not None:
+        question = question.with_(packets=True)
     for note in question.notes:
         say(note)
     records = run(question, seed=seed)
     if out is not None:
         records.write(out)
+    if pcap is not None:
+        from cwndlab.exports import export
+
+        export(records, "pcap", pcap)
     show_run(records, format)
+    if pcap is not None:
+        say(f"packets: {pcap}")
     if out is not None:
         say(f"records: {out}")
 
@@ -215,7 +182,7 @@ def compare(
     repetitions: Annotated[
         int,
         typer.Option(
-            "--repetitions", help="Runs of each, seeds from N on.", metavar="N", parser=_whole("--repetitions", 1)
+            "--repetitions", help="Runs of each, seeds from N on.", metavar="N", parser=whole("--repetitions", 1)
         ),
     ] = 10,
     out: Annotated[
@@ -229,7 +196,7 @@ def compare(
         typer.Option(help="Repeat on until this holds.", metavar="'METRIC within X %'", show_default=False),
     ] = None,
     at_most: Annotated[
-        int, typer.Option("--at-most", help="Runs of each with --until.", metavar="N", parser=_whole("--at-most", 2))
+        int, typer.Option("--at-most", help="Runs of each with --until.", metavar="N", parser=whole("--at-most", 2))
     ] = 50,
     warm_up: Annotated[
         str | None, typer.Option(help="What to leave out: mser, or a time.", metavar="mser|TIME", show_default=False)
@@ -250,7 +217,7 @@ def compare(
     names = _names(algorithms) or []
     if out is not None:
         refuse(out, repeated(question, repetitions if until is None else at_most))
-    with _several() as progress:
+    with several() as progress:
         found = compare(
             question,
             names,
@@ -274,75 +241,7 @@ def compare(
         say(f"report: {report}")
     finished, total = len(found.rows), len(found.algorithms) * len(found.seeds)
     if finished < total:
-        raise Stopped(_stopped(finished, total, out))
-
-
-@app.command(epilog="Example: cwndlab report out --report page.html --figures svg")
-def report(
-    folder: Annotated[
-        Path, typer.Argument(help="What run or compare has written by --out.", metavar="DIR", show_default=False)
-    ],
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", help="The HTML page; DIR/report.html by default.", metavar="FILE", show_default=False),
-    ] = None,
-    figures: Annotated[
-        str | None,
-        typer.Option("--figures", help="Also write DIR/figures/*.png or svg.", metavar="png|svg", show_default=False),
-    ] = None,
-    format: FormatOption = Format.table,
-) -> None:
-    """Draw a run or a comparison as one HTML file."""
-    from cwndlab.records import Records
-    from cwndlab.report import figures as draw_figures
-    from cwndlab.report import load
-    from cwndlab.report import report as draw
-
-    found = load(folder)
-    if isinstance(found, Records):
-        show_run(found, format)
-    else:
-        show_comparison(found, format)
-    page = report or folder / "report.html"
-    draw(found, page)
-    say(f"report: {page}")
-    if figures is not None:
-        for figure in draw_figures(found, folder / "figures", format=figures):
-            say(f"figure: {figure}")
-
-
-@app.command(epilog="Example: cwndlab reproduce ccm-ss/fig14 --quick")
-def reproduce(
-    target: Annotated[
-        str | None, typer.Argument(help="A paper, or one of its figures.", metavar="PAPER[/FIGURE]", show_default=False)
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of the paper's size.")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="Print what can be reproduced, and end.")] = False,
-    seed: SeedOption = 1,
-    workers: WorkersOption = None,
-    format: FormatOption = Format.table,
-) -> None:
-    """Run a published experiment and judge its claims."""
-    if list_:
-        from cwndlab.reproduce import listing
-
-        write_rows(listing(), ("id", "title"), format)
-        return
-    if target is None:
-        raise ScenarioError(Fault("cwndlab reproduce", "no paper is named", "`cwndlab reproduce --list` shows them"))
-    from cwndlab.reproduce import COLUMNS, reproduce
-
-    found: list[dict[str, Any]] = []
-    stop: Stopped | None = None
-    try:
-        with _several() as progress:
-            for finding in reproduce(target, quick=quick, seed=seed, workers=workers, progress=progress):
-                found.append(finding.as_dict())
-    except Stopped:
-        stop = Stopped(f"stopped; the {len(found)} findings that were complete are above")
-    write_rows(found, COLUMNS, format, wrap=("quantity", "published", "reason"))
-    if stop is not None:
-        raise stop
+        raise Stopped(stopped(finished, total, out))
 
 
 @app.command(epilog="Example: cwndlab matrix --algorithms vegas,bbr1")
@@ -358,7 +257,7 @@ def matrix(
     names = _names(algorithms)
     for name in names or ():
         _check(name)
-    with _several() as progress:
+    with several() as progress:
         rows = list(matrix(names, seed=seed, workers=workers, progress=progress))
     if format is not Format.table:
         write_rows(rows, COLUMNS, format)
@@ -401,7 +300,7 @@ def validate(
     """Hold the simulator against a reference."""
     from cwndlab.validate import COLUMNS, shares, validate
 
-    with _several() as progress:
+    with several() as progress:
         rows, notes = validate(reference, algorithms=_names(algorithms), progress=progress, workers=workers)
     write_rows([row.as_dict() for row in rows], COLUMNS, format)
     if format is Format.table:
@@ -437,9 +336,9 @@ def check(
     early = format is Format.csv and not sys.stdout.isatty()
     stop: Stopped | None = None
     try:
-        with _several("algorithms") as progress:
-            several = check_many(texts, quick=quick, workers=workers, progress=progress, algorithms=classes)
-            for index, examined in several:
+        with several("algorithms") as progress:
+            answers = check_many(texts, quick=quick, workers=workers, progress=progress, algorithms=classes)
+            for index, examined in answers:
                 found[index] = examined
                 while early and told in found:
                     show_examined([found[told]], format, begins=told == 0)
@@ -489,63 +388,15 @@ def _names(text: str | None) -> list[str] | None:
     return [name.strip() for name in names if name.strip()]
 
 
-class Stopped(Exception):  # noqa: N818
-    """Ctrl-C, with what became of the runs. No ``KeyboardInterrupt``, whose text typer would drop."""
+def _add_verbs() -> None:
+    """Verbs that have a file of their own."""
+    from cwndlab.verbs import export, report, reproduce, sweep, trace, tune
+
+    for verb in (report, export, sweep, reproduce, tune, trace):
+        verb.add(app)
 
 
-@contextmanager
-def _several(what: str = "runs") -> Iterator[Callable[[int, int], None]]:
-    """Counts runs as they finish: a bar on standard error once there are several; on Ctrl-C, how many were done."""
-    count = (0, 0)
-    bar = _Bar(what) if sys.stderr.isatty() else None
-
-    def progress(done: int, total: int) -> None:
-        nonlocal count
-        count = (done, total)
-        if bar is not None and total > 1:
-            bar.show(done, total)
-
-    try:
-        yield progress
-    except KeyboardInterrupt:
-        # Whatever is kept was handed back to the caller, which then does not come here.
-        raise Stopped(_stopped(*count, None)) from None
-    finally:
-        if bar is not None:
-            bar.close()
-
-
-def _stopped(finished: int, total: int, out: Path | None) -> str:
-    kept = f" are kept in {out}" if out is not None and finished > 0 else ""
-    return f"stopped; {finished} of {total} runs finished{kept}"
-
-
-class _Bar:
-    """A progress bar, made when it is first shown."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._close: Callable[[], None] = lambda: None
-        self._update: Callable[[int, int], None] | None = None
-
-    def show(self, done: int, total: int) -> None:
-        if self._update is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-            columns = (BarColumn(), MofNCompleteColumn(), self._what, TimeRemainingColumn())
-            console = Console(stderr=True)
-            # What a verb prints meanwhile goes where it was sent, not to the bar's terminal.
-            bar = Progress(*columns, console=console, transient=True, redirect_stdout=False)
-            task = bar.add_task("", total=total)
-            bar.start()
-            self._close = bar.stop
-            self._update = lambda done, total: bar.update(task, completed=done, total=total)
-        self._update(done, total)
-
-    def close(self) -> None:
-        self._close()
-
+_add_verbs()
 
 # As a shell reports a process that Ctrl-C ended.
 STOPPED = 130

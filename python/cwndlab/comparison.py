@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,7 @@ class Comparison:
     flows that used the algorithms in turn; nothing where all did. Metrics are over ``start_s`` to ``end_s``; nothing
     means the scenario's ``measure_from`` and its end. ``warm_up`` says how the start was found instead, ``until`` by
     which rule the number of seeds. ``metrics`` are those that are judged; nothing means `JUDGED`.
+    ``folder`` is where it was written to or read from.
     """
 
     scenario: Scenario
@@ -69,6 +71,7 @@ class Comparison:
     warm_up: str | None = None
     until: str | None = None
     metrics: list[str] | None = None
+    folder: Path | None = None
 
     def values(self, algorithm: str, metric: str) -> list[float]:
         """A metric of an algorithm, one value per seed in their order; runs without a value are left out."""
@@ -84,6 +87,23 @@ class Comparison:
         second = self._by_seed(algorithm, metric)
         seeds = [seed for seed in first if seed in second]
         return difference([first[seed] for seed in seeds], [second[seed] for seed in seeds]) if seeds else None
+
+    def by_seed(self, metric: str) -> dict[str, dict[int, float]]:
+        """A metric of every run: by algorithm, then by seed."""
+        return {algorithm: self._by_seed(algorithm, metric) for algorithm in self.algorithms}
+
+    def kept(self) -> dict[tuple[str, int], Callable[[], Records]]:
+        """What reads the records of a run, by algorithm and seed: of those in memory or in the folder."""
+        found: dict[tuple[str, int], Callable[[], Records]] = {}
+        for algorithm in self.algorithms:
+            for seed in self.seeds:
+                example = self.examples.get(algorithm)
+                place = None if self.folder is None else self.place(self.folder, algorithm, seed)
+                if example is not None and example.seed == seed:
+                    found[algorithm, seed] = partial(_same, example)
+                elif place is not None and place.is_dir():
+                    found[algorithm, seed] = partial(Records.read, place)
+        return found
 
     def _by_seed(self, algorithm: str, metric: str) -> dict[int, float]:
         found = {row["seed"]: row.get(metric) for row in self.rows if row["algorithm"] == algorithm}
@@ -243,7 +263,7 @@ class Comparison:
 
         A folder that holds another comparison, or a run, is refused; runs of this comparison that it holds are kept.
         """
-        folder = Path(folder)
+        folder = self.folder = Path(folder)
         stored = self._stored(folder)
         mine = {(row["algorithm"], row["seed"]) for row in self.rows}
         self.rows += [row for row in stored if (row["algorithm"], row["seed"]) not in mine]
@@ -303,12 +323,17 @@ class Comparison:
             stored.get("warm_up"),
             stored.get("until"),
             stored.get("metrics"),
+            folder,
         )
         for algorithm in made.algorithms:
             place = made.place(folder, algorithm, made.seeds[0])
             if place.is_dir():
                 made.examples[algorithm] = Records.read(place)
         return made
+
+
+def _same(records: Records) -> Records:
+    return records
 
 
 def _read(folder: Path) -> dict[str, Any]:

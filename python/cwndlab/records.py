@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cwndlab import _engine
     from cwndlab.scenario import Scenario
 
-TABLES = ("runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets")
+TABLES = ("runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets", "stations")
 
 
 class Records:
@@ -111,6 +111,11 @@ class Records:
     def packets(self) -> pl.DataFrame:
         """Every packet at the entrance of every link, where the scenario asks for it."""
         return self.frame("packets")
+
+    @cached_property
+    def stations(self) -> pl.DataFrame:
+        """Stations of 802.11 at the sampling interval and at the end; counters are cumulative."""
+        return self.frame("stations")
 
     @cached_property
     def scenario(self) -> Scenario:

@@ -1,98 +1,93 @@
-"""Reports: one self-contained HTML page, and figures as PNG or SVG. Computes no number that no metric defines."""
+"""Reports: one self-contained HTML page, and figures as PNG, SVG or PDF. Computes no number that no metric defines."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.digits import interval, number
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link
+from cwndlab.pages import figure, page
 from cwndlab.statistics import verdict
 
 if TYPE_CHECKING:
     import polars as pl
 
     from cwndlab.comparison import Comparison
+    from cwndlab.pages.sweep import Swept
+    from cwndlab.plots.style import Style
     from cwndlab.records import Records
 
 # Columns of words.
 _TEXTS = ("metric", "algorithm", "link")
 
-_STYLE = """
-:root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --line: #d0d7de; --soft: #f4f6f8; --quiet: #5b6670; }
-@media (prefers-color-scheme: dark) { :root { --text: #e6e9ec; --back: #14181d; --line: #39424c; --soft: #1d232a; --quiet: #9aa5b1; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 1240px; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.25rem; margin-top: 2.4rem; } h3 { font-size: 1rem; margin: 1.6rem 0 .2rem; }
-p, li { max-width: 75ch; } p.quiet { color: var(--quiet); font-size: .9rem; margin: .2rem 0; }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; display: block; overflow-x: auto; font-size: .87rem; }
-th, td { padding: .25rem .45rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th:first-child, td:first-child, th.text, td.text { text-align: left; } th { white-space: pre-line; vertical-align: bottom; }
-td.told { font-weight: 600; } td.untold { color: var(--quiet); }
-pre { background: var(--soft); padding: 1rem; overflow-x: auto; border-radius: 6px; font-size: .85rem; }
-summary { cursor: pointer; }
-.bars { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(380px, 100%), 1fr)); gap: 1rem; }
-.bars > div { min-width: 0; overflow: hidden; }
-footer { margin-top: 3rem; color: var(--quiet); font-size: .85rem; }
-"""
-
-# Figures take the page's colours, and follow when the system changes between light and dark; their size is settled
-# once the whole page is laid out.
-_SCRIPT = """
-const dark = window.matchMedia('(prefers-color-scheme: dark)');
-function dress() {
-  const text = dark.matches ? '#e6e9ec' : '#1b1f24', grid = dark.matches ? '#39424c' : '#d0d7de', back = dark.matches ? '#1d232a' : '#ffffff';
-  document.querySelectorAll('.plotly-graph-div').forEach(div => {
-    const change = {paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', 'font.color': text, 'hoverlabel.bgcolor': back, 'legend.bgcolor': 'rgba(0,0,0,0)'};
-    Object.keys(div.layout).filter(key => /^[xy]axis/.test(key)).forEach(key => { change[key + '.gridcolor'] = grid; change[key + '.zerolinecolor'] = grid; });
-    Plotly.relayout(div, change);
-    Plotly.Plots.resize(div);
-  });
-}
-dark.addEventListener('change', dress); window.addEventListener('load', dress);
-"""
-
-
-def page(title: str, parts: Sequence[str], *, footer: str) -> str:
-    """A page that needs nothing from the network: style, script and plotly itself are in it."""
-    from plotly.offline import get_plotlyjs
-
-    body = "\n".join(parts)
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style><script>{get_plotlyjs()}</script></head>"
-        f"<body><h1>{html.escape(title)}</h1>{body}<footer>{html.escape(footer)}</footer><script>{_SCRIPT}</script></body></html>"
-    )
-
 
 def comparison_page(found: Comparison) -> str:
     """The page of a comparison."""
-    from cwndlab.plots import bars
+    from cwndlab.plots import bars, boxes
     from cwndlab.run import version
 
     if not found.rows:
         raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
-    parts = [*_summary(found), "<h2>Means and intervals</h2>", _table(*found.table(found.judged()))]
+    shown, behind = found.judged(), _behind(found)
+    parts = [*_summary(found), "<h2>Means and intervals</h2>", _table(*found.table(shown))]
     parts.append('<div class="bars">')
-    for metric in found.judged():
+    for metric in shown:
         estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
-        parts.append(_figure(bars(found.algorithms, estimates, COLUMNS[metric]), f"bars-{metric}"))
+        drawn = bars(found.algorithms, estimates, COLUMNS[metric], [target for _, target in behind])
+        parts.append(figure(drawn, f"bars-{metric}", f"{COLUMNS[metric].heading} of each algorithm", behind))
     parts.append("</div>")
-    header, rows = found.differences(found.judged())
+    if len(found.seeds) > 1:
+        parts.append('<details><summary>Every run: box plots over seeds</summary><div class="bars">')
+        targets = {(row["algorithm"], row["seed"]): f"#run={at}" for at, row in enumerate(found.rows)}
+        for metric in shown:
+            drawn = boxes(found.by_seed(metric), COLUMNS[metric], targets)
+            says = f"{COLUMNS[metric].heading} of every run of each algorithm"
+            parts.append(figure(drawn, f"boxes-{metric}", says, behind))
+        parts.append("</div></details>")
+    header, rows = found.differences(shown)
     if rows:
         parts += [f"<h2>Paired differences to {html.escape(found.algorithms[0])}</h2>", _how(found)]
         parts.append(_table(header, rows))
     if found.examples:
-        parts += _over_time(found.examples, f"Over time, seed {found.seeds[0]}")
+        parts += _over_time(found.examples, f"Over time, seed {found.seeds[0]}", _examples(found))
     parts += _about(found.scenario.to_toml(), found.notes)
     seeds = f"seeds {found.seeds[0]}–{found.seeds[-1]}"
     return page(
         found.scenario.title or "Comparison of congestion controls",
         parts,
         footer=f"cwndlab {version()} · scenario {found.scenario.hash} · {seeds} · {len(found.rows)} runs",
+        data=_packed(found),
     )
+
+
+def _behind(found: Comparison) -> list[tuple[str, str]]:
+    """What the marks of an algorithm open: its runs."""
+    return [(name, f"#runs={at}") for at, name in enumerate(found.algorithms)]
+
+
+def _examples(found: Comparison) -> dict[str, str]:
+    """What the lines of an algorithm open: the run that they are of."""
+    first = {row["algorithm"]: at for at, row in reversed(list(enumerate(found.rows))) if row["seed"] == found.seeds[0]}
+    return {name: f"#run={first[name]}" for name in found.examples if name in first}
+
+
+def _packed(found: Comparison) -> dict[str, Any]:
+    from cwndlab.pages.runs import Group, packed
+
+    fields = {name: [row[name] for row in found.rows] for name in ("algorithm", "seed")}
+    places = {(row["algorithm"], row["seed"]): at for at, row in enumerate(found.rows)}
+    groups = [
+        Group(name, [at for (algorithm, _), at in places.items() if algorithm == name]) for name in found.algorithms
+    ]
+    series = [(places[key], read) for key, read in found.kept().items() if key in places]
+    flows = max((len(records.flows) for records in found.examples.values()), default=1)
+    metrics = {name: [row.get(name) for row in found.rows] for name in found.judged()}
+    return packed(fields, metrics, groups, series, flows=flows)
 
 
 def run_page(records: Records) -> str:
@@ -158,20 +153,38 @@ def _how(found: Comparison) -> str:
     )
 
 
-def _over_time(runs: Mapping[str, Records], heading: str) -> list[str]:
-    from cwndlab.plots import SERIES, series, share
+def _over_time(runs: Mapping[str, Records], heading: str, opens: Mapping[str, str] | None = None) -> list[str]:
+    from cwndlab.plots import CDFS, SERIES, cdf, phase, series, share
     from cwndlab.plots.series import MOST_FLOWS
 
     parts = [f"<h2>{html.escape(heading)}</h2>"]
     flows = max(len(records.flows) for records in runs.values())
+    behind = list((opens or {}).items())
     if not all(len(records.samples) for records in runs.values()):
         return [*parts, "<p>The scenario takes no samples, so nothing is known over time.</p>"]
     if flows > MOST_FLOWS:
         parts.append(f'<p class="quiet">The first {MOST_FLOWS} of {flows} flows are drawn.</p>')
     for kind, what in SERIES.items():
-        parts += [f"<h3>{html.escape(what.axis)}</h3>", _figure(series(runs, kind), f"series-{kind}")]
+        drawn = figure(series(runs, kind), f"series-{kind}", f"{what.axis} over time")
+        parts += [f"<h3>{html.escape(what.axis)}</h3>", drawn]
     if flows > 1:
-        parts += ["<h3>share of all goodput, %</h3>", _figure(share(runs), "series-share")]
+        drawn = figure(share(runs), "series-share", "each flow's share of all goodput over time")
+        parts += ["<h3>share of all goodput, %</h3>", drawn]
+        parts += ["<h3>window of the second flow against that of the first</h3>"]
+        parts += ['<p class="quiet">On the dashed line both are equal.</p><div class="bars">']
+        for position, (name, records) in enumerate(runs.items()):
+            if len(records.flows) > 1:
+                says = f"the second flow's window against the first one's, {name}"
+                one, mine = phase(records, name, (opens or {}).get(name, "")), behind[position : position + 1]
+                parts.append(figure(one, f"phase-{position}", says, mine))
+        parts.append("</div>")
+    parts.append("<h2>Distributions</h2>")
+    if len(runs) > 1:
+        parts.append('<p class="quiet">Of the same runs, all flows together.</p>')
+    for of, axis in CDFS.items():
+        one = cdf(runs, of, opens)
+        if one is not None:
+            parts += [f"<h3>{html.escape(axis)}</h3>", figure(one, f"cdf-{of}", f"distribution of the {axis}", behind)]
     return parts
 
 
@@ -220,12 +233,6 @@ def _number(value: float, factor: float) -> str:
     return str(value) if isinstance(value, int) and factor == 1.0 else number(value * factor)
 
 
-def _figure(figure: Any, name: str) -> str:
-    config = {"displayModeBar": False, "responsive": True}
-    text: str = figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=config)
-    return text
-
-
 def save(text: str, path: Path | str) -> None:
     """Writes a page whole, or not at all."""
     path = Path(path)
@@ -243,8 +250,8 @@ def save(text: str, path: Path | str) -> None:
             partial.unlink()
 
 
-def load(folder: Path | str) -> Comparison | Records:
-    """What a folder holds: a comparison or a run."""
+def load(folder: Path | str) -> Comparison | Records | Swept:
+    """What a folder holds: a comparison, a run, or a sweep."""
     from cwndlab.comparison import Comparison
     from cwndlab.records import Records
 
@@ -253,51 +260,100 @@ def load(folder: Path | str) -> Comparison | Records:
         raise RecordsError(
             Fault(str(folder), "is no folder", "a folder that `cwndlab run --out` or `cwndlab compare --out` wrote")
         )
-    return Comparison.read(folder) if (folder / "comparison.json").exists() else Records.read(folder)
+    if (folder / "comparison.json").exists():
+        return Comparison.read(folder)
+    if not (folder / "manifest.json").exists():
+        return Records.read(folder)
+    from cwndlab.pages.sweep import Swept
+    from cwndlab.run import run
+
+    sweeps = import_module("cwndlab.sweeps")
+    rows: pl.DataFrame = sweeps.load(folder)
+
+    def again(row: int) -> Records:
+        return run(sweeps.scenario(folder, rows["cell"][row]), seed=rows["seed"][row])
+
+    return Swept(rows, folder.resolve().name, again)
 
 
-def report(found: Comparison | Records | Path | str, path: Path | str) -> None:
-    """Writes the page of a comparison, a run, or a folder that holds one."""
+def report(found: Comparison | Records | Swept | Path | str, path: Path | str, *, series: int = 0) -> None:
+    """Writes the page of a comparison, a run, a sweep, or a folder that holds one. Of a sweep, which keeps no records,
+    the first ``series`` runs of every cell are run again for their time series."""
     from cwndlab.comparison import Comparison
+    from cwndlab.records import Records
 
     if isinstance(found, Path | str):
         found = load(found)
-    save(comparison_page(found) if isinstance(found, Comparison) else run_page(found), path)
+    if isinstance(found, Comparison):
+        save(comparison_page(found), path)
+    elif isinstance(found, Records):
+        save(run_page(found), path)
+    else:
+        from cwndlab.pages.sweep import sweep_page
+
+        save(sweep_page(found, series=series), path)
 
 
-def figures(found: Comparison | Records | Path | str, folder: Path | str, *, format: str = "png") -> list[Path]:
-    """Every figure of the page as a file; ``format`` is png or svg."""
+def figures(
+    found: Comparison | Records | Swept | Path | str, folder: Path | str, *, format: str = "png", style: str = "screen"
+) -> list[Path]:
+    """Every figure of the page as a file; ``format`` is png, svg or pdf, or several joined by commas, ``style`` screen
+    or print (`cwndlab.plots.style`)."""
     from cwndlab.comparison import Comparison
-    from cwndlab.plots import SERIES
-    from cwndlab.plots.bars import draw as draw_bars
-    from cwndlab.plots.series import draw as draw_series
-    from cwndlab.plots.share import draw as draw_share
+    from cwndlab.plots.style import chosen
+    from cwndlab.records import Records
 
-    if format not in ("png", "svg"):
-        raise RecordsError(Fault("--figures", f"'{format}' is no format of figures", "write png or svg"))
+    formats, look = chosen(format, style)
     if isinstance(found, Path | str):
         found = load(found)
     folder = Path(folder)
-    runs: Mapping[str, Records] = found.examples if isinstance(found, Comparison) else {"run": found}
-    runs = {name: records for name, records in runs.items() if len(records.samples)}
-    made: list[Path] = []
-
-    def place(name: str) -> str:
-        made.append(folder / f"{name}.{format}")
-        return str(made[-1])
-
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for kind in SERIES if runs else ():
-            draw_series(runs, kind, place(kind))
-        if any(len(records.flows) > 1 for records in runs.values()):
-            draw_share(runs, place("share"))
-        if isinstance(found, Comparison):
-            for metric in found.judged():
-                estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
-                draw_bars(found.algorithms, estimates, place(metric), COLUMNS[metric])
+        if not isinstance(found, Comparison | Records):
+            from cwndlab.pages.sweep import sweep_figures
+
+            return sweep_figures(found, folder, formats, look)
+        return [path for one in formats for path in _figures(found, folder, one, look)]
     except OSError as error:
         raise RecordsError(
             Fault(str(folder), f"cannot be written: {error.strerror}", "make room, or choose another place")
         ) from None
-    return made
+
+
+def _figures(found: Comparison | Records, folder: Path, format: str, style: Style) -> Iterator[Path]:
+    from cwndlab.comparison import Comparison
+    from cwndlab.plots import CDFS, SERIES
+    from cwndlab.plots.bars import draw as draw_bars
+    from cwndlab.plots.boxes import draw as draw_boxes
+    from cwndlab.plots.cdf import draw as draw_cdf
+    from cwndlab.plots.phase import draw as draw_phase
+    from cwndlab.plots.series import draw as draw_series
+    from cwndlab.plots.share import draw as draw_share
+
+    runs: Mapping[str, Records] = found.examples if isinstance(found, Comparison) else {"run": found}
+    runs = {name: records for name, records in runs.items() if len(records.samples)}
+
+    def place(name: str) -> Path:
+        return folder / f"{name}.{format}"
+
+    for kind in SERIES if runs else ():
+        draw_series(runs, kind, str(place(kind)), style)
+        yield place(kind)
+    if any(len(records.flows) > 1 for records in runs.values()):
+        draw_share(runs, str(place("share")), style)
+        yield place("share")
+        draw_phase(runs, str(place("phase")), style)
+        yield place("phase")
+    for of in CDFS if runs else ():
+        if draw_cdf(runs, of, str(place(f"cdf-{of}")), style):
+            yield place(f"cdf-{of}")
+    for metric in found.judged() if isinstance(found, Comparison) else ():
+        assert isinstance(found, Comparison)
+        column = COLUMNS[metric]
+        estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
+        draw_bars(found.algorithms, estimates, str(place(metric)), column, style)
+        yield place(metric)
+        if len(found.seeds) > 1:
+            values = {name: list(one.values()) for name, one in found.by_seed(metric).items()}
+            draw_boxes(values, str(place(f"boxes-{metric}")), column, style)
+            yield place(f"boxes-{metric}")

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from cwndlab import _engine
+from cwndlab.errors import RunError
 from cwndlab.records import Records
 
 if TYPE_CHECKING:
@@ -30,7 +31,16 @@ aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
 to_toml = _engine.to_toml
 read_records = _engine.read
+trace_kinds = _engine.trace_kinds
+trace_make = _engine.trace_make
+trace_moments = _engine.trace_moments
 conformance_texts = _engine.conformance_texts
+
+
+def engine_file() -> Folder:
+    """The engine as it is installed, for whoever must know whether it is still the same one."""
+    return Folder(str(_engine.__file__))
+
 
 # What an algorithm of one's own is told.
 Ack = _engine.Ack
@@ -85,6 +95,11 @@ def run(scenario: Question, *, seed: int, algorithms: Classes | None = None) -> 
     """
     text, makers = _asked(scenario, _own(algorithms))
     return Records(_engine.run(text, "json", seed, makers=makers))
+
+
+def run_text(text: str, *, seed: int) -> Records:
+    """Runs a scenario that is JSON already."""
+    return Records(_engine.run(text, "json", seed))
 
 
 def run_many(
@@ -151,6 +166,32 @@ def conformance_many(
     yield from _spread(examine, texts, workers, progress)
 
 
+def run_each(
+    take: Callable[[], tuple[_Job, str, int] | None],
+    measure: Callable[[Records], _Found],
+    *,
+    workers: int | None = None,
+    algorithms: Classes | None = None,
+) -> Generator[tuple[_Job, _Found | RunError], None, None]:
+    """Runs what ``take`` hands out, (mark, scenario as JSON, seed), on ``workers`` threads, and measures it there.
+
+    ``take`` is asked again after each answer and says nothing where it has nothing now; the series ends when it says so
+    while nothing runs. Yields (mark, what ``measure`` found), or the error of a run that failed. Records are let go at
+    once: memory does not grow with the number of runs.
+    """
+    makers = {name: own.make for name, own in _own(algorithms).items()} or None
+
+    def simulate(job: tuple[_Job, str, int], cancel: _engine.Cancel) -> _Found | RunError:
+        try:
+            return measure(Records(_engine.run(job[1], "json", job[2], cancel, makers=makers)))
+        except RunError as error:
+            return error
+
+    with closing(_flow(simulate, take, workers or available_cores())) as several:
+        for job, found in several:
+            yield job[0], found
+
+
 def _spread(
     work: Callable[[_Job, _engine.Cancel], _Found],
     jobs: Sequence[_Job],
@@ -158,35 +199,47 @@ def _spread(
     progress: Callable[[int, int], Any] | None,
 ) -> Generator[tuple[int, _Found], None, None]:
     """Does ``work`` on every job, on threads; an error, Ctrl-C or an early end stops what still runs."""
-    workers = workers or available_cores()
-    cancel = _engine.Cancel()
     waiting = iter(enumerate(jobs))
-    running: dict[Future[_Found], int] = {}
+    done = 0
+    if progress is not None:
+        progress(0, len(jobs))
+
+    def indexed(job: tuple[int, _Job], cancel: _engine.Cancel) -> _Found:
+        return work(job[1], cancel)
+
+    with closing(_flow(indexed, lambda: next(waiting, None), workers or available_cores())) as several:
+        for (index, _), found in several:
+            done += 1
+            if progress is not None:
+                progress(done, len(jobs))
+            yield index, found
+
+
+def _flow(
+    work: Callable[[_Job, _engine.Cancel], _Found], take: Callable[[], _Job | None], workers: int
+) -> Generator[tuple[_Job, _Found], None, None]:
+    """Does ``work`` on what ``take`` hands out, until it has nothing while nothing runs."""
+    cancel = _engine.Cancel()
+    running: dict[Future[_Found], _Job] = {}
     with ThreadPoolExecutor(max_workers=workers) as pool:
 
-        def start() -> None:
-            for index, job in waiting:
-                running[pool.submit(work, job, cancel)] = index
-                return
-
-        if progress is not None:
-            progress(0, len(jobs))
-        try:
+        def fill() -> None:
             # Twice as many as there are workers: enough to keep them busy, few enough that a slow reader of a long
             # series does not pile up what was found.
-            for _ in range(2 * workers):
-                start()
-            done = 0
+            while len(running) < 2 * workers and (job := take()) is not None:
+                running[pool.submit(work, job, cancel)] = job
+
+        try:
+            fill()
             while running:
                 finished, _ = wait(running, timeout=_GLANCE_S, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    index = running.pop(future)
+                    job = running.pop(future)
                     found = future.result()
-                    start()
-                    done += 1
-                    if progress is not None:
-                        progress(done, len(jobs))
-                    yield index, found
+                    fill()
+                    yield job, found
+                # What was found may have made more to do.
+                fill()
         finally:
             cancel.set()
             for future in running:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.media import Medium, Wlan
 from cwndlab.queues import Queue
 from cwndlab.run import Checked, check, to_toml
 from cwndlab.tables import TABLES, Table, plain, value_of
@@ -69,6 +70,50 @@ class Jitter(Table):
     reorder: bool | None = None
 
 
+@dataclass(frozen=True)
+class Trace(Table):
+    """A line that follows a trace in Mahimahi's format: ``file`` (or the name of a synthetic one) or ``text``;
+    ``bytes`` of an opportunity (1500), and the ``offset`` at which the run begins in it."""
+
+    file: str | None = None
+    _: KW_ONLY
+    text: str | None = None
+    bytes: int | None = None
+    offset: str | None = None
+
+
+@dataclass(frozen=True)
+class TokenBucket(Table):
+    """Tokens at ``rate``, at most ``burst`` of them kept; a burst leaves at ``peak``, or in no time."""
+
+    rate: str
+    burst: str
+    _: KW_ONLY
+    peak: str | None = None
+
+
+@dataclass(frozen=True)
+class Step(Table):
+    """A step of a schedule: from ``at`` on this ``rate`` (0 is an outage), ``delay``, ``loss`` probability."""
+
+    at: str
+    _: KW_ONLY
+    rate: str | None = None
+    delay: str | None = None
+    loss: float | None = None
+
+
+@dataclass(frozen=True)
+class Harq(Table):
+    """Retransmissions of a radio link: an attempt fails with ``probability`` (0.1), the next one is a ``round``
+    (8 ms) later, at ``most`` 3."""
+
+    _: KW_ONLY
+    probability: float | None = None
+    round: str | None = None
+    most: int | None = None
+
+
 type_of_loss = Bernoulli | GilbertElliott | LossList
 
 
@@ -82,6 +127,14 @@ class Link(Table):
     to: str | None = None
     duplex: bool | None = None
     rate: str | None = None
+    trace: str | Trace | None = None
+    """In place of ``rate``."""
+    token_bucket: TokenBucket | None = None
+    """In place of ``rate``."""
+    schedule: Sequence[Step] | None = None
+    repeat: str | None = None
+    """Time after which the schedule begins anew."""
+    harq: Harq | None = None
     delay: str | None = None
     queue: Queue | None = None
     loss: type_of_loss | Sequence[type_of_loss] | None = None
@@ -89,6 +142,12 @@ class Link(Table):
     duplicate: float | None = None
     agents: Sequence[str | Mapping[str, Any]] | None = None
     """What its router does for schemes that ask it: ``["rcp", {"scheme": "abc", "eta": 0.95}]``."""
+    medium: str | None = None
+    """It is on this medium of 802.11; then ``mcs``, ``streams``, ``short_guard`` or ``rate``, and ``frame_error``."""
+    mcs: int | None = None
+    streams: int | None = None
+    short_guard: bool | None = None
+    frame_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -192,6 +251,8 @@ class Scenario(Table):
     flows: Sequence[Flow]
     dumbbell: Dumbbell | None = None
     parking_lot: ParkingLot | None = None
+    wlan: Wlan | None = None
+    media: Sequence[Medium] | None = None
     nodes: Sequence[Node] | None = None
     links: Sequence[Link] | None = None
     title: str | None = None
@@ -303,7 +364,7 @@ class Scenario(Table):
         """
         values = {**(changes or {}), **top}
         classes = self.classes | dict(values.pop("algorithms", {})) | _classes_in(list(values.values()))
-        pairs = [(path, _toml(value)) for path, value in values.items()]
+        pairs = [(path, toml_value(value)) for path, value in values.items()]
         return self._from_checked(check(self.to_json(), "json", changes=pairs, classes=classes), classes)
 
     @property
@@ -329,18 +390,23 @@ class Scenario(Table):
 
 
 # TOML names a list of tables by one of them.
-_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node"}
+_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node", "media": "medium"}
 _PLURAL = {one: many for many, one in _SINGULAR.items()}
 
 TABLES.update(
     {
         "dumbbell": Dumbbell,
         "parking_lot": ParkingLot,
+        "wire": Access,
         "bottleneck": Link,
         "reverse": Link,
         "access": Access,
         "hops": Link,
         "jitter": Jitter,
+        "trace": Trace,
+        "token_bucket": TokenBucket,
+        "schedule": Step,
+        "harq": Harq,
         "control": Control,
         "flows": Flow,
         "links": Link,
@@ -376,13 +442,13 @@ def _kinds_in(value: object) -> list[type]:
             return []
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
     """A value as TOML writes it in one line."""
     match plain(value):
         case dict() as table:
-            return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in table.items()) + " }"
+            return "{ " + ", ".join(f"{key} = {toml_value(item)}" for key, item in table.items()) + " }"
         case list() as items:
-            return "[" + ", ".join(_toml(item) for item in items) + "]"
+            return "[" + ", ".join(toml_value(item) for item in items) + "]"
         case other:
             return json.dumps(other)
 

@@ -10,6 +10,7 @@ from cwndlab.output import Format, Row, say, write, write_csv, write_json, write
 if TYPE_CHECKING:
     from cwndlab.comparison import Comparison
     from cwndlab.conformance import Examined
+    from cwndlab.pages.sweep import Swept
     from cwndlab.records import Records
 
 # Rows of a table that a person is shown.
@@ -155,6 +156,15 @@ def show_comparison(found: Comparison, format: Format) -> None:
                 say(found.method())
             for note in found.notes:
                 say(note)
+
+
+def show_swept(found: Swept, format: Format) -> None:
+    """A sweep: for people the cells with their means, for programs every run."""
+    if format is Format.table:
+        header, rows = found.table()
+        write_table(rows, header, right=header[len(found.fields) :])
+        return
+    write_rows(found.frame.to_dicts(), found.frame.columns, format)
 
 
 def show_examined(found: Sequence[Examined], format: Format, *, begins: bool = True) -> None:

@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Self
 KINDS: dict[str, dict[str, type[Table]]] = {}
 #: The kind of a table that names none.
 USUAL = {"queue": "droptail", "loss": "list", "workload": "bulk"}
+#: Fields whose tables are those of another.
+SAME = {"station_queue": "queue"}
 #: The classes of the other fields.
 TABLES: dict[str, type[Table]] = {}
 
@@ -79,6 +81,7 @@ def value_of(key: str, value: Any) -> Any:
         return tuple(value_of(key, item) for item in value)
     if not isinstance(value, dict) or key in ("stack", "algorithms"):
         return value
+    key = SAME.get(key, key)
     if key in KINDS:
         return KINDS[key][value.get("kind", USUAL.get(key, ""))].from_document(value)
     return TABLES[key].from_document(value)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.references import Reference, bundled
+from cwndlab.references import Reference, bundled, wifi
 from cwndlab.references.measure import EARLY_CUTS, Measured, measure
 
 #: Columns of the answer, in the order in which they are printed.
@@ -148,6 +148,19 @@ def _judge(reference: Reference, name: str, algorithm: str, runs: list[Measured]
         )
 
 
+def _judge_cell(reference: Reference, case: wifi.Case, runs: list[dict[str, float]]) -> Iterator[Row]:
+    """The quantities of a Wi-Fi cell, means over its runs."""
+    rows = [wifi.theirs(row) for row in case.rows]
+    for quantity, rule in reference.about["tolerances"][case.judge_as].items():
+        ours = statistics.fmean(run[quantity] for run in runs)
+        centre = statistics.fmean(row[quantity] for row in rows)
+        allowed = max(float(rule.get("absolute", 0.0)), float(rule.get("relative", 0.0)) * abs(centre))
+        deviation = ours - centre
+        name = f"{reference.kind}-wifi/{case.label}"
+        holds = abs(deviation) <= allowed * (1 + 1e-9) + 1e-12
+        yield Row(case.algorithm, name, quantity, ours, centre, deviation, allowed, holds)
+
+
 def _mixtures(reference: Reference, runnable: set[str], wanted: set[str] | None) -> list[str]:
     """Names of rows in which each flow has an algorithm of its own, all of which run here and one of which is wanted."""
     names = []
@@ -184,6 +197,7 @@ def validate(
     notes: list[str] = []
     jobs: list[tuple[Any, int]] = []
     plan: list[tuple[Reference, str, str, list[int]]] = []
+    cells: list[tuple[Reference, wifi.Case, list[int]]] = []
     for folder in folders if folders is not None else bundled():
         reference = Reference(Path(folder))
         kind = reference.kind
@@ -219,22 +233,36 @@ def validate(
                     numbers.append(len(jobs))
                     jobs.append((reference.document(name, text, algorithm, run), run + 1))
                 plan.append((reference, name, algorithm, numbers))
+        for case in reference.cells:
+            if wanted is None or case.algorithm in wanted:
+                numbers = list(range(len(jobs), len(jobs) + len(case.documents)))
+                jobs += [(document, run + 1) for run, document in enumerate(case.documents)]
+                cells.append((reference, case, numbers))
+        for name in reference.untried if wanted is None else ():
+            notes.append(f"{kind}: {name} is left out: {reference.untrusted('wifi', name)}")
     done: dict[int, Measured] = {}
+    heard: dict[int, dict[str, float]] = {}
     specs = {
         number: (reference.scenarios[name], "events_sampled_s" in reference.about)
         for reference, name, _, numbers in plan
         for number in numbers
     }
+    spans = {number: case.span_s for _, case, numbers in cells for number in numbers}
     for index, records in run_many(jobs, workers=workers):
-        spec, sampled = specs[index]
-        done[index] = measure(records, spec, events_sampled=sampled)
+        if index in spans:
+            heard[index] = wifi.measure(records, *spans[index])
+        else:
+            spec, sampled = specs[index]
+            done[index] = measure(records, spec, events_sampled=sampled)
         if progress is not None:
-            progress(len(done), len(jobs))
+            progress(len(done) + len(heard), len(jobs))
     rows = [
         row
         for reference, name, algorithm, numbers in plan
         for row in _judge(reference, name, algorithm, [done[n] for n in numbers])
     ]
+    for reference, case, numbers in cells:
+        rows += _judge_cell(reference, case, [heard[number] for number in numbers])
     return rows, notes
 
 

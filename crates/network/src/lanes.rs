@@ -22,7 +22,7 @@ struct Lane {
 /// FIFOs by number. They grow as needed, and hold a chunk only while something is in it.
 #[derive(Clone, Debug)]
 pub struct Lanes<T> {
-    lanes: Vec<Lane>,
+    all: Vec<Lane>,
     slots: Vec<T>,
     /// The chunk behind each chunk, of its lane or of the free ones.
     next: Vec<u32>,
@@ -34,15 +34,15 @@ impl<T: Copy + Default> Lanes<T> {
     /// So many empty FIFOs.
     #[must_use]
     pub fn new(lanes: usize) -> Self {
-        Self { lanes: vec![Lane::default(); lanes], slots: Vec::new(), next: Vec::new(), free: NONE }
+        Self { all: vec![Lane::default(); lanes], slots: Vec::new(), next: Vec::new(), free: NONE }
     }
 
     /// Adds at the end; answers whether the FIFO was empty.
     #[inline]
     pub fn push(&mut self, lane: usize, value: T) -> bool {
-        let lane = &mut self.lanes[lane];
+        let lane = &mut self.all[lane];
         let empty = lane.len == 0;
-        if lane.tail % CHUNK == 0 {
+        if lane.tail.is_multiple_of(CHUNK) {
             if self.free == NONE {
                 self.slots.resize(self.slots.len() + CHUNK as usize, T::default());
                 self.free = self.next.len() as u32;
@@ -66,14 +66,14 @@ impl<T: Copy + Default> Lanes<T> {
     /// Takes the oldest value.
     #[inline]
     pub fn pop(&mut self, lane: usize) -> Option<T> {
-        let lane = &mut self.lanes[lane];
+        let lane = &mut self.all[lane];
         if lane.len == 0 {
             return None;
         }
         let value = self.slots[lane.head as usize];
         lane.head += 1;
         lane.len -= 1;
-        if lane.len == 0 || lane.head % CHUNK == 0 {
+        if lane.len == 0 || lane.head.is_multiple_of(CHUNK) {
             let chunk = (lane.head - 1) / CHUNK;
             let next = std::mem::replace(&mut self.next[chunk as usize], self.free);
             self.free = chunk;
@@ -96,14 +96,14 @@ impl<T: Copy + Default> Lanes<T> {
     #[inline]
     #[must_use]
     pub fn front(&self, lane: usize) -> Option<&T> {
-        let lane = &self.lanes[lane];
+        let lane = &self.all[lane];
         (lane.len > 0).then(|| &self.slots[lane.head as usize])
     }
 
     /// Memory held, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.slots.capacity() * size_of::<T>() + self.next.capacity() * 4 + self.lanes.len() * size_of::<Lane>()
+        self.slots.capacity() * size_of::<T>() + self.next.capacity() * 4 + self.all.len() * size_of::<Lane>()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Links: a queue, a line that serialises, a wire that delays and may lose.
+//! Links: a queue, a line that serialises, a wire that delays and may lose; and a medium that stations share ([`wifi`]).
 //!
 //! In a FIFO whose losses are decided on arrival a packet's departure is known when it is enqueued. So a [`Link`]
 //! is no process: [`Link::offer`] answers what becomes of a packet and when it reaches the far end
@@ -8,11 +8,14 @@
 pub mod agent;
 pub mod discipline;
 pub mod lanes;
+pub mod line;
 pub mod link;
 pub mod loss;
 pub mod queue;
 pub mod random;
 pub mod ring;
 pub mod served;
+pub mod wifi;
+pub mod wire;
 
 pub use link::{Link, LinkConfig, Offer, Passage, Totals};

@@ -1,16 +1,18 @@
 //! A link in one direction.
 
-use cwndlab_units::{Bytes, Duration, Rate};
+use cwndlab_units::Duration;
 
+use crate::line::Line;
 use crate::loss::Loss;
 use crate::queue::{Limit, Queue};
 use crate::random::Stream;
+use crate::wire::{Changes, Harq};
 
 /// How a link is made.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
-    /// Rate of the line; `None` serialises in no time.
-    pub rate: Option<Rate>,
+    /// What serialises.
+    pub line: Line,
     /// Propagation delay.
     pub delay: Duration,
     /// How much may wait.
@@ -23,6 +25,10 @@ pub struct LinkConfig {
     pub watched: bool,
     /// Loss processes of the wire, in order.
     pub losses: Vec<Loss>,
+    /// Delay and loss by a timetable; its delay stands in place of `delay`.
+    pub changes: Option<Changes>,
+    /// Retransmissions of a radio link.
+    pub harq: Option<Harq>,
     /// Delay variation: upper end, and whether packets may overtake.
     pub jitter: Option<(Duration, bool)>,
     /// Probability that a packet arrives twice.
@@ -107,8 +113,10 @@ pub struct Link {
 /// What few packets touch.
 #[derive(Clone, Debug)]
 struct Wire {
-    rate: Option<Rate>,
+    line: Line,
     losses: Vec<Loss>,
+    changes: Option<Changes>,
+    harq: Option<Harq>,
     jitter: Option<(u64, bool)>,
     last_arrival: u64,
     duplicate: f64,
@@ -119,7 +127,13 @@ impl Link {
     /// An idle link.
     #[must_use]
     pub fn new(config: LinkConfig) -> Self {
-        let plain = config.losses.is_empty() && config.jitter.is_none() && config.duplicate == 0.0;
+        let plain = config.losses.is_empty()
+            && config.changes.is_none()
+            && config.harq.is_none()
+            && config.jitter.is_none()
+            && config.duplicate == 0.0;
+        // What is on a line of changing rate does not follow from the time for which it is busy.
+        let watched = config.watched || !config.line.is_constant();
         Self {
             free: 0,
             busy_since: 0,
@@ -127,11 +141,13 @@ impl Link {
             sizes: [0; 2],
             times: [0; 2],
             totals: Totals::default(),
-            queue: Queue::new(config.limit, config.counts_in_service, config.mark_above, config.watched),
+            queue: Queue::new(config.limit, config.counts_in_service, config.mark_above, watched),
             plain,
             wire: Box::new(Wire {
-                rate: config.rate,
+                line: config.line,
                 losses: config.losses,
+                changes: config.changes,
+                harq: config.harq,
                 jitter: config.jitter.map(|(spread, reorder)| (spread.0, reorder)),
                 last_arrival: 0,
                 duplicate: config.duplicate,
@@ -146,16 +162,19 @@ impl Link {
         self.wire.duplicate > 0.0 || self.wire.jitter.is_some_and(|(_, reorder)| reorder)
     }
 
-    /// The time that `size` takes on the line. Sizes repeat: two are remembered, which saves the division.
+    /// The time that `size` takes on the line from `start` on. Sizes repeat: two are remembered, which saves the division.
     #[inline]
-    fn serialisation(&mut self, size: u32) -> u64 {
+    fn serialisation(&mut self, start: u64, size: u32) -> u64 {
         if size == self.sizes[0] {
             return self.times[0];
         }
         if size == self.sizes[1] {
             return self.times[1];
         }
-        let time = self.wire.rate.map_or(0, |rate| rate.time_for(Bytes(u64::from(size))).0);
+        let time = self.wire.line.serve(start, size) - start;
+        if !self.wire.line.is_constant() {
+            return time; // nothing is remembered, hence it is asked for each packet
+        }
         self.sizes = [size, self.sizes[0]];
         self.times = [time, self.times[0]];
         time
@@ -172,7 +191,7 @@ impl Link {
     /// packets go by it without asking tells it afterwards by [`passed`](Self::passed).
     #[must_use]
     pub fn mere_delay(&self) -> Option<u64> {
-        (self.plain && self.wire.rate.is_none() && !self.queue.is_tracked()).then_some(self.delay)
+        (self.plain && matches!(self.wire.line, Line::Instant) && !self.queue.is_tracked()).then_some(self.delay)
     }
 
     /// So many packets and bytes went by a link that only delays.
@@ -192,7 +211,7 @@ impl Link {
         if start > self.free {
             self.busy_since = start;
         }
-        let departure = start + self.serialisation(size);
+        let departure = start + self.serialisation(start, size);
         self.free = departure;
         self.totals.accepted += 1;
         self.totals.accepted_bytes += u64::from(size);
@@ -203,7 +222,7 @@ impl Link {
     pub fn offer(&mut self, now: u64, packet: Offer) -> Passage {
         let (at, mark) = self.pass(now, packet.size);
         let Some(at) = at else { return Passage::Dropped };
-        let departure = at - self.delay;
+        let departure = self.free;
         let marked = mark && packet.ect;
         self.totals.marked += u64::from(marked);
         if self.plain {
@@ -219,6 +238,11 @@ impl Link {
         for one in &mut self.wire.losses {
             lost |= one.takes(payload);
         }
+        if let Some(changes) = &mut self.wire.changes {
+            let (delay, taken) = changes.pass(departure);
+            self.delay = delay;
+            lost |= taken;
+        }
         if lost {
             self.totals.lost += 1;
             return Passage::Lost { departure };
@@ -230,15 +254,24 @@ impl Link {
     }
 
     fn arrival(&mut self, departure: u64) -> u64 {
-        let mut at = departure + self.delay;
-        if let Some((spread, reorder)) = self.wire.jitter {
-            at += self.wire.stream.below(spread);
-            if !reorder {
-                at = at.max(self.wire.last_arrival);
-            }
+        let wire = &mut *self.wire;
+        let mut at = departure + self.delay + wire.harq.as_mut().map_or(0, |harq| harq.late(departure));
+        let mut reorder = false;
+        if let Some((spread, overtakes)) = wire.jitter {
+            at += wire.stream.below(spread);
+            reorder = overtakes;
         }
-        self.wire.last_arrival = at;
+        if !reorder {
+            at = at.max(wire.last_arrival);
+        }
+        wire.last_arrival = at;
         at
+    }
+
+    /// Bytes that the line could have carried until `now`; nothing where there is no bound.
+    #[must_use]
+    pub fn offered(&self, now: u64) -> Option<u64> {
+        self.wire.line.offered(now)
     }
 
     /// How long the line is still busy with what it accepted, ns.
@@ -260,12 +293,7 @@ impl Link {
         if !self.queue.is_tracked() {
             // Its packets may lie ahead of the clock (a link computed with its feeder): the line's pauses do not count.
             let busy = self.free.saturating_sub(now.max(self.busy_since));
-            let hold = self
-                .wire
-                .rate
-                .map_or(Bytes::ZERO, |rate| rate.bytes_in(Duration(busy)))
-                .0
-                .min(self.totals.accepted_bytes);
+            let hold = self.wire.line.offered(busy).unwrap_or(0).min(self.totals.accepted_bytes);
             let packets = hold.div_ceil(u64::from(self.sizes[0].max(1))).min(self.totals.accepted);
             return (self.totals.accepted - packets, self.totals.accepted_bytes - hold);
         }
@@ -300,17 +328,20 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cwndlab_units::Rate;
     use proptest::prelude::*;
 
     fn link(rate: u64, delay: u64, limit: Limit) -> Link {
         Link::new(LinkConfig {
-            rate: Some(Rate(rate)),
+            line: Line::Fixed(Rate(rate)),
             delay: Duration(delay),
             limit,
             counts_in_service: false,
             mark_above: None,
             watched: true,
             losses: Vec::new(),
+            changes: None,
+            harq: None,
             jitter: None,
             duplicate: 0.0,
             stream: Stream::new(1, 1, 1),

@@ -45,7 +45,8 @@ pub struct Queue {
     waiting: Ring<Waiting>,
     bytes: u64,
     in_service: u32,
-    /// Integral over time of packets and bytes that wait, each counted in full when it joins.
+    /// Integral over time of packets and bytes that wait, each counted in full when it joins, modulo 2⁶⁴: behind an outage
+    /// a wait may be without end, and what still waits is taken out again before anybody looks.
     pub(crate) packet_ns: u64,
     pub(crate) byte_ns: u64,
     pub(crate) most: u64,
@@ -91,8 +92,8 @@ impl Queue {
     pub fn join(&mut self, now: u64, free: u64, size: u32) -> (Option<u64>, bool) {
         if !self.tracked {
             let start = free.max(now);
-            self.packet_ns += start - now;
-            self.byte_ns += (start - now) * u64::from(size);
+            self.packet_ns = self.packet_ns.wrapping_add(start - now);
+            self.byte_ns = self.byte_ns.wrapping_add((start - now).wrapping_mul(u64::from(size)));
             self.longest = self.longest.max(start - now);
             return (Some(start), false);
         }
@@ -109,8 +110,8 @@ impl Queue {
         }
         self.waiting.push(Waiting { start: free, size });
         self.bytes += u64::from(size);
-        self.packet_ns += free - now;
-        self.byte_ns += (free - now) * u64::from(size);
+        self.packet_ns = self.packet_ns.wrapping_add(free - now);
+        self.byte_ns = self.byte_ns.wrapping_add((free - now).wrapping_mul(u64::from(size)));
         self.most = self.most.max(waiting + 1);
         (Some(free), waiting >= self.mark_above)
     }
@@ -138,8 +139,8 @@ impl Queue {
     pub fn integrals(&self, now: u64) -> (u64, u64) {
         let (mut packets, mut bytes) = (self.packet_ns, self.byte_ns);
         for one in self.waiting.iter() {
-            packets -= one.start - now;
-            bytes -= (one.start - now) * u64::from(one.size);
+            packets = packets.wrapping_sub(one.start - now);
+            bytes = bytes.wrapping_sub((one.start - now).wrapping_mul(u64::from(one.size)));
         }
         (packets, bytes)
     }

@@ -6,6 +6,7 @@
 use cwndlab_units::{Bytes, Rate};
 
 use crate::discipline::{Discipline, Waiting};
+use crate::line::Line;
 
 /// What a wake-up gave.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,8 @@ enum Work<P> {
 #[derive(Debug)]
 pub struct Served<P> {
     queue: Box<dyn Discipline<P>>,
+    line: Line,
+    /// Its mean rate.
     rate: Rate,
     work: Work<P>,
     /// Packets offered.
@@ -48,11 +51,12 @@ pub struct Served<P> {
 }
 
 impl<P: Copy> Served<P> {
-    /// An idle line.
+    /// An idle line, whose mean rate is `rate`.
     #[must_use]
-    pub fn new(queue: Box<dyn Discipline<P>>, rate: Rate) -> Self {
+    pub fn new(queue: Box<dyn Discipline<P>>, line: Line, rate: Rate) -> Self {
         Self {
             queue,
+            line,
             rate,
             work: Work::Idle,
             offered: 0,
@@ -102,7 +106,7 @@ impl<P: Copy> Served<P> {
 
     fn begin(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<u64> {
         let one = self.queue.dequeue(now, gone)?;
-        let at = now + self.rate.time_for(Bytes(u64::from(one.size))).0;
+        let at = self.line.serve(now, one.size);
         self.work = Work::Sending(one, at);
         Some(at)
     }
@@ -130,7 +134,13 @@ impl<P: Copy> Served<P> {
         self.queue.backlog()
     }
 
-    /// How long the line needs for all that waits and for the rest of what it sends, ns.
+    /// Bytes that the line could have carried until `now`; nothing where there is no bound.
+    #[must_use]
+    pub fn offered_bytes(&self, now: u64) -> Option<u64> {
+        self.line.offered(now)
+    }
+
+    /// How long the line needs for the rest of what it sends and, at its mean rate, for all that waits, ns.
     #[must_use]
     pub fn backlog_time(&self, now: u64) -> u64 {
         let rest = match self.work {
@@ -173,10 +183,10 @@ mod tests {
             counts in any::<bool>(),
         ) {
             let mut link = Link::new(LinkConfig {
-                rate: Some(Rate(10_000_000)), delay: Duration(0), limit: Limit::Packets(limit), counts_in_service: counts,
-                mark_above: None, watched: true, losses: Vec::new(), jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
+                line: Line::Fixed(Rate(10_000_000)), delay: Duration(0), limit: Limit::Packets(limit), counts_in_service: counts,
+                mark_above: None, watched: true, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
             });
-            let mut served = Served::new(Box::new(DropTail::new(Limit::Packets(limit), counts)), Rate(10_000_000));
+            let mut served = Served::new(Box::new(DropTail::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
             let (mut now, mut next, mut expected, mut left, mut gone) = (0, None, Vec::new(), Vec::new(), Vec::new());
             for (number, &(gap, size)) in gaps.iter().enumerate() {
                 now += gap;

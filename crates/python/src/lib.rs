@@ -8,6 +8,7 @@ mod object;
 mod own;
 mod question;
 mod records;
+mod trace;
 mod word;
 mod work;
 
@@ -43,6 +44,9 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(question::to_toml, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_make, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_moments, module)?)?;
     module.add_class::<events::Ack>()?;
     module.add_class::<events::Congestion>()?;
     module.add_class::<events::DeliveryRate>()?;

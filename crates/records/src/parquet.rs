@@ -15,7 +15,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::RecordBatch;
 
-use crate::table::{schema, Header, Tables, NAMES, SCHEMA_VERSION};
+use crate::table::{schema, Header, Tables, NAMES, SCHEMA_VERSION, SELDOM};
 
 /// Names of the header's entries.
 const SCHEMA: &str = "cwndlab.schema_version";
@@ -64,7 +64,7 @@ fn file(folder: &Path, table: &str) -> PathBuf {
 pub fn write(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
     let made = make(folder)?;
     let written =
-        refuse_other(&tables.header, folder).and_then(|()| stage(tables, folder)).and_then(|()| commit(folder));
+        refuse_other(&tables.header, folder).and_then(|()| stage(tables, folder)).and_then(|()| commit(tables, folder));
     if written.is_err() {
         for name in NAMES {
             // What was never made cannot be removed, which is well.
@@ -148,7 +148,7 @@ fn stage(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
         .set_key_value_metadata(Some(entries))
         .set_created_by(format!("cwndlab {}", header.version))
         .build();
-    for name in NAMES {
+    for name in NAMES.into_iter().filter(|name| !tables.lacks(name)) {
         let batches = tables.batches(name).unwrap_or_default();
         if let Err(cause) = stage_one(&staged(folder, name), name, batches, properties.clone()) {
             let place = file(folder, name);
@@ -180,8 +180,8 @@ fn stage_one(
 }
 
 /// Renames what was written to its place, `runs` last.
-fn commit(folder: &Path) -> Result<(), RecordsError> {
-    for name in NAMES.iter().rev() {
+fn commit(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
+    for name in NAMES.iter().rev().filter(|name| !tables.lacks(name)) {
         let place = file(folder, name);
         if let Err(cause) = fs::rename(staged(folder, name), &place) {
             return failed(&place, &cause);
@@ -196,6 +196,10 @@ pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
     let mut batches: [Vec<RecordBatch>; NAMES.len()] = Default::default();
     for (name, batches) in NAMES.iter().zip(&mut batches) {
         let path = file(folder, name);
+        if SELDOM.contains(name) && !path.exists() {
+            *batches = schema(name).map(RecordBatch::new_empty).into_iter().collect();
+            continue;
+        }
         let (own, read) = read_table(name, &path)?;
         match &header {
             Some(first) if first != &own => {

@@ -19,6 +19,8 @@ pub struct Records {
     pub transfers: Vec<TransferRow>,
     /// Every packet, where asked for.
     pub packets: Vec<PacketRow>,
+    /// Stations of 802.11 at the sampling interval and at the end.
+    pub stations: Vec<StationRow>,
 }
 
 /// Totals of a flow over its whole life.
@@ -109,7 +111,7 @@ pub struct LinkRow {
     pub sent_packets: u64,
     /// Bytes that left the line.
     pub sent_bytes: u64,
-    /// Time-weighted mean number of packets waiting, the one in service excluded.
+    /// Time-weighted mean number of packets waiting, the one in service excluded; on a medium of 802.11 it is included.
     pub mean_queue_packets: f64,
     /// Time-weighted mean number of bytes waiting.
     pub mean_queue_bytes: f64,
@@ -229,7 +231,7 @@ pub struct TransferRow {
 }
 
 /// A packet at the entrance of a link.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PacketRow {
     /// When it arrived at the queue.
     pub time_ns: u64,
@@ -249,4 +251,62 @@ pub struct PacketRow {
     pub departure_ns: Option<u64>,
     /// It had been sent before.
     pub retransmission: bool,
+    /// Its number in the order in which packets were sent; the same at every link of its way.
+    pub packet: u64,
+    /// When its sender put it on its first link.
+    pub sent_ns: u64,
+    /// When its last bit reached the far end of the link.
+    pub arrival_ns: Option<u64>,
+    /// Number of the flow's connection, modulo 256.
+    pub connection: u32,
+    /// Payload.
+    pub payload_bytes: u32,
+    /// Timestamp that an ACK echoes: when the segment that set it was sent; `None` where timestamps are not negotiated.
+    pub echo_ns: Option<u64>,
+    /// Receive window that an ACK advertises.
+    pub window_bytes: Option<u64>,
+    /// SACK blocks of an ACK, `from-to` in bytes as `sequence_bytes` counts them, joined by blanks; `permitted` on a SYN
+    /// or SYN-ACK that negotiates them; else empty.
+    pub sack: String,
+    /// Codepoint of IP on arrival: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
+    pub ecn: u8,
+    /// ECN echo; on a SYN and SYN-ACK as RFC 3168 negotiates ECN.
+    pub ece: bool,
+    /// Congestion window reduced; on a SYN as RFC 3168 negotiates ECN.
+    pub cwr: bool,
+}
+
+/// A station of 802.11 at a sampling instant, and at the end of the run. Counters are cumulative.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StationRow {
+    /// When.
+    pub time_ns: u64,
+    /// Name of the medium.
+    pub medium: String,
+    /// Name of the node.
+    pub station: String,
+    /// Transmissions that ask for an answer: data, or the RTS before it.
+    pub attempts: u64,
+    /// Of these, those without an answer.
+    pub failures: u64,
+    /// Of these, those that met another transmission.
+    pub collisions: u64,
+    /// Frames that noise destroyed.
+    pub frame_errors: u64,
+    /// Frames given up after the last attempt.
+    pub given_up_packets: u64,
+    /// Frames that were answered.
+    pub sent_packets: u64,
+    /// Their bytes as IP packets.
+    pub sent_bytes: u64,
+    /// Packets dropped by its queue.
+    pub dropped_packets: u64,
+    /// How long it was on the air, answers included.
+    pub airtime_ns: u64,
+    /// Packets in its queue, the one that contends or is on the air included.
+    pub queue_packets: u64,
+    /// Exact integral over time of these packets.
+    pub queue_packet_ns: u64,
+    /// The most that there ever were.
+    pub max_queue_packets: u64,
 }

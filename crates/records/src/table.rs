@@ -10,13 +10,17 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::rows::{EventRow, FlowRow, LinkRow, LinkSampleRow, PacketRow, Records, SampleRow, TransferRow};
+use crate::rows::{EventRow, FlowRow, LinkRow, LinkSampleRow, PacketRow, Records, SampleRow, StationRow, TransferRow};
 
 /// Version of the tables' schema.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The tables of a run, in canonical order.
-pub const NAMES: [&str; 8] = ["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets"];
+pub const NAMES: [&str; 9] =
+    ["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets", "stations"];
+
+/// Tables of which most runs have nothing: where they are empty they have no file and no part in the hash.
+pub(crate) const SELDOM: [&str; 1] = ["stations"];
 
 /// Of which run the tables are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,12 +68,19 @@ impl Tables {
             vec![batch(&records.events)],
             vec![batch(&records.transfers)],
             vec![batch(&records.packets)],
+            vec![batch(&records.stations)],
         ];
         Self { header, batches }
     }
 
     pub(crate) fn from_batches(header: Header, batches: [Vec<RecordBatch>; NAMES.len()]) -> Self {
         Self { header, batches }
+    }
+
+    /// The table is one of those that a run need not have, and has none of it.
+    pub(crate) fn lacks(&self, name: &str) -> bool {
+        SELDOM.contains(&name)
+            && self.batches(name).is_none_or(|batches| batches.iter().all(|batch| batch.num_rows() == 0))
     }
 
     /// The batches of a table, in order; `None` where no table has this name.
@@ -91,6 +102,7 @@ pub fn schema(name: &str) -> Option<SchemaRef> {
         "events" => EventRow::fields(),
         "transfers" => TransferRow::fields(),
         "packets" => PacketRow::fields(),
+        "stations" => StationRow::fields(),
         _ => return None,
     };
     Some(Arc::new(Schema::new(fields)))
@@ -252,7 +264,45 @@ row!(LinkSampleRow {
 });
 row!(EventRow { time_ns, flow, kind, cause, cwnd_before_bytes, cwnd_after_bytes, pipe_segments });
 row!(TransferRow { flow, transfer, start_ns, end_ns, size_bytes });
-row!(PacketRow { time_ns, link, flow, kind, sequence_bytes, size_bytes, fate, departure_ns, retransmission });
+row!(PacketRow {
+    time_ns,
+    link,
+    flow,
+    kind,
+    sequence_bytes,
+    size_bytes,
+    fate,
+    departure_ns,
+    retransmission,
+    packet,
+    sent_ns,
+    arrival_ns,
+    connection,
+    payload_bytes,
+    echo_ns,
+    window_bytes,
+    sack,
+    ecn,
+    ece,
+    cwr,
+});
+row!(StationRow {
+    time_ns,
+    medium,
+    station,
+    attempts,
+    failures,
+    collisions,
+    frame_errors,
+    given_up_packets,
+    sent_packets,
+    sent_bytes,
+    dropped_packets,
+    airtime_ns,
+    queue_packets,
+    queue_packet_ns,
+    max_queue_packets,
+});
 
 /// The one row of `runs`.
 struct RunRow(Header);

@@ -11,7 +11,7 @@ use crate::class::{self, Class};
 use crate::plan::Plan;
 use crate::read::{Fault, Faults};
 use crate::schema::distribution::{last_point, next_point};
-use crate::{network, schema};
+use crate::{network, schema, trace};
 
 /// The only version of the schema so far.
 pub const SCHEMA_VERSION: u64 = 1;
@@ -134,10 +134,10 @@ impl Scenario {
             let last = n + 1 == steps.len();
             let Value::Object(map) = at else { return Err(one(walked, "is in no table", "")) };
             if !map.contains_key(name) {
-                if !last || index.is_some() || !schema::knows(name) {
+                if index.is_some() || !schema::knows(name) {
                     return Err(unknown(&walked, name, map));
                 }
-                map.insert(name.to_owned(), Value::Null);
+                map.insert(name.to_owned(), if last { Value::Null } else { Value::Object(Map::new()) });
             }
             at = map.get_mut(name).expect("it was put there");
             if let Some(index) = index {
@@ -154,6 +154,12 @@ impl Scenario {
             }
         }
         *at = value;
+        // A file that is named here is looked for where the program runs.
+        let mut faults = Faults::default();
+        read_files(&mut self.document, "", None, &mut faults);
+        if !faults.0.is_empty() {
+            return Err(faults.0);
+        }
         Ok(())
     }
 }
@@ -211,6 +217,9 @@ fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
                     ),
                 }
             }
+            if let (false, Some(trace)) = (class, map.get_mut("trace")) {
+                read_trace(trace, &format!("{path}.trace"), folder, faults);
+            }
             for (key, item) in map.iter_mut() {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 read_files(item, &path, folder, faults);
@@ -252,6 +261,38 @@ fn distribution_file(file: &Path) -> Result<Value, (String, String)> {
     match last_point(last) {
         Ok(()) => Ok(Value::Array(points)),
         Err((what, hint)) => fail(end.max(1), what, hint),
+    }
+}
+
+/// Replaces the file of a trace by what stands in it, so that the scenario is whole without it; names of synthetic traces
+/// stay.
+fn read_trace(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut Faults) {
+    let (name, place) = match &*value {
+        Value::String(name) => (name.clone(), path.to_owned()),
+        Value::Object(map) => match map.get("file") {
+            Some(Value::String(name)) => (name.clone(), format!("{path}.file")),
+            _ => return,
+        },
+        _ => return,
+    };
+    if trace::Kind::named(&name).is_some() {
+        return;
+    }
+    let names: Vec<_> = trace::Kind::ALL.iter().map(|(name, _)| *name).collect();
+    let hint = format!("a file in Mahimahi's format, or one of {}", names.join(", "));
+    let file = folder.unwrap_or(Path::new("")).join(&name);
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) => return faults.add(place, format!("'{}' cannot be read: {error}", file.display()), hint),
+    };
+    if let Err(what) = trace::parse(&text, &name) {
+        return faults.add(place, what, "one whole number of milliseconds per line, none before its predecessor");
+    }
+    if let Value::Object(map) = value {
+        map.remove("file");
+        map.insert("text".to_owned(), text.into());
+    } else {
+        *value = serde_json::json!({ "text": text });
     }
 }
 

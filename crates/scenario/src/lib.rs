@@ -7,6 +7,7 @@
 //! - [`profile`]: stack profiles;
 //! - [`workload`]: what applications send; [`distribution`]: what its sizes and times are drawn from;
 //! - [`network`]: nodes, links and routes of each kind of topology;
+//! - [`trace`]: delivery opportunities, from files and made;
 //! - [`plan`]: what an engine runs.
 
 pub mod class;
@@ -17,6 +18,7 @@ pub mod plan;
 pub mod profile;
 pub mod read;
 pub mod schema;
+pub mod trace;
 pub mod workload;
 
 pub use class::Class;

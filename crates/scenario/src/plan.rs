@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cwndlab_control::{Algorithm, RecoveryKind, Scheme};
 use cwndlab_units::{Bytes, Duration, Rate};
 
-pub use cwndlab_transport::stack::{Ecn, IdleRestart, Pacing, Prr, Rampdown, Stack};
+pub use cwndlab_transport::stack::{Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Stack};
 
 pub use crate::distribution::Distribution;
 pub use crate::workload::{Intensity, Mqtt, Pattern, Workload};
@@ -27,6 +27,8 @@ pub struct Plan {
     pub nodes: Vec<String>,
     /// The links, each in one direction.
     pub links: Vec<LinkPlan>,
+    /// Media of 802.11 that links share.
+    pub media: Vec<MediumPlan>,
     /// The flows.
     pub flows: Vec<FlowPlan>,
 }
@@ -40,8 +42,14 @@ pub struct LinkPlan {
     pub from: u32,
     /// Index of the node it reaches.
     pub to: u32,
-    /// Rate of the line; `None` serialises in no time (and then nothing ever queues).
+    /// Rate of the line, its mean where that changes; `None` serialises in no time (and then nothing ever queues).
     pub rate: Option<Rate>,
+    /// What the line is.
+    pub line: LinePlan,
+    /// What changes with time.
+    pub schedule: SchedulePlan,
+    /// Retransmissions of a radio link.
+    pub harq: Option<HarqPlan>,
     /// Propagation delay.
     pub delay: Duration,
     /// What waits for the line.
@@ -56,6 +64,190 @@ pub struct LinkPlan {
     pub agents: Vec<AgentPlan>,
     /// Its samples are recorded (`link_samples`).
     pub sampled: bool,
+    /// It is on a medium, in place of a line of its own; its queue is that of all links that leave its node there.
+    pub radio: Option<RadioPlan>,
+}
+
+/// A medium of 802.11.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MediumPlan {
+    /// Its name, unique.
+    pub name: String,
+    /// Which part of 802.11.
+    pub standard: StandardPlan,
+    /// Slot.
+    pub slot: Duration,
+    /// Smallest and largest contention window.
+    pub windows: (u32, u32),
+    /// Attempts at a frame without and behind an RTS.
+    pub attempts: (u32, u32),
+    /// Frames of more bytes go behind an RTS.
+    pub rts_above: Option<Bytes>,
+    /// Bystanders of a collision wait an EIFS in place of DIFS.
+    pub eifs: bool,
+    /// A-MPDU with BlockAck.
+    pub aggregation: bool,
+    /// A frame for an idle medium keeps its turn without a backoff when the medium turns busy.
+    pub keeps_turn: bool,
+    /// Beacons, and the index of the node that sends them.
+    pub beacon: Option<(u32, BeaconPlan)>,
+}
+
+/// Part of 802.11.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StandardPlan {
+    /// 802.11g, ERP-OFDM.
+    ErpOfdm,
+    /// 802.11n at 20 MHz in 2.4 GHz.
+    Ht,
+}
+
+/// Beacons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BeaconPlan {
+    /// Distance.
+    pub interval: Duration,
+    /// Bytes of the frame, sent at 1 Mbit/s.
+    pub bytes: u32,
+}
+
+/// How a link is on its medium.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RadioPlan {
+    /// Index of the medium.
+    pub medium: u32,
+    /// How its frames are sent.
+    pub mode: ModePlan,
+    /// Probability that noise destroys a frame.
+    pub frame_error: f64,
+}
+
+/// Modulation and coding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModePlan {
+    /// ERP-OFDM.
+    Ofdm {
+        /// Rate, Mbit/s.
+        mbps: u8,
+    },
+    /// High throughput.
+    Ht {
+        /// 0 to 7.
+        mcs: u8,
+        /// 1 to 4.
+        streams: u8,
+        /// Guard interval of 400 ns.
+        short_guard: bool,
+    },
+}
+
+impl ModePlan {
+    /// It belongs to this standard.
+    #[must_use]
+    pub fn is_of(self, standard: StandardPlan) -> bool {
+        matches!(self, Self::Ofdm { .. }) == (standard == StandardPlan::ErpOfdm)
+    }
+
+    /// The rate of its symbols (IEEE 802.11-2016, tables 17-4 and 19-27 on).
+    #[must_use]
+    pub fn rate(self) -> Rate {
+        match self {
+            Self::Ofdm { mbps } => Rate(u64::from(mbps) * 1_000_000),
+            Self::Ht { mcs, streams, short_guard } => {
+                let bits = [26, 52, 78, 104, 156, 208, 234, 260][usize::from(mcs)] * u64::from(streams);
+                Rate(if short_guard { bits * 2_500_000 / 9 } else { bits * 250_000 })
+            }
+        }
+    }
+}
+
+/// What a line is.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub enum LinePlan {
+    /// It has the link's rate, unless that changes by the schedule.
+    #[default]
+    Rate,
+    /// It follows a trace.
+    Trace {
+        /// Moments of opportunities, ms, non-decreasing; the last one is the period.
+        stamps: Arc<[u32]>,
+        /// Bytes of an opportunity.
+        bytes: u32,
+        /// Where in the trace the run begins.
+        offset: Duration,
+    },
+    /// A token bucket.
+    TokenBucket {
+        /// Rate of the tokens.
+        rate: Rate,
+        /// Size of the bucket.
+        burst: Bytes,
+        /// Rate at which a burst leaves; nothing takes no time.
+        peak: Option<Rate>,
+    },
+}
+
+/// What changes with time; what a step does not name stays as it is.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct SchedulePlan {
+    /// Steps, ascending.
+    pub steps: Vec<StepPlan>,
+    /// All begins anew after this time.
+    pub repeat: Option<Duration>,
+}
+
+/// A step of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct StepPlan {
+    /// When.
+    pub at: Duration,
+    /// Rate from then on; 0 is an outage.
+    pub rate: Option<Rate>,
+    /// Propagation delay from then on.
+    pub delay: Option<Duration>,
+    /// Loss probability from then on.
+    pub loss: Option<f64>,
+}
+
+impl SchedulePlan {
+    /// The rate changes.
+    #[must_use]
+    pub fn changes_rate(&self) -> bool {
+        self.steps.iter().any(|step| step.rate.is_some())
+    }
+
+    /// The delay or the loss changes.
+    #[must_use]
+    pub fn changes_wire(&self) -> bool {
+        self.steps.iter().any(|step| step.delay.is_some() || step.loss.is_some())
+    }
+
+    /// From 0 on every step with all its values; `rate` and `delay` are those before the first one.
+    #[must_use]
+    pub fn filled(&self, rate: Rate, delay: Duration) -> Vec<(Duration, Rate, Duration, f64)> {
+        let mut all = vec![(Duration::ZERO, rate, delay, 0.0)];
+        for step in &self.steps {
+            let before = all[all.len() - 1];
+            let next =
+                (step.at, step.rate.unwrap_or(before.1), step.delay.unwrap_or(before.2), step.loss.unwrap_or(before.3));
+            if step.at == Duration::ZERO {
+                all.clear();
+            }
+            all.push(next);
+        }
+        all
+    }
+}
+
+/// Retransmissions of a radio link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HarqPlan {
+    /// An attempt fails with this probability.
+    pub probability: f64,
+    /// Time until the next attempt.
+    pub round: Duration,
+    /// The most retransmissions.
+    pub most: u32,
 }
 
 /// An agent of a link.

@@ -3,7 +3,7 @@
 use cwndlab_control::RecoveryKind;
 use cwndlab_units::{Bytes, Duration};
 
-use crate::plan::{Ecn, IdleRestart, Pacing, Prr, Rampdown, Stack};
+use crate::plan::{Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Stack};
 use crate::read::{Faults, Table};
 
 /// The profiles' names.
@@ -21,6 +21,8 @@ fn linux() -> Stack {
         min_rto: Duration::from_millis(200), // TCP_RTO_MIN
         max_rto: Duration::from_secs(120),   // TCP_RTO_MAX
         initial_rto: Duration::from_secs(1),
+        rto_arithmetic: RtoArithmetic::Exact,
+        rto_restart: RtoRestart::NewData,
         rto_granularity: Duration::from_millis(4), // HZ = 250
         rto_floor_on_variance: true,               // tcp_rtt_estimator: rttvar starts each round from the floor
         ack_every: 2,
@@ -79,6 +81,9 @@ fn ns2() -> Stack {
         min_rto: Duration::from_millis(200),
         max_rto: Duration::from_secs(120),
         initial_rto: Duration::from_secs(3),
+        // Of Agent/TCP/Linux, whose tick is 1 ms; the native agents take "ticks" of 10 ms (tcpTick_) and "retransmission".
+        rto_arithmetic: RtoArithmetic::TicksLinux,
+        rto_restart: RtoRestart::EveryAck,
         ack_every: 1,
         ack_delay: Duration::from_millis(100),
         timestamps: true,
@@ -133,6 +138,8 @@ pub const FIELDS: &[&str] = &[
     "min_rto",
     "max_rto",
     "initial_rto",
+    "rto_arithmetic",
+    "rto_restart",
     "rto_granularity",
     "rto_floor_on_variance",
     "ack_every",
@@ -188,6 +195,8 @@ pub fn override_with(stack: &mut Stack, table: &Table<'_>, faults: &mut Faults) 
         ecn: &[("off", Ecn::Off), ("classic", Ecn::Classic), ("accurate", Ecn::Accurate), ("dctcp", Ecn::Dctcp)],
         pacing: &[("algorithm", Pacing::Algorithm), ("always", Pacing::Always), ("off", Pacing::Off)],
         idle_restart: &[("off", IdleRestart::Off), ("initial-window", IdleRestart::InitialWindow), ("decay", IdleRestart::Decay), ("rfc7661", IdleRestart::Rfc7661)],
+        rto_arithmetic: &[("exact", RtoArithmetic::Exact), ("ticks", RtoArithmetic::Ticks), ("ticks-linux", RtoArithmetic::TicksLinux)],
+        rto_restart: &[("new-data", RtoRestart::NewData), ("retransmission", RtoRestart::Retransmission), ("every-ack", RtoRestart::EveryAck)],
         prr: &[("rfc6937", Prr::Rfc6937), ("rfc9937", Prr::Rfc9937)],
         rampdown: &[("none", Rampdown::None), ("in-flight", Rampdown::InFlight), ("rate-halving", Rampdown::RateHalving), ("rate-halving-to-half", Rampdown::RateHalvingToHalf), ("proportional", Rampdown::Proportional)]
     );

@@ -7,20 +7,26 @@ use serde_json::Value;
 use crate::class::{self, Class};
 use crate::distribution::Distribution;
 use crate::document::SCHEMA_VERSION;
-use crate::plan::{AgentPlan, DisciplinePlan, JitterPlan, LossPlan, Remote, Stack, Workload};
+use crate::plan::{
+    AgentPlan, DisciplinePlan, HarqPlan, JitterPlan, LinePlan, LossPlan, Remote, SchedulePlan, Stack, Workload,
+};
 use crate::profile;
 use crate::read::{Fault, Faults, Table};
 
 mod canonical;
 pub(crate) mod distribution;
 mod fields;
+mod line;
 mod link;
+mod medium;
 mod queue;
 mod workload;
 
 pub use fields::{all_fields, knows};
 use fields::{ACCESS, CONTROL, DUMBBELL, FLOW, LINK, NAMED_LINK, NODE, PARKING_LOT, TOP};
 use link::{read_agents, read_link};
+use medium::{read_media, read_radio, read_wlan};
+pub use medium::{Medium, Radio, Wlan};
 use queue::read_queue;
 use workload::read_workload;
 pub(crate) use workload::UDP_HEADER;
@@ -79,8 +85,14 @@ impl Queue {
 pub struct Link {
     /// Where it stands in the document.
     pub path: String,
-    /// `None` serialises in no time.
+    /// `None` serialises in no time. Of a trace or a token bucket the mean; of a schedule what holds before its first step.
     pub rate: Option<Rate>,
+    /// What the line is.
+    pub line: LinePlan,
+    /// What changes with time.
+    pub schedule: SchedulePlan,
+    /// Retransmissions of a radio link.
+    pub harq: Option<HarqPlan>,
     /// Propagation.
     pub delay: Duration,
     /// `None` takes the default of its place.
@@ -95,6 +107,16 @@ pub struct Link {
     pub agents: Vec<AgentPlan>,
 }
 
+impl Link {
+    /// The same without its losses, for the way back.
+    #[must_use]
+    pub fn without_losses(&self) -> Self {
+        let mut link = Self { losses: Vec::new(), ..self.clone() };
+        link.schedule.steps.iter_mut().for_each(|step| step.loss = None);
+        link
+    }
+}
+
 /// A link between named nodes.
 #[derive(Clone, Debug)]
 pub struct NamedLink {
@@ -106,6 +128,8 @@ pub struct NamedLink {
     pub to: String,
     /// The other direction is made too.
     pub duplex: bool,
+    /// It is on a medium.
+    pub radio: Option<Radio>,
     /// The rest.
     pub link: Link,
 }
@@ -131,6 +155,8 @@ pub enum Topology {
     ParkingLot(Vec<Link>, Access),
     /// Nodes and links.
     Graph(Vec<String>, Vec<NamedLink>),
+    /// A wireless LAN.
+    Wlan(Wlan),
 }
 
 /// A random start.
@@ -206,9 +232,16 @@ pub struct Schema {
     pub jitter: Jitter,
     /// The network.
     pub topology: Topology,
+    /// Media of a graph.
+    pub media: Vec<Medium>,
     /// The flows.
     pub flows: Vec<Flow>,
 }
+
+/// Words for a flow's direction, and whether it is the one from right to left, or from the station.
+type Directions = &'static [(&'static str, bool)];
+const WIRED: Directions = &[("forward", false), ("reverse", true)];
+const WIRELESS: Directions = &[("download", false), ("upload", true)];
 
 /// Reads the document, or answers every fault in it.
 pub fn read(document: &Value) -> Result<Schema, Vec<Fault>> {
@@ -236,9 +269,11 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
     if duration == Some(Duration::ZERO) {
         faults.add("duration", "is zero", "write \"60 s\"");
     }
-    let topology = read_topology(&table, faults);
+    let media = read_media(&table, faults);
+    let topology = read_topology(&table, &media, faults);
+    let directions = if table.get("wlan").is_some() { WIRELESS } else { WIRED };
     let flows: Vec<Option<Flow>> =
-        table.items("flow", faults).into_iter().map(|(path, item)| read_flow(item, path, faults)).collect();
+        table.items("flow", faults).into_iter().map(|(path, item)| read_flow(item, path, directions, faults)).collect();
     if flows.is_empty() {
         faults.add("flow", "there is none", "write a '[[flow]]' with an algorithm");
     }
@@ -251,6 +286,7 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
         measure_from: table.duration("measure_from", faults).unwrap_or_default(),
         jitter: read_jitter(&table, faults).unwrap_or(Jitter::Fixed(Duration::ZERO)),
         topology: topology?,
+        media,
         flows: flows.into_iter().collect::<Option<_>>()?,
     };
     if schema.measure_from >= schema.duration && duration.is_some() {
@@ -266,9 +302,9 @@ fn read_jitter(table: &Table<'_>, faults: &mut Faults) -> Option<Jitter> {
     table.duration("start_jitter", faults).map(Jitter::Fixed)
 }
 
-fn read_topology(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
+fn read_topology(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Option<Topology> {
     let kinds: Vec<&str> =
-        ["dumbbell", "parking_lot", "link"].into_iter().filter(|key| table.get(key).is_some()).collect();
+        ["dumbbell", "parking_lot", "wlan", "link"].into_iter().filter(|key| table.get(key).is_some()).collect();
     match kinds[..] {
         ["dumbbell"] => {
             let inner = Table::new(table.get("dumbbell")?, "dumbbell", DUMBBELL, faults)?;
@@ -281,7 +317,7 @@ fn read_topology(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
                 return None;
             };
             let forward = read_link(value, inner.at("bottleneck"), LINK, None, faults);
-            let base = forward.clone().map(|link| Link { losses: Vec::new(), ..link });
+            let base = forward.as_ref().map(Link::without_losses);
             let reverse = match inner.get("reverse") {
                 Some(value) => read_link(value, inner.at("reverse"), LINK, base.as_ref(), faults),
                 None => base,
@@ -306,9 +342,10 @@ fn read_topology(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
             let access = read_access(&inner, faults);
             Some(Topology::ParkingLot(hops.into_iter().collect::<Option<_>>()?, access?))
         }
-        ["link"] => read_graph(table, faults),
+        ["link"] => read_graph(table, media, faults),
+        ["wlan"] => Some(Topology::Wlan(read_wlan(table.get("wlan")?, faults)?)),
         [] => {
-            faults.add("", "there is no network", "write '[dumbbell]', '[parking_lot]' or '[[link]]'");
+            faults.add("", "there is no network", "write '[dumbbell]', '[parking_lot]', '[wlan]' or '[[link]]'");
             None
         }
         _ => {
@@ -327,7 +364,7 @@ fn read_access(table: &Table<'_>, faults: &mut Faults) -> Option<Access> {
     Some(Access { rate: inner.rate("rate", faults), queue: queue.unwrap_or(unlimited), agents })
 }
 
-fn read_graph(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
+fn read_graph(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Option<Topology> {
     let mut nodes = Vec::new();
     for (path, item) in table.items("node", faults) {
         let inner = Table::new(item, path, NODE, faults)?;
@@ -341,6 +378,7 @@ fn read_graph(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
     let (declared, mut links) = (!nodes.is_empty(), Vec::<NamedLink>::new());
     for (path, item) in table.items("link", faults) {
         let Some(link) = read_link(item, path.clone(), NAMED_LINK, None, faults) else { continue };
+        let radio = read_radio(item, path.clone(), media, faults);
         let inner = Table::new(item, path, NAMED_LINK, &mut Faults::default())?;
         let ends = ["from", "to"].map(|key| {
             let name = inner.string(key, faults);
@@ -366,12 +404,13 @@ fn read_graph(table: &Table<'_>, faults: &mut Faults) -> Option<Topology> {
         if links.iter().any(|one| one.name == name) {
             faults.add(inner.at("name"), format!("'{name}' is the name of another link"), "names are unique");
         }
-        links.push(NamedLink { name, from, to, duplex: inner.flag("duplex", faults).unwrap_or(true), link });
+        let duplex = inner.flag("duplex", faults).unwrap_or(true);
+        links.push(NamedLink { name, from, to, duplex, radio, link });
     }
     Some(Topology::Graph(nodes, links))
 }
 
-fn read_flow(value: &Value, path: String, faults: &mut Faults) -> Option<Flow> {
+fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut Faults) -> Option<Flow> {
     let table = Table::new(value, path.clone(), FLOW, faults)?;
     let udp = table.word("transport", &[("tcp", false), ("udp", true)], faults).unwrap_or(false);
     let algorithm = table.string("algorithm", faults);
@@ -421,7 +460,7 @@ fn read_flow(value: &Value, path: String, faults: &mut Faults) -> Option<Flow> {
     Some(Flow {
         name: table.string("name", faults),
         rtt: table.duration("rtt", faults),
-        reverse: table.word("direction", &[("forward", false), ("reverse", true)], faults).unwrap_or(false),
+        reverse: table.word("direction", directions, faults).unwrap_or(false),
         start,
         stop,
         jitter: read_jitter(&table, faults),

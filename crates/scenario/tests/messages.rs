@@ -79,7 +79,7 @@ fn each_fault_has_its_message() {
         "[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n[[link]]\nfrom = \"b\"\nto = \"c\"\nduplex = false\n";
     let cases = [
         (format!("{}{NET}{FLOW}", HEAD.replace('1', "7")), "schema_version: 7 is another version than this program's 1\n  hint: use the release that wrote it"),
-        (format!("{HEAD}{FLOW}"), "there is no network\n  hint: write '[dumbbell]', '[parking_lot]' or '[[link]]'"),
+        (format!("{HEAD}{FLOW}"), "there is no network\n  hint: write '[dumbbell]', '[parking_lot]', '[wlan]' or '[[link]]'"),
         (format!("{HEAD}{NET}"), "flow: there is none\n  hint: write a '[[flow]]' with an algorithm"),
         (
             format!("{HEAD}{NET}{}", FLOW.replace("40 ms", "15 ms")),
@@ -136,7 +136,7 @@ fn each_fault_has_its_message() {
 fn set_changes_a_field_and_names_the_one_it_does_not_find() {
     let mut scenario = Scenario::from_toml(&format!("{HEAD}{NET}{FLOW}"), None).unwrap();
     scenario.set("dumbbell.bottleneck.rate", "20 Mbps").unwrap();
-    scenario.set("flow[0].stack", "{ initial_window = 2 }").unwrap();
+    scenario.set("flow[0].stack.initial_window", "2").unwrap();
     let plan = scenario.plan(&catalogue()).unwrap().0;
     assert_eq!((plan.links[0].rate, plan.flows[0].stack.initial_window), (Some(Rate::from_mbps(20)), 2));
     let message = |scenario: &mut Scenario, path: &str| scenario.set(path, "1").unwrap_err()[0].to_string();

@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cwndlab_records::rows::{FlowRow, LinkRow, LinkSampleRow, Records, SampleRow};
-use cwndlab_scenario::plan::{Capacity, Plan};
+use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan, Plan};
 use cwndlab_transport::receiver::NEVER;
 
 use crate::flow::{Flow, APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
 use crate::pool::{Sources, Starts, Sum};
+use crate::service::Look;
 use crate::world::World;
 
 /// Events between two looks at the outside world.
@@ -249,6 +250,7 @@ impl<'a> Engine<'a> {
                 delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last),
             });
         }
+        self.world.stations(now, &mut self.records.stations);
         for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, plan)| plan.sampled) {
             let _ = plan;
             let look = self.world.look(now, index);
@@ -311,6 +313,10 @@ impl<'a> Engine<'a> {
                 max_delay_ns: delays.map(|one| one.max),
             });
         }
+        // The last sample may be the end.
+        if self.records.stations.last().is_none_or(|last| last.time_ns != end) {
+            self.world.stations(end, &mut self.records.stations);
+        }
         for (index, plan) in self.plan.links.iter().enumerate() {
             let look = self.world.look(end, index);
             let span = end.max(1) as f64;
@@ -335,13 +341,23 @@ impl<'a> Engine<'a> {
                 mean_queue_packets: look.packet_ns as f64 / span,
                 mean_queue_bytes: look.byte_ns as f64 / span,
                 max_queue_packets: look.most,
-                utilisation: plan.rate.map_or(0.0, |rate| look.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span)),
+                utilisation: utilisation(plan, &look, span),
             });
         }
         let memory = self.flows.iter().map(Flow::memory).sum::<usize>() + self.world.memory();
         let statistics = Statistics { events: self.events, delivered_packets, memory_bytes: memory as u64 };
         self.records.events = std::mem::take(&mut self.world.events);
-        self.records.packets = self.world.packets.take().unwrap_or_default();
+        self.records.packets = self.world.recorder.take().map(|recorder| recorder.rows).unwrap_or_default();
         (self.records, statistics)
     }
+}
+
+/// Bytes sent, of those that the line could have carried.
+fn utilisation(plan: &LinkPlan, look: &Look, span: f64) -> f64 {
+    let Some(rate) = plan.rate else { return 0.0 };
+    if plan.line == LinePlan::Rate && !plan.schedule.changes_rate() {
+        return look.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span);
+    }
+    // A line that rested all the time could have carried nothing.
+    look.offered_bytes.filter(|&offered| offered > 0).map_or(0.0, |offered| look.sent_bytes as f64 / offered as f64)
 }

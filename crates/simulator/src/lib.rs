@@ -9,13 +9,17 @@
 //! - [`engine`]: the loop.
 
 pub mod agenda;
+mod air;
 pub mod datagrams;
 pub mod draw;
 pub mod engine;
 pub mod flow;
+mod fuse;
+mod lines;
 pub mod packet;
 pub mod pool;
 pub mod port;
+pub mod recorder;
 mod service;
 pub mod talk;
 pub mod world;

@@ -1,5 +1,7 @@
 //! Links whose packets leave by event: a discipline and a line each.
 
+use std::fmt;
+
 use cwndlab_network::discipline::{
     Adapt, Codel, CodelConfig, Codepoint, Discipline, DualPi2, DualPi2Config, Fair, FairConfig, Manager, Pie,
     PieConfig, Red, RedConfig, Waiting,
@@ -10,6 +12,8 @@ use cwndlab_network::served::Served;
 use cwndlab_scenario::plan::{CodelPlan, DisciplinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan};
 use cwndlab_units::Rate;
 
+use crate::air::{self, Air};
+use crate::lines::build_line;
 use crate::packet::{Packet, CE, DATA, ECT};
 use crate::world::{limit, World};
 
@@ -29,6 +33,8 @@ pub(crate) enum Server {
         /// Its queue and its line.
         served: Box<Served<Packet>>,
     },
+    /// A medium that several links share.
+    Air(Box<Air>),
 }
 
 impl Server {
@@ -36,6 +42,7 @@ impl Server {
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Line { served, .. } => served.memory(),
+            Self::Air(air) => air.medium.memory(),
         }
     }
 }
@@ -65,21 +72,37 @@ pub struct Look {
     pub byte_ns: u64,
     /// The most packets that ever waited.
     pub most: u64,
+    /// Bytes that the line could have carried; nothing where there is no bound.
+    pub offered_bytes: Option<u64>,
 }
 
 /// The servers, and the server of each link.
 pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
-    let mut servers = Vec::new();
+    let mut servers: Vec<Server> = (0..plan.media.len())
+        .map(|index| {
+            let queue = |link: u32| {
+                let plan = &plan.links[link as usize];
+                discipline(plan, plan.rate?, Stream::new(seed, QUEUE_STREAM, u64::from(link)))
+            };
+            Server::Air(Box::new(air::build(plan, index, seed, queue)))
+        })
+        .collect();
     let server_of = plan
         .links
         .iter()
         .enumerate()
         .map(|(index, link)| {
+            if let Some(radio) = link.radio {
+                return radio.medium;
+            }
             // Without a rate nothing ever waits, and no discipline has anything to decide.
             let Some(rate) = link.rate else { return COMPUTED };
             let stream = Stream::new(seed, QUEUE_STREAM, index as u64);
             let Some(queue) = discipline(link, rate, stream) else { return COMPUTED };
-            servers.push(Server::Line { link: index as u32, served: Box::new(Served::new(queue, rate)) });
+            servers.push(Server::Line {
+                link: index as u32,
+                served: Box::new(Served::new(queue, build_line(link), rate)),
+            });
             servers.len() as u32 - 1
         })
         .collect();
@@ -119,7 +142,11 @@ fn red(plan: &RedPlan, rate: Rate) -> RedConfig {
     }
 }
 
-fn discipline(link: &LinkPlan, rate: Rate, stream: Stream) -> Option<Box<dyn Discipline<Packet>>> {
+fn discipline<P: Copy + Default + fmt::Debug + Send + 'static>(
+    link: &LinkPlan,
+    rate: Rate,
+    stream: Stream,
+) -> Option<Box<dyn Discipline<P>>> {
     let capacity = limit(link.queue.capacity);
     Some(match &link.queue.discipline {
         DisciplinePlan::DropTail => return None,
@@ -170,23 +197,32 @@ impl World {
         };
         let next = match &mut self.servers[server as usize] {
             Server::Line { served, .. } => served.offer(now, one, &mut self.gone),
+            Server::Air(air) => {
+                air.offer(now, link, one, &mut self.gone);
+                self.bury();
+                self.arm_air(server);
+                return;
+            }
         };
         if let Some(at) = next {
             self.agenda.push(at, self.first_server + server);
         }
-        self.bury(link);
+        self.bury();
     }
 
     /// The agenda's top is this server's moment.
     pub(crate) fn serve(&mut self, now: u64, server: u32) {
-        let Server::Line { link, served } = &mut self.servers[server as usize];
+        let Server::Line { link, served } = &mut self.servers[server as usize] else {
+            self.serve_air(now, server);
+            return;
+        };
         let link = *link;
         let woken = served.wake(now, &mut self.gone);
         match woken.next {
             Some(at) => self.agenda.replace_top(at, self.first_server + server),
             None => self.agenda.pop(),
         }
-        self.bury(link);
+        self.bury();
         if let Some(one) = woken.sent {
             self.emerge(now, link, one);
         }
@@ -206,8 +242,9 @@ impl World {
     }
 
     /// Writes down what a discipline dropped.
-    pub(crate) fn bury(&mut self, link: u32) {
+    pub(crate) fn bury(&mut self) {
         while let Some(one) = self.gone.pop() {
+            let link = self.hop(&one.packet).link;
             self.record(one.since, link, one.packet, Passage::Dropped);
             self.lose(one.packet, Passage::Dropped);
         }
@@ -217,6 +254,8 @@ impl World {
     pub(crate) fn backlog_time(&self, now: u64, link: u32) -> u64 {
         match self.servers.get(self.server_of[link as usize] as usize) {
             Some(Server::Line { served, .. }) => served.backlog_time(now),
+            // No agent stands on a medium, and nobody else asks.
+            Some(Server::Air(_)) => 0,
             None => self.links[link as usize].backlog_time(now),
         }
     }
@@ -226,22 +265,27 @@ impl World {
         self.settle(index);
         let link = &mut self.links[index];
         let lost = link.totals.lost;
-        if let Some(Server::Line { served, .. }) = self.servers.get_mut(self.server_of[index] as usize) {
-            let (queue_packets, queue_bytes) = served.backlog();
-            let (packet_ns, byte_ns) = served.integrals(now);
-            return Look {
-                arrived: served.offered,
-                dropped: served.dropped,
-                lost,
-                marked: served.marked,
-                sent_packets: served.sent,
-                sent_bytes: served.sent_bytes,
-                queue_packets,
-                queue_bytes,
-                packet_ns,
-                byte_ns,
-                most: served.most,
-            };
+        match self.servers.get_mut(self.server_of[index] as usize) {
+            Some(Server::Air(air)) => return air.look(now, index as u32, lost),
+            Some(Server::Line { served, .. }) => {
+                let (queue_packets, queue_bytes) = served.backlog();
+                let (packet_ns, byte_ns) = served.integrals(now);
+                return Look {
+                    arrived: served.offered,
+                    dropped: served.dropped,
+                    lost,
+                    marked: served.marked,
+                    sent_packets: served.sent,
+                    sent_bytes: served.sent_bytes,
+                    queue_packets,
+                    queue_bytes,
+                    packet_ns,
+                    byte_ns,
+                    most: served.most,
+                    offered_bytes: served.offered_bytes(now),
+                };
+            }
+            None => {}
         }
         let (queue_packets, queue_bytes) = link.backlog(now);
         let (packet_ns, byte_ns) = link.integrals(now);
@@ -258,6 +302,7 @@ impl World {
             packet_ns,
             byte_ns,
             most: link.most_waiting(),
+            offered_bytes: link.offered(now),
         }
     }
 }

@@ -11,13 +11,16 @@ use cwndlab_network::link::{Link, LinkConfig, Offer, Passage};
 use cwndlab_network::loss::Loss;
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::Stream;
-use cwndlab_records::rows::{EventRow, PacketRow};
+use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{AgentPlan, Capacity, Ecn, LinkPlan, LossPlan, Plan};
 use cwndlab_transport::wire::Blocks;
 
 use crate::agenda::Agenda;
-use crate::packet::{Packet, ACK, AGAIN, CE, DATA, ECT, EXTRA, KIND, SYN};
+use crate::fuse::fuse;
+use crate::lines::{build_changes, build_harq, build_line, CHANGES_STREAM, HARQ_STREAM};
+use crate::packet::{Packet, ACK, CE, DATA, ECT, EXTRA, KIND, SYN};
 use crate::pool;
+use crate::recorder::Recorder;
 use crate::service::{self, Server, COMPUTED};
 
 /// What an ACK carries beyond its number and window.
@@ -142,7 +145,7 @@ pub struct World {
     /// What happened.
     pub events: Vec<EventRow>,
     /// Every packet, where asked for.
-    pub packets: Option<Vec<PacketRow>>,
+    pub recorder: Option<Box<Recorder>>,
     /// Lines that serve by event, in the order of their entries on the agenda.
     pub(crate) servers: Vec<Server>,
     /// The server of each link; [`COMPUTED`] where departures are computed.
@@ -157,8 +160,6 @@ pub struct World {
     pub(crate) owner: Vec<u32>,
     /// Losses per flow.
     pub losses: Vec<Losses>,
-    /// Full segment of each flow, for byte numbers of recorded packets.
-    mss: Vec<u32>,
 }
 
 /// Purposes of random streams.
@@ -195,13 +196,15 @@ pub(crate) fn limit(capacity: Capacity) -> Limit {
 fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
     let index = index as u64;
     Link::new(LinkConfig {
-        rate: plan.rate,
+        line: build_line(plan),
         delay: plan.delay,
         limit: limit(plan.queue.capacity),
         counts_in_service: plan.queue.counts_in_service,
         mark_above: plan.queue.mark_above,
         watched: plan.sampled,
         losses: plan.losses.iter().enumerate().map(|(n, one)| build_loss(one, seed, index * 16 + n as u64)).collect(),
+        changes: build_changes(plan, Stream::new(seed, CHANGES_STREAM, index)),
+        harq: build_harq(plan, Stream::new(seed, HARQ_STREAM, index)),
         jitter: plan.jitter.map(|jitter| (jitter.spread, jitter.reorder)),
         duplicate: plan.duplicate,
         stream: Stream::new(seed, WIRE_STREAM, index),
@@ -287,10 +290,9 @@ impl World {
             agents: plan.links.iter().map(build_agents).collect(),
             circulating: BTreeMap::new(),
             events: Vec::new(),
-            packets: plan.packets.then(Vec::new),
             owner: (0..plan.flows.len() as u32).collect(),
+            recorder: plan.packets.then(|| Box::new(Recorder::new(plan))),
             losses: vec![Losses::default(); plan.flows.len()],
-            mss: plan.flows.iter().map(|flow| flow.stack.mss.0 as u32).collect(),
         }
     }
 
@@ -300,7 +302,6 @@ impl World {
         self.routes.push(if turned { [back, there] } else { [there, back] });
         self.owner.push(owner);
         self.losses.push(Losses::default());
-        self.mss.push(self.mss[owner as usize]);
         self.scalable.push(self.scalable[owner as usize]);
     }
 
@@ -318,6 +319,16 @@ impl World {
     pub fn take(&mut self, index: u32) -> Extra {
         self.free_extras.push(index);
         self.extras[index as usize]
+    }
+
+    /// What an ACK under way carries.
+    pub(crate) fn extra(&self, index: u32) -> &Extra {
+        &self.extras[index as usize]
+    }
+
+    /// A header under way.
+    pub(crate) fn asked(&self, index: u32) -> &Asked {
+        &self.headers[index as usize]
     }
 
     /// Stores a header; answers its index.
@@ -348,8 +359,9 @@ impl World {
             router: packet.hop > 0 || last,
         };
         let asks = packet.is_forward() && packet.flags & EXTRA != 0;
+        let aux = self.unticketed(packet).aux;
         for agent in &mut self.agents[link as usize] {
-            let header = asks.then(|| &mut self.headers[packet.aux as usize].header);
+            let header = asks.then(|| &mut self.headers[aux as usize].header);
             agent.pass(arrival, header);
         }
     }
@@ -384,7 +396,7 @@ impl World {
     #[inline]
     pub fn forward(&mut self, mut now: u64, packet: Packet) {
         let route = self.routes[packet.flow()][usize::from(!packet.is_forward())];
-        let (mut step, mut flags) = (packet.hop, packet.flags);
+        let (mut step, mut flags, mut aux) = (packet.hop, packet.flags, packet.aux);
         loop {
             let hop = self.hops[route as usize + step as usize];
             let at = match hop.what {
@@ -398,7 +410,7 @@ impl World {
                     let link = &mut self.links[hop.link as usize];
                     let (at, mark) = link.pass(now, u32::from(packet.size));
                     let Some(at) = at else {
-                        self.lose(Packet { hop: step, flags, ..packet }, Passage::Dropped);
+                        self.lose(Packet { hop: step, flags, aux, ..packet }, Passage::Dropped);
                         return;
                     };
                     if mark && flags & (ECT | KIND) == ECT | DATA {
@@ -408,9 +420,9 @@ impl World {
                     at
                 }
                 What::All => {
-                    let offered = Packet { hop: step, flags, ..packet };
+                    let offered = Packet { hop: step, flags, aux, ..packet };
                     let Some(passed) = self.offer(now, hop.link, hop.is_last(), offered) else { return };
-                    flags = passed.flags;
+                    (flags, aux) = (passed.flags, passed.aux);
                     passed.at
                 }
             };
@@ -420,9 +432,9 @@ impl World {
                 continue;
             }
             if hop.reorders {
-                self.launch_loosely(hop.link, Packet { at, hop: step, flags, ..packet });
+                self.launch_loosely(hop.link, Packet { at, hop: step, flags, aux, ..packet });
             } else {
-                self.launch_in_order(hop.link, Packet { at, hop: step, flags, ..packet });
+                self.launch_in_order(hop.link, Packet { at, hop: step, flags, aux, ..packet });
             }
             return;
         }
@@ -446,7 +458,12 @@ impl World {
 
     /// The long way: a wire that loses, delays at random or duplicates, or packets that are recorded.
     #[cold]
-    fn offer(&mut self, now: u64, index: u32, last: bool, packet: Packet) -> Option<Packet> {
+    fn offer(&mut self, now: u64, index: u32, last: bool, mut packet: Packet) -> Option<Packet> {
+        if packet.hop == 0 {
+            if let Some(recorder) = &mut self.recorder {
+                packet.aux = recorder.issue(now, packet.aux);
+            }
+        }
         if !self.agents[index as usize].is_empty() {
             self.consult(now, index, last, packet);
         }
@@ -482,10 +499,18 @@ impl World {
             let mut copy = packet;
             copy.at = again;
             copy.hop = if last { ARRIVED } else { copy.hop + 1 };
+            let mut aux = self.unticketed(copy).aux;
             if copy.flags & EXTRA != 0 {
-                copy.aux = self.copy_extra(copy);
+                aux = self.copy_extra(Packet { aux, ..copy });
             }
-            self.launch(index, true, copy);
+            copy.aux = match &mut self.recorder {
+                Some(recorder) if !last => recorder.reissue(packet.aux, aux),
+                _ => aux,
+            };
+            self.launch_loosely(index, copy);
+        }
+        if last {
+            packet.aux = self.redeemed(packet).aux;
         }
         Some(packet)
     }
@@ -522,6 +547,7 @@ impl World {
 
     #[cold]
     pub(crate) fn lose(&mut self, packet: Packet, passage: Passage) {
+        let packet = self.redeemed(packet);
         if packet.flags & EXTRA != 0 {
             self.forget(packet);
         }
@@ -555,29 +581,6 @@ impl World {
         self.store(extra)
     }
 
-    #[cold]
-    pub(crate) fn record(&mut self, now: u64, link: u32, packet: Packet, passage: Passage) {
-        let (fate, departure) = match passage {
-            Passage::Dropped => (1, None),
-            Passage::Lost { departure } => (2, Some(departure)),
-            Passage::Arrives { departure, marked, .. } => (if marked { 3 } else { 0 }, Some(departure)),
-        };
-        let sequence_bytes = u64::from(packet.seq) * u64::from(self.mss[packet.flow()]);
-        if let Some(rows) = &mut self.packets {
-            rows.push(PacketRow {
-                time_ns: now,
-                link,
-                flow: self.owner[packet.flow()],
-                kind: packet.kind(),
-                sequence_bytes,
-                size_bytes: u32::from(packet.size),
-                fate,
-                departure_ns: departure,
-                retransmission: packet.kind() == DATA && packet.flags & AGAIN != 0,
-            });
-        }
-    }
-
     /// Memory held by packets, queues and extras, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
@@ -589,39 +592,4 @@ impl World {
             + self.servers.iter().map(Server::memory).sum::<usize>()
             + self.extras.capacity() * size_of::<Extra>()
     }
-}
-
-/// Links that one other link feeds, and nobody else: what leaves the feeder arrives there in the same order, so its
-/// departure can be computed when the feeder's is. Sampled links stay apart: their queue is looked at in its own time;
-/// so do those that serve by event.
-fn fuse(plan: &Plan, links: &[Link], server_of: &[u32]) -> Vec<bool> {
-    #[derive(Clone, Copy, PartialEq)]
-    enum Feeder {
-        Nobody,
-        Link(u32),
-        Several,
-    }
-    let mut feeders = vec![Feeder::Nobody; links.len()];
-    for flow in &plan.flows {
-        for path in [&flow.forward, &flow.reverse] {
-            let mut previous = None;
-            for &link in path {
-                let feeder = &mut feeders[link as usize];
-                *feeder = match (previous, *feeder) {
-                    (Some(one), Feeder::Nobody) => Feeder::Link(one),
-                    (Some(one), Feeder::Link(other)) if one == other => Feeder::Link(one),
-                    _ => Feeder::Several,
-                };
-                previous = Some(link);
-            }
-        }
-    }
-    (0..links.len())
-        .map(|index| match feeders[index] {
-            Feeder::Link(from) => {
-                !plan.links[index].sampled && server_of[index] == COMPUTED && !links[from as usize].reorders()
-            }
-            _ => false,
-        })
-        .collect()
 }

@@ -13,4 +13,5 @@ pub mod rtt;
 pub mod scoreboard;
 pub mod sender;
 pub mod stack;
+mod ticks;
 pub mod wire;

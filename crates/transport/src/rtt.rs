@@ -3,6 +3,7 @@
 use cwndlab_units::Duration;
 
 use crate::stack::Stack;
+use crate::ticks::Ticks;
 
 /// Smoothed RTT, its variance, its minimum, and the timeout that follows.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct RttEstimator {
     initial: u64,
     granularity: u64,
     floor_on_variance: bool,
+    /// Reckons the timeout instead, where the stack counts ticks.
+    ticks: Option<Ticks>,
 }
 
 /// Linux' `tcp_min_rtt_wlen`: the minimum is of the last 300 s.
@@ -52,6 +55,7 @@ impl RttEstimator {
             initial: stack.initial_rto.0,
             granularity: stack.rto_granularity.0,
             floor_on_variance: stack.rto_floor_on_variance,
+            ticks: Ticks::new(stack.rto_arithmetic, stack.rto_granularity.0, stack.timestamps),
         }
     }
 
@@ -65,6 +69,9 @@ impl RttEstimator {
             let deviation = self.srtt.abs_diff(oldest);
             self.rttvar = self.rttvar - (self.rttvar >> 2) + (deviation >> 2); // (2.3)
             self.srtt = (self.srtt - (self.srtt >> 3) + (oldest >> 3)).max(1);
+        }
+        if let Some(ticks) = &mut self.ticks {
+            ticks.sample(now, oldest);
         }
         self.backoff = 0;
         self.last = recent;
@@ -81,7 +88,9 @@ impl RttEstimator {
     #[inline]
     #[must_use]
     pub fn rto(&self) -> u64 {
-        let base = if self.srtt == 0 {
+        let base = if let Some(ticks) = &self.ticks {
+            ticks.rto().map_or(self.initial, |rto| rto.max(self.floor))
+        } else if self.srtt == 0 {
             self.initial
         } else {
             let variance = (4 * self.rttvar).max(self.granularity);
@@ -101,6 +110,9 @@ impl RttEstimator {
     /// The timer expired: doubles the timeout (RFC 6298, 5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(16);
+        if let Some(ticks) = &mut self.ticks {
+            ticks.back_off(self.backoff);
+        }
     }
 
     /// Smoothed RTT as the contract wants it.
@@ -139,6 +151,7 @@ mod tests {
             initial: 1000 * MS,
             granularity: MS,
             floor_on_variance: on_variance,
+            ticks: None,
         }
     }
 

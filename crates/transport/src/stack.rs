@@ -39,6 +39,28 @@ pub enum Pacing {
     Off,
 }
 
+/// How SRTT and RTTVAR are kept for the timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoArithmetic {
+    /// RFC 6298, to the nanosecond.
+    Exact,
+    /// Whole ticks of `rto_granularity` in fixed point, as BSD and ns-2's own agents.
+    Ticks,
+    /// The same with falls of the RTT counted an eighth, as ns-2's `Agent/TCP/Linux`.
+    TicksLinux,
+}
+
+/// When the retransmission timer begins anew, beside the first segment in flight and an expiry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoRestart {
+    /// New data was acknowledged (RFC 6298, 5.3).
+    NewData,
+    /// And when the oldest segment in flight is sent again: `tcp_xmit_retransmit_queue` of Linux, ns-2's `dupack_action`.
+    Retransmission,
+    /// With every ACK, duplicates too: ns-2's `Agent/TCP/Linux`.
+    EveryAck,
+}
+
 /// The version of proportional rate reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prr {
@@ -85,10 +107,14 @@ pub struct Stack {
     pub max_rto: Duration,
     /// RTO before the first sample.
     pub initial_rto: Duration,
-    /// Clock granularity G of RFC 6298; RTT samples for the RTO are not rounded.
+    /// How the timeout is reckoned.
+    pub rto_arithmetic: RtoArithmetic,
+    /// Clock granularity G of RFC 6298, or the tick; only in ticks are RTT samples for the RTO rounded.
     pub rto_granularity: Duration,
     /// The floor `min_rto` holds for the variance term (Linux), not for the sum.
     pub rto_floor_on_variance: bool,
+    /// When the timer begins anew.
+    pub rto_restart: RtoRestart,
     /// An ACK at least for every n-th full segment.
     pub ack_every: u32,
     /// The longest time an ACK is held back.

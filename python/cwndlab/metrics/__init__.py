@@ -10,6 +10,7 @@ from cwndlab.metrics.completion import completion, completion_by_size, total_com
 from cwndlab.metrics.convergence import convergence
 from cwndlab.metrics.cwnd import cwnd
 from cwndlab.metrics.delta_fairness import delta_fairness
+from cwndlab.metrics.distribution import distribution
 from cwndlab.metrics.fairness import fairness, fairness_over_time, jain
 from cwndlab.metrics.fill import fill
 from cwndlab.metrics.friendliness import friendliness
@@ -40,6 +41,7 @@ __all__ = [
     "convergence",
     "cwnd",
     "delta_fairness",
+    "distribution",
     "fairness",
     "fairness_over_time",
     "fill",

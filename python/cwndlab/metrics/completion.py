@@ -30,13 +30,13 @@ def completion(records: Records, *, start_s: float | None = None, end_s: float |
 
     Of the transfers that began within the interval and were completed in the run; flows without any have no row.
     """
-    found = _began(records, start_s, end_s).group_by("flow").agg(*_STATISTICS)
+    found = began(records, start_s, end_s).group_by("flow").agg(*_STATISTICS)
     return records.flows.select("flow", "name", "algorithm").join(found, on="flow", maintain_order="left")
 
 
 def total_completion(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """One row: the same over the transfers of all flows; the times are null where there are none."""
-    return _began(records, start_s, end_s).select(*_STATISTICS)
+    return began(records, start_s, end_s).select(*_STATISTICS)
 
 
 def completion_by_size(
@@ -49,16 +49,17 @@ def completion_by_size(
     """Per class of sizes, the smallest first: ``size``, and the same over the transfers of all flows that are larger
     than the class before and have no more bytes than this one (null: any number). Every class has a row.
     """
-    began, least = _began(records, start_s, end_s), 0
+    found, least = began(records, start_s, end_s), 0
     rows = []
     for name, most in sizes_bytes.items():
         size = pl.col("size_bytes")
         inside = (size > least) & (size <= most) if most is not None else size > least
-        rows.append(began.filter(inside).select(pl.lit(name).alias("size"), *_STATISTICS))
+        rows.append(found.filter(inside).select(pl.lit(name).alias("size"), *_STATISTICS))
         least = most or least
     return pl.concat(rows)
 
 
-def _began(records: Records, start_s: float | None, end_s: float | None) -> pl.DataFrame:
+def began(records: Records, start_s: float | None, end_s: float | None) -> pl.DataFrame:
+    """The transfers that began within the interval and were completed in the run."""
     span = window.bounds(records, start_s, end_s)
     return records.transfers.filter((pl.col("start_ns") >= span.start_ns) & (pl.col("start_ns") < span.end_ns))

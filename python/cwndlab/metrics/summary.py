@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.metrics.aggressiveness import aggressiveness
-from cwndlab.metrics.completion import completion, completion_by_size, total_completion
-from cwndlab.metrics.convergence import convergence
+from cwndlab.metrics.completion import completion, completion_by_size
 from cwndlab.metrics.cwnd import cwnd
 from cwndlab.metrics.delta_fairness import delta_fairness
-from cwndlab.metrics.fairness import fairness
 from cwndlab.metrics.fill import fill
-from cwndlab.metrics.goodput import goodput, total_goodput
+from cwndlab.metrics.goodput import goodput
 from cwndlab.metrics.load_latency import load_latency
 from cwndlab.metrics.loss import loss
+from cwndlab.metrics.numbers import NAMES, numbers
 from cwndlab.metrics.oscillation import oscillation
 from cwndlab.metrics.power import power
 from cwndlab.metrics.queue import queue
@@ -138,6 +137,10 @@ _At = dict[str, float | None]
 _Source = Callable[["Records", _At], dict[str, object]]
 
 
+def _in_one_pass(records: Records, at: _At) -> dict[str, object]:
+    return dict(numbers(records, **at))
+
+
 def _one(metric: Callable[..., pl.DataFrame]) -> _Source:
     """The first row: of all flows together, or of the first bottleneck."""
 
@@ -148,12 +151,12 @@ def _one(metric: Callable[..., pl.DataFrame]) -> _Source:
     return source
 
 
-def _all(metric: Callable[..., pl.DataFrame], how: Literal["sum", "mean"]) -> _Source:
-    """The sum or mean over flows; those without a value do not count."""
+def _mean(metric: Callable[..., pl.DataFrame]) -> _Source:
+    """The mean over flows; those without a value do not count."""
 
     def source(records: Records, at: _At) -> dict[str, object]:
         table = metric(records, **at)
-        return {name: getattr(table[name], how)() for name in table.columns if name in COLUMNS}
+        return {name: table[name].mean() for name in table.columns if name in COLUMNS}
 
     return source
 
@@ -172,30 +175,17 @@ def _by_scale(records: Records, at: _At) -> dict[str, object]:
 _SOURCES: dict[str, _Source] = {
     name: source
     for source, names in (
-        (_one(total_goodput), ("goodput_bps", "sent_goodput_bps")),
-        (_all(throughput, "sum"), ("throughput_bps",)),
-        (_one(utilisation), ("utilisation",)),
-        (_one(loss), ("drops_per_s", "loss_ratio")),
-        (_one(fairness), ("jain",)),
-        (_one(queue), ("queue_ms", "queue_packets")),
+        (_in_one_pass, NAMES),
         (_one(queueing_delay), ("p50_queue_ms", "p95_queue_ms", "p99_queue_ms")),
-        (_all(rtt, "mean"), ("mean_rtt_ms", "srtt_ms", "min_rtt_ms")),
-        (_all(load_latency, "mean"), ("load_latency_ms", "trips_per_min")),
+        (_mean(load_latency), ("load_latency_ms", "trips_per_min")),
         (_one(power), ("power",)),
-        (_all(cwnd, "mean"), ("mean_cwnd_segments",)),
-        (_all(timeouts, "sum"), ("congestion_events", "retransmitted_packets", "timeouts")),
         (_one(fill), ("fill_s",)),
-        (_one(convergence), ("convergence_s",)),
         (_one(delta_fairness), ("delta_fair_s",)),
         (_one(rtt_fairness), ("rtt_exponent",)),
-        (_all(aggressiveness, "mean"), ("aggressiveness_segments",)),
-        (_all(responsiveness, "mean"), ("halving_rtts",)),
-        (_all(smoothness, "mean"), ("largest_cut",)),
+        (_mean(aggressiveness), ("aggressiveness_segments",)),
+        (_mean(responsiveness), ("halving_rtts",)),
+        (_mean(smoothness), ("largest_cut",)),
         (_by_scale, ("cov_1s", "cov_10s")),
-        (
-            _one(total_completion),
-            ("mean_completion_s", "median_completion_s", "p95_completion_s", "p99_completion_s"),
-        ),
         (_by_size, ("p95_short_completion_s", "p95_medium_completion_s", "p95_long_completion_s")),
     )
     for name in names

@@ -7,11 +7,15 @@ from typing import Any
 
 from cwndlab.metrics.summary import Column
 from cwndlab.plots.palette import colour
+from cwndlab.plots.style import SCREEN, Style
 from cwndlab.statistics import Estimate
 
 
-def bars(labels: Sequence[str], estimates: Sequence[Estimate], column: Column) -> Any:
-    """A plotly figure. What has no value has no bar and says so; what has no interval has none."""
+def bars(
+    labels: Sequence[str], estimates: Sequence[Estimate], column: Column, targets: Sequence[str] | None = None
+) -> Any:
+    """A plotly figure. What has no value has no bar and says so; what has no interval has none. ``targets`` is what a
+    click on each bar opens."""
     import plotly.graph_objects as go
 
     means = [one.mean * column.factor if one.n else None for one in estimates]
@@ -22,7 +26,10 @@ def bars(labels: Sequence[str], estimates: Sequence[Estimate], column: Column) -
             y=means,
             error_y={"type": "data", "array": halves, "thickness": 1.4, "color": "gray"},
             marker_color=[colour(n) for n in range(len(labels))],
-            customdata=[[_half(half), one.n] for half, one in zip(halves, estimates, strict=True)],
+            customdata=[
+                [_half(half), one.n, target]
+                for half, one, target in zip(halves, estimates, targets or [""] * len(halves), strict=True)
+            ],
             hovertemplate="%{x}: %{y:.4g}%{customdata[0]}, %{customdata[1]} runs<extra></extra>",
         )
     )
@@ -40,11 +47,18 @@ def bars(labels: Sequence[str], estimates: Sequence[Estimate], column: Column) -
     return figure
 
 
-def draw(labels: Sequence[str], estimates: Sequence[Estimate], path: str, column: Column) -> None:
-    """The same as a PNG or SVG by matplotlib."""
+def draw(
+    labels: Sequence[str], estimates: Sequence[Estimate], path: str, column: Column, style: Style = SCREEN
+) -> None:
+    """The same by matplotlib."""
+    with style.applied():
+        _draw(labels, estimates, path, column, style)
+
+
+def _draw(labels: Sequence[str], estimates: Sequence[Estimate], path: str, column: Column, style: Style) -> None:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(max(4, 1.1 * len(labels) + 1.5), 3.4), layout="constrained")
+    figure = Figure(figsize=style.size(max(4, 1.1 * len(labels) + 1.5), 3.4), layout="constrained")
     axis = figure.subplots()
     places = list(range(len(labels)))
     for place, one in zip(places, estimates, strict=True):
@@ -52,13 +66,15 @@ def draw(labels: Sequence[str], estimates: Sequence[Estimate], path: str, column
             axis.annotate("none", (place, 0), ha="center", va="bottom", fontsize=8)
             continue
         half = None if one.half is None else one.half * column.factor
-        axis.bar(place, one.mean * column.factor, yerr=half, color=colour(place), ecolor="gray", capsize=3)
-    axis.set_xticks(places, list(labels), rotation=20, ha="right")
+        ink = "black" if style.paper else "gray"
+        axis.bar(place, one.mean * column.factor, yerr=half, ecolor=ink, capsize=3, **style.face(place))
+    turn: dict[str, Any] = {"rotation": 20, "ha": "right"} if not style.paper or sum(map(len, labels)) > 30 else {}
+    axis.set_xticks(places, list(labels), **turn)
     axis.set_ylabel(column.heading)
     axis.set_ylim(bottom=0)
     axis.grid(axis="y", alpha=0.3)
     axis.set_axisbelow(True)
-    figure.savefig(path, dpi=150)
+    style.save(figure, path)
 
 
 def _half(half: float | None) -> str:

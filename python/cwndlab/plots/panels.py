@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.plots.style import SCREEN, Style
+
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
@@ -62,29 +64,31 @@ def place(position: int, count: int) -> dict[str, int]:
     return {"row": position // columns + 1, "col": position % columns + 1}
 
 
-def still(titles: Sequence[str], axis: str, *, end_s: float) -> tuple[Any, list[Any]]:
+def still(titles: Sequence[str], axis: str, *, end_s: float, style: Style = SCREEN) -> tuple[Any, list[Any]]:
     """The same by matplotlib: a figure and the axes of its panels."""
     from matplotlib.figure import Figure
 
     rows, columns = grid(len(titles))
-    figure = Figure(figsize=(8 if columns == 1 else 11, max(2.8, 1.7 * rows + 0.9)), layout="constrained")
+    size = style.size(8 if columns == 1 else 11, max(2.8, 1.7 * rows + 0.9), wide=columns > 1)
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for empty in axes[len(titles) :]:
         empty.set_visible(False)
         axes[len(titles) - columns].tick_params(labelbottom=True)
     for panel, title in zip(axes, titles, strict=False):
         if len(titles) > 1:
-            panel.set_title(title, fontsize=9, loc="left")
+            panel.set_title(title, fontsize=8 if style.paper else 9, loc="left")
         panel.grid(alpha=0.3)
         panel.set_xlim(0, end_s)
-    figure.supxlabel("time, s", fontsize=10)
-    figure.supylabel(axis, fontsize=10)
+    figure.supxlabel("time, s", fontsize=8 if style.paper else 10)
+    figure.supylabel(axis, fontsize=8 if style.paper else 10)
     return figure, list(axes[: len(titles)])
 
 
-def legend(figure: Any, panel: Any) -> None:
+def legend(figure: Any, panel: Any, style: Style = SCREEN) -> None:
     """The lines of a panel, named above all of a still figure."""
-    figure.legend(*panel.get_legend_handles_labels(), fontsize=7, loc="outside upper right", ncols=5)
+    columns = 3 if style.paper and figure.get_figwidth() < 5 else 5
+    figure.legend(*panel.get_legend_handles_labels(), fontsize=7, loc="outside upper right", ncols=columns)
 
 
 def end_s(runs: Iterable[Records]) -> float:

@@ -10,12 +10,13 @@ import polars as pl
 from cwndlab.metrics import flows_over_time, links_over_time
 from cwndlab.plots import panels
 from cwndlab.plots.palette import colour
+from cwndlab.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
 #: Points per line, and of all lines of a figure, at most.
-MOST_POINTS, MOST_OF_ALL = 2000, 40_000
+MOST_POINTS, MOST_OF_ALL = 2000, 24_000
 #: Flows, and bottlenecks of a single run, that are drawn: the first ones.
 MOST_FLOWS, MOST_LINKS = 8, 4
 # A bottleneck beside the first one is drawn from this mean queue on, in packets.
@@ -61,15 +62,15 @@ class Line(NamedTuple):
     position: int
 
 
-def lines(records: Records, kind: str, *, runs: int = 1) -> list[Line]:
+def lines(records: Records, kind: str, *, runs: int = 1, points: int | None = None) -> list[Line]:
     """The lines of ``kind`` for one of the ``runs`` of a figure: per flow, or per bottleneck with a
-    queue (of several runs only the first one)."""
+    queue (of several runs only the first one); of at most ``points`` each where that is given."""
     what = SERIES[kind]
     flows = records.flows.head(MOST_FLOWS)
     several = MOST_LINKS if runs == 1 else 1
     count = (len(flows) if what.of_flows else several) * runs
     duration = panels.end_s([records])
-    width = duration / min(MOST_POINTS, MOST_OF_ALL // count)
+    width = duration / (points or min(MOST_POINTS, MOST_OF_ALL // count))
     if what.is_rate:
         width = max(width, duration / _RATE_WINDOWS)
     if what.of_flows:
@@ -120,13 +121,18 @@ def series(runs: Mapping[str, Records], kind: str) -> Any:
     return figure
 
 
-def draw(runs: Mapping[str, Records], kind: str, path: str) -> None:
-    """The same as a PNG or SVG by matplotlib; the ending of ``path`` says which."""
-    figure, axes = panels.still(list(runs), SERIES[kind].axis, end_s=panels.end_s(runs.values()))
+def draw(runs: Mapping[str, Records], kind: str, path: str, style: Style = SCREEN) -> None:
+    """The same by matplotlib; the ending of ``path`` says in which format."""
+    with style.applied():
+        _draw(runs, kind, path, style)
+
+
+def _draw(runs: Mapping[str, Records], kind: str, path: str, style: Style) -> None:
+    figure, axes = panels.still(list(runs), SERIES[kind].axis, end_s=panels.end_s(runs.values()), style=style)
     for axis, records in zip(axes, runs.values(), strict=True):
         for line in lines(records, kind, runs=len(runs)):
             values = [float("nan") if value is None else value for value in line.values]
-            axis.plot(line.time_s, values, color=colour(line.position), linewidth=0.9, label=line.label)
+            axis.plot(line.time_s, values, label=line.label, **style.line(line.position, len(values)))
         if kind == "cwnd" and len(runs) == 1:
             for _, (label, _, sign), times, windows in _marks(records):
                 face = {} if sign == "x" else {"facecolors": "none"}
@@ -134,8 +140,8 @@ def draw(runs: Mapping[str, Records], kind: str, path: str) -> None:
                 axis.scatter(times, windows, marker=sign, s=16, linewidths=0.8, label=label, zorder=3, **face, **edge)
     axes[0].set_ylim(bottom=0)  # after all: the panels share their axes
     if SERIES[kind].of_flows or len(runs) == 1:
-        panels.legend(figure, axes[0])
-    figure.savefig(path, dpi=150)
+        panels.legend(figure, axes[0], style)
+    style.save(figure, path)
 
 
 def _marks(records: Records) -> Iterator[tuple[str, tuple[str, str, str], list[float], list[float]]]:

@@ -9,6 +9,7 @@ from cwndlab.metrics import flows_over_time
 from cwndlab.plots import panels
 from cwndlab.plots.palette import colour
 from cwndlab.plots.series import MOST_FLOWS, Line
+from cwndlab.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -58,19 +59,26 @@ def share(runs: Mapping[str, Records]) -> Any:
     return figure
 
 
-def draw(runs: Mapping[str, Records], path: str) -> None:
-    """The same as a PNG or SVG by matplotlib; the ending of ``path`` says which."""
-    figure, axes = panels.still(list(runs), AXIS, end_s=panels.end_s(runs.values()))
+def draw(runs: Mapping[str, Records], path: str, style: Style = SCREEN) -> None:
+    """The same by matplotlib; the ending of ``path`` says in which format."""
+    with style.applied():
+        _draw(runs, path, style)
+
+
+def _draw(runs: Mapping[str, Records], path: str, style: Style) -> None:
+    figure, axes = panels.still(list(runs), AXIS, end_s=panels.end_s(runs.values()), style=style)
     for axis, records in zip(axes, runs.values(), strict=True):
         found = lines(records)
         if found and found[0].time_s:
-            axis.stackplot(
+            areas = axis.stackplot(
                 found[0].time_s,
                 [[value or 0.0 for value in line.values] for line in found],
                 colors=[colour(line.position) for line in found],
                 labels=[line.label for line in found],
                 alpha=0.75,
             )
+            for line, area in zip(found, areas, strict=True):
+                area.set(hatch=style.hatch(line.position), edgecolor="black" if style.paper else None, linewidth=0.3)
     axes[0].set_ylim(0, 100)
-    panels.legend(figure, axes[0])
-    figure.savefig(path, dpi=150)
+    panels.legend(figure, axes[0], style)
+    style.save(figure, path)

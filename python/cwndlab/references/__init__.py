@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
-from cwndlab.references import ns3
+from cwndlab.references import ns3, wifi
 
 #: What every reference says of itself, and as which type a program can read it.
 _NEEDED: dict[str, type] = {
@@ -48,6 +48,9 @@ class Reference:
         self.folder = Path(folder)
         self.about = self._json("reference.json")
         self.scenarios = self._json("scenarios.json")
+        #: Cells of Wi-Fi, which are judged apart.
+        self.cells: tuple[wifi.Case, ...] = ()
+        self.untried: tuple[str, ...] = ()
         #: What was worded anew and what waits for a part of cwndlab that is not there: notes for the reader.
         self.reworded: list[str] = []
         self.waiting: dict[str, str] = {}
@@ -56,6 +59,8 @@ class Reference:
         self._reword()
         self._check()
         if ns3.recognises(self.scenarios):
+            self.cells = tuple(wifi.cases(self, self.scenarios))
+            self.untried = wifi.untried(self, self.scenarios)
             self.scenarios, self.waiting = ns3.scenarios(self.scenarios)
 
     @property
@@ -116,15 +121,21 @@ class Reference:
     def summary(self, scenario: str) -> list[dict[str, str]]:
         """The rows of a scenario, one per run and flow; ``algo`` names the sender, whatever the folder calls it."""
         together = self.about.get("summary")
-        path = self.folder / (together or f"{scenario}_summary.csv")
+        name = together or f"{scenario}_summary.csv"
+        rows = [row for row in self.table(name) if together is None or row["scenario"] == scenario]
+        named = self.about["columns"].get("algorithm", "algo")
+        if rows and named not in rows[0]:
+            where = str(self.folder / name)
+            raise RecordsError(Fault(where, f"has no column '{named}'", "'columns' of reference.json names them"))
+        return [{**row, "algo": row[named]} for row in rows]
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        """The rows of a file of figures."""
+        path = self.folder / name
         if not path.is_file():
             raise RecordsError(Fault(str(path), "is missing", "every scenario has its summary"))
         with path.open(newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file) if together is None or row["scenario"] == scenario]
-        named = self.about["columns"].get("algorithm", "algo")
-        if rows and named not in rows[0]:
-            raise RecordsError(Fault(str(path), f"has no column '{named}'", "'columns' of reference.json names them"))
-        return [{**row, "algo": row[named]} for row in rows]
+            return list(csv.DictReader(file))
 
     def cuts(self, scenario: str) -> list[dict[str, str]]:
         """Window reductions of a scenario; none where the folder has no such file."""

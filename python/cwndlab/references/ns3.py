@@ -1,11 +1,13 @@
 """The folder of ns-3, which has ``common``, ``algorithms`` and ``scenarios``, in the form of the others.
 
-Wired scenarios become what `cwndlab.references.Reference` runs; Wi-Fi ones are named as waiting.
+Wired scenarios become what `cwndlab.references.Reference` runs; Wi-Fi ones are `cwndlab.references.wifi`'s.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from cwndlab.references.wifi import FILES
 
 #: Kinds of scenario that are one flow alone, several, or one whose packets are marked, as the tolerances call them.
 _SINGLE, _SEVERAL, _MARKED = "single", "several", "marked"
@@ -37,8 +39,8 @@ def scenarios(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]
     for name, spec in document["scenarios"].items():
         if spec["kind"] == "wired":
             done[name] = _wired(spec, document["common"])
-        else:
-            waiting[name] = "waits for 802.11"
+        elif spec["kind"] not in FILES:
+            waiting[name] = f"its kind, '{spec['kind']}', is not known here"
     return done, waiting
 
 

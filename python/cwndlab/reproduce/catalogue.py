@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from cwndlab.errors import Fault, ScenarioError
 
-#: Identifier and title, in the order of the papers.
-EXPERIMENTS: dict[str, str] = {
-    "ccm-ss/fig12a": "packet loss rate, long RTTs, CCM-SS against HyStart",
-    "ccm-ss/fig12b": "packet loss rate, short RTTs, CCM-SS against HyStart",
-    "ccm-ss/fig13a": "goodput over the bottleneck's bandwidth, CCM-SS against HyStart",
-    "ccm-ss/fig13b": "goodput over the RTT, CCM-SS against HyStart",
-    "ccm-ss/fig14": "convergence time and fairness of two flows, CCM-SS against HyStart",
-    "ccm-ss/table1": "every slow start under CUBIC: early losses, time to fill the pipe, goodput",
-    "ccm-ss/table4": "the four sets of experiments with Welch's t-test",
-    "ccm-ss/claim18": "CUBIC with CCM-SS against Reno, HighSpeed, BIC, CUBIC and Compound",
+if TYPE_CHECKING:
+    from cwndlab.reproduce.experiment import Experiment
+
+#: Papers, and the module of each, which has a tuple ``EXPERIMENTS``.
+PAPERS = {
+    "ccm-ss": "cwndlab.reproduce.ccm_ss",
+    "cubic-study": "cwndlab.reproduce.cubic_study",
+    "iot": "cwndlab.reproduce.iot",
+    "phcc": "cwndlab.reproduce.phcc",
+    "windows-lte": "cwndlab.reproduce.windows_lte",
 }
+
+
+@cache
+def experiments() -> tuple[Experiment, ...]:
+    """All of them, in the order of the papers."""
+    found: tuple[Experiment, ...] = ()
+    for module in PAPERS.values():
+        found += import_module(module).EXPERIMENTS
+    return found
 
 
 def listing() -> list[dict[str, str]]:
     """Rows of id and title."""
-    return [{"id": name, "title": title} for name, title in EXPERIMENTS.items()]
+    return [{"id": one.id, "title": one.title} for one in experiments()]
 
 
-def find(target: str) -> list[str]:
-    """The experiments that ``PAPER`` or ``PAPER/FIGURE`` names."""
-    found = [name for name in EXPERIMENTS if name == target or name.startswith(f"{target}/")]
+def find(target: str) -> tuple[Experiment, ...]:
+    """The experiments that ``PAPER``, ``PAPER/FIGURE`` or, for all of them, an empty text names."""
+    found = tuple(one for one in experiments() if not target or target in (one.id, one.paper))
     if not found:
-        papers = sorted({name.split("/")[0] for name in EXPERIMENTS})
         raise ScenarioError(
             Fault(
                 "reproduce",
                 f"no experiment is called '{target}'",
-                f"papers here: {', '.join(papers)}; `cwndlab reproduce --list` shows the figures",
+                f"papers here: {', '.join(PAPERS)}; `cwndlab reproduce --list` shows the figures",
             )
         )
     return found

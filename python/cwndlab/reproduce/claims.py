@@ -1,18 +1,121 @@
-"""Claims for a program, and how a verdict comes out of an interval."""
+"""Claims for a program: a metric, the sides, the relation that the paper says holds between them.
+
+`cwndlab.reproduce.verdicts` computes the verdict of each from the interval.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-from cwndlab.statistics import Estimate, estimate, welch
+from cwndlab.reproduce.experiment import Labels
 
 #: A published ratio counts as met within this share of it.
 TOLERANCE = 0.20
+#: A published share counts as met within this much of it.
+POINTS = 0.05
 
 Verdict = Literal["reproduced", "direction only", "not reproduced", "not testable"]
+#: All of them, from best to worst.
+VERDICTS: tuple[Verdict, ...] = ("reproduced", "direction only", "not reproduced", "not testable")
+
+
+@dataclass(frozen=True)
+class Greater:
+    """The first side is greater than the second; ``ratio`` where the paper gives a size."""
+
+    ratio: float | None = None
+    tolerance: float = TOLERANCE
+
+
+@dataclass(frozen=True)
+class Less:
+    """The first side is less than the second; ``ratio`` (below 1) where the paper gives a size."""
+
+    ratio: float | None = None
+    tolerance: float = TOLERANCE
+
+
+@dataclass(frozen=True)
+class RatioIn:
+    """First side over second lies in [low, high]: ``RatioIn(0.8, 1.25)`` is "about equal"."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Value:
+    """The one side has the published value, within a share of it or, for what is itself a share, within points."""
+
+    published: float
+    tolerance: float = TOLERANCE
+    points: float | None = None
+
+
+@dataclass(frozen=True)
+class ValueIn:
+    """The one side lies in [low, high]: ``ValueIn(0.9, 1)`` of a utilisation is "about the capacity"."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Order:
+    """The sides stand from the highest to the lowest."""
+
+
+@dataclass(frozen=True)
+class Landmark:
+    """A named feature of a shape: the mean of a metric over all runs of the side lies in [low, high]."""
+
+    title: str
+    metric: str
+    low: float
+    high: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The one side has all landmarks."""
+
+    landmarks: Sequence[Landmark]
+
+
+@dataclass(frozen=True)
+class Welch:
+    """Welch's two-sided t-test on both sides' repetitions gives p < ``below``."""
+
+    below: float = 0.05
+
+
+@dataclass(frozen=True)
+class NotTestable:
+    """The paper leaves out what a verdict needs; the value, or the ratio of two sides, is shown all the same."""
+
+    reason: str
+
+
+Relation: TypeAlias = Greater | Less | RatioIn | Value | ValueIn | Order | Shape | Welch | NotTestable
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of a paper."""
+
+    quantity: str
+    """What is compared, in words."""
+    published: str
+    """The paper's words or figure."""
+    metric: str
+    """A name that the cases' ``measure`` gives; empty for a shape."""
+    sides: Sequence[Labels]
+    """Labels of each side: one or two, several for an order. Cells are what the sides' labels leave open."""
+    relation: Relation
+    beside: str | None = None
+    """Another metric of the same sides, shown beside and not judged."""
 
 
 @dataclass(frozen=True)
@@ -27,81 +130,28 @@ class Finding:
     high: float | None
     verdict: Verdict
     reason: str
+    measured_is: str = "ratio"
+    """``ratio``, ``value``, ``p`` or ``landmarks``, those that hold over all."""
+    beside: float | None = None
+    """The same by another definition."""
+    beside_is: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
+        """In the order of `COLUMNS`."""
+        return {name: getattr(self, name) for name in COLUMNS}
 
 
-def ratios(base: Sequence[float | None], other: Sequence[float | None]) -> list[float]:
-    """``other`` over ``base``, pair by pair; pairs without two numbers above zero are left out."""
-    pairs = zip(base, other, strict=True)
-    return [b / a for a, b in pairs if a is not None and b is not None and a > 0 and b > 0]
-
-
-def geometric(values: Sequence[float]) -> Estimate:
-    """Geometric mean and its interval: Student's t on logarithms, since ratios multiply."""
-    logs = estimate([math.log(value) for value in values])
-    if logs.n == 0:
-        return logs
-    low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
-    return Estimate(math.exp(logs.mean), low, high, logs.n)
-
-
-def judge_ratio(
-    id: str,
-    quantity: str,
-    base: Sequence[float | None],
-    other: Sequence[float | None],
-    *,
-    published: float | None,
-    direction: Literal["lower", "higher"],
-    words: str,
-) -> Finding:
-    """The claim that ``other`` / ``base`` lies on the side ``direction`` of 1, at ``published`` where a size is
-    given."""
-    values = ratios(base, other)
-    if not values:
-        return Finding(
-            id, quantity, words, None, None, None, "not testable", "one side is zero or missing in every repetition"
-        )
-    found = geometric(values)
-    if found.low is None or found.high is None:
-        return Finding(id, quantity, words, found.mean, None, None, "not testable", "one pair of runs has no interval")
-    verdict: Verdict
-    right = found.high < 1 if direction == "lower" else found.low > 1
-    wrong = found.low > 1 if direction == "lower" else found.high < 1
-    if right and (
-        published is None
-        or found.low <= published <= found.high
-        or abs(found.mean - published) <= TOLERANCE * published
-    ):
-        verdict, reason = (
-            "reproduced",
-            "the interval lies on the claimed side"
-            + ("" if published is None else f", and the size is within {TOLERANCE:.0%} of the claim"),
-        )
-    elif right:
-        verdict, reason = "direction only", "the interval lies on the claimed side, at another size"
-    elif wrong:
-        verdict, reason = "not reproduced", "the interval lies on the other side"
-    else:
-        verdict, reason = "not reproduced", "the interval covers no difference"
-    return Finding(id, quantity, words, found.mean, found.low, found.high, verdict, f"{reason} ({len(values)} pairs)")
-
-
-def judge_welch(id: str, quantity: str, first: Sequence[float], second: Sequence[float], *, below: float) -> Finding:
-    """The claim that Welch's test finds a difference at ``below``."""
-    p = welch(first, second)
-    if p is None:
-        return Finding(id, quantity, f"p < {below}", None, None, None, "not testable", "the repetitions do not differ")
-    met = p < below
-    return Finding(
-        id,
-        quantity,
-        f"p < {below}",
-        p,
-        None,
-        None,
-        "reproduced" if met else "not reproduced",
-        "Welch's t-test, two-sided",
-    )
+#: Columns of a finding.
+COLUMNS = (
+    "id",
+    "quantity",
+    "published",
+    "measured",
+    "low",
+    "high",
+    "measured_is",
+    "verdict",
+    "reason",
+    "beside",
+    "beside_is",
+)

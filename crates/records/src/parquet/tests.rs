@@ -1,6 +1,6 @@
 use super::*;
 use crate::hash::hash;
-use crate::rows::{EventRow, FlowRow, LinkRow, PacketRow, Records, SampleRow};
+use crate::rows::{EventRow, FlowRow, LinkRow, PacketRow, Records, SampleRow, StationRow};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -68,6 +68,15 @@ fn tables(seed: u64, rows: u64) -> Tables {
             fate: 0,
             departure_ns: None,
             retransmission: true,
+            sack: "1448-2896".to_owned(),
+            echo_ns: Some(1),
+            ..PacketRow::default()
+        }],
+        stations: vec![StationRow {
+            medium: "cell".to_owned(),
+            station: "ap".to_owned(),
+            attempts: 7,
+            ..StationRow::default()
         }],
         ..Records::default()
     };
@@ -88,6 +97,19 @@ fn what_is_written_is_read_back() {
     let mut expected: Vec<String> = NAMES.iter().map(|name| format!("{name}.parquet")).collect();
     expected.sort();
     assert_eq!(folder.files(), expected);
+}
+
+/// A run without 802.11 has no file of stations, and is no less whole for it.
+#[test]
+fn a_run_without_stations_has_no_file_of_them() {
+    let folder = Folder::new();
+    let header = tables(7, 10).header;
+    let written = Tables::new(header, &Records::default());
+    write(&written, &folder.0).unwrap();
+    assert!(!folder.files().contains(&"stations.parquet".to_owned()));
+    let read = read(&folder.0).unwrap();
+    assert_eq!(hash(&read), hash(&written));
+    assert_eq!(read.batches("stations"), written.batches("stations"));
 }
 
 #[test]
@@ -201,7 +223,7 @@ fn a_foreign_file_and_one_of_another_version_are_told_apart() {
     assert_eq!(
         read(&folder.0).unwrap_err().to_string(),
         format!(
-            "{}: has schema version 9 (written by cwndlab 3.0.0), this is version 1\n  hint: read it with the version that wrote it, or run again",
+            "{}: has schema version 9 (written by cwndlab 3.0.0), this is version 2\n  hint: read it with the version that wrote it, or run again",
             place.display()
         )
     );

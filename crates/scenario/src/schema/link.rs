@@ -6,6 +6,7 @@ use cwndlab_units::Duration;
 use serde_json::{json, Value};
 
 use super::fields::{AGENT, JITTER, LOSS};
+use super::line::{read_harq, read_line};
 use super::queue::read_queue;
 use super::Link;
 use crate::plan::{AgentPlan, JitterPlan, LossPlan};
@@ -19,11 +20,7 @@ pub(super) fn read_link(
     faults: &mut Faults,
 ) -> Option<Link> {
     let table = Table::new(value, path.clone(), known, faults)?;
-    let rate = if table.get("rate").and_then(Value::as_str) == Some("none") {
-        None
-    } else {
-        table.rate("rate", faults).or(base.and_then(|link| link.rate))
-    };
+    let (rate, line, schedule) = read_line(&table, base, faults);
     let queue = table
         .get("queue")
         .and_then(|value| read_queue(value, table.at("queue"), faults))
@@ -38,6 +35,9 @@ pub(super) fn read_link(
         table.items("loss", faults).into_iter().filter_map(|(path, item)| read_loss(item, path, faults)).collect();
     Some(Link {
         rate,
+        line,
+        schedule,
+        harq: read_harq(&table, faults).or(base.and_then(|link| link.harq)),
         delay: table.duration("delay", faults).or(base.map(|link| link.delay)).unwrap_or_default(),
         queue,
         losses,

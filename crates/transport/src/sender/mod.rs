@@ -14,7 +14,7 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 use crate::receiver::NEVER;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Scoreboard, Segment, APP_LIMITED, EVER_RETRANS, SACKED};
-use crate::stack::{Ecn, Stack};
+use crate::stack::{Ecn, RtoRestart, Stack};
 use crate::wire::{AckPacket, Output};
 
 /// An application that always has data.
@@ -60,8 +60,7 @@ pub struct Counters {
     pub loss_probes: u64,
 }
 
-/// The sending end of a connection. In the order in which it is touched, so that an ACK needs few cache lines: of the
-/// stack only its last bytes, the switches; then what every ACK reads and writes; at the end what only a loss does.
+/// The sending end of a connection, in the order of use: the switches end the stack, and what only losses need is last.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
@@ -439,6 +438,8 @@ impl Sender {
         self.settle();
         if advanced {
             self.restart_timers(now);
+        } else if self.stack.rto_restart == RtoRestart::EveryAck && self.board.outstanding() > 0 {
+            self.rto_at = now + self.rtt.rto();
         }
         if self.pacing_bps > 0 || self.stack.pacing != crate::stack::Pacing::Off {
             self.update_pacing();

@@ -6,7 +6,7 @@ use cwndlab_units::{Bytes, Time};
 use super::{Sender, State, ENDLESS};
 use crate::receiver::NEVER;
 use crate::scoreboard::{Segment, APP_LIMITED};
-use crate::stack::{Ecn, IdleRestart, Pacing};
+use crate::stack::{Ecn, IdleRestart, Pacing, RtoRestart};
 use crate::wire::{Data, Output};
 
 /// RFC 7661, section 4.4: the non-validated phase lasts five minutes at most.
@@ -218,6 +218,10 @@ impl Sender {
         self.prr_out += 1;
         self.count.retransmitted_packets += 1;
         self.count.retransmitted_bytes += u64::from(len);
+        let impatient = self.kind == RecoveryKind::NewReno && self.partial_seen && self.state == State::Recovery;
+        if self.stack.rto_restart != RtoRestart::NewData && seq == self.board.una && !impatient {
+            self.rto_at = now + self.rtt.rto();
+        }
         self.emit(seq, len, true, now, out);
     }
 

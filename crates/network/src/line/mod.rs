@@ -1,0 +1,125 @@
+//! What a link's line can be: it takes the start of a packet's service and its size, and answers when the last bit has left.
+//!
+//! Service starts are known when a packet joins a drop-tail queue, hence a departure costs no event (`docs/decisions/0002`);
+//! behind a [`discipline`](crate::discipline) the same [`Line`] is asked at each start of service.
+
+mod bucket;
+mod opportunities;
+mod steps;
+mod timetable;
+
+use cwndlab_units::{Bytes, Duration, Rate};
+
+pub use bucket::TokenBucket;
+pub use opportunities::Opportunities;
+pub use steps::Steps;
+pub use timetable::{Timetable, NEVER};
+
+/// A line.
+#[derive(Clone, Debug)]
+pub enum Line {
+    /// Serialises in no time.
+    Instant,
+    /// One rate.
+    Fixed(Rate),
+    /// Rates by a timetable.
+    Steps(Steps),
+    /// The opportunities of a trace.
+    Opportunities(Opportunities),
+    /// Tokens of a bucket.
+    Bucket(TokenBucket),
+}
+
+impl Line {
+    /// When the last bit of a packet has left whose service begins at `start`, which lies neither before the last packet's
+    /// start nor before its departure. [`NEVER`] where the line stays dead.
+    pub fn serve(&mut self, start: u64, size: u32) -> u64 {
+        if start >= NEVER {
+            return NEVER;
+        }
+        match self {
+            Self::Instant => start,
+            Self::Fixed(rate) => start + rate.time_for(Bytes(u64::from(size))).0,
+            Self::Steps(steps) => steps.serve(start, size),
+            Self::Opportunities(trace) => trace.serve(start, size),
+            Self::Bucket(bucket) => bucket.serve(start, size),
+        }
+    }
+
+    /// The time that a packet takes depends on nothing but its size.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        matches!(self, Self::Instant | Self::Fixed(_))
+    }
+
+    /// Bytes that it could have carried until `now`; nothing where there is no bound.
+    #[must_use]
+    pub fn offered(&self, now: u64) -> Option<u64> {
+        match self {
+            Self::Instant => None,
+            Self::Fixed(rate) => Some(rate.bytes_in(Duration(now)).0),
+            Self::Steps(steps) => Some(steps.offered(now)),
+            Self::Opportunities(trace) => Some(trace.offered(now)),
+            Self::Bucket(bucket) => Some(bucket.offered(now)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    fn any_line() -> impl Strategy<Value = Line> {
+        prop_oneof![
+            (1_000_000u64..1_000_000_000).prop_map(|rate| Line::Fixed(Rate(rate))),
+            (prop::collection::vec((1u64..20_000_000, 0u64..100_000_000), 1..6), 1_000u64..50_000_000).prop_map(
+                |(gaps, first)| {
+                    let (mut at, mut steps) = (0, vec![(0, Rate(first))]);
+                    for (gap, rate) in gaps {
+                        at += gap;
+                        steps.push((at, Rate(rate)));
+                    }
+                    Line::Steps(Steps::new(&steps, Some(at + 1)))
+                }
+            ),
+            prop::collection::vec(0u32..5, 1..50).prop_map(|gaps| {
+                let mut at = 1;
+                let stamps: Arc<[u32]> = gaps
+                    .iter()
+                    .map(|gap| {
+                        at += gap;
+                        at
+                    })
+                    .collect();
+                Line::Opportunities(Opportunities::new(stamps, 1500, 0))
+            }),
+            (1_000_000u64..100_000_000, 1500u64..20_000).prop_map(|(rate, burst)| Line::Bucket(TokenBucket::new(
+                Rate(rate),
+                Bytes(burst),
+                None
+            ))),
+        ]
+    }
+
+    proptest! {
+        /// Departures keep the order of starts, none lies before its start, and no line carries more than it offered.
+        #[test]
+        fn every_line_is_monotone_and_carries_no_more_than_it_offers(
+            mut line in any_line(), packets in prop::collection::vec((0u64..3_000_000, 40u32..1500), 1..200),
+        ) {
+            let (mut now, mut free, mut carried) = (0, 0, 0);
+            for (gap, size) in packets {
+                now += gap;
+                let start = free.max(now);
+                let departure = line.serve(start, size);
+                prop_assert!(departure >= start);
+                free = departure;
+                carried += u64::from(size);
+                let offered = line.offered(departure).unwrap();
+                prop_assert!(carried <= offered + 1, "{carried} of {offered} bytes");
+            }
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! The medium: who sends next, and what becomes of it.
+
+mod look;
+mod queue;
+
+use std::collections::VecDeque;
+
+use super::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
+use super::rules::{Deferral, Rules};
+use super::station::{Counters, Frame, Gauge, Path, PathTotals, Routed, State, Station};
+use crate::discipline::{Discipline, Waiting};
+use crate::queue::Limit;
+use crate::random::Stream;
+
+/// No moment at all.
+pub const NEVER: u64 = u64::MAX;
+
+/// A station at the start.
+#[derive(Debug)]
+pub struct StationConfig<P> {
+    /// How much its queue holds, without a discipline.
+    pub limit: Limit,
+    /// What is in service counts: the frames on the air, or else the one that contends.
+    pub counts_in_service: bool,
+    /// What stands above the device, which then takes a frame from it when it has none, or fills an aggregate.
+    pub discipline: Option<Box<dyn Discipline<Routed<P>>>>,
+}
+
+impl<P> StationConfig<P> {
+    /// A drop-tail queue in the device.
+    #[must_use]
+    pub fn drop_tail(limit: Limit, counts_in_service: bool) -> Self {
+        Self { limit, counts_in_service, discipline: None }
+    }
+}
+
+/// A pair of sender and receiver.
+#[derive(Clone, Copy, Debug)]
+pub struct PathConfig {
+    /// The sending station.
+    pub from: u32,
+    /// The receiving one, if it ever sends.
+    pub to: Option<u32>,
+    /// How it sends.
+    pub mode: Mode,
+    /// Probability that noise destroys a data frame, or one frame of an aggregate.
+    pub error: f64,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug)]
+pub enum Outcome<P> {
+    /// It is at its receiver.
+    Delivered(Waiting<P>),
+    /// It was given up.
+    Lost(Waiting<P>),
+}
+
+/// What a station is about to send.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    path: u32,
+    frames: u32,
+    /// What is on the air first, and lost in a collision: the RTS, or the data, ns.
+    first: u64,
+    /// From the start to the end of the data, ns.
+    data_end: u64,
+    /// SIFS and the answer, ns.
+    answer: u64,
+    behind_rts: bool,
+}
+
+/// How many frames of an exchange were received, and given up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    received: u64,
+    lost: u64,
+}
+
+/// The medium with its stations.
+///
+/// The caller asks [`next`](Self::next) when something happens, calls [`settle`](Self::settle) then, and takes what came
+/// of it with [`take`](Self::take) before it offers anything later.
+#[derive(Debug)]
+pub struct Medium<P> {
+    rules: Rules,
+    stations: Vec<Station<P>>,
+    paths: Vec<Path<P>>,
+    chance: Stream,
+    serial: u64,
+    /// When the next beacon is due.
+    beacon_due: u64,
+    /// The last transmission ends, or ended, with its answer.
+    quiet: u64,
+    /// When `outcomes` happen, if there are any.
+    due: u64,
+    outcomes: VecDeque<Outcome<P>>,
+    /// The next transmission begins, if nothing comes before it.
+    start: u64,
+    next: u64,
+    /// Stations that begin then; scratch of `start`.
+    winners: Vec<u32>,
+    beacons: u64,
+    /// Scratch of disciplines.
+    dropped: Vec<Waiting<Routed<P>>>,
+}
+
+impl<P: Copy> Medium<P> {
+    /// A silent medium.
+    #[must_use]
+    pub fn new(rules: Rules, stations: Vec<StationConfig<P>>, paths: &[PathConfig], chance: Stream) -> Self {
+        let ready = rules.difs();
+        let station = |config: StationConfig<P>| Station {
+            limit: config.limit,
+            counts_in_service: config.counts_in_service,
+            queue: config.discipline,
+            device: 0,
+            pending: false,
+            order: VecDeque::new(),
+            gauge: Gauge::default(),
+            cw: rules.cw_min,
+            slots: 0,
+            ready,
+            idle_from: 0,
+            gap_from: NEVER,
+            fresh: false,
+            counters: Counters::default(),
+        };
+        let path = |config: &PathConfig| Path {
+            from: config.from,
+            to: config.to,
+            mode: config.mode,
+            error: config.error,
+            most_bytes: rules.most_bytes(config.mode),
+            frames: VecDeque::new(),
+            gauge: Gauge::default(),
+            totals: PathTotals::default(),
+        };
+        let mut medium = Self {
+            stations: stations.into_iter().map(station).collect(),
+            paths: paths.iter().map(path).collect(),
+            chance,
+            serial: 0,
+            beacon_due: rules.beacon.map_or(NEVER, |beacon| beacon.interval),
+            quiet: 0,
+            due: NEVER,
+            outcomes: VecDeque::new(),
+            start: NEVER,
+            next: NEVER,
+            winners: Vec::new(),
+            beacons: 0,
+            dropped: Vec::new(),
+            rules,
+        };
+        medium.foresee();
+        medium
+    }
+
+    /// When something may happen, if nothing is offered before; [`NEVER`] if nothing will. Not before the last call's time.
+    #[inline]
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Lets happen what does until `now`.
+    pub fn settle(&mut self, now: u64) {
+        while self.outcomes.is_empty() && self.start <= now {
+            self.transmit();
+            if self.outcomes.is_empty() {
+                self.foresee();
+            } else {
+                self.next = self.due;
+            }
+        }
+    }
+
+    /// What became of packets by `now`, one after the other in their order; drops of disciplines that are asked for the
+    /// next frames go to `gone`.
+    pub fn take(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Outcome<P>> {
+        if self.due > now {
+            return None;
+        }
+        let outcome = self.outcomes.pop_front();
+        if self.outcomes.is_empty() {
+            self.due = NEVER;
+            for index in 0..self.stations.len() {
+                // Its backoff runs already.
+                if std::mem::take(&mut self.stations[index].pending) && self.stations[index].queue.is_some() {
+                    self.refill(now, index, gone);
+                }
+            }
+            self.foresee();
+        }
+        outcome
+    }
+
+    /// Memory held, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.paths.iter().map(|path| path.frames.capacity() * size_of::<Frame<P>>()).sum::<usize>()
+            + self.stations.iter().map(|station| station.order.capacity() * 16).sum::<usize>()
+    }
+
+    /// A frame came to a station that had none.
+    fn begin_contending(&mut self, now: u64, index: usize) {
+        let (slot, edca) = (self.rules.slot, self.rules.counts_busy_slot);
+        let difs = self.rules.difs();
+        let deferral = self.rules.deferral;
+        let station = &mut self.stations[index];
+        if station.slots > 0 && station.expiry(slot) > now {
+            return; // the backoff after its last frame still runs
+        }
+        let in_gap = now >= station.gap_from && now - station.gap_from < SIFS;
+        if now < station.idle_from && !in_gap {
+            station.slots = self.chance.below(u64::from(station.cw) + 1) as u32;
+            return;
+        }
+        station.slots = 0;
+        station.fresh = true;
+        if now > station.ready {
+            station.ready = match deferral {
+                Deferral::Draws if edca => station.ready + (now - station.ready).next_multiple_of(slot),
+                Deferral::Draws => now,
+                Deferral::Keeps => now + difs,
+            };
+        }
+    }
+
+    /// When the next transmission begins, whose it is, and when there is something to tell of it.
+    fn foresee(&mut self) {
+        let slot = self.rules.slot;
+        let mut start = self.beacon_start();
+        self.winners.clear();
+        for (index, station) in self.stations.iter().enumerate() {
+            if station.device == 0 {
+                continue;
+            }
+            let expiry = station.expiry(slot);
+            if expiry < start {
+                start = expiry;
+                self.winners.clear();
+            }
+            if expiry == start {
+                self.winners.push(index as u32);
+            }
+        }
+        self.start = start;
+        self.next = start;
+        // One frame alone needs no look at its start.
+        if let [only] = self.winners[..] {
+            if self.rules.aggregation.is_none() && self.beacon_start() > start {
+                self.next = start + self.exchange(only as usize).data_end;
+            }
+        }
+    }
+
+    fn beacon_start(&self) -> u64 {
+        if self.beacon_due == NEVER {
+            return NEVER;
+        }
+        self.beacon_due.max(self.quiet + self.rules.pifs())
+    }
+
+    /// What the station sends when its turn comes.
+    fn exchange(&mut self, station: usize) -> Exchange {
+        let index = self.first_path(station);
+        let path = &self.paths[index as usize];
+        let (frames, bytes) = self.aggregate(path);
+        let control = path.mode.control();
+        let data = path.mode.airtime(bytes);
+        let answer = SIFS + control.airtime(if frames > 1 { BLOCK_ACK_BYTES } else { ACK_BYTES });
+        let behind_rts = self.rules.rts_above.is_some_and(|above| bytes > above);
+        let (first, lead) = if behind_rts {
+            let rts = control.airtime(RTS_BYTES);
+            (rts, rts + SIFS + control.airtime(ACK_BYTES) + SIFS)
+        } else {
+            (data, 0)
+        };
+        Exchange { path: index, frames, first, data_end: lead + data, answer, behind_rts }
+    }
+
+    /// How many frames go together, and how many bytes they are.
+    fn aggregate(&self, path: &Path<P>) -> (u32, u32) {
+        let alone = path.frames[0].one.size + self.rules.overhead;
+        let Some(aggregation) = self.rules.aggregation else { return (1, alone) };
+        let (mut count, mut padded, mut bytes) = (0, 0, 0);
+        for frame in path.frames.iter().take(aggregation.frames as usize) {
+            if frame.state != State::Waiting {
+                continue;
+            }
+            let mpdu = frame.one.size + self.rules.overhead;
+            let with = padded + mpdu + super::phy::DELIMITER_BYTES;
+            if with > path.most_bytes {
+                break;
+            }
+            count += 1;
+            bytes = with;
+            padded += subframe_bytes(mpdu);
+        }
+        if count > 1 {
+            (count, bytes)
+        } else {
+            (1, alone)
+        }
+    }
+
+    /// The transmission that begins at `self.start`.
+    fn transmit(&mut self) {
+        let at = self.start;
+        let mut winners = std::mem::take(&mut self.winners);
+        let beacon = self.rules.beacon.filter(|_| self.beacon_start() == at);
+        if let Some(beacon) = beacon {
+            // Within a station the beacon goes first, and its data backs off again.
+            if let Some(place) = winners.iter().position(|&one| one == beacon.station) {
+                winners.remove(place);
+                self.back_off(beacon.station as usize, self.stations[beacon.station as usize].cw);
+                let station = &mut self.stations[beacon.station as usize];
+                station.fresh = false;
+                station.ready = at;
+            }
+            self.beacon_due += beacon.interval;
+        }
+        self.freeze(at, &winners);
+        match (winners.as_slice(), beacon) {
+            (&[only], None) => self.alone(at, only as usize),
+            ([], Some(beacon)) => {
+                self.beacons += 1;
+                self.rest(at + beacon.airtime, self.rules.difs());
+            }
+            (several, beacon) => self.collide(at, several, beacon.map_or(0, |beacon| beacon.airtime)),
+        }
+        self.winners = winners;
+    }
+
+    /// Everybody else stops counting.
+    fn freeze(&mut self, at: u64, winners: &[u32]) {
+        let (slot, more) = (self.rules.slot, u64::from(self.rules.counts_busy_slot));
+        let keeps = self.rules.deferral == Deferral::Keeps;
+        for (index, station) in self.stations.iter_mut().enumerate() {
+            if winners.contains(&(index as u32)) {
+                continue;
+            }
+            if at >= station.ready {
+                let counted = (at - station.ready) / slot + more;
+                station.slots -= counted.min(u64::from(station.slots)) as u32;
+            }
+            if station.fresh && station.expiry(slot) > at {
+                station.fresh = false;
+                if !keeps {
+                    station.slots = self.chance.below(u64::from(station.cw) + 1) as u32;
+                }
+            }
+        }
+    }
+
+    /// The medium rests from `end` on; everybody waits `space` before going on.
+    fn rest(&mut self, end: u64, space: u64) {
+        for station in &mut self.stations {
+            station.idle_from = end;
+            station.ready = end + space;
+        }
+        self.quiet = end;
+    }
+
+    /// One station sends.
+    fn alone(&mut self, at: u64, index: usize) {
+        let exchange = self.exchange(index);
+        let data_end = at + exchange.data_end;
+        let end = data_end + exchange.answer;
+        // Bystanders heard how long it takes, whether it is answered or not.
+        self.rest(end, self.rules.difs());
+        let tally = self.tell(at, index, exchange, false, end);
+        let station = &mut self.stations[index];
+        station.counters.errors += u64::from(exchange.frames) - tally.received;
+        station.counters.airtime_ns += end - at;
+        if tally.received > 0 {
+            self.back_off(index, self.rules.cw_min);
+            if let (Deferral::Keeps, Some(to)) = (self.rules.deferral, self.paths[exchange.path as usize].to) {
+                self.stations[to as usize].gap_from = data_end;
+            }
+        } else {
+            station.idle_from = data_end;
+            station.ready = data_end + self.rules.timeout().max(self.rules.difs());
+            station.counters.failures += 1;
+            self.back_off_failed(index, tally);
+        }
+        if !self.outcomes.is_empty() {
+            self.due = data_end;
+        }
+    }
+
+    /// Several send at once: all is lost.
+    fn collide(&mut self, at: u64, several: &[u32], beacon: u64) {
+        let mut end = at + beacon;
+        for &index in several {
+            end = end.max(at + self.exchange(index as usize).first);
+        }
+        self.rest(end, self.rules.after_collision());
+        for &index in several {
+            let exchange = self.exchange(index as usize);
+            let own_end = at + exchange.first;
+            let tally = self.tell(at, index as usize, exchange, true, own_end);
+            let station = &mut self.stations[index as usize];
+            station.ready = (end + self.rules.difs()).max(own_end + self.rules.timeout());
+            station.counters.failures += 1;
+            station.counters.collisions += 1;
+            station.counters.airtime_ns += exchange.first;
+            self.back_off_failed(index as usize, tally);
+        }
+        if !self.outcomes.is_empty() {
+            self.due = end;
+        }
+    }
+
+    /// Which frames of the exchange that begins at `at` are received, and which of the others are given up; both leave
+    /// the queue at `end`.
+    fn tell(&mut self, at: u64, index: usize, exchange: Exchange, collided: bool, end: u64) -> Tally {
+        // What collides behind an RTS is the RTS.
+        let (which, limit) = if exchange.behind_rts && !collided {
+            (1, self.rules.long_attempts)
+        } else {
+            (0, self.rules.short_attempts)
+        };
+        let path = &mut self.paths[exchange.path as usize];
+        let mut tally = Tally::default();
+        let (mut gone_bytes, mut sent_bytes) = (0, 0);
+        let waiting = path.frames.iter_mut().filter(|frame| frame.state == State::Waiting);
+        for frame in waiting.take(exchange.frames as usize) {
+            if collided || (path.error > 0.0 && self.chance.unit() < path.error) {
+                frame.failures[which] += 1;
+                if frame.failures[which] < limit {
+                    continue;
+                }
+                frame.state = State::Lost;
+                tally.lost += 1;
+            } else {
+                frame.state = State::Received;
+                tally.received += 1;
+                sent_bytes += u64::from(frame.one.size);
+            }
+            gone_bytes += u64::from(frame.one.size);
+        }
+        path.totals.sent += tally.received;
+        path.totals.sent_bytes += sent_bytes;
+        path.totals.given_up += tally.lost;
+        path.gauge.leave(at, end, tally.received + tally.lost, gone_bytes);
+        let station = &mut self.stations[index];
+        station.fresh = false;
+        station.pending = tally.received + tally.lost > 0;
+        station.device -= tally.received + tally.lost;
+        station.gauge.leave(at, end, tally.received + tally.lost, gone_bytes);
+        station.counters.attempts += 1;
+        station.counters.sent += tally.received;
+        station.counters.sent_bytes += sent_bytes;
+        station.counters.given_up += tally.lost;
+        self.flush(exchange.path);
+        tally
+    }
+
+    /// Nobody answered: the window doubles, or begins anew where a frame was given up.
+    fn back_off_failed(&mut self, index: usize, tally: Tally) {
+        let wider = self.rules.widened(self.stations[index].cw);
+        self.back_off(index, if tally.lost > 0 { self.rules.cw_min } else { wider });
+    }
+
+    fn back_off(&mut self, index: usize, cw: u32) {
+        let station = &mut self.stations[index];
+        station.cw = cw;
+        station.slots = self.chance.below(u64::from(cw) + 1) as u32;
+    }
+
+    /// Hands over what is at the front and done with.
+    fn flush(&mut self, path: u32) {
+        let frames = &mut self.paths[path as usize].frames;
+        while frames.front().is_some_and(|frame| frame.state != State::Waiting) {
+            let Some(frame) = frames.pop_front() else { break };
+            self.outcomes.push_back(match frame.state {
+                State::Received => Outcome::Delivered(frame.one),
+                _ => Outcome::Lost(frame.one),
+            });
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What a medium counted and holds.
+
+use super::{Counters, Medium, PathTotals};
+
+impl<P: Copy> Medium<P> {
+    /// How many stations there are.
+    #[must_use]
+    pub fn stations(&self) -> u32 {
+        self.stations.len() as u32
+    }
+
+    /// What a station counted.
+    #[must_use]
+    pub fn counters(&self, station: u32) -> Counters {
+        self.stations[station as usize].counters
+    }
+
+    /// What a path counted.
+    #[must_use]
+    pub fn path_totals(&self, path: u32) -> PathTotals {
+        self.paths[path as usize].totals
+    }
+
+    /// Packets and bytes of a path in the queue of its station, those on the air included.
+    #[must_use]
+    pub fn path_backlog(&self, now: u64, path: u32) -> (u64, u64) {
+        self.paths[path as usize].gauge.held(now)
+    }
+
+    /// Their integrals up to `now`: packet-nanoseconds and byte-nanoseconds.
+    #[must_use]
+    pub fn path_integrals(&self, now: u64, path: u32) -> (u64, u64) {
+        self.paths[path as usize].gauge.integrals(now)
+    }
+
+    /// The most packets that a path ever had in the queue.
+    #[must_use]
+    pub fn path_most(&self, path: u32) -> u64 {
+        self.paths[path as usize].gauge.most
+    }
+
+    /// Packets and bytes in the queue of a station.
+    #[must_use]
+    pub fn backlog(&self, now: u64, station: u32) -> (u64, u64) {
+        self.stations[station as usize].gauge.held(now)
+    }
+
+    /// Their integrals up to `now`.
+    #[must_use]
+    pub fn integrals(&self, now: u64, station: u32) -> (u64, u64) {
+        self.stations[station as usize].gauge.integrals(now)
+    }
+
+    /// The most packets that a station ever held.
+    #[must_use]
+    pub fn most(&self, station: u32) -> u64 {
+        self.stations[station as usize].gauge.most
+    }
+
+    /// Beacons sent.
+    #[must_use]
+    pub fn beacons(&self) -> u64 {
+        self.beacons
+    }
+}

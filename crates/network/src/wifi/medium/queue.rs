@@ -1,0 +1,127 @@
+//! How packets come to a station, and from its queue into its device.
+
+use super::{Frame, Medium, Routed, State};
+use crate::discipline::Waiting;
+use crate::queue::Limit;
+
+impl<P: Copy> Medium<P> {
+    /// A packet for a path; what is dropped for it goes to `gone`.
+    pub fn offer(&mut self, now: u64, path: u32, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+        self.settle(now);
+        let index = self.paths[path as usize].from as usize;
+        if self.stations[index].queue.is_some() {
+            self.enqueue(now, index, path, one, gone);
+            return;
+        }
+        let first = self.first_size(index);
+        let station = &mut self.stations[index];
+        let to = &mut self.paths[path as usize];
+        if !station.takes(now, one.size, first) {
+            station.counters.dropped += 1;
+            to.totals.dropped += 1;
+            gone.push(one);
+            return;
+        }
+        let idle = station.device == 0;
+        to.totals.accepted += 1;
+        to.gauge.join(now, one.size);
+        station.gauge.join(now, one.size);
+        self.load(index, path, one);
+        if idle {
+            self.begin_contending(now, index);
+            if self.outcomes.is_empty() {
+                self.foresee();
+            }
+        }
+    }
+
+    /// A frame comes into the device.
+    fn load(&mut self, index: usize, path: u32, one: Waiting<P>) {
+        self.serial += 1;
+        let frame = Frame { one, serial: self.serial, failures: [0; 2], state: State::Waiting };
+        self.paths[path as usize].frames.push_back(frame);
+        let station = &mut self.stations[index];
+        station.order.push_back((path, self.serial));
+        station.device += 1;
+    }
+
+    /// A packet for a station with a discipline.
+    fn enqueue(&mut self, now: u64, index: usize, path: u32, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+        let serving = self.serving(index);
+        let station = &mut self.stations[index];
+        let Some(queue) = &mut station.queue else { return };
+        let to = &mut self.paths[path as usize];
+        to.totals.accepted += 1;
+        to.gauge.join(now, one.size);
+        station.gauge.join(now, one.size);
+        queue.enqueue(now, serving, with(one, Routed { path, packet: one.packet }), &mut self.dropped);
+        self.bury(now, index, gone);
+        let idle = self.stations[index].device == 0;
+        if idle && !self.stations[index].pending && self.refill(now, index, gone) {
+            self.begin_contending(now, index);
+            if self.outcomes.is_empty() {
+                self.foresee();
+            }
+        }
+    }
+
+    /// The device takes what it has room for: one frame, or as many as an aggregate holds. Whether it has any now.
+    pub(super) fn refill(&mut self, now: u64, index: usize, gone: &mut Vec<Waiting<P>>) -> bool {
+        let room = self.rules.aggregation.map_or(1, |aggregation| u64::from(aggregation.frames));
+        while self.stations[index].device < room {
+            let Some(queue) = &mut self.stations[index].queue else { break };
+            let Some(one) = queue.dequeue(now, &mut self.dropped) else { break };
+            self.load(index, one.packet.path, with(one, one.packet.packet));
+        }
+        self.bury(now, index, gone);
+        self.stations[index].device > 0
+    }
+
+    /// Counts what a discipline dropped.
+    fn bury(&mut self, now: u64, index: usize, gone: &mut Vec<Waiting<P>>) {
+        let station = &mut self.stations[index];
+        for one in self.dropped.drain(..) {
+            let path = &mut self.paths[one.packet.path as usize];
+            path.totals.accepted -= 1;
+            path.totals.dropped += 1;
+            station.counters.dropped += 1;
+            path.gauge.drop_one(now, one.size);
+            station.gauge.drop_one(now, one.size);
+            gone.push(with(one, one.packet.packet));
+        }
+    }
+
+    /// Bytes of what is in service, for a discipline that counts it.
+    fn serving(&mut self, index: usize) -> u32 {
+        if self.stations[index].device == 0 {
+            return 0;
+        }
+        let path = self.first_path(index);
+        self.paths[path as usize].frames[0].one.size
+    }
+
+    fn first_size(&mut self, station: usize) -> u32 {
+        if matches!(self.stations[station].limit, Limit::Bytes(_)) {
+            self.serving(station)
+        } else {
+            0
+        }
+    }
+
+    /// The path of the station's oldest frame.
+    pub(super) fn first_path(&mut self, station: usize) -> u32 {
+        let order = &mut self.stations[station].order;
+        loop {
+            let &(path, serial) = order.front().expect("a station with packets has one in its order");
+            if self.paths[path as usize].frames.front().is_some_and(|frame| frame.serial <= serial) {
+                return path;
+            }
+            order.pop_front();
+        }
+    }
+}
+
+/// The same arrival with another packet.
+fn with<P, Q>(one: Waiting<P>, packet: Q) -> Waiting<Q> {
+    Waiting { since: one.since, size: one.size, flow: one.flow, ecn: one.ecn, marked: one.marked, packet }
+}

@@ -1,0 +1,205 @@
+//! Times on the air: 802.11g (ERP-OFDM, clause 18 of IEEE 802.11-2016) and 802.11n (HT-mixed at 20 MHz, clause 19).
+
+/// A microsecond in the unit of time here, ns.
+const US: u64 = 1_000;
+/// A symbol with the long guard interval.
+const SYMBOL: u64 = 4 * US;
+/// Short and long training fields and SIGNAL.
+const PREAMBLE: u64 = 20 * US;
+/// What a 2.4 GHz receiver is given after the last symbol (aSignalExtension).
+const SIGNAL_EXTENSION: u64 = 6 * US;
+/// SERVICE and tail of a PPDU.
+const SERVICE_AND_TAIL_BITS: u64 = 22;
+/// Bits per symbol at 6, 12 and 24 Mbit/s: the mandatory rates, in which control frames are sent.
+const BASIC_BITS: [u32; 3] = [24, 48, 96];
+/// Bits per symbol of one stream of HT MCS 0 to 7 at 20 MHz (tables 19-27 and on).
+const HT_BITS: [u32; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
+/// The ERP-OFDM rate that answers for each of them: the same modulation and code, highest basic rate not above it.
+const HT_BASIC_BITS: [u32; 8] = [24, 48, 48, 96, 96, 96, 96, 96];
+
+/// SIFS of the 2.4 GHz band, ns.
+pub const SIFS: u64 = 10 * US;
+/// Slot without and with a station that only knows 802.11b, ns.
+pub const SHORT_SLOT: u64 = 9 * US;
+/// See [`SHORT_SLOT`].
+pub const LONG_SLOT: u64 = 20 * US;
+/// The rates of ERP-OFDM, Mbit/s.
+pub const RATES_MBPS: [u32; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
+/// Bytes of an ACK and a CTS frame.
+pub const ACK_BYTES: u32 = 14;
+/// Bytes of an RTS frame.
+pub const RTS_BYTES: u32 = 20;
+/// Bytes of a compressed BlockAck.
+pub const BLOCK_ACK_BYTES: u32 = 32;
+/// What a QoS-less frame adds to an IP packet: header 24, LLC/SNAP 8, FCS 4.
+pub const OVERHEAD_BYTES: u32 = 36;
+/// The same with QoS control.
+pub const QOS_OVERHEAD_BYTES: u32 = 38;
+/// A subframe's delimiter in an A-MPDU, and what subframes are padded to.
+pub const DELIMITER_BYTES: u32 = 4;
+
+/// How a data frame is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// ERP-OFDM.
+    Ofdm {
+        /// Data bits of a symbol: 4 per Mbit/s.
+        bits: u32,
+    },
+    /// High throughput, mixed format.
+    Ht {
+        /// Modulation and coding, 0 to 7.
+        mcs: u8,
+        /// Spatial streams, 1 to 4.
+        streams: u8,
+        /// Guard interval of 400 ns.
+        short_guard: bool,
+    },
+}
+
+impl Mode {
+    /// The ERP-OFDM rate of that many Mbit/s, if there is one.
+    #[must_use]
+    pub fn ofdm(mbps: u32) -> Option<Self> {
+        RATES_MBPS.contains(&mbps).then_some(Self::Ofdm { bits: mbps * 4 })
+    }
+
+    /// Rate of the payload's symbols, bit/s.
+    #[must_use]
+    pub fn rate_bps(self) -> u64 {
+        match self {
+            Self::Ofdm { bits } => u64::from(bits) * 250_000,
+            Self::Ht { short_guard: false, .. } => u64::from(self.bits()) * 250_000,
+            Self::Ht { short_guard: true, .. } => u64::from(self.bits()) * 2_500_000 / 9,
+        }
+    }
+
+    fn bits(self) -> u32 {
+        match self {
+            Self::Ofdm { bits } => bits,
+            Self::Ht { mcs, streams, .. } => HT_BITS[usize::from(mcs)] * u32::from(streams),
+        }
+    }
+
+    /// How long a frame of that many bytes, header and FCS included, is on the air, ns.
+    #[inline]
+    #[must_use]
+    pub fn airtime(self, bytes: u32) -> u64 {
+        let symbols = (SERVICE_AND_TAIL_BITS + 8 * u64::from(bytes)).div_ceil(u64::from(self.bits()));
+        match self {
+            Self::Ofdm { .. } => PREAMBLE + symbols * SYMBOL + SIGNAL_EXTENSION,
+            Self::Ht { streams, short_guard, .. } => {
+                // Equation 19-90: short symbols fill up to a boundary of long ones.
+                let symbols = if short_guard { (symbols * 9).div_ceil(10) } else { symbols };
+                Self::ht_preamble(streams) + symbols * SYMBOL + SIGNAL_EXTENSION
+            }
+        }
+    }
+
+    /// Legacy fields, HT-SIG 8, HT-STF 4, and one HT-LTF a stream, but four for three (table 19-13).
+    fn ht_preamble(streams: u8) -> u64 {
+        let training = if streams == 3 { 4 } else { u64::from(streams) };
+        PREAMBLE + 12 * US + training * 4 * US
+    }
+
+    /// Control frames that go with it: the highest basic rate not above its own.
+    #[must_use]
+    pub fn control(self) -> Self {
+        let bits = match self {
+            Self::Ofdm { bits } => BASIC_BITS.into_iter().rfind(|&basic| basic <= bits).unwrap_or(BASIC_BITS[0]),
+            Self::Ht { mcs, .. } => HT_BASIC_BITS[usize::from(mcs)],
+        };
+        Self::Ofdm { bits }
+    }
+}
+
+/// How long a frame at 1 Mbit/s (DSSS, long preamble of 192 µs) is on the air, ns.
+#[must_use]
+pub fn dsss_airtime(bytes: u32) -> u64 {
+    192 * US + 8 * US * u64::from(bytes)
+}
+
+/// Bytes of the subframe that an MPDU makes in an A-MPDU; only the last one stays unpadded (9.7.1).
+#[must_use]
+pub fn subframe_bytes(mpdu: u32) -> u32 {
+    DELIMITER_BYTES + mpdu.next_multiple_of(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false };
+
+    /// DIFS, 7.5 slots of mean backoff, the data frame of a 1500-byte IP packet, SIFS, ACK: ns.
+    fn cycle(mode: Mode) -> u64 {
+        let difs = SIFS + 2 * SHORT_SLOT;
+        difs + SHORT_SLOT * 15 / 2 + mode.airtime(1500 + OVERHEAD_BYTES) + SIFS + mode.control().airtime(ACK_BYTES)
+    }
+
+    /// `known-answers.csv`, wifi-g: 393.5, 681.5 and 2233.5 µs; a data frame of 254 µs and an ACK of 34 at 54 Mbit/s, of
+    /// 542 at 24; 30.5, 17.6 and 5.37 Mbit/s.
+    #[test]
+    fn cycles_of_802_11g_are_the_known_ones() {
+        let mode = |mbps| Mode::ofdm(mbps).unwrap();
+        assert_eq!(mode(54).airtime(1536), 254 * US);
+        assert_eq!(mode(24).airtime(1536), 542 * US);
+        assert_eq!(mode(24).airtime(ACK_BYTES), 34 * US);
+        for (mbps, cycle_us, goodput_mbps) in [(54, 393.5, 30.5), (24, 681.5, 17.6), (6, 2233.5, 5.37)] {
+            let cycle = cycle(mode(mbps)) as f64 / 1e3;
+            assert_eq!(cycle, cycle_us);
+            assert!((12_000.0 / cycle - goodput_mbps).abs() < 0.05, "{mbps}");
+        }
+    }
+
+    /// IEEE 802.11-2016, table 10-6 by its rule: the basic rates of ERP-OFDM are 6, 12 and 24 Mbit/s.
+    #[test]
+    fn control_frames_go_at_the_highest_basic_rate_not_above() {
+        let control = RATES_MBPS.map(|mbps| Mode::ofdm(mbps).unwrap().control().rate_bps() / 1_000_000);
+        assert_eq!(control, [6, 6, 12, 12, 24, 24, 24, 24]);
+        assert_eq!(Mode::ofdm(11), None);
+    }
+
+    /// `links-and-queues.md`, MCS 7: 234 µs for one frame, a cycle of 382.5 µs, 31.4 Mbit/s; 3846 µs for 20 subframes
+    /// of 1544 bytes, a cycle of 3998.5 µs, 60.0 Mbit/s.
+    #[test]
+    fn cycles_of_802_11n_are_the_known_ones() {
+        let mpdu = 1500 + QOS_OVERHEAD_BYTES;
+        assert_eq!(subframe_bytes(mpdu), 1544);
+        assert_eq!(MCS7.airtime(mpdu), 234 * US);
+        assert_eq!(MCS7.airtime(20 * 1544), 3846 * US);
+        let aifs = SIFS + 3 * SHORT_SLOT;
+        let access = aifs + SHORT_SLOT * 15 / 2 + SIFS;
+        let single = access + MCS7.airtime(mpdu) + MCS7.control().airtime(ACK_BYTES);
+        let aggregate = access + MCS7.airtime(20 * 1544) + MCS7.control().airtime(BLOCK_ACK_BYTES);
+        assert_eq!([single, aggregate], [382_500, 3_998_500]);
+        assert!((12e6 / single as f64 - 31.4).abs() < 0.05 && (240e6 / aggregate as f64 - 60.0).abs() < 0.05);
+    }
+
+    /// `links-and-queues.md`: MCS 0 to 7, long guard interval; the short one is 10/9 of it.
+    #[test]
+    fn the_rates_of_802_11n_are_those_of_the_standard() {
+        let rate = |short_guard, streams| move |mcs| Mode::Ht { mcs, streams, short_guard }.rate_bps() as f64 / 1e6;
+        let long: Vec<f64> = (0..8).map(rate(false, 1)).collect();
+        assert_eq!(long, [6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0]);
+        let short: Vec<f64> = (0..8).map(rate(true, 1)).map(|rate| (rate * 10.0).round() / 10.0).collect();
+        assert_eq!(short, [7.2, 14.4, 21.7, 28.9, 43.3, 57.8, 65.0, 72.2]);
+        assert_eq!(rate(false, 4)(7), 260.0);
+    }
+
+    /// Table 19-13: preambles of 36, 40, 48 and 48 µs; one symbol of payload and the signal extension follow.
+    #[test]
+    fn three_streams_train_as_long_as_four() {
+        let times = [1, 2, 3, 4].map(|streams| Mode::Ht { mcs: 7, streams, short_guard: false }.airtime(1) / US);
+        assert_eq!(times, [46, 50, 58, 58]);
+    }
+
+    /// By hand: 100 symbols of 3.6 µs are 360 µs, 99 are 356.4 and end at the next boundary, 360.
+    #[test]
+    fn short_symbols_fill_up_to_a_boundary() {
+        let mode = Mode::Ht { mcs: 0, streams: 1, short_guard: true };
+        let bytes = |symbols: u32| (symbols * 26 - 22) / 8;
+        assert_eq!(mode.airtime(bytes(100)), 42 * US + 360 * US);
+        assert_eq!(mode.airtime(bytes(99)), 42 * US + 360 * US);
+    }
+}

@@ -1,0 +1,209 @@
+//! A station: its counter, its queue, what it counted; and the frames on their way from it to one receiver.
+
+use std::collections::VecDeque;
+
+use super::phy::Mode;
+use crate::discipline::{Discipline, Waiting};
+use crate::queue::Limit;
+
+/// What a station counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Transmissions begun that ask for an answer: RTS, or data that goes without.
+    pub attempts: u64,
+    /// Those without an answer.
+    pub failures: u64,
+    /// Of these, those that met another transmission.
+    pub collisions: u64,
+    /// Frames given up.
+    pub given_up: u64,
+    /// Frames that were answered.
+    pub sent: u64,
+    /// Their bytes as IP packets.
+    pub sent_bytes: u64,
+    /// Frames lost to noise, retries included.
+    pub errors: u64,
+    /// Frames that met a full queue.
+    pub dropped: u64,
+    /// Time on the air, answers included, ns.
+    pub airtime_ns: u64,
+}
+
+/// What one path counts, beside its queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathTotals {
+    /// Taken into the queue.
+    pub accepted: u64,
+    /// Refused.
+    pub dropped: u64,
+    /// Given up.
+    pub given_up: u64,
+    /// Answered.
+    pub sent: u64,
+    /// Their bytes as IP packets.
+    pub sent_bytes: u64,
+}
+
+/// How many packets and bytes are held, and the integrals of both over time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gauge {
+    pub(super) packets: u64,
+    bytes: u64,
+    since: u64,
+    packet_ns: u64,
+    byte_ns: u64,
+    /// On the air: they count until they are answered, and their integral up to there is in already.
+    leaving: (u64, u64, u64),
+    pub(super) most: u64,
+}
+
+impl Gauge {
+    fn advance(&mut self, now: u64) {
+        let span = now - self.since;
+        self.packet_ns += self.packets * span;
+        self.byte_ns += self.bytes * span;
+        self.since = now;
+    }
+
+    pub(super) fn join(&mut self, now: u64, size: u32) {
+        self.advance(now);
+        self.packets += 1;
+        self.bytes += u64::from(size);
+        self.most = self.most.max(self.held(now).0);
+    }
+
+    /// One is dropped out of the queue.
+    pub(super) fn drop_one(&mut self, now: u64, size: u32) {
+        self.advance(now);
+        self.packets -= 1;
+        self.bytes -= u64::from(size);
+    }
+
+    pub(super) fn leave(&mut self, now: u64, until: u64, packets: u64, bytes: u64) {
+        if packets == 0 {
+            return;
+        }
+        self.advance(now);
+        self.packets -= packets;
+        self.bytes -= bytes;
+        self.leaving = (until, packets, bytes);
+        self.packet_ns += packets * (until - now);
+        self.byte_ns += bytes * (until - now);
+    }
+
+    /// Packets and bytes, those on the air included.
+    pub(super) fn held(&self, now: u64) -> (u64, u64) {
+        let (until, packets, bytes) = self.leaving;
+        if now < until {
+            (self.packets + packets, self.bytes + bytes)
+        } else {
+            (self.packets, self.bytes)
+        }
+    }
+
+    /// Packets and bytes of which it is sure that they are in service: those on the air, or the first in line.
+    pub(super) fn in_service(&self, now: u64, first: u32) -> (u64, u64) {
+        let (until, packets, bytes) = self.leaving;
+        if now < until {
+            (packets, bytes)
+        } else if self.packets > 0 {
+            (1, u64::from(first))
+        } else {
+            (0, 0)
+        }
+    }
+
+    pub(super) fn integrals(&self, now: u64) -> (u64, u64) {
+        let (until, packets, bytes) = self.leaving;
+        let (span, ahead) = (now - self.since, until.saturating_sub(now));
+        (self.packet_ns + self.packets * span - packets * ahead, self.byte_ns + self.bytes * span - bytes * ahead)
+    }
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Waiting,
+    /// At the receiver, behind one that is missing there.
+    Received,
+    /// Given up, behind one that is not.
+    Lost,
+}
+
+#[derive(Debug)]
+pub(super) struct Frame<P> {
+    pub(super) one: Waiting<P>,
+    pub(super) serial: u64,
+    /// Failures without and behind an RTS.
+    pub(super) failures: [u32; 2],
+    pub(super) state: State,
+}
+
+/// From one station to another.
+#[derive(Debug)]
+pub(super) struct Path<P> {
+    pub(super) from: u32,
+    pub(super) to: Option<u32>,
+    pub(super) mode: Mode,
+    pub(super) error: f64,
+    pub(super) most_bytes: u32,
+    pub(super) frames: VecDeque<Frame<P>>,
+    pub(super) gauge: Gauge,
+    pub(super) totals: PathTotals,
+}
+
+/// A packet in the queue of a station, and the path that it takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Routed<P> {
+    /// The path.
+    pub path: u32,
+    /// The packet.
+    pub packet: P,
+}
+
+/// A contender.
+#[derive(Debug)]
+pub(super) struct Station<P> {
+    pub(super) limit: Limit,
+    pub(super) counts_in_service: bool,
+    /// What stands above the device; without one the device's own drop-tail queue is all.
+    pub(super) queue: Option<Box<dyn Discipline<Routed<P>>>>,
+    /// Frames in the device that are not received or given up.
+    pub(super) device: u64,
+    /// What became of its last transmission is not told yet.
+    pub(super) pending: bool,
+    /// Paths in the order in which frames came, with the frame's number; those that went already are skipped.
+    pub(super) order: VecDeque<(u32, u64)>,
+    pub(super) gauge: Gauge,
+    pub(super) cw: u32,
+    /// Backoff left, in slots from `ready` on.
+    pub(super) slots: u32,
+    /// When its interframe space ends.
+    pub(super) ready: u64,
+    /// When it takes the medium for idle.
+    pub(super) idle_from: u64,
+    /// When it last received a frame: the SIFS before its answer counts as idle where a turn is kept.
+    pub(super) gap_from: u64,
+    /// A first try without a backoff.
+    pub(super) fresh: bool,
+    pub(super) counters: Counters,
+}
+
+impl<P> Station<P> {
+    /// When it sends if nobody does before.
+    #[inline]
+    pub(super) fn expiry(&self, slot: u64) -> u64 {
+        self.ready + u64::from(self.slots) * slot
+    }
+
+    /// A packet of this size fits into its queue.
+    pub(super) fn takes(&self, now: u64, size: u32, first: u32) -> bool {
+        let (packets, bytes) = self.gauge.held(now);
+        let (serving, served) = if self.counts_in_service { (0, 0) } else { self.gauge.in_service(now, first) };
+        match self.limit {
+            Limit::Unlimited => true,
+            Limit::Packets(most) => packets - serving < most || packets == 0,
+            Limit::Bytes(most) => bytes - served + u64::from(size) <= most || packets == 0,
+        }
+    }
+}

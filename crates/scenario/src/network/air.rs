@@ -1,0 +1,159 @@
+//! What is on a medium of 802.11: links of a graph, and the wireless LAN.
+
+use cwndlab_units::{Duration, Rate};
+
+use super::{expand, rest, Network, Placed};
+use crate::plan::{Capacity, LinePlan, LinkPlan, MediumPlan, RadioPlan, SchedulePlan};
+use crate::read::Faults;
+use crate::schema::{Link, Medium, Queue, Radio, Schema, Size, Wlan};
+
+/// What a station's queue holds on a graph's medium unless the scenario says otherwise.
+pub(super) const STATION_QUEUE: Size = Size::Packets(100);
+
+impl Medium {
+    fn plan(&self, beacon_of: Option<u32>) -> MediumPlan {
+        MediumPlan {
+            name: self.name.clone(),
+            standard: self.standard,
+            slot: self.slot,
+            windows: self.windows,
+            attempts: self.attempts,
+            rts_above: self.rts_above,
+            eifs: self.eifs,
+            aggregation: self.aggregation,
+            keeps_turn: self.keeps_turn,
+            beacon: beacon_of.zip(self.beacon),
+        }
+    }
+}
+
+impl Radio {
+    fn plan(&self, medium: &Medium, index: u32) -> RadioPlan {
+        RadioPlan {
+            medium: index,
+            mode: self.mode.unwrap_or(medium.mode),
+            frame_error: self.frame_error.unwrap_or(medium.frame_error),
+        }
+    }
+}
+
+/// How a graph's link is on its medium, and the rate that it has there.
+pub(super) fn radio(radio: Option<&Radio>, media: &[Medium]) -> Option<(RadioPlan, Rate)> {
+    let radio = radio?;
+    let index = media.iter().position(|one| one.name == radio.medium)?;
+    let plan = radio.plan(&media[index], index as u32);
+    Some((plan, plan.mode.rate()))
+}
+
+/// The media of a graph; their stations have one queue each.
+pub(super) fn media(schema: &Schema, network: &Network, faults: &mut Faults) -> Vec<MediumPlan> {
+    let mut plans = Vec::new();
+    for (index, medium) in schema.media.iter().enumerate() {
+        let index = index as u32;
+        let on = |link: &&LinkPlan| link.radio.is_some_and(|radio| radio.medium == index);
+        if !network.links.iter().any(|link| on(&link)) {
+            faults.add(&medium.path, "no link is on it", format!("write 'medium = \"{}\"' in a link", medium.name));
+        }
+        let mut sender = None;
+        if let Some(name) = &medium.access_point {
+            let senders: Vec<&str> =
+                network.links.iter().filter(on).map(|link| network.nodes[link.from as usize].as_str()).collect();
+            sender = network.nodes.iter().position(|node| node == name).map(|node| node as u32);
+            if !senders.contains(&name.as_str()) {
+                faults.add(
+                    format!("{}.access_point", medium.path),
+                    format!("no link leaves '{name}' on this medium"),
+                    format!("one of {}", senders.join(", ")),
+                );
+            }
+        }
+        plans.push(medium.plan(sender));
+    }
+    for (n, link) in network.links.iter().enumerate() {
+        let Some(radio) = link.radio else { continue };
+        let same =
+            |other: &LinkPlan| other.from == link.from && other.radio.is_some_and(|one| one.medium == radio.medium);
+        let first = network.links.iter().position(same).unwrap_or(n);
+        if network.links[first].queue != link.queue || network.sizes[first].0 != network.sizes[n].0 {
+            faults.add(
+                format!("{}.queue", network.sizes[n].1),
+                format!(
+                    "'{}' has another queue by the link '{}'",
+                    network.nodes[link.from as usize], network.links[first].name
+                ),
+                "a station has one queue for all its links on a medium",
+            );
+        }
+    }
+    plans
+}
+
+/// A station's queue holds what the largest of its links asks for.
+pub(super) fn join_queues(links: &mut [LinkPlan]) {
+    let size = |capacity: Capacity| match capacity {
+        Capacity::Unlimited => u64::MAX,
+        Capacity::Packets(n) => u64::from(n),
+        Capacity::Bytes(bytes) => bytes.0,
+    };
+    for n in 0..links.len() {
+        let Some(radio) = links[n].radio else { continue };
+        let from = links[n].from;
+        let same = |other: &&LinkPlan| other.from == from && other.radio.is_some_and(|one| one.medium == radio.medium);
+        let largest = links.iter().filter(same).map(|link| link.queue.capacity).max_by_key(|&one| size(one));
+        links[n].queue.capacity = largest.unwrap_or(links[n].queue.capacity);
+    }
+}
+
+/// Servers — wires — access point ))) stations, a station and a server for each flow. A flow's delay is the wires'.
+pub(super) fn wlan<'a>(
+    schema: &'a Schema,
+    wlan: &Wlan,
+    network: &mut Network,
+    faults: &mut Faults,
+) -> (Vec<Placed<'a>>, Vec<MediumPlan>) {
+    network.node("ap");
+    let usual = Radio { medium: wlan.medium.name.clone(), ..Radio::default() };
+    let mut placed = Vec::new();
+    let mut stations = 0;
+    for (index, flow, number, name) in expand(schema) {
+        stations = index + 1;
+        let Some(rest) = rest(flow, 0, faults) else { continue };
+        let (server, station) = (format!("s{index}"), format!("sta{index}"));
+        let radio = wlan.stations.get(index).unwrap_or(&usual).plan(&wlan.medium, 0);
+        let mut air = |from: &str, to: &str, queue: Queue| {
+            let link = Link {
+                path: "wlan".to_owned(),
+                rate: Some(radio.mode.rate()),
+                line: LinePlan::Rate,
+                schedule: SchedulePlan::default(),
+                harq: None,
+                delay: Duration::ZERO,
+                queue: Some(queue),
+                losses: Vec::new(),
+                jitter: None,
+                duplicate: 0.0,
+                agents: Vec::new(),
+            };
+            let link = network.add(format!("{from}-{to}"), from, to, &link, STATION_QUEUE, true);
+            network.links[link as usize].radio = Some(radio);
+            link
+        };
+        let down = air("ap", &station, wlan.queue);
+        let up = air(&station, "ap", wlan.station_queue);
+        let out = network.access(&server, "ap", &wlan.wire, Duration(rest / 2 + rest % 2));
+        let home = network.access("ap", &server, &wlan.wire, Duration(rest / 2));
+        let (mut forward, mut reverse) = (vec![out, down], vec![up, home]);
+        if flow.reverse {
+            std::mem::swap(&mut forward, &mut reverse);
+        }
+        placed.push(Placed { flow, number, name, forward, reverse });
+    }
+    if wlan.stations.len() > stations {
+        faults.add(
+            format!("wlan.stations[{stations}]"),
+            format!("there are only {stations} flows"),
+            "every flow has one station, in their order",
+        );
+    }
+    (placed, vec![wlan.medium.plan(Some(0))])
+}

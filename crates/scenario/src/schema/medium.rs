@@ -1,0 +1,263 @@
+//! Reads what is shared: a medium of 802.11, the links that are on it, and the wireless LAN that is made of one.
+
+use cwndlab_units::{parse_duration, Bytes, Duration, Rate};
+use serde_json::Value;
+
+use super::fields::{ACCESS, MEDIUM, NAMED_LINK, WLAN, WLAN_STATION};
+use super::queue::read_queue;
+use super::{Access, Queue, Size};
+use crate::plan::{BeaconPlan, ModePlan, StandardPlan};
+use crate::read::{Faults, Table};
+
+/// What a station's queue holds unless the scenario says otherwise.
+const STATION_PACKETS: u64 = 100;
+/// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
+const RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
+/// A beacon with the elements that 802.11g asks for.
+const BEACON_BYTES: u64 = 68;
+
+/// A medium as written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Medium {
+    /// Where it stands in the document.
+    pub path: String,
+    /// Its name.
+    pub name: String,
+    /// Which part of 802.11.
+    pub standard: StandardPlan,
+    /// How its stations send, where a link says nothing else.
+    pub mode: ModePlan,
+    /// Probability that noise destroys a frame, where a link says nothing else.
+    pub frame_error: f64,
+    /// Slot.
+    pub slot: Duration,
+    /// Contention windows.
+    pub windows: (u32, u32),
+    /// Attempts without and behind an RTS.
+    pub attempts: (u32, u32),
+    /// Frames above this size go behind an RTS.
+    pub rts_above: Option<Bytes>,
+    /// Bystanders of a collision wait an EIFS.
+    pub eifs: bool,
+    /// A-MPDU.
+    pub aggregation: bool,
+    /// A first try keeps its turn when the medium turns busy.
+    pub keeps_turn: bool,
+    /// Beacons.
+    pub beacon: Option<BeaconPlan>,
+    /// Who sends them.
+    pub access_point: Option<String>,
+}
+
+/// How a link is on a medium, as written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Radio {
+    /// Name of the medium.
+    pub medium: String,
+    /// How it is sent, if not as the medium's stations do.
+    pub mode: Option<ModePlan>,
+    /// Probability that noise destroys a frame.
+    pub frame_error: Option<f64>,
+}
+
+/// Servers, wires, an access point, stations.
+#[derive(Clone, Debug)]
+pub struct Wlan {
+    /// The medium.
+    pub medium: Medium,
+    /// The access point's queue.
+    pub queue: Queue,
+    /// A station's.
+    pub station_queue: Queue,
+    /// The wires.
+    pub wire: Access,
+    /// What is particular to the stations, in the order of the flows.
+    pub stations: Vec<Radio>,
+}
+
+fn station_queue() -> Queue {
+    Queue::drop_tail(Size::Packets(STATION_PACKETS))
+}
+
+pub(super) fn read_media(table: &Table<'_>, faults: &mut Faults) -> Vec<Medium> {
+    let mut media: Vec<Medium> = Vec::new();
+    for (path, item) in table.items("medium", faults) {
+        let Some(inner) = Table::new(item, path, MEDIUM, faults) else { continue };
+        let name = inner.string("name", faults);
+        let Some(name) = inner.require("name", name, "'name = \"cell\"'", faults) else { continue };
+        if media.iter().any(|one| one.name == name) {
+            faults.add(inner.at("name"), format!("'{name}' is the name of another medium"), "names are unique");
+        }
+        let access_point = inner.string("access_point", faults);
+        let Some(medium) = read_medium(&inner, name, access_point, faults) else { continue };
+        if medium.beacon.is_some() && medium.access_point.is_none() {
+            faults.add(inner.at("beacon"), "nobody sends it", "name the node: 'access_point = \"ap\"'");
+        }
+        media.push(medium);
+    }
+    media
+}
+
+fn read_medium(table: &Table<'_>, name: String, access_point: Option<String>, faults: &mut Faults) -> Option<Medium> {
+    let standards = [("802.11g", StandardPlan::ErpOfdm), ("802.11n", StandardPlan::Ht)];
+    let standard = table.word("standard", &standards, faults);
+    let standard = table.require("standard", standard, "'standard = \"802.11g\"' or \"802.11n\"", faults)?;
+    let mode = read_mode(table, Some(standard), faults).unwrap_or(match standard {
+        StandardPlan::ErpOfdm => ModePlan::Ofdm { mbps: 54 },
+        StandardPlan::Ht => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false },
+    });
+    let slot = table.duration("slot", faults).unwrap_or(Duration::from_micros(9));
+    if ![Duration::from_micros(9), Duration::from_micros(20)].contains(&slot) {
+        faults.add(table.at("slot"), format!("{slot} is no slot of 2.4 GHz"), "write \"9 us\" or \"20 us\"");
+    }
+    let mut whole = |key: &str, low, default| table.whole(key, low, 32_767, faults).unwrap_or(default) as u32;
+    let windows = (whole("cw_min", 0, 15), whole("cw_max", 0, 1023));
+    let attempts = (whole("short_attempts", 1, 7), whole("long_attempts", 1, 4));
+    if windows.1 < windows.0 {
+        faults.add(table.at("cw_max"), format!("{} is less than cw_min, {}", windows.1, windows.0), "");
+    }
+    let aggregation = table.flag("aggregation", faults);
+    if aggregation == Some(true) && standard == StandardPlan::ErpOfdm {
+        faults.add(table.at("aggregation"), "802.11g has none", "leave it out, or write 'standard = \"802.11n\"'");
+    }
+    Some(Medium {
+        path: table.path.clone(),
+        name,
+        standard,
+        mode,
+        frame_error: table.probability("frame_error", faults).unwrap_or(0.0),
+        slot,
+        windows,
+        attempts,
+        rts_above: table.bytes("rts_above", faults),
+        eifs: table.flag("eifs", faults).unwrap_or(false),
+        aggregation: aggregation.unwrap_or(standard == StandardPlan::Ht),
+        keeps_turn: table.flag("keeps_turn", faults).unwrap_or(false),
+        beacon: read_beacon(table, faults),
+        access_point,
+    })
+}
+
+/// `"102.4 ms"`, or `{ interval = "102.4 ms", size = "250 B" }`.
+fn read_beacon(table: &Table<'_>, faults: &mut Faults) -> Option<BeaconPlan> {
+    let value = table.get("beacon")?;
+    let (interval, bytes) = if let Value::String(text) = value {
+        let interval = parse_duration(text).map_err(|fault| faults.add(table.at("beacon"), fault.what, fault.hint));
+        (interval.ok(), Bytes(BEACON_BYTES))
+    } else {
+        let inner = Table::new(value, table.at("beacon"), super::fields::BEACON, faults)?;
+        let interval = inner.duration("interval", faults);
+        let interval = inner.require("interval", interval, "'interval = \"102.4 ms\"'", faults);
+        (interval, inner.bytes("size", faults).unwrap_or(Bytes(BEACON_BYTES)))
+    };
+    // At 1 Mbit/s a beacon of the largest size is on the air for 19 ms.
+    if interval.is_some_and(|interval| interval < Duration::from_millis(20)) {
+        faults.add(table.at("beacon"), "beacons are less than 20 ms apart", "usual are \"102.4 ms\"");
+    }
+    if bytes.0 > 2304 {
+        faults.add(table.at("beacon.size"), format!("{bytes} are more than a frame holds"), "at most \"2304 B\"");
+    }
+    Some(BeaconPlan { interval: interval?, bytes: bytes.0.min(2304) as u32 })
+}
+
+/// Rate, or MCS with streams and guard interval; `None` where nothing of it is given. Of which standard it must be is
+/// known here for a medium, and later for a link.
+fn read_mode(table: &Table<'_>, standard: Option<StandardPlan>, faults: &mut Faults) -> Option<ModePlan> {
+    let ht = ["mcs", "streams", "short_guard"].into_iter().find(|key| table.get(key).is_some());
+    if let (Some(_), Some(key)) = (table.get("rate"), ht) {
+        faults.add(table.at(key), "stands beside a rate", "802.11g goes by rate, 802.11n by mcs, streams, short_guard");
+        return None;
+    }
+    let mode = if let Some(key) = ht {
+        let mcs = table.whole("mcs", 0, 7, faults).unwrap_or(7) as u8;
+        let streams = table.whole("streams", 1, 4, faults).unwrap_or(1) as u8;
+        let short_guard = table.flag("short_guard", faults).unwrap_or(false);
+        (key, ModePlan::Ht { mcs, streams, short_guard })
+    } else {
+        let rate = table.rate("rate", faults)?;
+        ("rate", ModePlan::Ofdm { mbps: ofdm(table, rate, faults)? })
+    };
+    if standard.is_some_and(|standard| !mode.1.is_of(standard)) {
+        let hint = "802.11g goes by rate, 802.11n by mcs, streams, short_guard";
+        faults.add(table.at(mode.0), "is not of this standard", hint);
+        return None;
+    }
+    Some(mode.1)
+}
+
+fn ofdm(table: &Table<'_>, rate: Rate, faults: &mut Faults) -> Option<u8> {
+    let found = RATES_MBPS.into_iter().find(|mbps| mbps * 1_000_000 == rate.0);
+    if found.is_none() {
+        let hint = "one of 6, 9, 12, 18, 24, 36, 48 and 54 Mbps; 802.11n goes by mcs";
+        faults.add(table.at("rate"), format!("{rate} is no rate of 802.11g"), hint);
+    }
+    found.map(|mbps| mbps as u8)
+}
+
+/// What a link of a graph says of its medium.
+pub(super) fn read_radio(value: &Value, path: String, media: &[Medium], faults: &mut Faults) -> Option<Radio> {
+    let table = Table::new(value, path, NAMED_LINK, &mut Faults::default())?;
+    let Some(medium) = table.string("medium", faults) else {
+        for key in ["mcs", "streams", "short_guard", "frame_error"] {
+            if table.get(key).is_some() {
+                faults.add(table.at(key), "the link is on no medium", "name one: 'medium = \"cell\"'");
+            }
+        }
+        return None;
+    };
+    let Some(found) = media.iter().find(|one| one.name == medium) else {
+        let names: Vec<&str> = media.iter().map(|one| one.name.as_str()).collect();
+        let hint = if names.is_empty() {
+            "write a '[[medium]]' with this name".to_owned()
+        } else {
+            format!("there is {}", names.join(", "))
+        };
+        faults.add(table.at("medium"), format!("no medium is called '{medium}'"), hint);
+        return None;
+    };
+    if table.get("agents").is_some() {
+        faults.add(table.at("agents"), "a medium has no capacity that could be granted", "leave them out");
+    }
+    for key in ["trace", "token_bucket", "schedule", "repeat", "harq"] {
+        if table.get(key).is_some() {
+            faults.add(
+                table.at(key),
+                "the link is on a medium, which has no line of its own",
+                "leave one of the two out",
+            );
+        }
+    }
+    let mode = read_mode(&table, Some(found.standard), faults);
+    Some(Radio { medium, mode, frame_error: table.probability("frame_error", faults) })
+}
+
+pub(super) fn read_wlan(value: &Value, faults: &mut Faults) -> Option<Wlan> {
+    let table = Table::new(value, "wlan", WLAN, faults)?;
+    let medium = read_medium(&table, "wlan".to_owned(), Some("ap".to_owned()), faults);
+    let queue =
+        |key: &str, faults: &mut Faults| table.get(key).and_then(|value| read_queue(value, table.at(key), faults));
+    let own = queue("queue", faults).unwrap_or_else(station_queue);
+    let station_queue = queue("station_queue", faults).unwrap_or(own);
+    let mut wire = Access { rate: None, queue: Queue::drop_tail(Size::Unlimited), agents: None };
+    if let Some(value) = table.get("wire") {
+        let inner = Table::new(value, table.at("wire"), ACCESS, faults)?;
+        wire.rate = inner.rate("rate", faults);
+        if let Some(given) = inner.get("queue") {
+            wire.queue = read_queue(given, inner.at("queue"), faults)?;
+        }
+        if inner.get("agents").is_some() {
+            faults.add(inner.at("agents"), "behind the wire is a medium, which has none", "leave them out");
+        }
+    }
+    let standard = medium.as_ref().map(|medium| medium.standard);
+    let mut stations = Vec::new();
+    for (path, item) in table.items("stations", faults) {
+        let inner = Table::new(item, path, WLAN_STATION, faults)?;
+        stations.push(Radio {
+            medium: "wlan".to_owned(),
+            mode: read_mode(&inner, standard, faults),
+            frame_error: inner.probability("frame_error", faults),
+        });
+    }
+    Some(Wlan { medium: medium?, queue: own, station_queue, wire, stations })
+}

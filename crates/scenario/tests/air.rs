@@ -1,0 +1,136 @@
+//! Media of 802.11 in scenarios: what they plan, and every message in full.
+
+use cwndlab_algorithms::catalogue;
+use cwndlab_scenario::plan::{Capacity, ModePlan, Plan, StandardPlan};
+use cwndlab_scenario::Scenario;
+use cwndlab_units::{Duration, Rate};
+
+fn plan(text: &str) -> Result<Plan, String> {
+    let join =
+        |faults: Vec<cwndlab_scenario::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let text = format!("schema_version = 1\nduration = \"10 s\"\n{text}");
+    let scenario = Scenario::from_toml(&text, None).map_err(join)?;
+    scenario.plan(&catalogue()).map(|(plan, _)| plan).map_err(join)
+}
+
+const WLAN: &str = "[wlan]\nstandard = \"802.11g\"\n";
+const FLOW: &str = "[[flow]]\nalgorithm = \"cubic\"\nrtt = \"40 ms\"\n";
+const CELL: &str = "[[medium]]\nname = \"cell\"\nstandard = \"802.11n\"\n";
+const AIR: &str = "[[link]]\nfrom = \"ap\"\nto = \"sta\"\nmedium = \"cell\"\n";
+const END: &str = "[[flow]]\nalgorithm = \"cubic\"\nfrom = \"ap\"\nto = \"sta\"\n";
+
+/// `docs/scenario.md`: a server, a wire and a station for every flow; the RTT is the wire's.
+#[test]
+fn a_wireless_lan_has_a_station_for_every_flow() {
+    let upload = FLOW.replace("rtt", "direction = \"upload\"\nrtt");
+    let plan = plan(&format!("{WLAN}stations = [{{}}, {{ rate = \"6 Mbps\" }}]\n{FLOW}{upload}")).unwrap();
+    let names = |route: &[u32]| route.iter().map(|&link| plan.links[link as usize].name.as_str()).collect::<Vec<_>>();
+    assert_eq!(names(&plan.flows[0].forward), ["s0-ap", "ap-sta0"]);
+    assert_eq!(names(&plan.flows[0].reverse), ["sta0-ap", "ap-s0"]);
+    assert_eq!(names(&plan.flows[1].forward), ["sta1-ap", "ap-s1"]);
+    assert_eq!(plan.flows[1].base_rtt, Duration::from_millis(40));
+    let link = |name: &str| plan.links.iter().find(|link| link.name == name).unwrap();
+    assert_eq!(link("ap-sta0").rate, Some(Rate::from_mbps(54)));
+    assert_eq!(link("sta1-ap").radio.unwrap().mode, ModePlan::Ofdm { mbps: 6 });
+    assert_eq!(link("ap-sta1").queue.capacity, Capacity::Packets(100));
+    assert_eq!((plan.media.len(), plan.media[0].standard), (1, StandardPlan::ErpOfdm));
+}
+
+#[test]
+fn a_graph_has_media_beside_its_links() {
+    let wire = "[[link]]\nfrom = \"server\"\nto = \"ap\"\nrate = \"100 Mbps\"\ndelay = \"20 ms\"\n";
+    let flow = END.replace("\"ap\"", "\"server\"");
+    let plan = plan(&format!("{CELL}mcs = 5\n{wire}{AIR}{flow}")).unwrap();
+    assert_eq!(plan.links[2].radio.unwrap().mode, ModePlan::Ht { mcs: 5, streams: 1, short_guard: false });
+    assert_eq!((plan.links[2].rate, plan.links[3].name.as_str()), (Some(Rate(52_000_000)), "sta-ap"));
+    assert_eq!(plan.links[0].radio, None);
+}
+
+#[test]
+fn each_fault_of_a_medium_has_its_message() {
+    let cases = [
+        (
+            format!("{WLAN}rate = \"11 Mbps\"\n{FLOW}"),
+            "wlan.rate: 11 Mbit/s is no rate of 802.11g\n  hint: one of 6, 9, 12, 18, 24, 36, 48 and 54 Mbps; 802.11n goes by mcs",
+        ),
+        (
+            format!("{WLAN}mcs = 7\n{FLOW}"),
+            "wlan.mcs: is not of this standard\n  hint: 802.11g goes by rate, 802.11n by mcs, streams, short_guard",
+        ),
+        (
+            format!("{CELL}mcs = 8\n{AIR}{END}"),
+            "medium[0].mcs: a whole number from 0 to 7 is wanted, this is 8",
+        ),
+        (
+            format!("{}{FLOW}", WLAN.replace("802.11g", "802.11ax")),
+            "wlan.standard: '802.11ax' is not known here\n  hint: did you mean '802.11g'?",
+        ),
+        (
+            format!("{WLAN}slot = \"10 us\"\n{FLOW}"),
+            "wlan.slot: 10 us is no slot of 2.4 GHz\n  hint: write \"9 us\" or \"20 us\"",
+        ),
+        (
+            format!("{WLAN}cw_min = 31\ncw_max = 15\n{FLOW}"),
+            "wlan.cw_max: 15 is less than cw_min, 31",
+        ),
+        (
+            format!("{WLAN}aggregation = true\n{FLOW}"),
+            "wlan.aggregation: 802.11g has none\n  hint: leave it out, or write 'standard = \"802.11n\"'",
+        ),
+        (
+            format!("{WLAN}beacon = \"1 ms\"\n{FLOW}"),
+            "wlan.beacon: beacons are less than 20 ms apart\n  hint: usual are \"102.4 ms\"",
+        ),
+        (
+            format!("{WLAN}stations = [{{}}, {{}}]\n{FLOW}"),
+            "wlan.stations[1]: there are only 1 flows\n  hint: every flow has one station, in their order",
+        ),
+        (
+            format!("{WLAN}{}", FLOW.replace("rtt", "direction = \"forward\"\nrtt")),
+            "flow[0].direction: 'forward' is not known here\n  hint: one of download, upload",
+        ),
+        (
+            format!("{AIR}{END}"),
+            "link[0].medium: no medium is called 'cell'\n  hint: write a '[[medium]]' with this name",
+        ),
+        (
+            format!("{CELL}{}{END}", AIR.replace("cell", "sell")),
+            "link[0].medium: no medium is called 'sell'\n  hint: there is cell",
+        ),
+        (
+            format!("{CELL}{}{END}", AIR.replace("medium = \"cell\"", "frame_error = 0.1")),
+            "link[0].frame_error: the link is on no medium\n  hint: name one: 'medium = \"cell\"'",
+        ),
+        (
+            format!("{CELL}{}{END}", AIR.replace("medium = \"cell\"", "rate = \"1 Mbps\"")),
+            "medium[0]: no link is on it\n  hint: write 'medium = \"cell\"' in a link",
+        ),
+        (
+            format!("{CELL}{AIR}rate = \"54 Mbps\"\n{END}"),
+            "link[0].rate: is not of this standard\n  hint: 802.11g goes by rate, 802.11n by mcs, streams, short_guard",
+        ),
+        (
+            format!("{CELL}beacon = \"100 ms\"\n{AIR}{END}"),
+            "medium[0].beacon: nobody sends it\n  hint: name the node: 'access_point = \"ap\"'",
+        ),
+        (
+            format!("{CELL}access_point = \"a\"\n{AIR}{END}"),
+            "medium[0].access_point: no link leaves 'a' on this medium\n  hint: one of ap, sta",
+        ),
+        (
+            format!("{CELL}{CELL}{AIR}{END}"),
+            "medium[1].name: 'cell' is the name of another medium\n  hint: names are unique",
+        ),
+        (
+            format!("{CELL}{AIR}{}queue = {{ capacity = \"7 packets\" }}\n{END}", AIR.replace("sta", "stb")),
+            "link[1].queue: 'ap' has another queue by the link 'ap-sta'\n  hint: a station has one queue for all its links on a medium",
+        ),
+        (
+            format!("{CELL}{AIR}agents = [\"rcp\"]\n{END}"),
+            "link[0].agents: a medium has no capacity that could be granted\n  hint: leave them out",
+        ),
+    ];
+    for (text, message) in cases {
+        assert_eq!(plan(&text).unwrap_err(), message, "{text}");
+    }
+}

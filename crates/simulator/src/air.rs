@@ -1,0 +1,211 @@
+//! Media of 802.11: links that share one, with a queue for each node that sends there.
+
+use std::collections::BTreeMap;
+
+use cwndlab_network::discipline::{Discipline, Waiting};
+use cwndlab_network::link::Passage;
+use cwndlab_network::random::Stream;
+use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
+use cwndlab_network::wifi::{Beacon, Deferral, Medium, Outcome, PathConfig, Routed, Rules, StationConfig, NEVER};
+use cwndlab_records::rows::StationRow;
+use cwndlab_scenario::plan::{MediumPlan, ModePlan, Plan, StandardPlan};
+
+use crate::packet::Packet;
+use crate::service::{Look, Server};
+use crate::world::{limit, World};
+
+/// Purpose of the random stream of a medium.
+const AIR_STREAM: u64 = 6;
+
+/// A medium and what it has to do with the links.
+#[derive(Debug)]
+pub(crate) struct Air {
+    pub(crate) medium: Medium<Packet>,
+    /// Its name.
+    name: String,
+    /// The path of each link that is on it.
+    paths: BTreeMap<u32, u32>,
+    /// Packets delivered with a mark, by path.
+    marked: Vec<u64>,
+    /// The node of each station.
+    nodes: Vec<String>,
+    /// Its earliest entry on the agenda.
+    armed: u64,
+}
+
+fn mode(plan: ModePlan) -> Mode {
+    match plan {
+        ModePlan::Ofdm { mbps } => Mode::Ofdm { bits: u32::from(mbps) * 4 },
+        ModePlan::Ht { mcs, streams, short_guard } => Mode::Ht { mcs, streams, short_guard },
+    }
+}
+
+fn rules(plan: &MediumPlan, nodes: &[u32]) -> Rules {
+    let base = match plan.standard {
+        StandardPlan::ErpOfdm => Rules::erp_ofdm(),
+        StandardPlan::Ht => Rules::ht(),
+    };
+    Rules {
+        slot: plan.slot.0,
+        cw_min: plan.windows.0,
+        cw_max: plan.windows.1,
+        short_attempts: plan.attempts.0,
+        long_attempts: plan.attempts.1,
+        rts_above: plan.rts_above.map(|bytes| bytes.0.min(u64::from(u32::MAX)) as u32),
+        eifs_ack: plan.eifs.then(Rules::lowest_ack),
+        aggregation: base.aggregation.filter(|_| plan.aggregation),
+        deferral: if plan.keeps_turn { Deferral::Keeps } else { Deferral::Draws },
+        beacon: plan.beacon.and_then(|(node, beacon)| {
+            let station = nodes.iter().position(|&one| one == node)? as u32;
+            Some(Beacon { station, interval: beacon.interval.0, airtime: dsss_airtime(beacon.bytes) })
+        }),
+        ..base
+    }
+}
+
+/// The medium number `index` of the plan, and the path of each link that is on it.
+pub(crate) fn build(
+    plan: &Plan,
+    index: usize,
+    seed: u64,
+    discipline: impl Fn(u32) -> Option<Box<dyn Discipline<Routed<Packet>>>>,
+) -> Air {
+    let on_it = |link: &u32| plan.links[*link as usize].radio.is_some_and(|radio| radio.medium as usize == index);
+    let links: Vec<u32> = (0..plan.links.len() as u32).filter(on_it).collect();
+    let (mut nodes, mut stations, mut paths) = (Vec::new(), Vec::new(), Vec::new());
+    for &link in &links {
+        let one = &plan.links[link as usize];
+        if !nodes.contains(&one.from) {
+            nodes.push(one.from);
+            stations.push(StationConfig {
+                limit: limit(one.queue.capacity),
+                counts_in_service: one.queue.counts_in_service,
+                discipline: discipline(link),
+            });
+        }
+    }
+    let station = |node: u32| nodes.iter().position(|&one| one == node).map(|at| at as u32);
+    for &link in &links {
+        let one = &plan.links[link as usize];
+        let (Some(radio), Some(from)) = (one.radio, station(one.from)) else { continue };
+        paths.push(PathConfig { from, to: station(one.to), mode: mode(radio.mode), error: radio.frame_error });
+    }
+    let chance = Stream::new(seed, AIR_STREAM, index as u64);
+    Air {
+        medium: Medium::new(rules(&plan.media[index], &nodes), stations, &paths, chance),
+        name: plan.media[index].name.clone(),
+        nodes: nodes.iter().map(|&node| plan.nodes[node as usize].clone()).collect(),
+        marked: vec![0; links.len()],
+        paths: links.into_iter().zip(0..).collect(),
+        armed: NEVER,
+    }
+}
+
+impl Air {
+    /// A packet for a link.
+    pub(crate) fn offer(&mut self, now: u64, link: u32, one: Waiting<Packet>, gone: &mut Vec<Waiting<Packet>>) {
+        self.medium.offer(now, self.paths[&link], one, gone);
+    }
+
+    /// What the link counts and holds; `lost` is what was lost behind it.
+    pub(crate) fn look(&mut self, now: u64, link: u32, lost: u64) -> Look {
+        self.medium.settle(now);
+        let path = self.paths[&link];
+        let totals = self.medium.path_totals(path);
+        let (queue_packets, queue_bytes) = self.medium.path_backlog(now, path);
+        let (packet_ns, byte_ns) = self.medium.path_integrals(now, path);
+        Look {
+            arrived: totals.accepted + totals.dropped,
+            dropped: totals.dropped,
+            lost: lost + totals.given_up,
+            marked: self.marked[path as usize],
+            sent_packets: totals.sent,
+            sent_bytes: totals.sent_bytes,
+            queue_packets,
+            queue_bytes,
+            packet_ns,
+            byte_ns,
+            most: self.medium.path_most(path),
+            offered_bytes: None,
+        }
+    }
+
+    /// The stations at `now`.
+    pub(crate) fn stations(&mut self, now: u64, rows: &mut Vec<StationRow>) {
+        self.medium.settle(now);
+        for (station, node) in (0..).zip(&self.nodes) {
+            let counters = self.medium.counters(station);
+            let (queue_packets, _) = self.medium.backlog(now, station);
+            let (queue_packet_ns, _) = self.medium.integrals(now, station);
+            rows.push(StationRow {
+                time_ns: now,
+                medium: self.name.clone(),
+                station: node.clone(),
+                attempts: counters.attempts,
+                failures: counters.failures,
+                collisions: counters.collisions,
+                frame_errors: counters.errors,
+                given_up_packets: counters.given_up,
+                sent_packets: counters.sent,
+                sent_bytes: counters.sent_bytes,
+                dropped_packets: counters.dropped,
+                airtime_ns: counters.airtime_ns,
+                queue_packets,
+                queue_packet_ns,
+                max_queue_packets: self.medium.most(station),
+            });
+        }
+    }
+}
+
+impl World {
+    /// Puts the medium on the agenda if something happens on it before its entry there.
+    pub(crate) fn arm_air(&mut self, server: u32) {
+        let Server::Air(air) = &mut self.servers[server as usize] else { return };
+        let next = air.medium.next();
+        if next < air.armed {
+            air.armed = next;
+            self.agenda.push(next, self.first_server + server);
+        }
+    }
+
+    /// The agenda's top is this medium's moment.
+    pub(crate) fn serve_air(&mut self, now: u64, server: u32) {
+        self.agenda.pop();
+        let Server::Air(air) = &mut self.servers[server as usize] else { return };
+        if air.armed != now {
+            return; // an entry that an earlier one overtook
+        }
+        air.armed = NEVER;
+        air.medium.settle(now);
+        loop {
+            let Server::Air(air) = &mut self.servers[server as usize] else { return };
+            let Some(outcome) = air.medium.take(now, &mut self.gone) else { break };
+            self.bury();
+            match outcome {
+                Outcome::Delivered(one) => {
+                    let link = self.hop(&one.packet).link;
+                    if let Server::Air(air) = &mut self.servers[server as usize] {
+                        air.marked[air.paths[&link] as usize] += u64::from(one.marked);
+                    }
+                    self.emerge(now, link, one);
+                }
+                Outcome::Lost(one) => {
+                    let link = self.hop(&one.packet).link;
+                    self.record(one.since, link, one.packet, Passage::Lost { departure: now });
+                    self.lose(one.packet, Passage::Lost { departure: now });
+                }
+            }
+        }
+        self.arm_air(server);
+    }
+
+    /// The stations of all media at `now`.
+    pub fn stations(&mut self, now: u64, rows: &mut Vec<StationRow>) {
+        for server in &mut self.servers {
+            if let Server::Air(air) = server {
+                air.stations(now, rows);
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Flows over 802.11: what every run obeys, and answers known by hand.
+
+use std::sync::atomic::AtomicBool;
+
+use cwndlab_records::rows::{Records, StationRow};
+use cwndlab_scenario::Scenario;
+use cwndlab_simulator::{catalogue, run};
+use serde_json::{json, Value};
+
+fn simulate(document: &Value, seed: u64) -> Records {
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    run(&plan, seed, &AtomicBool::new(false), None).expect("nobody cancels")
+}
+
+fn wlan(cell: &Value, flows: &Value) -> Value {
+    json!({ "schema_version": 1, "duration": "10 s", "wlan": cell, "flow": flows })
+}
+
+/// A station's totals.
+fn totals<'a>(records: &'a Records, station: &str) -> &'a StationRow {
+    records.stations.iter().rfind(|row| row.station == station).expect("the station has rows")
+}
+
+/// By hand, where turns are kept, so that nothing is drawn: a SYN of 40 bytes goes a DIFS of 28 µs after it came and takes
+/// 20 + 4 · ⌈(22 + 8 · 76) / 216⌉ + 6 = 38 µs; its answer waits for SIFS, the ACK of 34 µs and DIFS; the segment of
+/// 1500 bytes takes 254 µs after its DIFS. Between them lies the wire of 20 ms, three times.
+#[test]
+fn a_transfer_takes_airtime_and_the_wire_to_the_nanosecond() {
+    let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "workload": { "kind": "bulk", "bytes": "1460 B" } }]);
+    let records = simulate(&wlan(&json!({ "standard": "802.11g", "keeps_turn": true }), &flow), 1);
+    let air = (28 + 38) + (10 + 34 + 28 + 38) + (28 + 254);
+    assert_eq!(records.transfers[0].end_ns, 60_000_000 + air * 1000);
+    assert_eq!(totals(&records, "ap").failures, 0);
+}
+
+/// What the stations counted is what the links did; every packet is delivered, dropped, given up or still there.
+#[test]
+fn stations_and_links_tell_the_same() {
+    let flows = json!([
+        { "algorithm": "cubic", "rtt": "30 ms", "count": 4 },
+        { "algorithm": "newreno", "rtt": "50 ms", "count": 3, "direction": "upload" },
+    ]);
+    for cell in [
+        json!({ "standard": "802.11g", "frame_error": 0.05, "queue": { "capacity": "30 packets" }, "beacon": "102.4 ms" }),
+        json!({ "standard": "802.11n", "frame_error": 0.1, "rts_above": "2000 B", "queue": { "capacity": "60 packets" } }),
+        json!({ "standard": "802.11n", "queue": { "kind": "fq-codel" }, "station_queue": { "capacity": "64 KiB" } }),
+    ] {
+        let records = simulate(&wlan(&cell, &flows), 3);
+        let air: Vec<_> = records.links.iter().filter(|link| link.name.contains("sta")).collect();
+        for station in ["ap", "sta0", "sta5"] {
+            let row = totals(&records, station);
+            let own = air.iter().filter(|link| link.name.starts_with(&format!("{station}-")));
+            let sum = |of: fn(&cwndlab_records::rows::LinkRow) -> u64| own.clone().map(|link| of(link)).sum::<u64>();
+            assert_eq!(sum(|link| link.sent_packets), row.sent_packets);
+            assert_eq!(sum(|link| link.dropped_packets), row.dropped_packets);
+            assert_eq!(sum(|link| link.lost_packets), row.given_up_packets);
+            let arrived = sum(|link| link.arrived_packets);
+            let left = row.sent_packets + row.dropped_packets + row.given_up_packets;
+            // A frame that was just answered counts as sent and is in the queue up to its ACK.
+            assert!(arrived <= left + row.queue_packets && left <= arrived, "{station}: {arrived} {row:?}");
+            assert!(row.collisions <= row.failures && row.failures <= row.attempts);
+        }
+        for flow in &records.flows {
+            assert!(flow.delivered_bytes > 0, "{} got nothing", flow.name);
+        }
+    }
+}
+
+/// IEEE 802.11: a medium carries no more than a cycle without collisions allows: 30.5 Mbit/s of IP packets at 54.
+#[test]
+fn a_cell_carries_what_its_cycle_allows_and_draws_by_its_seed_alone() {
+    let flows = json!([{ "transport": "udp", "rtt": "0 s", "count": 5, "direction": "upload",
+        "workload": { "kind": "cbr", "rate": "20 Mbps", "packet": "1500 B" } }]);
+    let document = wlan(&json!({ "standard": "802.11g" }), &flows);
+    let one = simulate(&document, 1);
+    let sent: u64 = one.flows.iter().map(|flow| flow.delivered_bytes).sum();
+    assert!((20e6..30.5e6).contains(&(sent as f64 * 0.8)), "{sent}");
+    assert_eq!(one.stations, simulate(&document, 1).stations);
+    assert_ne!(one.stations, simulate(&document, 2).stations);
+}
+
+/// Links of a graph share a medium as those of a wireless LAN do.
+#[test]
+fn a_graph_with_a_medium_is_the_wireless_lan() {
+    let flow = |ends: Value| {
+        let mut flow = json!({ "algorithm": "cubic", "profile": "rfc" });
+        for (key, value) in ends.as_object().unwrap() {
+            flow[key] = value.clone();
+        }
+        json!([flow])
+    };
+    let lan = wlan(&json!({ "standard": "802.11g", "wire": { "rate": "1 Gbps" } }), &flow(json!({ "rtt": "40 ms" })));
+    let graph = json!({
+        "schema_version": 1, "duration": "10 s",
+        "medium": [{ "name": "wlan", "standard": "802.11g" }],
+        "link": [
+            { "from": "ap", "to": "sta0", "medium": "wlan" },
+            { "from": "s0", "to": "ap", "rate": "1 Gbps", "delay": "20 ms", "queue": { "capacity": "unlimited" } },
+        ],
+        "flow": flow(json!({ "from": "s0", "to": "sta0" })),
+    });
+    let (lan, graph) = (simulate(&lan, 1), simulate(&graph, 1));
+    assert_eq!(lan.stations, graph.stations);
+    assert_eq!(lan.flows[0].delivered_bytes, graph.flows[0].delivered_bytes);
+}

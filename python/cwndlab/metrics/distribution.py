@@ -1,0 +1,48 @@
+"""Distributions: what part of all RTT samples, of the time, or of all transfers had at most this much."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+from cwndlab.metrics import window
+from cwndlab.metrics.completion import began
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+Of = Literal["rtt", "queue", "completion"]
+
+
+def distribution(records: Records, of: Of, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
+    """The empirical distribution function F(x) = P(X ≤ x): ``value`` ascending and ``share`` in (0, 1].
+
+    ``of`` is ``rtt``, the mean RTT of each sampling interval of each flow in ms, weighted by the number of RTT samples
+    in it; ``queue``, the delay of the bytes that wait at the first bottleneck, 8 × bytes / rate in ms, at the sampling
+    instants; or ``completion``, completion times in s of the transfers that began within the interval. Empty where
+    there is nothing.
+    """
+    weight = pl.lit(1.0)
+    if of == "completion":
+        values = began(records, start_s, end_s).select(((pl.col("end_ns") - pl.col("start_ns")) / 1e9).alias("value"))
+        return _cumulated(values.with_columns(weight.alias("weight")))
+    span = window.bounds(records, start_s, end_s)
+    inside = (pl.col("time_ns") > span.start_ns) & (pl.col("time_ns") <= span.end_ns)
+    if of == "queue":
+        first = window.bottlenecks(records).head(1).select("link", "rate_bps")
+        found = records.link_samples.filter(inside).join(first, on="link")
+        delay = 8e3 * pl.col("queue_bytes") / pl.col("rate_bps")
+        return _cumulated(found.select(delay.alias("value"), weight.alias("weight")))
+    gained = [
+        (pl.col(name) - pl.col(name).shift(1, fill_value=0).over("flow")).alias(name)
+        for name in ("rtt_sum_ns", "rtt_count")
+    ]
+    found = records.samples.sort("flow", "time_ns").with_columns(gained).filter(inside & (pl.col("rtt_count") > 0))
+    mean = pl.col("rtt_sum_ns") / pl.col("rtt_count") / 1e6
+    return _cumulated(found.select(mean.alias("value"), pl.col("rtt_count").cast(pl.Float64).alias("weight")))
+
+
+def _cumulated(found: pl.DataFrame) -> pl.DataFrame:
+    steps = found.group_by("value").agg(pl.col("weight").sum()).sort("value")
+    return steps.select("value", (pl.col("weight").cum_sum() / pl.col("weight").sum()).alias("share"))

@@ -1,0 +1,69 @@
+"""Options that several verbs of the command line have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.output import Format
+
+
+def _format(text: str) -> Format:
+    try:
+        return Format(text)
+    except ValueError:
+        raise ScenarioError(Fault("--format", f"'{text}' is no format", "write table, json or csv")) from None
+
+
+def whole(option: str, low: int, high: int = 2**64 - 1) -> Callable[[str], int]:
+    """Reads a whole number from ``low`` to ``high``."""
+
+    def whole(text: str) -> int:
+        text = str(text)  # typer hands over a default as it is
+        number = int(text) if text.isascii() and text.isdecimal() else -1
+        if low <= number <= high:
+            return number
+        raise ScenarioError(
+            Fault(option, f"'{text}' is no whole number from {low} on", f"write {option} {max(low, 1)}")
+        )
+
+    return whole
+
+
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="How the data is printed.", metavar="table|json|csv", parser=_format)
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all chance.", metavar="N", parser=whole("--seed", 0))]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change a field: flow[1].rtt=50ms. May be repeated.", metavar="PATH=VALUE"),
+]
+ScenarioArgument = Annotated[
+    Path, typer.Argument(help="A scenario in TOML, or the name of a preset.", metavar="SCENARIO", show_default=False)
+]
+AlgorithmsOption = Annotated[
+    str | None, typer.Option("--algorithms", help="Names, joined by commas.", metavar="A,B,C", show_default=False)
+]
+FileOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--algorithm-file",
+        help="Python with classes of your own; flows call them by name. May be repeated.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        help="Threads; one per core by default.",
+        metavar="N",
+        show_default=False,
+        parser=whole("--workers", 1, 4096),
+    ),
+]

@@ -1,0 +1,1 @@
+"""Verbs of the command line that have a file of their own; `cwndlab.cli` registers them."""

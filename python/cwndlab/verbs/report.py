@@ -1,0 +1,72 @@
+"""``cwndlab report``: pages and figures of what other verbs have kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cwndlab.options import FormatOption, whole
+from cwndlab.output import Format, say
+from cwndlab.show import show_comparison, show_run, show_swept
+
+
+def report(
+    folder: Annotated[
+        Path, typer.Argument(help="What run, compare or sweep has written by --out.", metavar="DIR", show_default=False)
+    ],
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="The HTML page; DIR/report.html by default.", metavar="FILE", show_default=False),
+    ] = None,
+    figures: Annotated[
+        str | None,
+        typer.Option(
+            "--figures",
+            help="Also write DIR/figures/*; several formats by commas.",
+            metavar="png,svg,pdf",
+            show_default=False,
+        ),
+    ] = None,
+    style: Annotated[
+        str, typer.Option("--style", help="Of the figures; print has the width of a column.", metavar="screen|print")
+    ] = "screen",
+    series: Annotated[
+        int,
+        typer.Option(
+            "--series",
+            help="Of a sweep: run the first N of every cell again for their time series.",
+            metavar="N",
+            parser=whole("--series", 0),
+        ),
+    ] = 0,
+    format: FormatOption = Format.table,
+) -> None:
+    """Draw a run, a comparison or a sweep as one HTML file."""
+    from cwndlab.pages.sweep import Swept
+    from cwndlab.plots.style import chosen
+    from cwndlab.records import Records
+    from cwndlab.report import figures as draw_figures
+    from cwndlab.report import load
+    from cwndlab.report import report as draw
+
+    chosen(figures or "png", style)
+    found = load(folder)
+    if isinstance(found, Records):
+        show_run(found, format)
+    elif isinstance(found, Swept):
+        show_swept(found, format)
+    else:
+        show_comparison(found, format)
+    page = report or folder / "report.html"
+    draw(found, page, series=series)
+    say(f"report: {page}")
+    if figures is not None:
+        for figure in draw_figures(found, folder / "figures", format=figures, style=style):
+            say(f"figure: {figure}")
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the verb."""
+    app.command(epilog="Example: cwndlab report out --figures svg,pdf --style print")(report)

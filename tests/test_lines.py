@@ -1,0 +1,153 @@
+"""Lines beyond a fixed rate: traces, schedules, token buckets, radio links, asymmetry."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import cwndlab
+import pytest
+from cwndlab import presets, traces
+from cwndlab.errors import ScenarioError
+
+RECORDINGS = Path(os.environ.get("CWNDLAB_TRACES", Path(__file__).parents[2] / "shared" / "traces"))
+BLAST = '[[flow]]\nalgorithm = "cubic"\nrtt = "20 ms"\n'
+
+
+def scenario(bottleneck: str, duration: str = "10 s", reverse: str = 'rate = "1 Gbps"') -> cwndlab.Scenario:
+    return cwndlab.Scenario.from_toml(
+        f'schema_version = 1\nduration = "{duration}"\n[dumbbell]\nbottleneck = {{ delay = "5 ms", {bottleneck} }}\n'
+        f"reverse = {{ {reverse} }}\n{BLAST}"
+    )
+
+
+def link(made: cwndlab.Scenario, name: str = "bottleneck") -> dict[str, Any]:
+    rows = cwndlab.run(made, seed=1).links.to_dicts()
+    return next(row for row in rows if row["name"] == name)
+
+
+def faults(bottleneck: str) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        scenario(bottleneck)
+    return str(caught.value)
+
+
+def test_a_full_queue_uses_every_opportunity_of_a_trace() -> None:
+    """By hand: an opportunity each 2 ms is 6 Mbit/s; in 10 s 5,000 of them, of which the start takes at most 2 %."""
+    row = link(scenario('trace = { text = "2\\n" }, queue = { capacity = "200 packets" }'))
+    assert row["rate_bps"] == 6_000_000
+    assert 0.98 <= row["utilisation"] <= 1.0
+    assert row["sent_bytes"] <= 5000 * 1500
+
+
+def test_a_managed_queue_stands_before_a_trace() -> None:
+    """CoDel keeps the queue of the same line short (RFC 8289 §4.4: 5 ms, 2.5 packets here)."""
+    deep = link(scenario('trace = { text = "2\\n" }, queue = { capacity = "200 packets" }', "30 s"))
+    managed = link(scenario('trace = { text = "2\\n" }, queue = { kind = "codel" }', "30 s"))
+    assert managed["mean_queue_packets"] < deep["mean_queue_packets"] / 5
+    assert managed["utilisation"] > 0.8
+
+
+def test_steps_change_what_passes() -> None:
+    """By hand: 5 s of 10 Mbit/s, 4 s of 2, 1 s of nothing: 58 Mbit, 5.8 Mbit/s in the mean."""
+    steps = '[{ at = "5 s", rate = "2 Mbps" }, { at = "9 s", rate = "0 Mbps" }]'
+    row = link(scenario(f'rate = "10 Mbps", schedule = {steps}, queue = {{ capacity = "100 packets" }}'))
+    assert row["rate_bps"] == 5_800_000
+    assert 0.95 * 58e6 / 8 < row["sent_bytes"] <= 58e6 / 8
+
+
+def test_a_token_bucket_holds_its_rate() -> None:
+    """By hand: 10 s of 5 Mbit/s and a burst of 30 kB."""
+    row = link(scenario('token_bucket = { rate = "5 Mbps", burst = "30 kB" }, queue = { capacity = "100 packets" }'))
+    assert 0.95 * 6_250_000 < row["sent_bytes"] <= 6_250_000 + 30_000
+
+
+def test_a_steeper_delay_is_seen_by_the_flow() -> None:
+    """By hand: the way back has the same schedule, so that the base RTT of 20 ms grows by 30 ms each way at 5 s."""
+    steps = '[{ at = "5 s", delay = "35 ms" }]'
+    made = scenario(f'rate = "100 Mbps", schedule = {steps}, queue = {{ capacity = "50 packets" }}')
+    samples = cwndlab.run(made, seed=1).samples
+    early = min(samples.filter(samples["time_ns"] < 5_000_000_000)["rtt_ns"].drop_nulls().to_list())
+    late = min(samples.filter(samples["time_ns"] > 5_500_000_000)["rtt_ns"].drop_nulls().to_list())
+    assert 20e6 <= early < 27e6
+    assert 80e6 <= late < 87e6
+
+
+def test_retransmissions_of_the_radio_delay_in_rounds_and_lose_nothing() -> None:
+    """Packets stay in order (TS 36.322 §5.1.3): where no queue drops either, nothing is sent twice."""
+    made = scenario('rate = "10 Mbps", harq = { probability = 0.3 }, queue = { capacity = "unlimited" }', "5 s")
+    records = cwndlab.run(made, seed=1)
+    (flow,) = records.flows.to_dicts()
+    assert (flow["wire_losses"], flow["retransmitted_packets"]) == (0, 0)
+
+
+def test_acks_on_a_thin_way_back_bound_what_goes_forward() -> None:
+    """RFC 3449 §2.1: with an ACK (52 bytes) per two packets (3000) 100 kbit/s of ACKs allow 5.8 Mbit/s at best."""
+    thin = 'rate = "100 kbps", delay = "5 ms", queue = { capacity = "1000 packets" }'
+    row = link(scenario('rate = "100 Mbps", queue = { capacity = "1000 packets" }', "20 s", thin))
+    wide = link(scenario('rate = "100 Mbps", queue = { capacity = "1000 packets" }', "20 s"))
+    assert row["sent_bytes"] < wide["sent_bytes"] / 3
+
+
+def test_the_hash_covers_what_stands_in_the_file(tmp_path: Path) -> None:
+    hashes = []
+    for content in ("1\n2\n", "1\n3\n", "1\n2\n"):
+        (tmp_path / "a.down").write_text(content)
+        (tmp_path / "s.toml").write_text(
+            'schema_version = 1\nduration = "1 s"\n[dumbbell]\nbottleneck = { trace = "a.down", delay = "5 ms" }\n'
+            + BLAST
+        )
+        hashes.append(cwndlab.Scenario.load(tmp_path / "s.toml").hash)
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
+@pytest.mark.parametrize(
+    ("bottleneck", "said"),
+    [
+        ('trace = "no-such"', "dumbbell.bottleneck.trace: 'no-such' cannot be read"),
+        ('trace = { text = "1\\n0\\n" }', "dumbbell.bottleneck.trace.text: text:2: 0 ms come after 1 ms"),
+        ('trace = { text = "" }', "text:1: the trace is empty"),
+        ('trace = { text = "x" }', "text:1: 'x' is no whole number of milliseconds"),
+        ('trace = { text = "0" }', "text:1: every moment is 0 ms"),
+        ('trace = "3g", rate = "1 Mbps"', "dumbbell.bottleneck.trace: stands beside 'rate'"),
+        ('rate = "1 Mbps", repeat = "5 s"', "dumbbell.bottleneck.repeat: there is nothing to repeat"),
+        ('schedule = [{ at = "1 s", rate = "1 Mbps" }]', "dumbbell.bottleneck.rate: is missing"),
+        (
+            'rate = "1 Mbps", schedule = [{ at = "2 s", loss = 0.1 }, { at = "1 s", loss = 0.0 }]',
+            "dumbbell.bottleneck.schedule[1].at: 1 s do not come after the step before",
+        ),
+        (
+            'token_bucket = { rate = "1 Mbps", burst = "100 B" }',
+            "dumbbell.bottleneck.token_bucket.burst: 100 B hold no",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(bottleneck: str, said: str) -> None:
+    assert said in faults(bottleneck)
+
+
+@pytest.mark.parametrize("name", ["lte", "satellite", "rate-steps", "asymmetric"])
+def test_presets_run(name: str) -> None:
+    preset = presets.load(name).with_(duration="5 s")
+    records = cwndlab.run(preset, seed=1)
+    assert max(records.flows["delivered_bytes"].to_list()) > 0
+
+
+def test_what_a_trace_is_described_as() -> None:
+    """By hand: 3 opportunities in 2 s are 18 kbit/s; two of them in the first second; a gap of 1.4 s."""
+    found = traces.describe([100, 600, 2000])
+    assert found.mean_bps == 18_000
+    assert found.second_bps == (24_000, 12_000)
+    assert found.outages_s == ((0.0, 0.1), (0.1, 0.5), (0.6, 1.4))
+
+
+def test_a_recording_is_used_to_its_last_opportunity() -> None:
+    file = RECORDINGS / "ATT-LTE-driving-2016.down"
+    if not file.exists():
+        pytest.skip(f"no recordings in {RECORDINGS}; CWNDLAB_TRACES names their folder")
+    moments = traces.load(file)
+    assert (len(moments), round(traces.describe(moments).mean_bps / 1e6, 2)) == (45_604, 4.56)
+    text = "\\n".join(map(str, moments))
+    row = link(scenario(f'trace = {{ text = "{text}" }}, queue = {{ capacity = "2000 packets" }}', "30 s"))
+    assert 0.97 < row["utilisation"] <= 1.0

@@ -1,0 +1,294 @@
+"""Pages in a browser: no complaint, every figure there, marks and keys open runs, runs open their time series."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import cwndlab
+import numpy as np
+import polars as pl
+import pytest
+from browser import Browser, chromium
+from cwndlab.compare import compare
+from cwndlab.pages.runs import ROOM, pack
+from cwndlab.pages.sweep import Swept
+from cwndlab.plots.series import lines
+from cwndlab.report import figures, report
+
+BUFFERS, RATES, ALGORITHMS = ("0.1 bdp", "1 bdp", "4 bdp"), (10, 100), ("reno", "cubic")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A comparison of which every seed's records are kept, a run of it, and a sweep, as pages."""
+    place = tmp_path_factory.mktemp("pages")
+    bottleneck = cwndlab.Link(rate="20 Mbps", delay="10 ms", queue=cwndlab.DropTail("0.5 bdp"))
+    flows = [cwndlab.Flow("reno", rtt="40 ms"), cwndlab.Flow("reno", rtt="60 ms", start="1 s")]
+    scenario = cwndlab.Scenario(duration="5 s", dumbbell=cwndlab.Dumbbell(bottleneck), flows=flows)
+    found = compare(scenario, ["reno", "cubic"], repetitions=3, out=place / "out")
+    report(place / "out", place / "comparison.html")
+    report(found.examples["reno"], place / "run.html")
+    report(swept(), place / "sweep.html")
+    return place
+
+
+def swept() -> Swept:
+    """Three fields and values that say of which cell they are; the largest buffer was not run at 100 Mbit/s."""
+    chance = random.Random(1)
+    rows = [
+        {
+            "dumbbell.bottleneck.queue.capacity": buffer,
+            "dumbbell.bottleneck.rate_mbps": rate,
+            "flow[0].algorithm": algorithm,
+            "seed": seed,
+            "goodput_bps": rate * 1e6 * (0.7 + 0.05 * BUFFERS.index(buffer)) + chance.uniform(-1e4, 1e4),
+            "queue_ms": None if algorithm == "cubic" else 5.0 * (1 + BUFFERS.index(buffer)),
+            "scenario_hash": "00",
+        }
+        for buffer in BUFFERS
+        for rate in RATES
+        for algorithm in ALGORITHMS
+        for seed in (1, 2, 3)
+        if not (buffer == "4 bdp" and rate == 100)
+    ]
+    return Swept(pl.DataFrame(rows), "buffers & rates")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium(tmp_path_factory.mktemp("profile")) as one:
+        yield one
+
+
+@pytest.mark.parametrize("name", ["comparison", "run", "sweep"])
+@pytest.mark.parametrize(("dark", "width"), [(False, 1280), (True, 420)])
+def test_a_page_draws_every_figure_without_complaint(
+    browser: Browser, folder: Path, name: str, dark: bool, width: int
+) -> None:
+    browser.complaints.clear()
+    browser.open(folder / f"{name}.html", dark=dark, width=width)
+    browser.say("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    figures = browser.say("document.querySelectorAll('figure').length")
+    assert figures >= {"comparison": 30, "run": 8, "sweep": 2}[name]
+    # Each has an axis that is drawn, with room, and does not reach beyond the page.
+    drawn = "[...document.querySelectorAll('figure')].filter(one => one.querySelector('svg .xtick, svg .ytick')).length"
+    browser.wait(f"{drawn} === {figures}")
+    assert browser.say("document.documentElement.scrollWidth <= innerWidth")
+    back = browser.say("getComputedStyle(document.body).backgroundColor")
+    assert back == ("rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)")
+    ink = browser.say("document.querySelector('svg .xtick text').style.fill")
+    assert ink == ("rgb(230, 233, 236)" if dark else "rgb(27, 31, 36)")
+    assert browser.complaints == []
+
+
+def centre(browser: Browser, selector: str) -> tuple[float, float]:
+    """The middle of what is the first of ``selector``, scrolled into view."""
+    browser.say(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center', behavior: 'instant'}})")
+    x, y = browser.say(
+        f"(box => [box.x + box.width / 2, box.y + box.height / 2])"
+        f"(document.querySelector({selector!r}).getBoundingClientRect())"
+    )
+    return x, y
+
+
+def title(browser: Browser) -> str:
+    return str(
+        browser.say(
+            "document.getElementById('details').open ? document.getElementById('details-title').textContent : ''"
+        )
+    )
+
+
+def test_a_click_on_a_bar_opens_its_runs_and_a_run_its_time_series(browser: Browser, folder: Path) -> None:
+    browser.complaints.clear()
+    browser.open(folder / "comparison.html")
+    browser.click(*centre(browser, "#bars-goodput_bps .bars .point:nth-child(2) path"))
+    browser.wait("document.getElementById('details').open")
+    assert title(browser) == "The 3 runs behind cubic"
+    browser.click(*centre(browser, "#details-body a[href='#run=3']"))
+    browser.wait("document.querySelectorAll('#details-body .js-plotly-plot').length === 5")
+    assert title(browser) == "algorithm cubic, seed 2"
+    assert browser.say("[...document.querySelectorAll('#details-body h3')].map(one => one.textContent)") == [
+        "cwnd, segments",
+        "goodput, Mbit/s",
+        "RTT, ms",
+        "bottleneck queue, packets",
+        "bottleneck drops, 1/s",
+    ]
+    browser.say("history.back()")
+    browser.wait("document.getElementById('details-title').textContent.startsWith('The 3 runs')")
+    assert browser.complaints == []
+
+
+def test_a_click_on_the_point_of_a_box_opens_its_run(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "comparison.html")
+    browser.say("document.querySelector('details').open = true")
+    browser.wait("document.querySelector('#boxes-goodput_bps .boxes .point') !== null")
+    browser.click(*centre(browser, "#boxes-goodput_bps .boxes .point"))
+    browser.wait("document.getElementById('details').open")
+    assert title(browser).startswith("algorithm reno, seed ")
+
+
+def test_keys_alone_open_a_run_walk_through_the_runs_and_close(browser: Browser, folder: Path) -> None:
+    browser.complaints.clear()
+    browser.open(folder / "comparison.html")
+    browser.say("document.querySelector('#bars-goodput_bps').closest('figure').querySelector('a').focus()")
+    ring = browser.say("getComputedStyle(document.activeElement).outlineStyle")
+    browser.press("Enter", 13)
+    browser.wait("document.getElementById('details').open")
+    assert title(browser) == "The 3 runs behind reno"
+    browser.press("Enter", 13)  # the first run has the focus
+    browser.wait("document.querySelectorAll('#details-body .js-plotly-plot').length === 5")
+    assert title(browser) == "algorithm reno, seed 1"
+    browser.press("ArrowRight", 39)
+    browser.wait("document.getElementById('details-title').textContent === 'algorithm reno, seed 2'")
+    browser.press("Escape", 27)
+    browser.wait("!document.getElementById('details').open")
+    assert browser.say("location.hash") == ""
+    assert browser.say("document.activeElement.textContent") == "reno"  # whence it was opened
+    browser.press("Tab", 9)
+    assert browser.say("document.activeElement.textContent") == "cubic"
+    assert ring == "solid" or browser.say("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert browser.complaints == []
+
+
+def test_what_is_shown_of_a_run_is_what_was_recorded(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "comparison.html")
+    browser.say("location.hash = '#run=0'")
+    browser.wait("document.querySelectorAll('#details-body .js-plotly-plot').length === 5")
+    first = browser.say("document.querySelector('#details-body .js-plotly-plot').data.map(({x, y}) => ({x, y}))")
+    records = cwndlab.Records.read(folder / "out" / "reno" / "seed-1")
+    for line, shown in zip(lines(records, "cwnd", points=400), first, strict=True):
+        assert shown["x"] == pytest.approx(line.time_s, abs=1e-3)
+        assert shown["y"] == pytest.approx(line.values, abs=max(value or 0.0 for value in line.values) / 65534)
+
+
+def test_colours_can_be_chosen(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "run.html")
+    backs = []
+    for _ in range(3):
+        browser.say("document.getElementById('theme').click()")
+        backs.append(browser.say("getComputedStyle(document.body).backgroundColor"))
+    assert backs == ["rgb(255, 255, 255)", "rgb(20, 24, 29)", "rgb(255, 255, 255)"]
+
+
+def test_a_cell_of_a_heat_map_opens_its_runs(browser: Browser, folder: Path) -> None:
+    browser.complaints.clear()
+    browser.open(folder / "sweep.html")
+    browser.click(
+        *centre(browser, "#sweep-heat .nsewdrag")
+    )  # the middle one of 3 across; of 2 rows the upper one begins
+    browser.wait("document.getElementById('details').open")
+    assert title(browser).startswith("The 3 runs behind capacity 1 bdp, rate_mbps 10")
+    browser.press("Enter", 13)
+    browser.wait("document.getElementById('details-title').textContent.startsWith('capacity 1 bdp')")
+    assert "This page holds no time series of this run." in browser.say(
+        "document.getElementById('details').textContent"
+    )
+    assert browser.complaints == []
+
+
+def choose(browser: Browser, name: str, place: int) -> None:
+    browser.say(
+        f"(one => {{ one.value = {place}; one.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
+        f"(document.getElementById('sweep-{name}'))"
+    )
+
+
+def table(browser: Browser) -> list[list[str]]:
+    cells = (
+        "[...document.querySelectorAll('#sweep-table tbody tr')].map(row => [...row.cells].map(one => one.textContent))"
+    )
+    rows: list[list[str]] = browser.say(cells)
+    return rows
+
+
+def test_a_sweep_is_redrawn_over_other_fields_and_metrics(browser: Browser, folder: Path) -> None:
+    """By hand: 0.7, 0.75 and 0.8 of the rate; 5, 10 and 15 ms, which CUBIC has no value of."""
+    browser.complaints.clear()
+    browser.open(folder / "sweep.html")
+    rows = table(browser)
+    assert [row[0] for row in rows] == ["10", "100"]
+    assert [float(cell) for cell in rows[0][1:]] == pytest.approx([7.0, 7.5, 8.0], abs=0.02)
+    assert rows[1][3] == "–"
+    choose(browser, "metric", 1)
+    assert table(browser)[0][1:] == ["5", "10", "15"]
+    choose(browser, "up", 2)
+    assert table(browser) == [["reno", "5", "10", "15"], ["cubic", "–", "–", "–"]]
+    shown = browser.say("document.querySelector('#sweep-heat .js-plotly-plot').data[0].z")
+    assert shown == [[5, 10, 15], [None, None, None]]
+    names = browser.say("document.querySelector('#sweep-curves .js-plotly-plot').data.map(one => one.name)")
+    assert names == ["algorithm reno", "algorithm cubic"]
+    assert browser.complaints == []
+
+
+def test_on_paper_there_are_no_buttons_and_light_colours(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "comparison.html", dark=True)
+    browser.ask("Emulation.setEmulatedMedia", media="print")
+    try:
+        assert browser.say("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert browser.say("getComputedStyle(document.getElementById('theme')).display") == "none"
+        assert browser.say("getComputedStyle(document.querySelector('figcaption')).display") == "none"
+    finally:
+        browser.ask("Emulation.setEmulatedMedia", media="")
+
+
+def test_a_page_has_room_for_what_it_holds(folder: Path) -> None:
+    for page in folder.glob("*.html"):
+        assert page.stat().st_size < 8e6
+    assert ROOM < 2e6
+
+
+def test_packed_series_are_within_a_pixel(folder: Path) -> None:
+    """Steps of 1/65534 of the largest value: finer than the 5 digits of a line."""
+    records = cwndlab.Records.read(folder / "out" / "reno" / "seed-2")
+    panel = pack(records, 100)[0]
+    assert panel["axis"] == "cwnd, segments"
+    import base64
+
+    for line, packed in zip(lines(records, "cwnd", points=100), panel["lines"], strict=True):
+        steps = np.frombuffer(base64.b64decode(packed["data"]), dtype="<u2")
+        assert len(steps) == len(line.values) <= 101
+        values = [value or 0.0 for value in line.values]
+        assert steps * packed["most"] / 65534 == pytest.approx(values, abs=packed["most"] / 65534)
+
+
+def test_a_sweep_of_one_field_and_one_of_none() -> None:
+    one = Swept(swept().frame.filter((pl.col("seed") == 1) & (pl.col("flow[0].algorithm") == "reno")).head(3))
+    assert one.fields[0] == "dumbbell.bottleneck.queue.capacity"
+    header, rows = one.table()
+    assert header[0] == "dumbbell.bottleneck.queue.capacity"
+    assert len(rows) == len(one.frame)
+    with pytest.raises(cwndlab.RecordsError, match="sweep: holds no finished run\n  hint: run `cwndlab sweep` again"):
+        report(Swept(swept().frame.head(0)), Path("nowhere.html"))
+    with pytest.raises(cwndlab.RecordsError, match="has no column that is a metric"):
+        report(Swept(swept().frame.select("seed", "flow[0].algorithm")), Path("nowhere.html"))
+
+
+def test_a_sweep_has_the_series_of_runs_that_are_run_again(browser: Browser, folder: Path, tmp_path: Path) -> None:
+    asked = []
+
+    def again(row: int) -> cwndlab.Records:
+        asked.append(row)
+        return cwndlab.Records.read(folder / "out" / "reno" / "seed-1")
+
+    report(Swept(swept().frame, "again", again), tmp_path / "page.html", series=1)
+    assert len(asked) == len(swept().cells)
+    browser.complaints.clear()
+    browser.open(tmp_path / "page.html")
+    browser.say(f"location.hash = '#run={asked[-1]}'")
+    browser.wait("document.querySelectorAll('#details-body .js-plotly-plot').length === 5")
+    assert browser.complaints == []
+
+
+def test_figures_of_a_sweep_are_files(tmp_path: Path) -> None:
+    made = figures(swept(), tmp_path, format="svg,pdf", style="print")
+    assert {path.name for path in made} == {
+        f"{kind}-{metric}.{ending}"
+        for kind in ("heat", "curves")
+        for metric in ("goodput_bps", "queue_ms")
+        for ending in ("svg", "pdf")
+    }
+    assert all(path.stat().st_size > 3000 for path in made)

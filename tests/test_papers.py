@@ -1,0 +1,83 @@
+"""Published figures of three papers, by hand; and what their experiments take from a run."""
+
+from __future__ import annotations
+
+import pytest
+from cwndlab.metrics import jain
+from cwndlab.reproduce.iot import path as iot
+from cwndlab.reproduce.phcc import path as phcc
+from cwndlab.reproduce.phcc.shared import TABLE1_PUBLISHED, TABLE2_PUBLISHED
+from cwndlab.run import run_many
+
+
+def records_of(document: dict[str, object], seed: int = 1):  # type: ignore[no-untyped-def]
+    """The records of one run."""
+    (found,) = (records for _, records in run_many([(document, seed)]))
+    return found
+
+
+def test_the_phcc_papers_utilisation_is_its_throughput_over_the_line() -> None:
+    """Table 1: each percentage is the throughput over 200 Mbit/s, rounded (195/200 = 97.5 to 98 %)."""
+    for kbps, share in TABLE1_PUBLISHED.values():
+        assert abs(kbps * 1e3 / phcc.RATE_BPS - share) <= 0.00501
+
+
+def test_one_index_of_the_phcc_paper_does_not_follow_from_its_throughputs() -> None:
+    """Table 2: STCP at 600 packets alone is off by more than the rounding: 62, 48, 85 give 0.948, printed is 0.99."""
+    off = {}
+    for buffer, published in TABLE2_PUBLISHED.items():
+        for name, (flows, index) in published.items():
+            found = jain(flows)
+            assert found is not None
+            if abs(found - index) > 0.0101:
+                off[buffer, name] = round(found, 3)
+    assert off == {(600, "STCP"): 0.948}
+
+
+def test_the_phcc_path_holds_three_thousand_packets() -> None:
+    """200 Mbit/s × 120 ms / 8000 bit; and one flow of a window beyond it fills the line to the last bit."""
+    assert phcc.RATE_BPS * phcc.RTT_MS / 1e3 / 8000 == phcc.BDP_PACKETS
+    document = phcc.scenario(["scalable"], buffer=3000, duration_s=20)
+    found = phcc.measure(records_of(document))
+    assert found["fill_s"] is not None
+    assert 1.0 < found["fill_s"] < 3.0
+    assert found["goodput_2_bps"] is None
+
+
+def test_the_window_of_phcc_doubles_until_it_loses() -> None:
+    """By hand: slow start doubles, and a loss halves."""
+    document = phcc.scenario(["reno"], buffer=2000, duration_s=10, sample_ms=20)
+    found = phcc.measure_phases(records_of(document))
+    assert found["cut"] == pytest.approx(0.5, abs=0.01)
+    assert found["first_growth"] is not None
+    assert 1.7 < found["first_growth"] < 2.1
+
+
+def test_a_share_beside_three_is_a_quarter() -> None:
+    """Four flows of one kind; the first one's share is its part of the TCP flows' throughput, datagrams left out."""
+    flows = [iot.flow(iot.variant("CUBIC"), 100, 4), *iot.background(500, 100)]
+    found = iot.measure(records_of(iot.scenario(flows, delay_ms=50, duration_s=60)))
+    assert found["share"] is not None
+    assert 0.15 < found["share"] < 0.35
+    assert found["off_share"] == pytest.approx(abs(found["share"] - 0.25))
+    assert found["goodput_50_bps"] is not None
+    assert found["goodput_75_bps"] is None
+
+
+def test_beta_stays_below_what_the_queue_allows() -> None:
+    """By hand: 50 packets of 1040 bytes at 1.5 Mbit/s wait 277 ms and one is in service, so at a base RTT of 100 ms and
+    9 ms of access β is at most 283/392 = 0.72 where no ACK waits for a repair."""
+    chosen = iot.variant(iot.ON_LINUX)
+    records = records_of(iot.scenario([iot.flow(chosen, 100), *iot.background(1000, 100)], delay_ms=50, duration_s=60))
+    found = iot.measure(records)
+    assert found["beta_largest"] is not None
+    assert 0.5 < found["beta_largest"] < 0.8
+    assert found["beta_decrease"] == 0
+    assert found["unstamped"] == 0
+
+
+def test_readings_are_texts_of_the_algorithm() -> None:
+    """Parameters stand in the text, and no two readings are the same."""
+    texts = {name: iot.variant(name)[0] for name in iot.ALL}
+    assert len(set(texts.values())) == len(texts)
+    assert iot.proposed("proposed", alpha=4)[0] == "iotcc(alpha=4)/newreno"

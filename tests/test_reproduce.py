@@ -1,0 +1,358 @@
+"""Reproductions: verdicts by hand, kept runs, the site; every experiment of the catalogue is whole."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cwndlab.errors import ScenarioError
+from cwndlab.plots.charts import Chart, Curve, draw
+from cwndlab.plots.charts import figure as figure_of
+from cwndlab.records import Records
+from cwndlab.reproduce import Case, Experiment, Outcome, Size, Table, catalogue, experiments, find, reproduce, run
+from cwndlab.reproduce.ccm_ss.grid import FULL, QUICK, pairs
+from cwndlab.reproduce.claims import (
+    Claim,
+    Greater,
+    Landmark,
+    Less,
+    NotTestable,
+    Order,
+    RatioIn,
+    Relation,
+    Shape,
+    Value,
+    ValueIn,
+    Welch,
+)
+from cwndlab.reproduce.measured import Measured, Row
+from cwndlab.reproduce.site import outcomes, write_experiment, write_index
+from cwndlab.reproduce.store import Store
+from cwndlab.reproduce.verdicts import judge, ratio
+from cwndlab.run import check, run_many
+
+BASE = (100.0, 101.0, 99.0, 100.5)
+
+
+def measured(**sides: Sequence[float | None]) -> Measured:
+    """One cell with a value per repetition for each side."""
+    rows = [
+        Row({"side": name, "cell": 1}, repetition, {"x": value, "y": 2.0})
+        for name, values in sides.items()
+        for repetition, value in enumerate(values)
+    ]
+    return Measured(Size(1.0, 4), rows)
+
+
+def verdict(relation: Relation, **sides: Sequence[float | None]) -> str:
+    claim = Claim("q", "w", "x", [{"side": name} for name in sides], relation)
+    return judge("p/f", claim, measured(**sides)).verdict
+
+
+def times(*factors: float) -> list[float]:
+    return [value * factor for value, factor in zip(BASE, factors, strict=True)]
+
+
+def test_a_ratio_is_judged_by_its_interval() -> None:
+    """By hand: 0.9 in all pairs is "10 % lower", 0.5 the direction only, 1.1 neither; with 0.8 to 1.2 nothing is
+    known, with 0.999 to 1.001 it is known that there is no room for the claim."""
+    lower = Less(0.9)
+    assert verdict(lower, a=times(0.90, 0.91, 0.89, 0.90), b=BASE) == "reproduced"
+    assert verdict(lower, a=times(0.50, 0.51, 0.49, 0.50), b=BASE) == "direction only"
+    assert verdict(lower, a=times(1.10, 1.11, 1.09, 1.10), b=BASE) == "not reproduced"
+    assert verdict(lower, a=times(0.80, 1.20, 0.90, 1.10), b=BASE) == "not testable"
+    assert verdict(lower, a=times(0.999, 1.001, 1.0, 1.0), b=BASE) == "not reproduced"
+    assert verdict(lower, a=BASE, b=BASE) == "not reproduced"
+    assert verdict(Less(), a=times(0.5, 0.51, 0.49, 0.5), b=BASE) == "reproduced"
+    assert verdict(Greater(1.5), a=times(1.5, 1.6, 1.4, 1.5), b=BASE) == "reproduced"
+    assert verdict(Greater(1.5), a=times(3.0, 3.1, 2.9, 3.0), b=BASE) == "direction only"
+    assert verdict(Greater(), a=times(0.9, 0.91, 0.89, 0.9), b=BASE) == "not reproduced"
+    assert verdict(Less(), a=[90.0], b=[100.0]) == "not testable"
+
+
+def test_zero_has_no_ratio_and_a_verdict_all_the_same() -> None:
+    zeros = (0.0, 0.0, 0.0, 0.0)
+    assert verdict(Less(), a=zeros, b=BASE) == "reproduced"
+    assert verdict(Greater(), a=zeros, b=BASE) == "not reproduced"
+    assert verdict(Greater(), a=BASE, b=zeros) == "reproduced"
+    assert verdict(Less(), a=BASE, b=zeros) == "not reproduced"
+    assert verdict(Less(), a=zeros, b=zeros) == "not reproduced"
+    assert verdict(Less(), a=(None, None, None, None), b=BASE) == "not testable"
+    # Zeros among others: (10 − 0 + 20 − 20) / 2 over a mean of 15, plus 1.
+    found = ratio(measured(a=(10.0, 20.0), b=(0.0, 20.0)).pairs("x", {"side": "a"}, {"side": "b"}))
+    assert found.mean == pytest.approx(1 + 5 / 10)
+
+
+def test_values_bands_orders_and_tests() -> None:
+    assert verdict(Value(100.0), a=times(1.1, 1.1, 1.1, 1.1)) == "reproduced"
+    assert verdict(Value(100.0), a=times(1.3, 1.3, 1.3, 1.3)) == "not reproduced"
+    assert verdict(Value(0.95, points=0.05), a=(0.91, 0.92, 0.91, 0.92)) == "reproduced"
+    assert verdict(Value(0.95, points=0.05), a=(0.80, 0.81, 0.80, 0.81)) == "not reproduced"
+    assert verdict(ValueIn(90, 110), a=BASE) == "reproduced"
+    assert verdict(ValueIn(110, 120), a=BASE) == "not reproduced"
+    assert verdict(ValueIn(100, 120), a=BASE) == "not testable"
+    assert verdict(RatioIn(0.9, 1.1), a=times(1.01, 1.02, 0.99, 1.0), b=BASE) == "reproduced"
+    assert verdict(RatioIn(0.9, 1.1), a=times(1.5, 1.52, 1.49, 1.5), b=BASE) == "not reproduced"
+    low, middle = times(0.5, 0.51, 0.5, 0.49), times(0.7, 0.71, 0.7, 0.69)
+    assert verdict(Order(), a=BASE, b=middle, c=low) == "reproduced"
+    assert verdict(Order(), a=BASE, b=low, c=middle) == "not reproduced"
+    assert verdict(Order(), a=BASE, b=times(0.9, 1.1, 0.8, 1.2), c=times(0.9, 0.9, 0.9, 0.91)) == "direction only"
+    assert verdict(Welch(), a=times(0.5, 0.5, 0.5, 0.5), b=BASE) == "reproduced"
+    assert verdict(Welch(), a=times(1.01, 0.99, 1.01, 0.99), b=BASE) == "not reproduced"
+    assert verdict(Welch(), a=(1.0, 1.0), b=(1.0, 1.0)) == "not testable"
+    assert verdict(NotTestable("nothing is said"), a=BASE) == "not testable"
+
+
+def test_a_shape_is_its_landmarks() -> None:
+    def shape(*bounds: tuple[float, float]) -> str:
+        return verdict(Shape([Landmark(f"{low}", "x", low, high) for low, high in bounds]), a=BASE)
+
+    assert shape((99, 101)) == "reproduced"
+    assert shape((99, 101), (0, 1)) == "direction only"
+    assert shape((99, 101), (0, 1), (1, 2)) == "not reproduced"
+
+
+def test_pairs_leave_out_cells_without_a_value_on_one_side() -> None:
+    rows = [
+        Row({"side": side, "cell": cell}, 0, {"x": value})
+        for side, values in (("a", (1.0, 5.0)), ("b", (2.0, None)))
+        for cell, value in enumerate(values)
+    ]
+    both = Measured(Size(1.0, 1), rows).pairs("x", {"side": "a"}, {"side": "b"})
+    assert (both.first, both.second, both.left_out, both.cells) == ([1.0], [2.0], 1, 2)
+    with pytest.raises(ValueError, match="not run in the same cells"):
+        Measured(Size(1.0, 1), rows[:3]).pairs("x", {"side": "a"}, {"side": "b"})
+    with pytest.raises(KeyError, match="no label is called colour"):
+        Measured(Size(1.0, 1), rows).values("x", colour="red")
+
+
+def test_the_other_definition_stands_beside() -> None:
+    claim = Claim("q", "w", "x", [{"side": "a"}, {"side": "b"}], Greater(), "y")
+    found = judge("p/f", claim, measured(a=times(2, 2, 2, 2), b=BASE))
+    assert found.beside == pytest.approx(1.0)
+    assert found.beside_is == "y"
+
+
+def test_the_grid_is_the_papers() -> None:
+    """Its Table 3, and 9,600 runs in all: 5 bandwidths, 10 buffers, 32 pairs, 2 modules, 3 repetitions."""
+    assert pairs("long, different", FULL) == [(100, rtt) for rtt in range(50, 191, 20)]
+    assert pairs("short, similar", FULL) == [(16, rtt) for rtt in range(2, 17, 2)]
+    assert len(pairs("long, different", QUICK)) == 2
+    assert (FULL.duration_s, FULL.repetitions) == (600.0, 3)
+    assert (len(FULL["buffer_bdp"]), len(FULL["bandwidth_mbps"])) == (10, 5)
+
+
+@pytest.mark.parametrize("one", experiments(), ids=lambda one: one.id)
+def test_an_experiment_is_whole(one: Experiment) -> None:
+    """In both sizes: sound scenarios, one set of labels, no cell twice, claims whose sides were run."""
+    assert one.paper in catalogue.PAPERS
+    assert one.published
+    assert all(sentence.endswith(".") for sentence in one.assumptions)
+    assert one.full.duration_s >= one.quick.duration_s
+    for size in (one.quick, one.full):
+        cases = one.cases(size)
+        labels = [tuple(case.labels.items()) for case in cases]
+        assert len(set(labels)) == len(labels)
+        assert len({tuple(case.labels) for case in cases}) == 1
+        for claim in one.claims(size):
+            for side in claim.sides:
+                assert any(side.items() <= dict(case.labels).items() for case in cases), side
+    for case in one.cases(one.quick):
+        check(json.dumps(case.scenario), "json")
+
+
+def test_ids_are_their_own() -> None:
+    ids = [one.id for one in experiments()]
+    assert len(set(ids)) == len(ids)
+    assert {one.id for one in find("ccm-ss")} == {name for name in ids if name.startswith("ccm-ss/")}
+    assert find("") == experiments()
+    with pytest.raises(ScenarioError, match="no experiment is called 'ccm-ss/fig99'"):
+        find("ccm-ss/fig99")
+
+
+def measure(records: Records) -> dict[str, float | None]:
+    """Delivered bytes."""
+    return {"delivered_bytes": float(records.flows["delivered_bytes"].sum())}
+
+
+def trace(records: Records) -> dict[str, tuple[list[float], list[float | None]]]:
+    """The window."""
+    return {"cwnd": ((records.samples["time_ns"] / 1e9).to_list(), records.samples["cwnd_bytes"].to_list())}
+
+
+def tiny() -> Experiment:
+    """Two algorithms on 2 Mbit/s for two seconds, twice."""
+
+    def cases(size: Size) -> list[Case]:
+        path = {"bottleneck": {"rate": "2 Mbps", "delay": "10 ms"}}
+        return [
+            Case(
+                {"algorithm": name},
+                {
+                    "schema_version": 1,
+                    "duration": f"{size.duration_s} s",
+                    "start_jitter": "rtt",
+                    "dumbbell": path,
+                    "flow": [{"algorithm": name, "rtt": "40 ms"}],
+                },
+                measure,
+                trace,
+            )
+            for name in ("reno", "cubic")
+        ]
+
+    def charts(measured: Measured) -> list[Chart]:
+        line = measured.line("cwnd", algorithm="reno")
+        return [Chart("window", "A window", "time, s", "bytes", [Curve("reno", line.x, line.y)])]
+
+    sides: list[dict[str, Any]] = [{"algorithm": "reno"}, {"algorithm": "cubic"}]
+    return Experiment(
+        "ccm-ss/fig12a",
+        "a tiny one",
+        "It says that <both> are alike.",
+        ["Nothing is assumed."],
+        Size(2.0, 2),
+        Size(4.0, 2),
+        cases,
+        lambda size: [Claim("delivered", "alike", "delivered_bytes", sides, RatioIn(0.5, 2.0))],
+        charts,
+        lambda measured: [Table("Bytes", ("algorithm", "bytes"), [["reno", measured.total("delivered_bytes")]])],
+        lambda measured: [f"{len(measured.rows)} runs were made."],
+    )
+
+
+@pytest.fixture
+def runs_made(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Only the tiny experiment is known; counts the runs that are simulated."""
+    made = 0
+
+    def counted(jobs: Sequence[Any], **options: Any) -> Any:
+        nonlocal made
+        made += len(jobs)
+        return run_many(jobs, **options)
+
+    monkeypatch.setattr(run, "run_many", counted)
+    monkeypatch.setattr(run, "find", lambda target: (tiny(),))
+    return lambda: made
+
+
+def once(folder: Path, **options: Any) -> Outcome:
+    (outcome,) = reproduce("ccm-ss/fig12a", quick=True, runs=folder, **options)
+    return outcome
+
+
+def test_what_is_kept_is_not_run_again(tmp_path: Path, runs_made: Callable[[], int]) -> None:
+    counted: list[tuple[int, int]] = []
+    first = once(tmp_path, progress=lambda done, total: counted.append((done, total)))
+    assert counted == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+    files = sorted(tmp_path.rglob("*.json"))
+    assert (runs_made(), len(files)) == (4, 4)
+    again = once(tmp_path)
+    assert (runs_made(), again.findings, again.cpu_s) == (4, first.findings, 0.0)
+    # A file that was cut off is as none; one that is lost is run again; nothing else is.
+    files[0].write_text(files[0].read_text()[:-9])
+    files[1].unlink()
+    assert (once(tmp_path).findings, runs_made()) == (first.findings, 6)
+    once(tmp_path, seed=2)  # seeds 2 and 3: of seed 2 the first repetition has a trace now, and seed 3 is new
+    assert runs_made() == 10
+    assert not list(tmp_path.rglob(".*"))
+
+
+def test_runs_that_a_killed_process_finished_are_kept(tmp_path: Path, runs_made: Callable[[], int]) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        once(tmp_path, progress=stop, workers=1)
+    assert len(list(tmp_path.rglob("*.json"))) == 2
+    counted: list[tuple[int, int]] = []
+    once(tmp_path, progress=lambda done, total: counted.append((done, total)))
+    assert counted[0] == (0, 2)
+
+
+def test_a_process_that_is_killed_leaves_whole_runs(tmp_path: Path) -> None:
+    """Not stopped but killed: what is there is whole, and is all that is not asked for again."""
+    command = [sys.executable, "-m", "cwndlab", "reproduce", "cubic-study/fig7", "--quick", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while process.poll() is None and len(list(tmp_path.rglob("*.json"))) < 3:
+            time.sleep(0.02)
+    finally:
+        process.kill()
+        process.wait()
+    kept = list((tmp_path / "runs").rglob("[!.]*.json"))
+    assert all(json.loads(path.read_text())["values"] for path in kept)
+    (one,) = find("cubic-study/fig7")
+    left: list[int] = []
+
+    def stop(done: int, total: int) -> None:
+        left.append(total)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(reproduce(one.id, quick=True, runs=tmp_path / "runs", progress=stop))
+    assert left == [len(one.cases(one.quick)) * one.quick.repetitions - len(kept)]
+    assert len(kept) >= 3
+
+
+def test_without_a_folder_common_runs_are_run_once() -> None:
+    store = Store()
+    store.put("a", {"values": {}})
+    assert store.get("a") == {"values": {}}
+    assert store.get("b") is None
+
+
+def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Callable[[], int]) -> None:
+    outcome = once(tmp_path / "runs")
+    page = write_experiment(outcome, tmp_path)
+    text = page.read_text()
+    assert page == tmp_path / "ccm-ss" / "fig12a.html"
+    for said in ("It says that &lt;both&gt; are alike.", "Nothing is assumed.", "4 runs were made.", 'id="window"'):
+        assert said in text
+    apart_from_scripts = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    assert not any(mark in apart_from_scripts for mark in ("http:", "https:", "@import", "src="))
+    assert "<script src" not in text
+    assert "cwndlab reproduce ccm-ss/fig12a --quick --seed 1" in text
+    place = tmp_path / "ccm-ss" / "fig12a"
+    assert (place / "figures" / "window.svg").read_text().startswith("<?xml")
+    assert (place / "findings.csv").read_text().count("\n") == 2
+    for name in ("reno", "cubic"):
+        assert f'href="fig12a/scenarios/{name}.toml"' in text
+        assert check((place / "scenarios" / f"{name}.toml").read_text(), "toml").hash
+    index = write_index(tmp_path).read_text()
+    assert '<a href="ccm-ss/fig12a.html">ccm-ss/fig12a</a>' in index
+    assert "<script" not in index
+    (found,) = outcomes(tmp_path)
+    assert found["findings"] == [finding.as_dict() for finding in outcome.findings]
+    assert (found["runs"], found["quick"]) == (4, True)
+    other = dict(found) | {"findings": [{"quantity": "of another version"}]}
+    (place / "outcome.json").write_text(json.dumps(other))
+    assert outcomes(tmp_path) == []
+    assert "ccm-ss/fig12a" not in write_index(tmp_path).read_text()
+    (place / "outcome.json").write_text(json.dumps(found))
+    # The CPU time of runs that are all kept is that of when they were made.
+    again = once(tmp_path / "runs")
+    write_experiment(again, tmp_path)
+    assert outcomes(tmp_path)[0]["cpu_s"] == found["cpu_s"] > 0
+
+
+@pytest.mark.parametrize("kind", ["lines", "points", "bars"])
+def test_curves_are_drawn_both_ways(kind: Any, tmp_path: Path) -> None:
+    ours = Curve("ours", ["a", "b"], [1.0, None], [0.5, None], [1.5, None], panel="left")
+    theirs = Curve("published", ["a", "b"], [2.0, 3.0], panel="right", published=True)
+    chart = Chart("both", "Both", "x", "y", [ours, theirs], kind=kind)
+    figure = figure_of(chart)
+    assert [list(trace.y) for trace in figure.data] == [[1.0, None], [2.0, 3.0]]
+    assert [annotation.text for annotation in figure.layout.annotations] == ["left", "right"]
+    for ending in ("svg", "png"):
+        draw(replace(chart, log_x=False), str(tmp_path / f"both.{ending}"))
+        assert (tmp_path / f"both.{ending}").stat().st_size > 1000

@@ -1,0 +1,433 @@
+"""Sweeps: what is asked, what is kept, what survives a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import cwndlab
+import polars as pl
+import pytest
+from cwndlab import sweeps
+from cwndlab.errors import RecordsError, ScenarioError
+from cwndlab.metrics.numbers import NAMES
+from cwndlab.sweeps import Sweep, sweep
+from cwndlab.sweeps.store import Store
+
+Called = tuple[int, str, str]
+ROOT = Path(__file__).parents[1]
+
+FILE = """\
+schema_version = 1
+duration = "500 ms"
+
+[dumbbell]
+bottleneck = { rate = "10 Mbps", delay = "5 ms", queue = { kind = "droptail", capacity = "1 bdp" } }
+
+[[flow]]
+algorithm = "reno"
+rtt = "20 ms"
+
+[[flow]]
+algorithm = "reno"
+rtt = "20 ms"
+
+[sweep]
+algorithms = ["cubic", "reno"]
+seeds = SEEDS
+
+[sweep.product]
+"dumbbell.bottleneck.rate" = ["5 Mbps", "10 Mbps", "20 Mbps"]
+
+[[sweep.zip]]
+"@pair" = ["near", "far"]
+"flow[0].rtt" = ["20 ms", "40 ms"]
+"flow[1].rtt" = ["30 ms", "60 ms"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """2 algorithms × 3 rates × 2 pairs × 2 seeds = 24 runs."""
+    path = tmp_path / "grid.toml"
+    path.write_text(FILE.replace("SEEDS", "2"))
+    return path
+
+
+def question(**changed: object) -> Sweep:
+    path = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbps", delay="5 ms"))
+    base = cwndlab.Scenario(duration="300 ms", dumbbell=path, flows=[cwndlab.Flow("reno", rtt="20 ms")])
+    given = {"base": base, "product": {"flow[0].rtt": ["20 ms", "40 ms"]}, "seeds": [1, 2, 3]}
+    return Sweep(**(given | changed))  # type: ignore[arg-type]
+
+
+def values(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows without what two machines, or two moments, may tell apart."""
+    return frame.drop("host", "wall_s", strict=False)
+
+
+def texts(error: pytest.ExceptionInfo[cwndlab.Error]) -> list[str]:
+    return str(error.value).splitlines()
+
+
+# What is asked.
+
+
+def test_a_sweep_is_the_product_of_its_fields_and_zips(file: Path) -> None:
+    asked = sweeps.read(file)
+    assert len(asked) == 2 * 3 * 2
+    assert asked.columns == ("algorithm", "dumbbell.bottleneck.rate", "@pair", "flow[0].rtt", "flow[1].rtt")
+    pairs = {(cell.values["@pair"], cell.values["flow[0].rtt"], cell.values["flow[1].rtt"]) for cell in asked.cells()}
+    assert pairs == {("near", "20 ms", "30 ms"), ("far", "40 ms", "60 ms")}
+    document = json.loads(asked.checked(11).document)
+    assert [flow["algorithm"] for flow in document["flow"]] == ["reno", "reno"]
+    assert [flow["rtt"] for flow in document["flow"]] == ["40 ms", "60 ms"]
+    assert document["dumbbell"]["bottleneck"]["rate"] == "20 Mbps"
+
+
+def test_a_star_is_every_one_of_a_list(file: Path) -> None:
+    assert sweeps.question.places("flow[*].rtt", {"flow": [{}, {}]}) == ["flow[0].rtt", "flow[1].rtt"]
+    with pytest.raises(ScenarioError) as error:
+        sweeps.question.places("flows[*].rtt", {"flow": [{}, {}]})
+    assert texts(error) == ["flows[*].rtt: 'flows' is no list", "  hint: did you mean 'flow'?"]
+
+
+def test_a_field_that_does_not_exist_is_told_with_the_nearest_name(file: Path, cli: Callable[..., Called]) -> None:
+    file.write_text(file.read_text().replace("bottleneck.rate", "botleneck.rate"))
+    status, _, said = cli("sweep", file, "--out", file.parent / "out")
+    assert status == 2
+    assert said.splitlines() == ["dumbbell.botleneck: no such field", "  hint: did you mean 'bottleneck'?"]
+    assert not (file.parent / "out").exists()
+
+
+def test_faults_of_all_cells_are_told_with_the_cell(file: Path, cli: Callable[..., Called]) -> None:
+    text = file.read_text().replace('"reno"]', '"renno"]').replace('"20 ms", "40 ms"', '"1 ms", "40 ms"')
+    file.write_text(text)
+    status, _, said = cli("sweep", file)
+    assert status == 2
+    wrong = [line for line in said.splitlines() if not line.startswith("  hint")]
+    assert wrong[0].startswith("cell 0 (algorithm = cubic, dumbbell.bottleneck.rate = 5 Mbps, @pair = near, ")
+    assert "and 5 more: flow[0].rtt" in wrong[0]
+    assert any("no algorithm" in line and "'renno'" in line for line in wrong)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("seeds = 2", "seeds = 0", "sweep.seeds: there is none, so nothing runs"),
+        ("seeds = 2", "seed = 2", "sweep.seed: no such field"),
+        ("seeds = 2", "seeds = [1, -1]", "sweep.seeds: '-1' is no seed"),
+        ('"30 ms", "60 ms"', '"30 ms"', "sweep.zip[0]: fields that change together have equally many values"),
+        ('["5 Mbps", "10 Mbps", "20 Mbps"]', '"5 Mbps"', 'sweep.product."dumbbell.bottleneck.rate": no list of values'),
+        ("seeds = 2", 'seeds = 2\nbase = "s1"', "sweep.base: there is a scenario in the file, too"),
+        (
+            "seeds = 2",
+            'seeds = 2\nuntil = "goodput within 2 %"\nat_most = 9',
+            "sweep.until: no metric is called 'goodput'",
+        ),
+        ("seeds = 2", 'seeds = 2\nuntil = "goodput_bps within 2 %"', "sweep.at_most: a cell that never settles would"),
+        ("[sweep]", "[sweeep]", "sweeep: no such field"),
+        ("[sweep]", "[sweep", "this is no TOML"),
+    ],
+)
+def test_bad_files_are_told_where_and_what(
+    file: Path, cli: Callable[..., Called], old: str, new: str, told: str
+) -> None:
+    file.write_text(file.read_text().replace(old, new))
+    status, _, said = cli("sweep", file)
+    assert status == 2
+    assert told in said
+
+
+def test_a_sweep_may_be_python(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import cwndlab\nfrom cwndlab.sweeps import Sweep\n"
+        "base = cwndlab.presets.load('single').with_(duration='1 s')\n"
+        "sweep = Sweep(base=base, algorithms=['reno', 'cubic'], seeds=range(3))\n"
+    )
+    asked = sweeps.read(file, changes=[("duration", "2 s")])
+    assert (len(asked), list(asked.seeds), asked.base.duration) == (2, [0, 1, 2], "2 s")
+    file.write_text("sweep = 3")
+    with pytest.raises(ScenarioError, match="has no 'sweep' that is a Sweep"):
+        sweeps.read(file)
+
+
+def test_examples_are_sound() -> None:
+    assert len(sweeps.read(ROOT / "examples" / "sweep.toml").cells()) == 36
+    grid = sweeps.read(ROOT / "examples" / "ccm-ss-grid.py")
+    # 5 bandwidths × 10 buffers × 32 RTT pairs × 2 modules, three times (docs of the paper's grid).
+    assert (len(grid), len(grid) * len(grid.seeds)) == (5 * 10 * 32 * 2, 9600)
+
+
+# What is found.
+
+
+def test_rows_are_those_of_single_runs_and_scenarios_can_be_run_again(tmp_path: Path) -> None:
+    outcome = sweep(question(metrics=["p95_queue_ms"]), out=tmp_path / "out", workers=2)
+    assert (outcome.total, outcome.ran, outcome.failed) == (6, 6, [])
+    rows = sweeps.load(tmp_path / "out")
+    assert rows["cell"].to_list() == [0, 0, 0, 1, 1, 1]
+    assert rows["flow[0].rtt"].to_list() == ["20 ms"] * 3 + ["40 ms"] * 3
+    for row in rows.iter_rows(named=True):
+        records = cwndlab.run(sweeps.scenario(tmp_path / "out", row["cell"]), seed=row["seed"])
+        assert records.scenario_hash == row["scenario_hash"]
+        names = [*NAMES, "p95_queue_ms"]
+        assert {name: row[name] for name in names} == cwndlab.metrics.summary(records, only=names)
+    assert pl.read_parquet(tmp_path / "out" / "rows.parquet").equals(rows)
+
+
+def test_the_number_of_workers_changes_no_row(tmp_path: Path) -> None:
+    for workers in (1, 3):
+        sweep(question(), out=tmp_path / str(workers), workers=workers)
+    assert values(sweeps.load(tmp_path / "1")).equals(values(sweeps.load(tmp_path / "3")))
+
+
+def test_what_is_there_is_not_run_again_and_a_larger_sweep_uses_it(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep(question(), out=out)
+    assert sweep(question(), out=out).ran == 0
+    larger = question(seeds=[2, 3, 4], product={"flow[0].rtt": ["40 ms", "80 ms"]})
+    outcome = sweep(larger, out=out)
+    # Of 40 ms the seeds 2 and 3 are there.
+    assert (outcome.total, outcome.found_before, outcome.ran) == (6, 2, 4)
+    rows = sweeps.load(out)
+    assert sorted(set(rows["seed"])) == [2, 3, 4]
+    assert len(rows) == 6
+
+
+def test_rows_land_wherever_fsspec_leads() -> None:
+    outcome = sweep(question(), out="memory://sweeps/one")
+    assert outcome.ran == 6
+    assert len(sweeps.load("memory://sweeps/one")) == 6
+    assert sweep(question(), out="memory://sweeps/one").ran == 0
+
+
+def test_more_columns_by_a_function(tmp_path: Path) -> None:
+    def measure(records: cwndlab.Records) -> dict[str, float]:
+        return {"flows": float(len(records.flows))}
+
+    sweep(question(measure=measure), out=tmp_path / "out")
+    assert sweeps.load(tmp_path / "out")["flows"].to_list() == [1.0] * 6
+
+
+def test_a_cell_gets_runs_until_its_interval_is_narrow(tmp_path: Path) -> None:
+    loss = {"dumbbell.bottleneck.loss": [{"kind": "bernoulli", "p": 0.0}, {"kind": "bernoulli", "p": 0.05}]}
+    path = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbps", delay="5 ms"))
+    base = cwndlab.Scenario(
+        duration="500 ms", start_jitter="0 s", dumbbell=path, flows=[cwndlab.Flow("reno", rtt="20 ms")]
+    )
+    asked = Sweep(base=base, product=loss, seeds=[1, 2, 3], until="goodput_bps within 0.1 %", at_most=9)
+    outcome = sweep(asked, out=tmp_path / "out")
+    counts = dict(sweeps.load(tmp_path / "out").group_by("cell").len().iter_rows())
+    # Without chance three runs are equal; with five per cent loss nine are not within a thousandth.
+    assert counts == {0: 3, 1: 9}
+    assert (outcome.total, outcome.ran) == (12, 12)
+    assert sweep(asked, out=tmp_path / "out").ran == 0
+
+
+# What survives.
+
+
+def test_a_line_that_is_cut_off_is_no_row(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with Store(out, write=True, version="1", metrics="a") as store:
+        store.add({"key": "k1", "scenario_hash": "h", "seed": 1, "goodput_bps": 1.5})
+        store.add({"key": "k2", "scenario_hash": "h", "seed": 2, "goodput_bps": 2.5})
+        journal = (out / "journal.jsonl").read_bytes()
+    for length in (*range(0, len(journal), 17), len(journal) - 1, len(journal)):
+        folder = tmp_path / "cut"
+        folder.mkdir()
+        (folder / "journal.jsonl").write_bytes(journal[:length])
+        with Store(folder, write=True, version="1", metrics="a") as store:
+            whole = journal[:length].count(b"\n") + (length + 1 in (len(journal), journal.index(b"\n") + 1))
+            assert store.runs()["key"].to_list() == ["k1", "k2"][:whole], length
+        for file in sorted(folder.rglob("*"), reverse=True):
+            file.unlink() if file.is_file() else file.rmdir()
+        folder.rmdir()
+
+
+def test_a_part_that_is_not_whole_is_left_out_and_run_again(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep(question(), out=out)
+    (part,) = out.rglob("part-*.parquet")
+    part.write_bytes(part.read_bytes()[:-7])
+    outcome = sweep(question(), out=out)
+    assert outcome.ran == 6
+    assert len(sweeps.load(out)) == 6
+
+
+def test_a_part_that_no_manifest_names_is_not_read(tmp_path: Path) -> None:
+    """As after a kill between the two."""
+    out = tmp_path / "out"
+    sweep(question(), out=out)
+    (part,) = out.rglob("part-*.parquet")
+    part.with_name("part-000002.parquet").write_bytes(part.read_bytes()[:100])
+    assert len(sweeps.load(out)) == 6
+    assert sweep(question(seeds=[1, 2, 3, 4]), out=out).ran == 2
+
+
+def test_runs_of_another_version_are_told_and_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeps.drive, "version", lambda: "0.0.9")
+        assert sweep(question(), out=out).ran == 6
+    outcome = sweep(question(), out=out)
+    assert outcome.ran == 6
+    assert outcome.notes == [f"{out}: 6 runs are of cwndlab 0.0.9 and are not used; they stay where they are"]
+    assert len(sweeps.load(out)) == 6
+
+
+def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("…")
+    with pytest.raises(RecordsError, match="holds something else"):
+        sweep(question(), out=tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "manifest.json").write_text("[1, 2")
+    with pytest.raises(RecordsError, match="is no manifest of a sweep"):
+        sweep(question(), out=other)
+    with pytest.raises(RecordsError, match="holds no sweep"):
+        sweeps.load(tmp_path / "nothing")
+
+
+def start(file: Path, out: Path, *more: str) -> subprocess.Popen[str]:
+    """The command line in a process of its own."""
+    command = [sys.executable, "-m", "cwndlab", "sweep", str(file), "--out", str(out), "--workers", "2", *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.005)
+
+
+def journal_lines(out: Path) -> int:
+    place = out / "journal.jsonl"
+    return place.read_bytes().count(b"\n") if place.exists() else 0
+
+
+def test_two_processes_on_one_folder_and_the_lock_of_the_dead(file: Path) -> None:
+    file.write_text(FILE.replace("SEEDS", "100000"))
+    out = file.parent / "out"
+    first = start(file, out)
+    try:
+        wait_for(lambda: journal_lines(out) > 0)
+        second = start(file, out)
+        _, said = second.communicate(timeout=60)
+        assert second.returncode == 2
+        assert f"{out}: is in use by process {first.pid} on " in said
+    finally:
+        first.kill()
+        first.communicate()
+    assert (out / ".lock").exists()
+    with Store(out, write=True, version="1", metrics="a"):
+        pass
+
+
+def test_an_object_store_is_locked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = "memory://sweeps/locked"
+    holder = Store(place, write=True, version="1", metrics="a")
+    with pytest.raises(RecordsError, match=rf"is in use by process {os.getpid()} on "):
+        Store(place, write=True, version="1", metrics="a")
+    holder.close()
+    gone = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
+    monkeypatch.setattr(os, "getpid", lambda: int(gone.stdout))
+    Store(place, write=True, version="1", metrics="a")  # never closed: its holder is dead
+    monkeypatch.undo()
+    with Store(place, write=True, version="1", metrics="a"):
+        pass
+
+
+def test_killed_at_random_moments_it_loses_no_run_and_repeats_none(file: Path) -> None:
+    file.write_text(FILE.replace("SEEDS", "12"))
+    out = file.parent / "out"
+    chance = random.Random(20180415)
+    seen: set[str] = set()
+    for _ in range(3):
+        process = start(file, out)
+        before = journal_lines(out)
+        end = time.monotonic() + 30
+        while journal_lines(out) == before and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.002)
+        time.sleep(chance.uniform(0.0, 0.08))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        # What was there is there, and nothing is there twice; what the journal alone had counts.
+        kept = Store(out).runs()["key"].to_list()
+        assert seen <= set(kept)
+        assert len(kept) == len(set(kept))
+        seen = set(kept)
+    outcome = sweep(sweeps.read(file), out=out)
+    assert (outcome.total, outcome.found_before) == (144, len(seen))
+    assert outcome.ran == 144 - len(seen)
+    sweep(sweeps.read(file), out=file.parent / "whole")
+    assert values(sweeps.load(out)).equals(values(sweeps.load(file.parent / "whole")))
+
+
+def test_ctrl_c_keeps_what_was_finished(file: Path) -> None:
+    file.write_text(FILE.replace("SEEDS", "100000"))
+    out = file.parent / "out"
+    process = start(file, out)
+    wait_for(lambda: journal_lines(out) > 3)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    rows = len(sweeps.load(out))
+    assert f"stopped; {rows} of 1200000 runs finished are kept in {out}; the same command goes on" in said
+    assert "Traceback" not in said
+
+
+# What people see.
+
+
+def test_the_command_prints_cells_with_intervals(file: Path, cli: Callable[..., Called]) -> None:
+    out = file.parent / "out"
+    status, _, said = cli("sweep", file, "--out", out)
+    assert (status, said) == (0, f"rows: {out}\n")
+    status, printed, _ = cli("sweep", file, "--out", out, "--show", "--metrics", "utilisation")
+    lines = printed.splitlines()
+    assert lines[0].split() == [
+        "cell",
+        "algorithm",
+        "rate",
+        "pair",
+        "flow[0].rtt",
+        "flow[1].rtt",
+        "runs",
+        "utilisation,",
+        "%",
+    ]
+    assert len(lines) == 13
+    status, printed, _ = cli("sweep", file, "--out", out, "--show", "--pivot", "algorithm,rate", "--metrics", "jain")
+    assert [line.split()[0] for line in printed.splitlines()] == ["algorithm", "cubic", "reno"]
+    status, printed, _ = cli("sweep", file, "--out", out, "--show", "--format", "json")
+    assert {"cell", "algorithm", "runs", "goodput_bps", "goodput_bps_low"} <= json.loads(printed)[0].keys()
+    status, _, said = cli("sweep", file, "--out", out, "--show", "--pivot", "algorithm,size")
+    assert (status, "no field is called 'size'" in said) == (2, True)
+
+
+def test_a_dry_run_tells_runs_packets_and_time(file: Path, cli: Callable[..., Called]) -> None:
+    out = file.parent / "out"
+    status, printed, _ = cli("sweep", file, "--out", out, "--dry-run", "--format", "json", "--workers", "4")
+    (told,) = json.loads(printed)
+    assert status == 0
+    assert (told["cells"], told["runs"], told["left"], told["workers"]) == (12, 24, 24, 4)
+    assert not out.exists()
+    cli("sweep", file, "--out", out)
+    sent = sweeps.load(out)["packets"].sum()
+    # Every cell is calibrated, and a run of half a second is its own calibration, with another seed.
+    assert told["packets"] == pytest.approx(sent, rel=0.1)
+    assert told["hours"] == pytest.approx(told["cpu_s"] / 4 / 3600)
+    assert json.loads(cli("sweep", file, "--out", out, "--dry-run", "--format", "json")[1])[0]["left"] == 0

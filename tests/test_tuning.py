@@ -1,0 +1,210 @@
+"""Tuning: what is asked, a search whose answer is known, a search that is killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cwndlab import tuning
+from cwndlab.errors import RecordsError, RunError, ScenarioError
+from cwndlab.metrics import COLUMNS
+from cwndlab.tuning.expression import Expression, NoValue
+from cwndlab.tuning.question import Constraint
+
+Called = tuple[int, str, str]
+ROOT = Path(__file__).parents[1]
+
+# Scalable TCP on a path that loses one packet in a hundred: what it gains per ACK and keeps at a loss decides.
+FILE = """\
+schema_version = 1
+duration = "3 s"
+
+[dumbbell]
+bottleneck = { rate = "20 Mbps", delay = "5 ms", loss = { kind = "bernoulli", p = 0.01 } }
+
+[[flow]]
+algorithm = "scalable"
+rtt = "40 ms"
+
+[tune]
+algorithm = "scalable"
+maximise = "goodput_bps"
+trials = 8
+seed = 3
+
+[tune.parameters]
+b = { low = 0.05, high = 0.9 }
+
+[tune.published]
+b = 0.125
+
+[tune.train]
+seeds = 2
+
+[tune.test]
+seeds = [11, 12, 13]
+
+[tune.test.product]
+"flow[0].rtt" = ["30 ms", "60 ms"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(FILE)
+    return path
+
+
+def test_a_path_with_chance_losses_wants_a_small_decrease(file: Path) -> None:
+    """Each loss costs the part b of the window whatever b is, and losses do not depend on it: the smaller the
+    better."""
+    found = tuning.tune(tuning.load(file), out=file.parent / "out")
+    assert len(found.trials) == 8
+    assert float(found.best["scalable.b"]) <= 0.125
+    worst = min(found.trials, key=lambda row: row["score"])
+    assert worst["scalable.b"] > 0.4
+    # The default's score is 1: all are ratios to it.
+    assert found.scores["train", "default"].mean == pytest.approx(1.0)
+    assert found.scores["test", "default"].mean == pytest.approx(1.0)
+    assert len(found.scores["test", "tuned"].by_seed) == 3
+
+
+def test_the_same_seed_finds_the_same_and_another_search_is_refused(file: Path) -> None:
+    one = tuning.tune(tuning.load(file), out=file.parent / "one")
+    two = tuning.tune(tuning.load(file), out=file.parent / "two", trials=3)
+    assert two.trials == one.trials[:3]
+    # More trials go on where it was.
+    two = tuning.tune(tuning.load(file), out=file.parent / "two")
+    assert two.trials == one.trials
+    file.write_text(FILE.replace("seed = 3", "seed = 4"))
+    with pytest.raises(RecordsError, match="holds another tuning"):
+        tuning.tune(tuning.load(file), out=file.parent / "two")
+
+
+def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(file: Path) -> None:
+    whole = tuning.tune(tuning.load(file), out=file.parent / "whole")
+    out = file.parent / "out"
+    command = [sys.executable, "-m", "cwndlab", "tune", str(file), "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log = out / "study.log"
+    end = time.monotonic() + 60
+    while not (log.exists() and log.read_bytes().count(b"\n") > 12) and process.poll() is None:
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert tuning.tune(tuning.load(file), out=out).trials == whole.trials
+
+
+def test_constraints_are_kept(file: Path) -> None:
+    """A window of 25 segments at most: the default's is larger, and what is best without the constraint has more."""
+    free = tuning.tune(tuning.load(file), out=file.parent / "free")
+    file.write_text(FILE.replace("trials = 8", 'trials = 8\nconstraints = ["mean_cwnd_segments <= 25"]'))
+    bound = tuning.tune(tuning.load(file), out=file.parent / "bound")
+    assert bound.scores["train", "default"].excess[0] > 0
+    assert bound.scores["train", "tuned"].excess[0] <= 0
+    assert float(bound.best["scalable.b"]) > float(free.best["scalable.b"])
+    assert not all(row["feasible"] for row in bound.trials)
+    file.write_text(FILE.replace("trials = 8", 'trials = 2\nconstraints = ["mean_cwnd_segments <= 0"]'))
+    with pytest.raises(RunError, match="none of 2 trials keeps the constraints"):
+        tuning.tune(tuning.load(file), out=file.parent / "none")
+
+
+def test_the_text_of_an_algorithm_takes_its_parameters(file: Path) -> None:
+    asked = tuning.load(file)
+    assert asked.default == {"scalable.b": 0.125}
+    assert asked.text({"scalable.b": 0.25}) == "scalable(b=0.25)"
+    file.write_text(
+        FILE.replace('algorithm = "scalable"\nmax', 'algorithm = "cubic+ccm-ss(delay=full, mu=2)/sack"\nmax')
+        .replace("b = { low = 0.05, high = 0.9 }", '"ccm-ss.mu" = {}\n"ccm-ss.bound" = {}')
+        .replace("b = 0.125", "mu = 1.5")
+    )
+    asked = tuning.load(file)
+    assert asked.default == {"ccm-ss.mu": 2.0, "ccm-ss.bound": "both"}
+    ranges = asked.ranges
+    # What `cwndlab explain ccm-ss` tells.
+    assert (ranges["ccm-ss.mu"].low, ranges["ccm-ss.mu"].high) == (0.5, 10.0)
+    assert ranges["ccm-ss.bound"].values == ("both", "lower", "none")
+    text = asked.text({"ccm-ss.mu": 3.0, "ccm-ss.bound": "none"})
+    assert text == "cubic+ccm-ss(delay=full, mu=3, bound=none)/sack"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("b = { low", "c = { low", "'scalable' has no such parameter"),
+        ("b = { low = 0.05", "b = { low = 0.95", "from 0.95 to 0.9 is no range"),
+        ("b = { low = 0.05", "b = { lo = 0.05", 'tune.parameters."b".lo: no such field'),
+        ("b = 0.125", "a = 0.1", "is not among the parameters"),
+        ('"goodput_bps"', '"goodput"', "no metric is called 'goodput'"),
+        ('"goodput_bps"', '"__import__(1)"', "is no arithmetic"),
+        ("maximise", "maximize", "has not one objective"),
+        ("trials = 8", "trials = 0", "0 trials try nothing"),
+        ("trials = 8", 'trials = 8\nconstraints = ["timeouts"]', "'timeouts' is no constraint"),
+        ('algorithm = "scalable"\nmax', 'algorithm = "scalabel"\nmax', "no algorithm is called 'scalabel'"),
+        ('"flow[0].rtt" =', '"flow[0].rt" =', "tune.test: flow[0].rt: no such field"),
+        ("[tune.test]\nseeds", "[tune.tst]\nseeds", "tune.tst: no such field"),
+    ],
+)
+def test_bad_tunings_are_told_where_and_what(
+    file: Path, cli: Callable[..., Called], old: str, new: str, told: str
+) -> None:
+    assert old in FILE
+    file.write_text(FILE.replace(old, new))
+    status, _, said = cli("tune", file, "--out", file.parent / "out")
+    assert status == 2
+    assert told in said
+    assert not (file.parent / "out").exists()
+
+
+def test_expressions_are_arithmetic_over_metrics() -> None:
+    row = {"goodput_bps": 8e6, "loss_ratio": 0.25, "convergence_s": None}
+
+    def value(text: str) -> float:
+        return Expression.parse(text, "here", list(COLUMNS))(row)
+
+    assert value("goodput_bps / 1e6 - 10 * loss_ratio") == 5.5
+    assert value("min(goodput_bps, 3) ** 2 + abs(-1)") == 10.0
+    assert value("otherwise(convergence_s, 60) + 1") == 61.0
+    for text in ("convergence_s", "1 / (loss_ratio - 0.25)", "sqrt(-1)", "log(0)"):
+        with pytest.raises(NoValue):
+            value(text)
+    for text in ("goodput_bps.real", "goodput_bps if 1 else 2", "'a'", "max(1)", "True", "1 +", "open('x')"):
+        with pytest.raises(ScenarioError):
+            value(text)
+
+
+def test_a_constraint_tells_how_far_a_run_is_beyond_it() -> None:
+    assert Constraint.parse("timeouts <= 2", "here").excess({"timeouts": 5.0}) == 3.0
+    assert Constraint.parse("jain >= 0.9", "here").excess({"jain": 0.8}) == pytest.approx(0.1)
+
+
+def test_the_command_judges_on_what_was_held_back(file: Path, cli: Callable[..., Called]) -> None:
+    out = file.parent / "out"
+    status, printed, said = cli("tune", file, "--out", out, "--trials", 4, "--format", "json")
+    assert (status, said) == (0, f"search: {out}\n")
+    rows = json.loads(printed)
+    assert [(row["scenarios"], row["parameters"]) for row in rows] == [
+        ("training", "default, published"),
+        ("training", "tuned"),
+        ("held back", "default, published"),
+        ("held back", "tuned"),
+    ]
+    assert {row["verdict"] for row in rows} <= {None, "higher", "lower", "no difference"}
+    status, printed, _ = cli("tune", file, "--out", out, "--trials", 4, "--list")
+    assert len(printed.splitlines()) == 5
+
+
+@pytest.mark.parametrize("name", ["tune-ccm-ss", "tune-iot"])
+def test_examples_are_sound(name: str) -> None:
+    asked = tuning.load(ROOT / "examples" / f"{name}.toml")
+    assert set(asked.published) == set(asked.parameters)
+    seen, held_back = ({cell.hash for cell in side.cells()} for side in (asked.train, asked.test))
+    assert not seen & held_back
