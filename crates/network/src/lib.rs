@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod discipline;
+pub mod lanes;
 pub mod line;
 pub mod link;
 pub mod loss;

@@ -187,6 +187,19 @@ impl Link {
         self.plain
     }
 
+    /// The delay of a link that does nothing else: no line, no queue that anybody looks at, a plain wire. Whoever lets
+    /// packets go by it without asking tells it afterwards by [`passed`](Self::passed).
+    #[must_use]
+    pub fn mere_delay(&self) -> Option<u64> {
+        (self.plain && matches!(self.wire.line, Line::Instant) && !self.queue.is_tracked()).then_some(self.delay)
+    }
+
+    /// So many packets and bytes went by a link that only delays.
+    pub fn passed(&mut self, packets: u64, bytes: u64) {
+        self.totals.accepted += packets;
+        self.totals.accepted_bytes += bytes;
+    }
+
     /// A packet at the entrance of a plain link: when it arrives (`None` if it is dropped), and whether it is marked.
     #[inline]
     pub fn pass(&mut self, now: u64, size: u32) -> (Option<u64>, bool) {

@@ -7,7 +7,7 @@ use cwndlab_records::rows::{FlowRow, Records, SampleRow};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_transport::receiver::NEVER;
 
-use crate::flow::{Flow, APPLICATION, TIMERS};
+use crate::flow::{Flow, APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
 use crate::pool::{Sources, Starts, Sum};
 use crate::world::World;
 
@@ -102,14 +102,36 @@ impl<'a> Engine<'a> {
     /// are moved when they surface, so a timer that is pushed back with every ACK costs nothing.
     #[inline]
     pub(crate) fn arm(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        let due = flow.due();
+        let due = self.flows[index].due();
         for (which, &at) in due.iter().enumerate() {
-            if at < flow.armed[which] {
-                flow.armed[which] = at;
-                let source = self.world.links.len() + index * TIMERS + which;
-                self.world.agenda.push(at, source as u32);
-            }
+            self.arm_one(index, which, at);
+        }
+    }
+
+    /// Of a packet that arrived: the other end's timers it cannot have changed, and they stay out of the cache.
+    #[inline]
+    fn arm_end(&mut self, index: usize, receiving: bool) {
+        let flow = &self.flows[index];
+        let application = flow.application;
+        if receiving {
+            let at = flow.receiver.timer;
+            self.arm_one(index, RECEIVER, at);
+        } else {
+            let (at, pace) = (flow.sender.timer, flow.sender.pace_timer);
+            self.arm_one(index, SENDER, at);
+            self.arm_one(index, PACE, pace);
+        }
+        self.arm_one(index, APPLICATION, application);
+    }
+
+    #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
+    #[inline(always)]
+    fn arm_one(&mut self, index: usize, which: usize, at: u64) {
+        let armed = &mut self.flows[index].armed[which];
+        if at < *armed {
+            *armed = at;
+            let source = self.world.links.len() + index * TIMERS + which;
+            self.world.agenda.push(at, source as u32);
         }
     }
 
@@ -148,7 +170,7 @@ impl<'a> Engine<'a> {
                     let flow = &mut self.flows[index];
                     let plan = &self.plan.flows[flow.owner as usize];
                     flow.deliver(now, &packet, &mut self.world, plan, self.seed);
-                    self.arm(index);
+                    self.arm_end(index, packet.is_forward());
                 } else {
                     self.world.forward(now, packet);
                 }

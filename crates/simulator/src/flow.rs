@@ -8,7 +8,7 @@ use cwndlab_scenario::plan::{FlowPlan, Pacing, Workload};
 use cwndlab_transport::receiver::{Receiver, NEVER};
 use cwndlab_transport::remote::Remote;
 use cwndlab_transport::sender::{Counters, Sender, ENDLESS};
-use cwndlab_transport::wire::{AckPacket, Data, Output};
+use cwndlab_transport::wire::{AckPacket, Blocks, Data, Output};
 use cwndlab_units::Bytes;
 
 use crate::datagrams::{Datagrams, Unheard};
@@ -44,54 +44,58 @@ enum Stage {
     Done,
 }
 
-/// A flow at work.
+/// A flow at work. In the order in which it is touched: with hundreds of flows each packet finds its own out of the cache,
+/// and what counts is the number of lines that it needs.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Flow {
-    /// Its index among all flows, those beside the plan's included.
-    pub index: u32,
-    /// Index of its plan.
-    pub owner: u32,
-    /// Sending end.
-    pub sender: Sender,
-    /// Receiving end.
-    pub receiver: Receiver,
     /// When each timer's entry stands on the agenda; `NEVER` if none does.
     pub armed: [u64; TIMERS],
     /// When the application acts next.
     pub application: u64,
+    /// Its index among all flows, those beside the plan's included.
+    pub index: u32,
+    /// Index of its plan.
+    pub owner: u32,
+    /// Number of the connection.
+    pub connection: u32,
+    transfer_end: u32,
+    header: u32,
+    ack_size: u32,
+    block_size: u32,
+    mss: u32,
+    /// What its packets ask routers: the scheme and the rate.
+    asks: Option<(Scheme, f64)>,
+    ecn: bool,
+    /// The engine acts for its application: arrivals, their connections, conversations.
+    pub(crate) driven: bool,
+    stage: Stage,
+    /// Receiving end.
+    pub receiver: Receiver,
+    /// Sending end.
+    pub sender: Sender,
     /// When it started.
     pub start: u64,
     /// When it was done.
     pub end: Option<u64>,
-    /// Number of the connection.
-    pub connection: u32,
     /// Completed transfers.
     pub transfers: Vec<TransferRow>,
-    stage: Stage,
     workload: Workload,
     stop: u64,
     transfer: u64,
     transfer_start: u64,
-    transfer_end: u32,
     transfer_size: u64,
-    header: u32,
-    ack_size: u32,
-    block_size: u32,
     /// Counters and deliveries of connections that are over.
     past: Counters,
     past_delivered: u64,
     past_acks: u64,
     past_rtt: (u64, u64),
-    /// What its packets ask routers: the scheme and the rate.
-    asks: Option<(Scheme, f64)>,
     /// Its source and sink of datagrams, where it has no connection.
     pub datagrams: Option<Box<Datagrams>>,
     /// Its half of a conversation.
     pub talk: Option<Box<Talk>>,
     /// When it answered a SYN.
     pub(crate) answered: u64,
-    /// The engine acts for its application: arrivals, their connections, conversations.
-    pub(crate) driven: bool,
     /// Draws lengths of periods.
     times: Option<Box<Stream>>,
 }
@@ -175,6 +179,8 @@ impl Flow {
             header: plan.stack.header.0 as u32,
             ack_size: plan.stack.ack.0 as u32,
             block_size: plan.stack.sack_block.0 as u32,
+            mss: plan.stack.mss.0 as u32,
+            ecn: plan.stack.ecn != cwndlab_scenario::plan::Ecn::Off,
             past: Counters::default(),
             past_delivered: 0,
             past_acks: 0,
@@ -189,16 +195,16 @@ impl Flow {
     }
 
     #[inline]
-    fn port<'a>(&self, world: &'a mut World, now: u64, plan: &FlowPlan) -> Port<'a> {
+    fn port<'a>(&self, world: &'a mut World, now: u64) -> Port<'a> {
         Port {
             world,
             flow: self.index | (self.connection << 24),
             now,
-            mss: plan.stack.mss.0 as u32,
+            mss: self.mss,
             header: self.header,
             ack_size: self.ack_size,
             block_size: self.block_size,
-            ecn: plan.stack.ecn != cwndlab_scenario::plan::Ecn::Off,
+            ecn: self.ecn,
             asks: self.asks.map(|(scheme, rate)| (scheme, rate, self.sender.rtt.srtt().0)),
         }
     }
@@ -219,31 +225,29 @@ impl Flow {
                     stamp: cwndlab_units::Time(packet.stamp),
                     feedback: asked.and_then(|asked| feedback(&asked, plan)),
                 };
-                let mut port = self.port(world, now, plan);
+                let mut port = self.port(world, now);
                 self.receiver.on_data(now, &data, packet.flags & crate::packet::CE != 0, &mut port);
                 if self.receiver.expected >= self.transfer_end {
                     self.complete_transfer(now);
                 }
             }
             ACK => {
-                let extra = (packet.flags & EXTRA != 0).then(|| world.take(packet.aux));
-                if let Some(header) = extra.and_then(|extra| extra.header) {
-                    let shares = world.answered(header).header.shares;
-                    world.circulating.entry(self.index).or_insert(Circulating { shares, echo: None }).shares = shares;
+                let mut ack = AckPacket {
+                    ack: packet.seq,
+                    window: packet.aux,
+                    echo: cwndlab_units::Time(packet.stamp),
+                    ece: packet.flags & ECE != 0,
+                    ce_count: 0,
+                    blocks: Blocks::default(),
+                    feedback: None,
+                };
+                if packet.flags & EXTRA != 0 {
+                    self.unpack(world, packet, &mut ack);
                 }
                 if !mine {
                     return;
                 }
-                let ack = AckPacket {
-                    ack: packet.seq,
-                    window: extra.map_or(packet.aux, |extra| extra.window),
-                    echo: cwndlab_units::Time(packet.stamp),
-                    ece: packet.flags & ECE != 0,
-                    ce_count: extra.map_or(0, |extra| extra.ce_count),
-                    blocks: extra.map_or_else(Default::default, |extra| extra.blocks),
-                    feedback: extra.and_then(|extra| extra.feedback),
-                };
-                let mut port = self.port(world, now, plan);
+                let mut port = self.port(world, now);
                 self.sender.on_ack(now, &ack, &mut port);
                 if self.sender.unsent == 0 && self.sender.is_drained() {
                     self.on_drained(now, world, plan, seed);
@@ -252,12 +256,12 @@ impl Flow {
             SYN if mine => {
                 let header = (packet.flags & EXTRA != 0).then_some(packet.aux);
                 self.answered = now;
-                self.port(world, now, plan).answer(header);
+                self.port(world, now).answer(header);
             }
             SYN_ACK if mine => {
                 let asked = (packet.flags & EXTRA != 0).then(|| world.answered(packet.aux));
                 let heard = asked.and_then(|asked| feedback(&asked, plan));
-                let mut port = self.port(world, now, plan);
+                let mut port = self.port(world, now);
                 if asked.is_some() && heard.is_none() {
                     let cwnd = self.sender.cwnd;
                     port.event("fallback", "a router has no agent", cwnd, cwnd, f64::NAN);
@@ -274,6 +278,17 @@ impl Flow {
         }
     }
 
+    /// What the ACK carries beyond its number and window.
+    fn unpack(&mut self, world: &mut World, packet: &Packet, ack: &mut AckPacket) {
+        let extra = world.take(packet.aux);
+        if let Some(header) = extra.header {
+            let shares = world.answered(header).header.shares;
+            world.circulating.entry(self.index).or_insert(Circulating { shares, echo: None }).shares = shares;
+        }
+        (ack.window, ack.ce_count, ack.blocks, ack.feedback) =
+            (extra.window, extra.ce_count, extra.blocks, extra.feedback);
+    }
+
     /// A packet that asked routers reaches the receiver.
     #[cold]
     fn hear(&mut self, world: &mut World, packet: &Packet) -> Asked {
@@ -287,7 +302,7 @@ impl Flow {
 
     /// A timer of the flow is due.
     pub fn on_timer(&mut self, which: usize, now: u64, world: &mut World, plan: &FlowPlan, seed: u64) {
-        let mut port = self.port(world, now, plan);
+        let mut port = self.port(world, now);
         match which {
             SENDER => self.sender.on_timer(now, &mut port),
             PACE => self.sender.on_pace(now, &mut port),
@@ -320,7 +335,7 @@ impl Flow {
         }
         match self.stage {
             Stage::Before => {
-                let mut port = self.port(world, now, plan);
+                let mut port = self.port(world, now);
                 self.sender.open(now, &mut port);
                 self.begin(now, world, plan);
             }
@@ -381,7 +396,7 @@ impl Flow {
                 0
             }
         };
-        let mut port = self.port(world, now, plan);
+        let mut port = self.port(world, now);
         self.sender.supply(bytes, now, &mut port);
     }
 
@@ -484,28 +499,28 @@ impl Flow {
     }
 
     /// Opens its connection.
-    pub(crate) fn open(&mut self, now: u64, world: &mut World, plan: &FlowPlan) {
-        let mut port = self.port(world, now, plan);
+    pub(crate) fn open(&mut self, now: u64, world: &mut World) {
+        let mut port = self.port(world, now);
         self.sender.open(now, &mut port);
         self.stage = Stage::Sending;
     }
 
     /// The connection that the other end opened is this one's, too; its SYN was answered at `answered`.
-    pub(crate) fn accept(&mut self, answered: u64, now: u64, world: &mut World, plan: &FlowPlan) {
+    pub(crate) fn accept(&mut self, answered: u64, now: u64, world: &mut World) {
         let window = self.receiver.first_window();
-        let mut port = self.port(world, now, plan);
+        let mut port = self.port(world, now);
         self.sender.accept(answered, now, window, &mut port);
     }
 
     /// The application hands over more.
-    pub(crate) fn supply(&mut self, bytes: u64, now: u64, world: &mut World, plan: &FlowPlan) {
-        let mut port = self.port(world, now, plan);
+    pub(crate) fn supply(&mut self, bytes: u64, now: u64, world: &mut World) {
+        let mut port = self.port(world, now);
         self.sender.supply(bytes, now, &mut port);
     }
 
     fn reconnect(&mut self, now: u64, world: &mut World, plan: &FlowPlan, seed: u64) {
         self.renew(plan, seed);
-        let mut port = self.port(world, now, plan);
+        let mut port = self.port(world, now);
         self.sender.open(now, &mut port);
     }
 

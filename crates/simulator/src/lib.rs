@@ -14,6 +14,7 @@ pub mod datagrams;
 pub mod draw;
 pub mod engine;
 pub mod flow;
+mod fuse;
 mod lines;
 pub mod packet;
 pub mod pool;

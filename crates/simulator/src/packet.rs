@@ -28,6 +28,7 @@ pub const FLOW: u32 = 0x00ff_ffff;
 
 /// A packet.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(32))] // two to a cache line, none across two
 pub struct Packet {
     /// When it reaches the end of the link that it is on.
     pub at: u64,

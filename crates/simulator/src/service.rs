@@ -269,7 +269,7 @@ impl World {
         }
         let hop = self.hop(&packet);
         let passage = self.links[link as usize].cross(now, packet.kind() == DATA, one.marked);
-        if let Some(packet) = self.across(one.since, link, hop.last, packet, passage) {
+        if let Some(packet) = self.across(one.since, link, hop.is_last(), packet, passage) {
             self.onward(hop, packet);
         }
     }
@@ -328,6 +328,7 @@ impl World {
 
     /// What the link counts and holds at `now`.
     pub fn look(&mut self, now: u64, index: usize) -> Look {
+        self.settle(index);
         let link = &mut self.links[index];
         let lost = link.totals.lost;
         match self.servers.get_mut(self.server_of[index] as usize) {

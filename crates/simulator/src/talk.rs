@@ -152,14 +152,14 @@ impl Engine<'_> {
         let talk = flow.talk.as_mut().expect("only conversations come here");
         talk.written += bytes;
         talk.under_way.push_back(Message { end: talk.written, since, word });
-        flow.supply(bytes, now, &mut self.world, &self.plan.flows[flow.owner as usize]);
+        flow.supply(bytes, now, &mut self.world);
     }
 
     /// The end that did not open the connection takes part from the first message on.
     fn accept(&mut self, index: usize, opener: usize, now: u64) {
         let answered = self.flows[opener].answered;
         let flow = &mut self.flows[index];
-        flow.accept(answered, now, &mut self.world, &self.plan.flows[flow.owner as usize]);
+        flow.accept(answered, now, &mut self.world);
     }
 
     /// The clock of `owner` says that it is time.
@@ -207,7 +207,7 @@ impl Engine<'_> {
                 talk.renew();
             }
         }
-        self.flows[opener].open(now, &mut self.world, plan);
+        self.flows[opener].open(now, &mut self.world);
     }
 
     fn publish(&mut self, owner: usize, sensor: &Mqtt, now: u64) {

@@ -6,16 +6,17 @@ use std::collections::{BTreeMap, BinaryHeap};
 use cwndlab_control::Feedback;
 use cwndlab_network::agent::{Abc, Agent, Arrival, Header, Perc, QuickStart, Rcp, Sirens, Stamp, MAX_HOPS};
 use cwndlab_network::discipline::Waiting;
+use cwndlab_network::lanes::Lanes;
 use cwndlab_network::link::{Link, LinkConfig, Offer, Passage};
 use cwndlab_network::loss::Loss;
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::Stream;
-use cwndlab_network::ring::Ring;
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{AgentPlan, Capacity, Ecn, LinkPlan, LossPlan, Plan};
 use cwndlab_transport::wire::Blocks;
 
 use crate::agenda::Agenda;
+use crate::fuse::fuse;
 use crate::lines::{build_changes, build_harq, build_line, CHANGES_STREAM, HARQ_STREAM};
 use crate::packet::{Packet, ACK, CE, DATA, ECT, EXTRA, KIND, SYN};
 use crate::pool;
@@ -66,13 +67,43 @@ struct Overtaking {
 /// A step of a route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
+    /// Of a link that does nothing else, else 0.
+    delay: u64,
     pub(crate) link: u32,
+    /// The value of `Packet::hop` behind it.
+    after: u8,
+    what: What,
     /// The next link has no event of its own: it is computed at once.
     fused: bool,
-    /// The link ends at the packet's endpoint.
-    pub(crate) last: bool,
+    /// Packets overtake each other on the wire.
+    reorders: bool,
+}
+
+const _: () = assert!(size_of::<Hop>() == 16);
+
+/// How much has to be done on a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// No line, no queue: the link itself need not be touched.
+    Delay,
     /// Only delay happens on the wire, and nothing is recorded.
-    plain: bool,
+    Plain,
+    /// Anything.
+    All,
+}
+
+impl Hop {
+    /// The link ends at the packet's endpoint.
+    pub(crate) fn is_last(self) -> bool {
+        self.after == ARRIVED
+    }
+}
+
+/// What went by a link that only delays.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passed {
+    packets: u64,
+    bytes: u64,
 }
 
 /// The value of `Packet::hop` behind the last link.
@@ -104,8 +135,10 @@ pub struct World {
     /// The links.
     pub links: Vec<Link>,
     /// Packets between the end of a line and the end of its wire; in order, so that only the head has an event.
-    flights: Vec<Ring<Packet>>,
+    flights: Lanes<Packet>,
     overtaking: Vec<Option<Box<Overtaking>>>,
+    /// By link, until somebody looks at it.
+    passed: Vec<Passed>,
     hops: Vec<Hop>,
     /// Where the hops of a flow's forward and reverse route begin.
     routes: Vec<[u32; 2]>,
@@ -224,14 +257,24 @@ impl World {
             let mut begin = [0; 2];
             for (way, path) in [&flow.forward, &flow.reverse].into_iter().enumerate() {
                 begin[way] = hops.len() as u32;
-                hops.extend(path.iter().enumerate().map(|(at, &link)| Hop {
-                    link,
-                    fused: path.get(at + 1).is_some_and(|&next| fused[next as usize]),
-                    last: at + 1 == path.len(),
-                    plain: links[link as usize].is_plain()
+                hops.extend(path.iter().enumerate().map(|(at, &link)| {
+                    let plain = links[link as usize].is_plain()
                         && !plan.packets
                         && server_of[link as usize] == COMPUTED
-                        && plan.links[link as usize].agents.is_empty(),
+                        && plan.links[link as usize].agents.is_empty();
+                    let delay = links[link as usize].mere_delay().filter(|_| plain);
+                    Hop {
+                        delay: delay.unwrap_or(0),
+                        link,
+                        after: if at + 1 == path.len() { ARRIVED } else { at as u8 + 1 },
+                        what: match delay {
+                            Some(_) => What::Delay,
+                            None if plain => What::Plain,
+                            None => What::All,
+                        },
+                        fused: path.get(at + 1).is_some_and(|&next| fused[next as usize]),
+                        reorders: links[link as usize].reorders(),
+                    }
                 }));
             }
             routes.push(begin);
@@ -246,8 +289,9 @@ impl World {
             gone: Vec::new(),
             observed: None,
             scalable: plan.flows.iter().map(|flow| flow.stack.ecn == Ecn::Accurate).collect(),
-            flights: links.iter().map(|_| Ring::default()).collect(),
+            flights: Lanes::new(links.len()),
             overtaking,
+            passed: vec![Passed::default(); links.len()],
             links,
             hops,
             routes,
@@ -337,9 +381,8 @@ impl World {
     /// The head packet of `link`, whose moment is the agenda's top; the agenda goes on to the next one.
     #[inline]
     pub fn arrive(&mut self, link: u32) -> Packet {
-        let ring = &mut self.flights[link as usize];
-        if let Some(packet) = ring.pop() {
-            match ring.front() {
+        if let Some(packet) = self.flights.pop(link as usize) {
+            match self.flights.front(link as usize) {
                 Some(next) => self.agenda.replace_top(next.at, link),
                 None => self.agenda.pop(),
             }
@@ -373,34 +416,52 @@ impl World {
     }
 
     /// Puts the packet on the next link of its route, and on those after it that need no event.
+    ///
+    /// What changes on the way stays beside the packet until it is written to its place under way. Changed in memory it
+    /// would be read again at once as a whole, for which the processor waits until all stores before it are done.
     #[inline]
-    pub fn forward(&mut self, mut now: u64, mut packet: Packet) {
+    pub fn forward(&mut self, mut now: u64, packet: Packet) {
         let route = self.routes[packet.flow()][usize::from(!packet.is_forward())];
+        let (mut step, mut flags, mut aux) = (packet.hop, packet.flags, packet.aux);
         loop {
-            let hop = self.hops[route as usize + packet.hop as usize];
-            if hop.plain {
-                let link = &mut self.links[hop.link as usize];
-                let (at, mark) = link.pass(now, u32::from(packet.size));
-                let Some(at) = at else {
-                    self.lose(packet, Passage::Dropped);
-                    return;
-                };
-                if mark && packet.flags & (ECT | KIND) == ECT | DATA {
-                    link.totals.marked += 1;
-                    packet.flags |= CE;
+            let hop = self.hops[route as usize + step as usize];
+            let at = match hop.what {
+                What::Delay => {
+                    let passed = &mut self.passed[hop.link as usize];
+                    passed.packets += 1;
+                    passed.bytes += u64::from(packet.size);
+                    now + hop.delay
                 }
-                packet.at = at;
-            } else {
-                // By value, as everywhere here: a packet whose address is taken goes through memory, field by field.
-                let Some(passed) = self.offer(now, hop.link, hop.last, packet) else { return };
-                packet = passed;
-            }
-            packet.hop = if hop.last { ARRIVED } else { packet.hop + 1 };
+                What::Plain => {
+                    let link = &mut self.links[hop.link as usize];
+                    let (at, mark) = link.pass(now, u32::from(packet.size));
+                    let Some(at) = at else {
+                        self.lose(Packet { hop: step, flags, aux, ..packet }, Passage::Dropped);
+                        return;
+                    };
+                    if mark && flags & (ECT | KIND) == ECT | DATA {
+                        link.totals.marked += 1;
+                        flags |= CE;
+                    }
+                    at
+                }
+                What::All => {
+                    let offered = Packet { hop: step, flags, aux, ..packet };
+                    let Some(passed) = self.offer(now, hop.link, hop.is_last(), offered) else { return };
+                    (flags, aux) = (passed.flags, passed.aux);
+                    passed.at
+                }
+            };
+            step = hop.after;
             if hop.fused {
-                now = packet.at;
+                now = at;
                 continue;
             }
-            self.launch(hop.link, packet);
+            if hop.reorders {
+                self.launch_loosely(hop.link, Packet { at, hop: step, flags, aux, ..packet });
+            } else {
+                self.launch_in_order(hop.link, Packet { at, hop: step, flags, aux, ..packet });
+            }
             return;
         }
     }
@@ -413,11 +474,11 @@ impl World {
 
     /// Goes on behind a link that serves by event; `packet.at` is when it reaches the link's end.
     pub(crate) fn onward(&mut self, hop: Hop, mut packet: Packet) {
-        packet.hop = if hop.last { ARRIVED } else { packet.hop + 1 };
+        packet.hop = hop.after;
         if hop.fused {
             self.forward(packet.at, packet);
         } else {
-            self.launch(hop.link, packet);
+            self.launch(hop.link, hop.reorders, packet);
         }
     }
 
@@ -474,7 +535,7 @@ impl World {
                 Some(recorder) if !last => recorder.reissue(packet.aux, aux),
                 _ => aux,
             };
-            self.launch(index, copy);
+            self.launch_loosely(index, copy);
         }
         if last {
             packet.aux = self.redeemed(packet).aux;
@@ -482,20 +543,34 @@ impl World {
         Some(packet)
     }
 
+    fn launch(&mut self, link: u32, reorders: bool, packet: Packet) {
+        if reorders {
+            self.launch_loosely(link, packet);
+        } else {
+            self.launch_in_order(link, packet);
+        }
+    }
+
     #[inline]
-    fn launch(&mut self, link: u32, packet: Packet) {
-        if let Some(flight) = &mut self.overtaking[link as usize] {
-            flight.serial += 1;
-            flight.order.push(Reverse((packet.at, flight.serial)));
-            flight.packets.insert(flight.serial, packet);
-            self.agenda.push(packet.at, link);
-            return;
-        }
-        let ring = &mut self.flights[link as usize];
-        if ring.is_empty() {
+    fn launch_in_order(&mut self, link: u32, packet: Packet) {
+        if self.flights.push(link as usize, packet) {
             self.agenda.push(packet.at, link);
         }
-        ring.push(packet);
+    }
+
+    #[cold]
+    fn launch_loosely(&mut self, link: u32, packet: Packet) {
+        let flight = self.overtaking[link as usize].as_mut().expect("a link that reorders has its heap");
+        flight.serial += 1;
+        flight.order.push(Reverse((packet.at, flight.serial)));
+        flight.packets.insert(flight.serial, packet);
+        self.agenda.push(packet.at, link);
+    }
+
+    /// What went by a link that only delays is told to it.
+    pub(crate) fn settle(&mut self, link: usize) {
+        let Passed { packets, bytes } = std::mem::take(&mut self.passed[link]);
+        self.links[link].passed(packets, bytes);
     }
 
     #[cold]
@@ -542,44 +617,9 @@ impl World {
         let overtaking: usize =
             self.overtaking.iter().flatten().map(|one| one.order.capacity() * 16 + one.packets.len() * 64).sum();
         overtaking
-            + self.flights.iter().map(Ring::memory).sum::<usize>()
+            + self.flights.memory()
             + self.links.iter().map(Link::memory).sum::<usize>()
             + self.servers.iter().map(Server::memory).sum::<usize>()
             + self.extras.capacity() * size_of::<Extra>()
     }
-}
-
-/// Links that one other link feeds, and nobody else: what leaves the feeder arrives there in the same order, so its
-/// departure can be computed when the feeder's is. Sampled links stay apart: their queue is looked at in its own time;
-/// so do those that serve by event.
-fn fuse(plan: &Plan, links: &[Link], server_of: &[u32]) -> Vec<bool> {
-    #[derive(Clone, Copy, PartialEq)]
-    enum Feeder {
-        Nobody,
-        Link(u32),
-        Several,
-    }
-    let mut feeders = vec![Feeder::Nobody; links.len()];
-    for flow in &plan.flows {
-        for path in [&flow.forward, &flow.reverse] {
-            let mut previous = None;
-            for &link in path {
-                let feeder = &mut feeders[link as usize];
-                *feeder = match (previous, *feeder) {
-                    (Some(one), Feeder::Nobody) => Feeder::Link(one),
-                    (Some(one), Feeder::Link(other)) if one == other => Feeder::Link(one),
-                    _ => Feeder::Several,
-                };
-                previous = Some(link);
-            }
-        }
-    }
-    (0..links.len())
-        .map(|index| match feeders[index] {
-            Feeder::Link(from) => {
-                !plan.links[index].sampled && server_of[index] == COMPUTED && !links[from as usize].reorders()
-            }
-            _ => false,
-        })
-        .collect()
 }

@@ -14,41 +14,42 @@ pub const NEVER: u64 = u64::MAX;
 /// What Linux' receive window starts with (`tcp_rmem` aside): 64 kB.
 const FIRST_WINDOW: u64 = 65_535;
 
-/// The receiving end of a connection.
+/// The receiving end of a connection, in the order in which it is touched: two cache lines while nothing is lost.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Receiver {
     /// Next segment expected.
     pub expected: u32,
+    pending: u32,
+    /// When the delayed ACK or a window update is due.
+    pub timer: u64,
     /// Payload delivered in order for the first time.
     pub delivered: u64,
     /// ACKs sent.
     pub acks_sent: u64,
-    /// When the delayed ACK or a window update is due.
-    pub timer: u64,
+    echo: u64,
+    last_arrival: u64,
+    ack_delay: u64,
+    quick: u32,
+    ack_every: u32,
     /// Out-of-order runs, ascending, disjoint, with the bytes that each holds.
     runs: VecDeque<(u32, u32)>,
+    mss: u32,
+    ce_count: u32,
+    ece: bool,
+    sack: bool,
+    dsack: bool,
+    ecn: Ecn,
+    max_blocks: u8,
+    window: Window,
+    /// What routers wrote on the last segment; `accelerated` of all.
+    feedback: Option<Feedback>,
     /// Lengths of out-of-order segments that are not full (last ones of a transfer).
     odd: Vec<(u32, u32)>,
     /// A segment of each recently changed run, newest first.
     recent: [u32; MAX_BLOCKS],
     recents: u8,
-    pending: u32,
-    quick: u32,
-    echo: u64,
-    ece: bool,
-    ce_count: u32,
-    /// What routers wrote on the last segment; `accelerated` of all.
-    feedback: Option<Feedback>,
-    mss: u32,
-    ack_every: u32,
-    ack_delay: u64,
     quick_acks: u32,
-    max_blocks: u8,
-    sack: bool,
-    dsack: bool,
-    ecn: Ecn,
-    last_arrival: u64,
-    window: Window,
 }
 
 /// The receive window and, with auto-tuning, how it grows (Linux' dynamic right-sizing).

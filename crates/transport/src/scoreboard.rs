@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 
+use prefetch_index::prefetch_index;
+
 /// The receiver reported it.
 pub const SACKED: u8 = 1;
 /// Taken for lost.
@@ -48,8 +50,9 @@ pub struct Resent {
     pub next: u32,
 }
 
-/// The segments between `una` and `next`.
+/// The segments between `una` and `next`. What only losses need stands last.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Scoreboard {
     ring: Vec<Segment>,
     mask: u32,
@@ -67,15 +70,17 @@ pub struct Scoreboard {
     pub fack: u32,
     /// The three highest SACKed segments, ascending; RFC 6675's IsLost asks for the third.
     top: [u32; 3],
+    /// Where each marking rule goes on: nothing unSACKed, unmarked and never retransmitted lies below.
+    scan: u32,
     /// Marked lost, waiting for retransmission, in the order of marking.
     queue: VecDeque<u32>,
     /// Retransmissions in the order of sending.
     pub resent: VecDeque<Resent>,
-    /// Where each marking rule goes on: nothing unSACKed, unmarked and never retransmitted lies below.
-    scan: u32,
 }
 
 const NONE: u32 = u32::MAX;
+/// Slots of the smallest ring.
+const SMALLEST: usize = 16;
 
 impl Default for Scoreboard {
     fn default() -> Self {
@@ -134,17 +139,33 @@ impl Scoreboard {
     #[inline]
     pub fn push(&mut self, segment: Segment) -> u32 {
         if self.outstanding() as usize == self.ring.len() {
-            self.grow();
+            self.resize((2 * self.ring.len()).max(SMALLEST));
+        } else if self.next & self.mask == 0 {
+            self.fit();
         }
         let seq = self.next;
         self.next += 1;
         *self.get_mut(seq) = segment;
+        self.expect(seq + 2);
         seq
     }
 
+    /// The segment `seq` is soon asked for.
+    #[inline]
+    fn expect(&self, seq: u32) {
+        prefetch_index(&self.ring, (seq & self.mask) as usize);
+    }
+
+    /// Once per lap: a ring that was a quarter full at most is halved. Every slot is written in turn, so that what a slow
+    /// start once needed would push the rest out of the cache for ever.
     #[cold]
-    fn grow(&mut self) {
-        let size = (self.ring.len() * 2).max(16);
+    fn fit(&mut self) {
+        if self.ring.len() > SMALLEST && self.outstanding() as usize <= self.ring.len() / 4 {
+            self.resize(self.ring.len() / 2);
+        }
+    }
+
+    fn resize(&mut self, size: usize) {
         let mut ring = vec![Segment::default(); size];
         let mask = size as u32 - 1;
         for seq in self.una..self.next {
@@ -183,6 +204,8 @@ impl Scoreboard {
     /// Tidies the pointers after the oldest segments went. Call once per ACK that advanced.
     #[inline]
     pub fn advanced(&mut self) {
+        self.expect(self.una + 1);
+        self.expect(self.una + 2);
         if self.fack < self.una {
             self.fack = self.una;
         }

@@ -42,12 +42,12 @@ pub struct Counters {
     pub sent_packets: u64,
     /// Payload sent, retransmissions included.
     pub sent_bytes: u64,
+    /// Payload acknowledged cumulatively.
+    pub acked_bytes: u64,
     /// Segments sent again.
     pub retransmitted_packets: u64,
     /// Payload sent again.
     pub retransmitted_bytes: u64,
-    /// Payload acknowledged cumulatively.
-    pub acked_bytes: u64,
     /// Expired retransmission timers.
     pub timeouts: u64,
     /// Entries into recovery.
@@ -60,101 +60,102 @@ pub struct Counters {
     pub loss_probes: u64,
 }
 
-/// The sending end of a connection.
+/// The sending end of a connection, in the order of use: the switches end the stack, and what only losses need is last.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Sender {
-    /// The algorithm.
-    pub control: Box<dyn CongestionControl>,
-    /// What became of the segments.
-    pub board: Scoreboard,
-    /// Round-trip estimation.
-    pub rtt: RttEstimator,
-    /// Counters.
-    pub count: Counters,
-    /// What it is doing.
-    pub state: State,
-    /// The effective window, segments.
-    pub cwnd: u32,
-    /// When the next timer is due.
-    pub timer: u64,
-    /// When the next paced burst may leave; `NEVER` while nothing waits for it.
-    pub pace_timer: u64,
-    /// The connection is open.
-    pub established: bool,
-    /// It was given up.
-    pub dead: bool,
-    /// Application data not yet sent, bytes.
-    pub unsent: u64,
-    /// Last delivery-rate sample, bit/s.
-    pub delivery_rate: u64,
-    /// Nagle's algorithm (RFC 9293, 3.7.4): a segment that is not full waits while others are not acknowledged.
-    pub nagle: bool,
     pub(crate) stack: Stack,
     pub(crate) kind: RecoveryKind,
     /// The window stays the algorithm's while a loss is repaired, and after idleness.
     pub(crate) model_based: bool,
     /// Paced segments leave one by one, whatever the stack's bursts.
     pub(crate) spaced: bool,
+    /// The connection is open.
+    pub established: bool,
+    /// What it is doing.
+    pub state: State,
+    pub(crate) slow_start: bool,
+    pub(crate) window_limited: bool,
+    /// The last sending held back for a larger burst: the window was the limit.
+    pub(crate) deferred: bool,
+    pub(crate) force: bool,
+    pub(crate) frto: bool,
+    pub(crate) persist: bool,
+    pub(crate) cwr_pending: bool,
+    /// The algorithm.
+    pub control: Box<dyn CongestionControl>,
+    /// What became of the segments.
+    pub board: Scoreboard,
     pub(crate) mss: u32,
     per_mss: f64,
+    /// The effective window, segments.
+    pub cwnd: u32,
+    pub(crate) peer_window: u32,
+    /// The window as the peer wrote it: the division is spared while it stays.
+    peer_bytes: u32,
     pub(crate) high_seq: u32,
+    pub(crate) dupacks: u32,
+    pub(crate) usage_end: u32,
+    pub(crate) usage_max: u32,
+    round_end: u32,
+    pub(crate) prr_out: u32,
+    /// When the next timer is due.
+    pub timer: u64,
+    /// When the next paced burst may leave; `NEVER` while nothing waits for it.
+    pub pace_timer: u64,
+    pub(crate) rto_at: u64,
+    pub(crate) probe_at: u64,
+    pub(crate) reorder_at: u64,
+    pub(crate) last_sent_at: u64,
+    /// Application data not yet sent, bytes.
+    pub unsent: u64,
+    pub(crate) delivered: u64,
+    pub(crate) delivered_at: u64,
+    pub(crate) first_sent_at: u64,
+    pub(crate) app_limited_until: u64,
+    /// Last delivery-rate sample, bit/s.
+    pub delivery_rate: u64,
+    pub(crate) round: u64,
+    pub(crate) rack_sent: u64,
+    pub(crate) rack_rtt: u64,
+    pub(crate) rack_seq: u32,
+    pub(crate) probe_end: Option<u32>,
+    pub(crate) undo_from: Option<u32>,
+    pub(crate) pacing_bps: u64,
+    pub(crate) pace_next: u64,
+    pub(crate) lost_total: u64,
+    lost_reported: u64,
+    /// What routers wrote and no report has told yet; what of all bytes said "accelerate".
+    feedback: Option<Feedback>,
+    /// Round-trip estimation.
+    pub rtt: RttEstimator,
+    /// Counters.
+    pub count: Counters,
+    /// It was given up.
+    pub dead: bool,
+    /// Nagle's algorithm (RFC 9293, 3.7.4): a segment that is not full waits while others are not acknowledged.
+    pub nagle: bool,
     pub(crate) target: u32,
     pub(crate) prr_delivered: u32,
-    pub(crate) prr_out: u32,
     pub(crate) recover_fs: u32,
     pub(crate) halving_odd: bool,
-    pub(crate) dupacks: u32,
     /// Segments that duplicates reported delivered and that are not acknowledged yet.
     pub(crate) delivered_before: u32,
-    pub(crate) force: bool,
     pub(crate) partial_seen: bool,
     pub(crate) rescued: bool,
     pub(crate) high_rxt: u32,
     /// First unacknowledged segment when the retransmission timer expired last.
     pub(crate) timed_out: u32,
-    pub(crate) undo_from: Option<u32>,
     pub(crate) undo_retrans: i32,
     pub(crate) retrans_stamp: u64,
-    pub(crate) frto: bool,
-    pub(crate) cwr_pending: bool,
-    pub(crate) rto_at: u64,
-    pub(crate) probe_at: u64,
-    pub(crate) reorder_at: u64,
-    pub(crate) persist: bool,
-    pub(crate) probe_end: Option<u32>,
-    pub(crate) rack_sent: u64,
-    pub(crate) rack_seq: u32,
-    pub(crate) rack_rtt: u64,
     pub(crate) reordering_seen: bool,
     pub(crate) reo_mult: u32,
     pub(crate) reo_round: u64,
     pub(crate) reo_persist: u32,
-    pub(crate) peer_window: u32,
-    /// The window as the peer wrote it: the division is spared while it stays.
-    peer_bytes: u32,
-    pub(crate) delivered: u64,
-    pub(crate) delivered_at: u64,
-    pub(crate) first_sent_at: u64,
-    pub(crate) app_limited_until: u64,
-    pub(crate) round: u64,
-    round_end: u32,
-    pub(crate) usage_end: u32,
-    pub(crate) usage_max: u32,
-    pub(crate) window_limited: bool,
-    lost_reported: u64,
-    pub(crate) lost_total: u64,
-    pub(crate) last_sent_at: u64,
-    pub(crate) pace_next: u64,
-    pub(crate) pacing_bps: u64,
     pub(crate) ce_seen: u32,
-    /// What routers wrote and no report has told yet; what of all bytes said "accelerate".
-    feedback: Option<Feedback>,
     accelerated: u64,
     pub(crate) syn_tries: u32,
     pub(crate) opened_at: u64,
-    pub(crate) slow_start: bool,
-    /// The last sending held back for a larger burst: the window was the limit.
-    pub(crate) deferred: bool,
 }
 
 /// What one ACK brought.
@@ -466,6 +467,7 @@ impl Sender {
         self.board = board;
     }
 
+    #[inline]
     fn sample_rtt(&mut self, now: u64, ack: &AckPacket, advanced: bool, gain: &Gain) {
         if gain.oldest > 0 {
             self.rtt.sample(now, gain.oldest, gain.newest);

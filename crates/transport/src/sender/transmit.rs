@@ -32,13 +32,14 @@ impl Sender {
         self.deferred = false;
         let mut sent_new = false;
         let mut sent = 0;
+        let mut goal = None;
         loop {
             if paced && self.pace_next > now && !self.force {
                 break;
             }
             let mut step = 0;
             while step < if paced { burst } else { u32::MAX } {
-                match self.send_one(now, out) {
+                match self.send_one(now, &mut goal, out) {
                     Sending::Old => {}
                     Sending::New => sent_new = true,
                     Sending::Nothing => break,
@@ -98,7 +99,7 @@ impl Sender {
     }
 
     #[inline]
-    fn send_one(&mut self, now: u64, out: &mut impl Output) -> Sending {
+    fn send_one(&mut self, now: u64, goal: &mut Option<u32>, out: &mut impl Output) -> Sending {
         let in_flight = self.board.in_flight();
         if self.board.lost > 0 {
             if in_flight < self.cwnd || self.force {
@@ -132,7 +133,11 @@ impl Sender {
                 return Sending::Nothing;
             }
         }
-        if self.stack.tso_burst && !self.spaced && self.state <= State::Cwr && self.defers(now, window - in_flight) {
+        if self.stack.tso_burst
+            && !self.spaced
+            && self.state <= State::Cwr
+            && self.defers(now, window - in_flight, goal)
+        {
             self.deferred = true;
             return Sending::Nothing;
         }
@@ -168,7 +173,8 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // for each segment, out of the loop
+    #[inline(always)]
     fn send_new(&mut self, now: u64, out: &mut impl Output) {
         let len = self.next_len();
         if self.unsent != ENDLESS {
@@ -219,7 +225,8 @@ impl Sender {
         self.emit(seq, len, true, now, out);
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // for each segment, out of the loop
+    #[inline(always)]
     fn emit(&mut self, seq: u32, len: u32, again: bool, now: u64, out: &mut impl Output) {
         self.count.sent_packets += 1;
         self.count.sent_bytes += u64::from(len);
@@ -258,10 +265,14 @@ impl Sender {
         }
     }
 
-    /// Linux, tcp_tso_should_defer: wait for a larger burst while an ACK that allows it is near.
-    fn defers(&self, now: u64, room: u32) -> bool {
-        let goal = self.burst_goal().min(self.next_supply());
-        if room >= goal || room >= (self.cwnd / 3).max(1) || self.board.outstanding() == 0 {
+    /// Linux, tcp_tso_should_defer: wait for a larger burst while an ACK that allows it is near. `goal` is the burst's, once
+    /// for all segments that leave now: its divisions are the dearest part.
+    #[inline]
+    fn defers(&self, now: u64, room: u32, goal: &mut Option<u32>) -> bool {
+        if room >= (self.cwnd / 3).max(1) || self.board.outstanding() == 0 {
+            return false;
+        }
+        if room >= (*goal.get_or_insert_with(|| self.burst_goal())).min(self.next_supply()) {
             return false;
         }
         // The oldest segment must have been out for half an RTT: its ACK is the one to wait for.
