@@ -143,8 +143,9 @@ pub fn select(socket: RawFd, algorithm: &str) -> std::io::Result<()> {
     option(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, algorithm.as_bytes())
 }
 
-/// A connection of the flow with its algorithm, chosen before it is asked for.
-fn connect(flow: u32, plan: &FlowPlan, algorithm: &str) -> std::io::Result<TcpStream> {
+/// A connection of the flow with its algorithm, chosen before it is asked for; nothing where the run ends before it is
+/// there.
+fn connect(run: Run<'_>, flow: u32, plan: &FlowPlan, algorithm: &str) -> std::io::Result<Option<TcpStream>> {
     // SAFETY: no pointers; the answer is checked.
     let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     if raw < 0 {
@@ -155,6 +156,8 @@ fn connect(flow: u32, plan: &FlowPlan, algorithm: &str) -> std::io::Result<TcpSt
     select(raw, algorithm)?;
     option(raw, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &segment(plan).to_ne_bytes())?;
     socket.set_nodelay(true)?;
+    // It bounds how long the wait for the handshake lasts, too.
+    socket.set_write_timeout(Some(GLANCE))?;
     let at = |side: [u8; 2], port: u16| {
         let mut out = [0u8; 16];
         out[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
@@ -163,14 +166,23 @@ fn connect(flow: u32, plan: &FlowPlan, algorithm: &str) -> std::io::Result<TcpSt
         out
     };
     let (own, far) = (at(LEFT, 0), at(RIGHT, PORT));
-    // SAFETY: both addresses are `struct sockaddr_in`, which is 16 bytes, and live through the calls.
-    unsafe {
-        if libc::bind(raw, own.as_ptr().cast(), 16) != 0 || libc::connect(raw, far.as_ptr().cast(), 16) != 0 {
-            return Err(std::io::Error::last_os_error());
+    // SAFETY: the address is a `struct sockaddr_in`, which is 16 bytes, and lives through the call.
+    if unsafe { libc::bind(raw, own.as_ptr().cast(), 16) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    while !run.is_over() {
+        // SAFETY: as above.
+        if unsafe { libc::connect(raw, far.as_ptr().cast(), 16) } == 0 {
+            return Ok(Some(socket));
+        }
+        let error = std::io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EISCONN) => return Ok(Some(socket)),
+            Some(libc::EINPROGRESS | libc::EALREADY | libc::EINTR | libc::EAGAIN) => {}
+            _ => return Err(error),
         }
     }
-    socket.set_write_timeout(Some(GLANCE))?;
-    Ok(socket)
+    Ok(None)
 }
 
 /// `TCP_MAXSEG` counts what stands before options; timestamps take 12 of it.
@@ -225,7 +237,8 @@ pub fn sender(run: Run<'_>, flow: u32, plan: &FlowPlan, start: u64, algorithm: &
     }
     let stop = plan.stop.map_or(u64::MAX, |stop| stop.0);
     end.started.store(run.now(), Ordering::Relaxed);
-    let mut socket = end.open(connect(flow, plan, algorithm).map_err(place)?);
+    let Some(first) = connect(run, flow, plan, algorithm).map_err(place)? else { return Ok(()) };
+    let mut socket = end.open(first);
     let mut done = true;
     match plan.workload {
         Workload::Bulk { bytes } => {
@@ -247,7 +260,8 @@ pub fn sender(run: Run<'_>, flow: u32, plan: &FlowPlan, start: u64, algorithm: &
                 if number > 0 && new_connection {
                     end.close(&socket);
                     drop(socket);
-                    socket = end.open(connect(flow, plan, algorithm).map_err(place)?);
+                    let Some(next) = connect(run, flow, plan, algorithm).map_err(place)? else { return Ok(()) };
+                    socket = end.open(next);
                 }
                 announce(end, bytes.0, run.now());
                 send(run, &socket, Some(bytes.0), stop).map_err(place)?;
