@@ -35,6 +35,7 @@ impl Steps {
     }
 
     /// As [`Line::serve`](super::Line::serve).
+    #[must_use]
     pub fn serve(&self, start: u64, size: u32) -> u64 {
         let (mut now, mut work) = (start, u128::from(size) * BYTE);
         while now < NEVER && !self.dead {
