@@ -152,7 +152,7 @@ impl Tun {
         if unsafe { libc::ioctl(file.as_raw_fd(), SET_INTERFACE as _, std::ptr::from_mut(&mut request)) } != 0 {
             return Err(Fault::system(format!("{NODE}: TUNSETIFF"), "emulation needs CAP_NET_ADMIN in its namespaces"));
         }
-        let size = &mut Request::new(name).with_number(mtu as i32);
+        let size = &mut Request::new(name).with_number(mtu.cast_signed());
         ask(&format!("{name}: mtu"), libc::SIOCSIFMTU as libc::c_ulong, size)?;
         // What waits here waits outside of the emulated path: long enough that nothing is lost while we sleep.
         let length = &mut Request::new(name).with_number(10_000);

@@ -205,7 +205,7 @@ fn unacknowledged(socket: &TcpStream) -> u64 {
 
 /// What a sender's thread sends: `bytes` or without end, until `until`; answers whether it came to the end of its bytes.
 fn send(run: Run<'_>, socket: &TcpStream, bytes: Option<u64>, until: u64) -> std::io::Result<bool> {
-    let block = [0u8; 1 << 16];
+    let block = vec![0u8; 1 << 16];
     let (mut socket, mut left) = (socket, bytes.unwrap_or(u64::MAX));
     while left > 0 && !run.is_over() && run.now() < until {
         match socket.write(&block[..left.min(block.len() as u64) as usize]) {

@@ -150,6 +150,7 @@ pub fn emulate(
     })?;
     let (stop, drops) = (AtomicBool::new(false), Drops::new(plan.flows.len()));
     let ends: Vec<End> = plan.flows.iter().map(|_| End::default()).collect();
+    #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]
     let start = Instant::now();
     let run = Run { start, stop: &stop };
     let mut path = Path::new(plan, seed, left_tun, right_tun, start);

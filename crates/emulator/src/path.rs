@@ -232,7 +232,7 @@ impl<'a> Path<'a> {
         }
         let poll = |device: &Tun| libc::pollfd { fd: device.descriptor(), events: libc::POLLIN, revents: 0 };
         let mut both = [poll(&self.devices[0]), poll(&self.devices[1])];
-        let timeout = libc::timespec { tv_sec: 0, tv_nsec: rest as libc::c_long };
+        let timeout = libc::timespec { tv_sec: 0, tv_nsec: rest.cast_signed() };
         // SAFETY: two descriptors that live, and a time that does; no signal mask.
         let _ = unsafe { libc::ppoll(both.as_mut_ptr(), 2, &raw const timeout, std::ptr::null()) };
     }
