@@ -64,7 +64,7 @@ pub(super) const NAMED_LINK: &[&str] = &[
     "short_guard",
     "frame_error",
 ];
-/// What [[medium]] and [wlan] share.
+/// What `[[medium]]` and `[wlan]` share.
 macro_rules! medium_fields {
     ($($more:literal),*) => {
         &[
