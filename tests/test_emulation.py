@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 
 import cwndlab
 import pytest
@@ -25,8 +25,8 @@ def emulated(question: cwndlab.Scenario) -> Records:
         raise
 
 
-def threads() -> int:
-    return len(os.listdir("/proc/self/task"))
+def entries(folder: str) -> set[str]:
+    return {one.name for one in Path(folder).iterdir()}
 
 
 @pytest.mark.parametrize("algorithm", ["reno", "cubic"])
@@ -62,12 +62,13 @@ def test_a_wire_that_loses_everything_ends_the_run_all_the_same() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
-    before, devices = threads(), set(os.listdir("/sys/class/net"))
-    descriptors = len(os.listdir("/proc/self/fd"))
+    places = ("/sys/class/net", "/proc/self/task", "/proc/self/fd")
+    devices, threads, descriptors = (entries(place) for place in places)
     emulated(scenario("cubic", duration="1 s"))
-    assert threads() <= before
-    assert set(os.listdir("/sys/class/net")) == devices
-    assert len(os.listdir("/proc/self/fd")) <= descriptors
+    after = [entries(place) for place in places]
+    assert after[0] == devices
+    assert len(after[1]) <= len(threads)
+    assert len(after[2]) <= len(descriptors)
 
 
 def test_what_the_kernel_does_not_have_is_said() -> None:

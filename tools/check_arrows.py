@@ -10,7 +10,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: What each crate may depend on. Nobody depends on an engine but the Python module.
+#: What each crate may depend on. Nobody depends on an engine but the Python module, and the emulator, which runs the
+#: simulator's own network.
 ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "control": {"units"},
@@ -21,7 +22,8 @@ ALLOWED: dict[str, set[str]] = {
     "scenario": {"units", "control", "transport"},
     "records": {"units"},
     "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
-    "python": {"units", "control", "conformance", "scenario", "records", "simulator"},
+    "emulator": {"network", "scenario", "records", "simulator"},
+    "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator"},
 }
 
 

@@ -24,11 +24,14 @@ __all__ = [
     "read",
     "run",
     "to_toml",
+    "trace_kinds",
+    "trace_make",
+    "trace_moments",
     "version",
 ]
 
 _Format = Literal["toml", "json"]
-_TableName = Literal["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets"]
+_TableName = Literal["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets", "stations"]
 
 def version() -> str: ...
 def algorithms() -> list[dict[str, Any]]: ...

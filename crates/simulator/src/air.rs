@@ -10,9 +10,10 @@ use cwndlab_network::wifi::{Beacon, Deferral, Medium, Outcome, PathConfig, Route
 use cwndlab_records::rows::StationRow;
 use cwndlab_scenario::plan::{MediumPlan, ModePlan, Plan, StandardPlan};
 
+use crate::lines::limit;
 use crate::packet::Packet;
 use crate::service::{Look, Server};
-use crate::world::{limit, World};
+use crate::world::World;
 
 /// Purpose of the random stream of a medium.
 const AIR_STREAM: u64 = 6;

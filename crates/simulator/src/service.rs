@@ -17,8 +17,9 @@ use cwndlab_units::Rate;
 
 use crate::air::{self, Air};
 use crate::lines::build_line;
+use crate::lines::limit;
 use crate::packet::{Packet, CE, DATA, ECT};
-use crate::world::{limit, World};
+use crate::world::World;
 
 /// Purpose of random streams.
 const QUEUE_STREAM: u64 = 5;

@@ -4,20 +4,17 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use cwndlab_control::Feedback;
-use cwndlab_network::agent::{Abc, Agent, Arrival, Header, Perc, QuickStart, Rcp, Sirens, Stamp, MAX_HOPS};
+use cwndlab_network::agent::{Agent, Arrival, Header, MAX_HOPS};
 use cwndlab_network::discipline::Waiting;
 use cwndlab_network::lanes::Lanes;
-use cwndlab_network::link::{Link, LinkConfig, Offer, Passage};
-use cwndlab_network::loss::Loss;
-use cwndlab_network::queue::Limit;
-use cwndlab_network::random::Stream;
+use cwndlab_network::link::{Link, Offer, Passage};
 use cwndlab_records::rows::EventRow;
-use cwndlab_scenario::plan::{AgentPlan, Capacity, Ecn, LinkPlan, LossPlan, Plan};
+use cwndlab_scenario::plan::{Ecn, Plan};
 use cwndlab_transport::wire::Blocks;
 
 use crate::agenda::Agenda;
 use crate::fuse::fuse;
-use crate::lines::{build_changes, build_harq, build_line, CHANGES_STREAM, HARQ_STREAM};
+use crate::lines::{build_agents, build_link};
 use crate::packet::{Packet, ACK, CE, DATA, ECT, EXTRA, KIND, SYN};
 use crate::pool;
 use crate::recorder::Recorder;
@@ -171,78 +168,6 @@ pub struct World {
     pub(crate) owner: Vec<u32>,
     /// Losses per flow.
     pub losses: Vec<Losses>,
-}
-
-/// Purposes of random streams.
-const LOSS_STREAM: u64 = 1;
-const WIRE_STREAM: u64 = 2;
-
-fn build_loss(plan: &LossPlan, seed: u64, index: u64) -> Loss {
-    let stream = || Stream::new(seed, LOSS_STREAM, index);
-    match plan {
-        LossPlan::Bernoulli { p } => Loss::Bernoulli { p: *p, stream: stream() },
-        LossPlan::GilbertElliott { p, r, loss_bad, loss_good } => Loss::GilbertElliott {
-            p: *p,
-            r: *r,
-            loss_bad: *loss_bad,
-            loss_good: *loss_good,
-            bad: false,
-            stream: stream(),
-        },
-        LossPlan::List { indices, payload_only } => {
-            Loss::List { indices: indices.clone(), payload_only: *payload_only, seen: 0, at: 0 }
-        }
-    }
-}
-
-/// How much a queue of this capacity holds.
-pub(crate) fn limit(capacity: Capacity) -> Limit {
-    match capacity {
-        Capacity::Unlimited => Limit::Unlimited,
-        Capacity::Packets(n) => Limit::Packets(u64::from(n)),
-        Capacity::Bytes(n) => Limit::Bytes(n.0),
-    }
-}
-
-fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
-    let index = index as u64;
-    Link::new(LinkConfig {
-        line: build_line(plan),
-        delay: plan.delay,
-        limit: limit(plan.queue.capacity),
-        counts_in_service: plan.queue.counts_in_service,
-        mark_above: plan.queue.mark_above,
-        watched: plan.sampled,
-        losses: plan.losses.iter().enumerate().map(|(n, one)| build_loss(one, seed, index * 16 + n as u64)).collect(),
-        changes: build_changes(plan, Stream::new(seed, CHANGES_STREAM, index)),
-        harq: build_harq(plan, Stream::new(seed, HARQ_STREAM, index)),
-        jitter: plan.jitter.map(|jitter| (jitter.spread, jitter.reorder)),
-        duplicate: plan.duplicate,
-        stream: Stream::new(seed, WIRE_STREAM, index),
-    })
-}
-
-fn build_agents(link: &LinkPlan) -> Vec<Agent> {
-    // A line without a rate is never short of it: whatever is asked, it grants.
-    let capacity = link.rate.map_or(f64::INFINITY, |rate| rate.0 as f64);
-    if capacity.is_infinite() {
-        return Vec::new();
-    }
-    link.agents
-        .iter()
-        .map(|agent| match *agent {
-            AgentPlan::QuickStart { theta, interval } => {
-                Agent::QuickStart(QuickStart::new(capacity, theta, interval.0))
-            }
-            AgentPlan::Sirens { interval } => Agent::Sirens(Sirens::new(capacity, interval.0)),
-            AgentPlan::BandwidthStamp { interval } => Agent::Stamp(Stamp::new(capacity, interval.0)),
-            AgentPlan::Rcp { alpha, beta } => Agent::Rcp(Rcp::new(capacity, alpha, beta)),
-            AgentPlan::Perc => Agent::Perc(Perc::new(capacity)),
-            AgentPlan::Abc { eta, delta, threshold } => {
-                Agent::Abc(Abc::new(capacity, eta, delta.0 as f64 * 1e-9, threshold.0 as f64 * 1e-9))
-            }
-        })
-        .collect()
 }
 
 impl World {
