@@ -10,8 +10,8 @@ use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
 use crate::plan::{
-    Capacity, Ecn, FlowPlan, Intensity, LinePlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, SchedulePlan, Stack,
-    StepPlan, Workload,
+    Capacity, Ecn, FlowPlan, Intensity, LinePlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, RtoRestart, SchedulePlan,
+    Stack, StepPlan, Workload,
 };
 use crate::read::{Fault, Faults};
 use crate::schema::{Access, Flow, Jitter, Link, Queue, Schema, Size, Topology};
@@ -390,6 +390,11 @@ fn text_with_recovery(algorithm: &Algorithm, recovery: RecoveryKind) -> String {
 /// What growth and recovery say about the transport goes before the profile.
 fn stack(flow: &Flow, algorithm: &Algorithm, recovery: RecoveryKind) -> Stack {
     let mut stack = flow.stack.clone();
+    // A timer that every ACK restarts leaves a lost retransmission to the recovery, and only these two see one.
+    let sees = matches!(recovery, RecoveryKind::Fack | RecoveryKind::Rack);
+    if !flow.restart_given && !sees && stack.rto_restart == RtoRestart::EveryAck {
+        stack.rto_restart = RtoRestart::Retransmission;
+    }
     if !flow.ecn_given && algorithm.needs(Need::Ecn) {
         stack.ecn = Ecn::Accurate;
     }

@@ -201,6 +201,8 @@ pub struct Flow {
     pub stack: Stack,
     /// The scenario itself says what of ECN; otherwise an algorithm that needs it negotiates it.
     pub ecn_given: bool,
+    /// The scenario itself says what restarts the retransmission timer.
+    pub restart_given: bool,
     /// The profile's recovery.
     pub recovery: RecoveryKind,
     /// Asked from afar.
@@ -474,6 +476,7 @@ fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut F
         profile,
         stack,
         ecn_given: table.get("stack").is_some_and(|value| value.get("ecn").is_some()),
+        restart_given: table.get("stack").is_some_and(|value| value.get("rto_restart").is_some()),
         recovery,
         control,
         ends: (table.string("from", faults), table.string("to", faults)),

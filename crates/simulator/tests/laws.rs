@@ -145,6 +145,30 @@ fn cubic_returns_to_its_maximum_after_k() {
     assert!(took > k - 1.36 - 0.1 - 0.3 && took < k + 0.2, "K = {k:.2} s, back after {took:.2} s");
 }
 
+/// Whatever the recovery, a retransmission that is lost is sent again: what was sent for the first time and is not on its
+/// way arrives. (A timer that duplicates restart for ever would leave the hole open.)
+#[test]
+fn a_lost_retransmission_is_repaired_by_every_recovery() {
+    for profile in ["ns2", "linux", "rfc"] {
+        for recovery in ["tahoe", "reno", "newreno", "sack", "fack", "rack"] {
+            let algorithm = format!("cubic-ns2+standard/{recovery}");
+            let mut document = dumbbell(
+                "2 Mbps",
+                "17 packets",
+                "60 s",
+                json!([{
+                    "algorithm": algorithm, "rtt": "100 ms", "profile": profile,
+                }]),
+            );
+            document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.01 });
+            let flow = &simulate(&document, 1).flows[0];
+            let first = flow.sent_bytes - flow.retransmitted_bytes;
+            // At most a window is on its way: twice the path and its queue are 70 packets.
+            assert!(first - flow.delivered_bytes < 70 * 1500, "{profile}, {recovery}: {flow:?}");
+        }
+    }
+}
+
 /// Alizadeh et al., SIGCOMM 2010, section 3.3: with N flows that all saw the same marks the queue swings by
 /// ½ √(2 N (C·RTT + K)) below its maximum of K + N; one flow, 1 Gbit/s, 1 ms and K = 65 packets: 8.6 below 66.
 #[test]
