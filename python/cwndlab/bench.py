@@ -49,7 +49,7 @@ def bench(names: Sequence[str] = SCENARIOS, *, overhead: bool = False) -> Iterat
 
 
 def bench_python(repeats: int = 3) -> Iterator[dict[str, Any]]:
-    """Measures what a class in Python costs: the flows of S1 use each class of ``examples/`` in turn.
+    """Measures what a class in Python costs: the flows of S1 use each class of ``examples/own_algorithm.py`` in turn.
 
     Yields rows of algorithm, acks (that receivers sent), cpu_s (of this process while it runs, the fastest of
     ``repeats``, the simulation included) and acks_per_cpu_s.
@@ -59,7 +59,7 @@ def bench_python(repeats: int = 3) -> Iterator[dict[str, Any]]:
     from cwndlab.run import run
     from cwndlab.scenario import Scenario
 
-    classes = {name: kind for file in sorted((ROOT / "examples").glob("*.py")) for name, kind in load(file).items()}
+    classes = load(ROOT / "examples" / "own_algorithm.py")
     scenario = Scenario.load(ROOT / "scenarios" / "s1.toml", algorithms=classes)
     for name in classes:
         document = with_algorithm(scenario, name)
