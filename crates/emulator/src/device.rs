@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use crate::fault::Fault;
+use crate::fault::{fault, system, Fault};
 
 /// The kernel's `struct ifreq`: a name and a union of 24 bytes.
 #[repr(C)]
@@ -70,7 +70,7 @@ fn control() -> Result<OwnedFd, Fault> {
     // SAFETY: no pointers; the answer is checked.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
-        return Err(Fault::system("socket", ""));
+        return Err(system("socket", ""));
     }
     // SAFETY: the descriptor is new and nobody else's.
     Ok(unsafe { OwnedFd::from_raw_fd(socket) })
@@ -82,7 +82,7 @@ fn ask<T>(what: &str, command: libc::c_ulong, request: &mut T) -> Result<(), Fau
     if unsafe { libc::ioctl(socket.as_raw_fd(), command as _, std::ptr::from_mut(request)) } == 0 {
         Ok(())
     } else {
-        Err(Fault::system(what, "emulation needs CAP_NET_ADMIN in its namespaces"))
+        Err(system(what, "emulation needs CAP_NET_ADMIN in its namespaces"))
     }
 }
 
@@ -141,7 +141,7 @@ impl Tun {
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open(NODE)
             .map_err(|error| {
-                Fault::new(
+                fault(
                     NODE,
                     error.to_string(),
                     "emulation needs this node, readable and writable: run as root, or `mknod` it in a private mount",
@@ -150,7 +150,7 @@ impl Tun {
         let mut request = Request::new(name).with_flags(TUN | NO_PACKET_INFORMATION);
         // SAFETY: TUNSETIFF takes a `struct ifreq`, which outlives the call.
         if unsafe { libc::ioctl(file.as_raw_fd(), SET_INTERFACE as _, std::ptr::from_mut(&mut request)) } != 0 {
-            return Err(Fault::system(format!("{NODE}: TUNSETIFF"), "emulation needs CAP_NET_ADMIN in its namespaces"));
+            return Err(system(format!("{NODE}: TUNSETIFF"), "emulation needs CAP_NET_ADMIN in its namespaces"));
         }
         let size = &mut Request::new(name).with_number(mtu.cast_signed());
         ask(&format!("{name}: mtu"), libc::SIOCSIFMTU as libc::c_ulong, size)?;
@@ -166,7 +166,7 @@ impl Tun {
         match self.file.read(into) {
             Ok(length) => Ok(Some(length)),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(Fault::new("tun: read", error.to_string(), "")),
+            Err(error) => Err(fault("tun: read", error.to_string(), "")),
         }
     }
 

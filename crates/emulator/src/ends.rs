@@ -11,7 +11,7 @@ use cwndlab_records::rows::{EventRow, SampleRow, TransferRow};
 use cwndlab_scenario::plan::{FlowPlan, Workload};
 
 use crate::datagram::{address, LEFT, RIGHT};
-use crate::fault::Fault;
+use crate::fault::{fault, Fault};
 use crate::info::Info;
 use crate::path::Drops;
 
@@ -230,7 +230,7 @@ fn drain(run: Run<'_>, socket: &TcpStream) -> bool {
 
 /// A sender's thread.
 pub fn sender(run: Run<'_>, flow: u32, plan: &FlowPlan, start: u64, algorithm: &str, end: &End) -> Result<(), Fault> {
-    let place = |what: std::io::Error| Fault::new(format!("flow {}", plan.name), what.to_string(), "");
+    let place = |what: std::io::Error| fault(format!("flow {}", plan.name), what.to_string(), "");
     run.sleep_until(start);
     if run.is_over() {
         return Ok(());
@@ -290,10 +290,9 @@ fn announce(end: &End, bytes: u64, now: u64) {
 /// The receiver's listener, made before any sender begins.
 pub fn listener(flow: u32, plan: &FlowPlan) -> Result<TcpListener, Fault> {
     let at = SocketAddrV4::new(Ipv4Addr::from(address(RIGHT, flow)), PORT);
-    let fault =
-        |error: std::io::Error| Fault::new(format!("flow {}: listen on {at}", plan.name), error.to_string(), "");
-    let listener = TcpListener::bind(at).map_err(fault)?;
-    listener.set_nonblocking(true).map_err(fault)?;
+    let place = |error: std::io::Error| fault(format!("flow {}: listen on {at}", plan.name), error.to_string(), "");
+    let listener = TcpListener::bind(at).map_err(place)?;
+    listener.set_nonblocking(true).map_err(place)?;
     Ok(listener)
 }
 
@@ -333,7 +332,6 @@ fn took(run: Run<'_>, flow: u32, bytes: u64, end: &End) {
 /// What the sampler keeps of a flow between two looks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watch {
-    last: Info,
     /// Entries into recovery.
     pub recoveries: u64,
     /// Reductions by an ECN echo (`TCP_CA_CWR`).
@@ -356,25 +354,24 @@ impl Watch {
             self.rtt = (self.rtt.0 + info.srtt_ns, self.rtt.1 + 1);
         }
         if self.seen {
-            let entered = |state: u8| info.ca_state == state && self.last.ca_state != state;
+            let entered = |state: u8| info.ca_state == state && self.info.ca_state != state;
             let (recovered, reduced) = (entered(RECOVERY), entered(CWR));
             self.recoveries += u64::from(recovered);
             self.reductions += u64::from(reduced);
-            let kinds = [(recovered, "recovery"), (reduced, "ecn"), (info.timeouts > self.last.timeouts, "timeout")];
+            let kinds = [(recovered, "recovery"), (reduced, "ecn"), (info.timeouts > self.info.timeouts, "timeout")];
             for (_, kind) in kinds.into_iter().filter(|(happened, _)| *happened) {
                 events.push(EventRow {
                     time_ns: now,
                     flow,
                     kind,
                     cause: "kernel",
-                    cwnd_before_bytes: self.last.cwnd * self.last.mss,
+                    cwnd_before_bytes: self.info.cwnd * self.info.mss,
                     cwnd_after_bytes: info.ssthresh.unwrap_or(info.cwnd) * info.mss,
                     pipe_segments: None,
                 });
             }
         }
         self.seen = true;
-        self.last = info;
         self.info = info;
     }
 

@@ -16,21 +16,19 @@ pub mod path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration as Wait, Instant};
 
-use cwndlab_network::random::Stream;
 use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan, Workload};
+use cwndlab_simulator::pool::starts;
 
 use device::Tun;
 use ends::{End, Run, Watch};
-use fault::Fault;
+use fault::{fault, Fault};
 use lateness::Lateness;
 use namespace::{set_sysctl, sysctl, Namespace};
 use path::{Drops, Path};
 
 /// Between two looks at the kernel's state of a connection, ns: a recovery lasts a round trip, and shall not be missed.
 const LOOK: u64 = 5_000_000;
-/// The simulator's purpose of the random stream of starts.
-const START_STREAM: u64 = 4;
 
 /// How good the clockwork of a run was.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +48,7 @@ pub struct Quality {
 /// The kernel's name for the algorithm of a flow.
 pub fn kernel_name(index: usize, flow: &FlowPlan) -> Result<String, Fault> {
     let Some(algorithm) = &flow.algorithm else {
-        return Err(Fault::new(
+        return Err(fault(
             format!("flow[{index}].transport"),
             "the emulator's own ends speak TCP",
             "leave this flow out",
@@ -67,7 +65,7 @@ pub fn kernel_name(index: usize, flow: &FlowPlan) -> Result<String, Fault> {
     if known.split_whitespace().any(|one| one == name) {
         return Ok(name);
     }
-    Err(Fault::new(
+    Err(fault(
         format!("flow[{index}].algorithm"),
         format!("this kernel has no '{name}' to stand for '{ours}'"),
         format!("it has {known}; reno, cubic and bbr1 are those of ours that it stands for"),
@@ -77,7 +75,7 @@ pub fn kernel_name(index: usize, flow: &FlowPlan) -> Result<String, Fault> {
 fn workload(index: usize, flow: &FlowPlan) -> Result<(), Fault> {
     match flow.workload {
         Workload::Bulk { .. } | Workload::OnOff { .. } | Workload::Transfers { .. } => Ok(()),
-        _ => Err(Fault::new(
+        _ => Err(fault(
             format!("flow[{index}].workload"),
             "the emulator's own ends do not send this",
             "it has bulk, on-off and transfers",
@@ -136,7 +134,7 @@ pub fn emulate(
 ) -> Result<(Records, Quality), Fault> {
     if plan.packets {
         let hint = "leave it out; a capture on the device path0 has the real ones";
-        return Err(Fault::new("packets", "the emulator does not write them down", hint));
+        return Err(fault("packets", "the emulator does not write them down", hint));
     }
     let mut names = Vec::new();
     for (index, flow) in plan.flows.iter().enumerate() {
@@ -170,9 +168,9 @@ pub fn emulate(
             });
         }
         let mut senders = Vec::new();
-        for (flow, (one, name)) in (0u32..).zip(plan.flows.iter().zip(&names)) {
-            let jitter = Stream::new(seed, START_STREAM, u64::from(flow)).below(one.start_jitter.0);
-            let (end, left, begin) = (&ends[flow as usize], &left, one.start.0 + jitter);
+        for (flow, begin) in (0u32..).zip(starts(plan, seed)) {
+            let index = flow as usize;
+            let (one, name, end, left) = (&plan.flows[index], &names[index], &ends[index], &left);
             senders.push(scope.spawn(move || {
                 left.join()?;
                 ends::sender(run, flow, one, begin, name, end)
@@ -193,7 +191,7 @@ pub fn emulate(
         return Err(fault);
     }
     if cancel.load(Ordering::Relaxed) {
-        return Err(Fault::new("emulate", "stopped before its end", ""));
+        return Err(fault("emulate", "stopped before its end", ""));
     }
     records.links = path.world.link_rows(plan, plan.duration.0);
     records.link_samples = std::mem::take(&mut path.passed.samples);

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-use crate::fault::Fault;
+use crate::fault::{fault, system, Fault};
 
 /// A network namespace of our own.
 #[derive(Debug)]
@@ -16,8 +16,7 @@ const HINT: &str = "emulation needs root, or CAP_SYS_ADMIN and CAP_NET_ADMIN: tr
 
 /// The namespace of the calling thread.
 fn of_thread() -> Result<File, Fault> {
-    File::open("/proc/thread-self/ns/net")
-        .map_err(|error| Fault::new("/proc/thread-self/ns/net", error.to_string(), ""))
+    File::open("/proc/thread-self/ns/net").map_err(|error| fault("/proc/thread-self/ns/net", error.to_string(), ""))
 }
 
 fn set(handle: &File) -> Result<(), Fault> {
@@ -25,7 +24,7 @@ fn set(handle: &File) -> Result<(), Fault> {
     if unsafe { libc::setns(handle.as_raw_fd(), libc::CLONE_NEWNET) } == 0 {
         Ok(())
     } else {
-        Err(Fault::system("setns", HINT))
+        Err(system("setns", HINT))
     }
 }
 
@@ -35,13 +34,13 @@ impl Namespace {
         let made = std::thread::spawn(|| {
             // SAFETY: unshare takes a flag; with CLONE_NEWNET it changes this thread alone.
             if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-                return Err(Fault::system("unshare(CLONE_NEWNET)", HINT));
+                return Err(system("unshare(CLONE_NEWNET)", HINT));
             }
             let handle = of_thread()?;
             crate::device::up("lo")?;
             Ok(Self { handle })
         });
-        made.join().unwrap_or_else(|_| Err(Fault::new("unshare(CLONE_NEWNET)", "the thread that made it died", "")))
+        made.join().unwrap_or_else(|_| Err(fault("unshare(CLONE_NEWNET)", "the thread that made it died", "")))
     }
 
     /// Calls `work` on a thread within this namespace and waits for its answer.
@@ -51,7 +50,7 @@ impl Namespace {
                 self.join()?;
                 work()
             });
-            inside.join().unwrap_or_else(|_| Err(Fault::new("setns", "the thread within the namespace died", "")))
+            inside.join().unwrap_or_else(|_| Err(fault("setns", "the thread within the namespace died", "")))
         })
     }
 
@@ -59,19 +58,13 @@ impl Namespace {
     pub fn join(&self) -> Result<(), Fault> {
         set(&self.handle)
     }
-
-    /// Its descriptor, for a child process.
-    #[must_use]
-    pub fn descriptor(&self) -> i32 {
-        self.handle.as_raw_fd()
-    }
 }
 
 /// Writes a setting of the calling thread's namespace, as `net.ipv4.tcp_ecn`.
 pub fn set_sysctl(name: &str, value: &str) -> Result<(), Fault> {
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
     std::fs::write(&path, value).map_err(|error| {
-        Fault::new(
+        fault(
             path,
             error.to_string(),
             "emulation writes the settings of its own namespaces; a read-only /proc/sys forbids it",

@@ -13,7 +13,7 @@ fn run(document: &Value) -> Option<(Records, Quality)> {
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     match emulate(&plan, 1, &AtomicBool::new(false), None) {
         Ok(found) => Some(found),
-        Err(fault) if fault.place.contains("unshare") || fault.place.contains("/dev/net/tun") => {
+        Err(fault) if fault.path.contains("unshare") || fault.path.contains("/dev/net/tun") => {
             eprintln!("skipped: {fault}");
             None
         }

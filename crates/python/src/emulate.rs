@@ -40,7 +40,7 @@ pub(crate) fn emulate<'py>(
     })?;
     match outcome {
         Ok(Ok((tables, quality))) => Ok((Records::new(tables), told(py, &quality)?)),
-        Ok(Err(fault)) => Err(raise(py, "RunError", vec![(fault.place, fault.what, fault.hint)])),
+        Ok(Err(fault)) => Err(raise(py, "RunError", vec![(fault.path, fault.what, fault.hint)])),
         Err(panic) => {
             Err(raise(py, "RunError", vec![("emulate".to_owned(), panic, "please report with this line".to_owned())]))
         }

@@ -8,7 +8,7 @@ use cwndlab_scenario::plan::Plan;
 use cwndlab_transport::receiver::NEVER;
 
 use crate::flow::{Flow, APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
-use crate::pool::{Sources, Starts, Sum};
+use crate::pool::{starts, Sources, Sum};
 use crate::world::World;
 
 /// Events between two looks at the outside world.
@@ -74,12 +74,9 @@ pub(crate) struct Engine<'a> {
 impl<'a> Engine<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Self {
         let world = World::new(plan, seed);
-        let mut starts = Starts::default();
-        let flows: Vec<Flow> = plan
-            .flows
-            .iter()
-            .enumerate()
-            .map(|(index, one)| Flow::new(one, index as u32, starts.next(one, index as u64, seed), seed))
+        let flows: Vec<Flow> = (0u32..)
+            .zip(plan.flows.iter().zip(starts(plan, seed)))
+            .map(|(index, (one, start))| Flow::new(one, index, start, seed))
             .collect();
         let mut engine = Self {
             plan,

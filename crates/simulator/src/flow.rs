@@ -30,7 +30,6 @@ pub const RECEIVER: usize = 2;
 pub const APPLICATION: usize = 3;
 
 const FLOW_STREAM: u64 = 3;
-const START_STREAM: u64 = 4;
 
 /// The number of no connection: no packet bears it.
 const NONE: u32 = 256;
@@ -151,11 +150,9 @@ pub(crate) fn add(past: &Counters, now: &Counters) -> Counters {
 }
 
 impl Flow {
-    /// A flow before its start, which is `later` than its plan says.
+    /// A flow before its start.
     #[must_use]
-    pub fn new(plan: &FlowPlan, index: u32, later: u64, seed: u64) -> Self {
-        let jitter = Stream::new(seed, START_STREAM, u64::from(index)).below(plan.start_jitter.0);
-        let start = plan.start.0.saturating_add(later).saturating_add(jitter);
+    pub fn new(plan: &FlowPlan, index: u32, start: u64, seed: u64) -> Self {
         let datagrams = Datagrams::of(plan, index, seed).map(Box::new);
         let random = matches!(plan.workload, Workload::RandomOnOff { .. });
         Self {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cwndlab_network::random::Stream;
 use cwndlab_records::rows::EventRow;
-use cwndlab_scenario::plan::{FlowPlan, Intensity, Plan, Workload};
+use cwndlab_scenario::plan::{Intensity, Plan, Workload};
 use cwndlab_transport::receiver::NEVER;
 use cwndlab_transport::sender::Counters;
 
@@ -54,24 +54,27 @@ pub(crate) fn most_beside(plan: &Plan) -> usize {
         .sum()
 }
 
-/// Starts of the flows of a `count` whose distances are drawn.
-#[derive(Default)]
-pub(crate) struct Starts {
-    stream: Option<Stream>,
-    sum: u64,
-}
+const START_STREAM: u64 = 4;
 
-impl Starts {
-    /// How much later than the first one the next flow starts.
-    pub(crate) fn next(&mut self, plan: &FlowPlan, index: u64, seed: u64) -> u64 {
-        let Some(gap) = &plan.start_gap else { return 0 };
-        if plan.number == 0 {
-            (self.stream, self.sum) = (Some(Stream::new(seed, GAP_STREAM, index)), 0);
-        } else if let Some(stream) = &mut self.stream {
-            self.sum = self.sum.saturating_add(draw::pause(gap, stream));
-        }
-        self.sum
-    }
+/// When each flow starts: what its plan says, the distances that are drawn within a `count`, and the jitter, ns.
+#[must_use]
+pub fn starts(plan: &Plan, seed: u64) -> Vec<u64> {
+    let (mut stream, mut sum) = (None, 0u64);
+    (0u64..)
+        .zip(&plan.flows)
+        .map(|(index, flow)| {
+            let later = flow.start_gap.as_ref().map_or(0, |gap| {
+                if flow.number == 0 {
+                    (stream, sum) = (Some(Stream::new(seed, GAP_STREAM, index)), 0);
+                } else if let Some(stream) = &mut stream {
+                    sum = sum.saturating_add(draw::pause(gap, stream));
+                }
+                sum
+            });
+            let jitter = Stream::new(seed, START_STREAM, index).below(flow.start_jitter.0);
+            flow.start.0.saturating_add(later).saturating_add(jitter)
+        })
+        .collect()
 }
 
 impl Engine<'_> {

@@ -148,9 +148,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Codel<P> {
 
     fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         let queue = &mut self.queue;
-        let mut none = Vec::new();
         self.law.dequeue(&self.config, now, gone, || {
-            let one = queue.dequeue(now, &mut none)?;
+            let one = queue.pop()?;
             Some((one, queue.backlog().1))
         })
     }

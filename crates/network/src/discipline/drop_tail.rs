@@ -20,6 +20,13 @@ impl<P: Copy + Default> DropTail<P> {
         Self { limit, counts_in_service, waiting: Ring::default(), bytes: 0 }
     }
 
+    /// Takes the packet that goes next.
+    pub fn pop(&mut self) -> Option<Waiting<P>> {
+        let one = self.waiting.pop()?;
+        self.bytes -= u64::from(one.size);
+        Some(one)
+    }
+
     /// The packet that goes next.
     #[must_use]
     pub fn front(&self) -> Option<&Waiting<P>> {
@@ -40,9 +47,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DropTail<P> {
     }
 
     fn dequeue(&mut self, _now: u64, _gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
-        let one = self.waiting.pop()?;
-        self.bytes -= u64::from(one.size);
-        Some(one)
+        self.pop()
     }
 
     fn backlog(&self) -> (u64, u64) {

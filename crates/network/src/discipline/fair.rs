@@ -181,9 +181,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fair<P> {
             let taken = match &self.config.manager {
                 Manager::Codel(config) => {
                     let queue = &mut sub.queue;
-                    let mut none = Vec::new();
                     sub.law.dequeue(config, now, gone, || {
-                        let one = queue.dequeue(now, &mut none)?;
+                        let one = queue.pop()?;
                         Some((one, queue.backlog().1))
                     })
                 }
