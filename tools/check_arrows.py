@@ -23,6 +23,8 @@ ALLOWED: dict[str, set[str]] = {
     "records": {"units"},
     "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
     "emulator": {"scenario", "records", "simulator"},
+    "kernel": {"units", "control"},
+    "kernel-python": {"units", "control", "algorithms", "kernel"},
     "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator"},
 }
 
