@@ -225,7 +225,9 @@ def _result(future: Any, jobs: list[Job]) -> list[tuple[Job, Row | str]]:
     except Exception as error:
         if type(error).__name__ not in ("FutureCancelledError", "CancelledError", "CommClosedError", "TimeoutError"):
             what = f"a worker failed: {_line(error)} ({type(error).__name__})"
-            raise RunError(Fault("--cluster", what, f"is cwndlab {engine_version()} installed there? {_RESUME}")) from None
+            raise RunError(
+                Fault("--cluster", what, f"is cwndlab {engine_version()} installed there? {_RESUME}")
+            ) from None
         raise _gone() from None
     return found
 
