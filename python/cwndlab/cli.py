@@ -144,7 +144,7 @@ def run(
     if engine != "simulate" and pcap is not None:
         raise ScenarioError(Fault("--pcap", "the emulator does not write packets down", "leave one of the two out"))
 
-    question = _load(scenario, set_, algorithm_file)
+    question = load(scenario, set_, algorithm_file)
     if pcap is not None:
         question = question.with_(packets=True)
     for note in question.notes:
@@ -152,8 +152,9 @@ def run(
     if engine == "simulate":
         records = run(question, seed=seed)
     else:
-        from cwndlab.emulation import beside, emulate
+        from cwndlab.emulation import become_root, beside, emulate
 
+        become_root()
         records = emulate(question, seed=seed, accept_late=accept_late)
         say(records.notes[-1])
     if out is not None:
@@ -173,7 +174,7 @@ def run(
         say(f"records: {out}")
 
 
-def _load(name: Path, changes: Sequence[str] | None, algorithm_files: Sequence[Path] | None) -> Scenario:
+def load(name: Path, changes: Sequence[str] | None, algorithm_files: Sequence[Path] | None = None) -> Scenario:
     """The scenario in a file, or the preset of this name, changed; with the algorithms in files of Python."""
     from cwndlab import presets
     from cwndlab.scenario import Scenario
@@ -234,7 +235,7 @@ def compare(
     format: FormatOption = Format.table,
 ) -> None:
     """Compare algorithms: means, intervals, differences."""
-    question = _load(scenario, set_, algorithm_file)
+    question = load(scenario, set_, algorithm_file)
     from cwndlab.compare import compare, repeated
     from cwndlab.comparison import refuse
 
@@ -414,9 +415,9 @@ def _names(text: str | None) -> list[str] | None:
 
 def _add_verbs() -> None:
     """Verbs that have a file of their own."""
-    from cwndlab.verbs import export, report, reproduce, sweep, trace, tune
+    from cwndlab.verbs import emulate, export, report, reproduce, sweep, trace, tune
 
-    for verb in (report, export, sweep, reproduce, tune, trace):
+    for verb in (report, export, sweep, reproduce, tune, trace, emulate):
         verb.add(app)
 
 
