@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "scenario": {"units", "control", "transport"},
     "records": {"units"},
     "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
-    "emulator": {"scenario", "records", "simulator"},
+    "emulator": {"control", "scenario", "records", "simulator"},
     "kernel": {"units", "control"},
     "kernel-python": {"units", "control", "algorithms", "kernel"},
     "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator"},

@@ -152,8 +152,9 @@ def run(
     if engine == "simulate":
         records = run(question, seed=seed)
     else:
-        from cwndlab.emulation import beside, emulate
+        from cwndlab.emulation import become_root, beside, emulate
 
+        become_root()
         records = emulate(question, seed=seed, accept_late=accept_late)
         say(records.notes[-1])
     if out is not None:
@@ -392,9 +393,9 @@ def _names(text: str | None) -> list[str] | None:
 
 def _add_verbs() -> None:
     """Verbs that have a file of their own."""
-    from cwndlab.verbs import export, kernel, report, reproduce, sweep, trace, tune
+    from cwndlab.verbs import emulate, export, kernel, report, reproduce, sweep, trace, tune
 
-    for verb in (report, export, sweep, reproduce, tune, trace, kernel):
+    for verb in (report, export, sweep, reproduce, tune, trace, emulate, kernel):
         verb.add(app)
 
 
