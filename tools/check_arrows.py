@@ -22,6 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "scenario": {"units", "control", "transport"},
     "records": {"units"},
     "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
+    "quic": {"units", "control", "algorithms", "transport"},
     "emulator": {"scenario", "records", "simulator"},
     "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator"},
 }
