@@ -24,6 +24,8 @@ ALLOWED: dict[str, set[str]] = {
     "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
     "quic": {"units", "control", "algorithms", "transport"},
     "emulator": {"scenario", "records", "simulator"},
+    "kernel": {"units", "control"},
+    "kernel-python": {"units", "control", "algorithms", "kernel"},
     "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator"},
 }
 
