@@ -25,8 +25,9 @@ ALLOWED: dict[str, set[str]] = {
     "quic": {"units", "control", "algorithms", "transport"},
     "emulator": {"scenario", "records", "simulator"},
     "kernel": {"units", "control"},
+    "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "kernel-python": {"units", "control", "algorithms", "kernel"},
-    "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator"},
+    "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator", "quic", "replay"},
 }
 
 

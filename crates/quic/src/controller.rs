@@ -170,6 +170,8 @@ impl State {
                 rtt: Some(Duration(report.rtt)),
                 feedback: None,
             });
+            self.observe(report.now, false);
+            return;
         }
         let over = self.books.recovery_start.is_none_or(|start| Ledger::left_at(&report).0 > start);
         // Packets from before the congestion event earn nothing, also where one frame acknowledges both kinds.

@@ -54,6 +54,13 @@ pub(crate) struct Report {
     pub(crate) app_limited: bool,
 }
 
+impl Report {
+    fn of(now: u64, batch: &Batch, rtt: u64, rate: Option<DeliveryRate>, first: bool, app_limited: bool) -> Self {
+        let &Batch { bytes, fresh, prior_in_flight, .. } = batch;
+        Self { now, bytes, fresh, prior_in_flight, rtt, rate, first, app_limited }
+    }
+}
+
 /// The connection's books. Times are nanoseconds since the controller was built.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -166,6 +173,11 @@ impl Ledger {
             self.rtt.sample(now, now - batch.oldest, sample);
             self.first_sent_at = newest.at;
         }
+        if first && newest.is_some() {
+            // The first thing to be acknowledged is the handshake: it gives an RTT, and is no data.
+            self.app_limited_until = 0;
+            return Some(Report::of(now, &batch, sample, None, true, app_limited));
+        }
         self.delivered += batch.bytes;
         self.delivered_at = now;
         if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
@@ -179,16 +191,7 @@ impl Ledger {
             }
             self.forget(newest.at);
         }
-        Some(Report {
-            now,
-            bytes: batch.bytes,
-            fresh: batch.fresh,
-            prior_in_flight: batch.prior_in_flight,
-            rtt: sample,
-            rate,
-            first: first && newest.is_some(),
-            app_limited,
-        })
+        Some(Report::of(now, &batch, sample, rate, false, app_limited))
     }
 
     /// Linux, tcp_rate_gen.
@@ -246,11 +249,29 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    /// Hands were shaken in 50 ms before time began.
+    fn shaken() -> Ledger {
+        let mut books = Ledger::new();
+        books.rtt.sample(0, 50 * MS, 50 * MS);
+        books
+    }
+
+    /// The handshake gives an RTT and counts as nothing else.
+    #[test]
+    fn what_is_acknowledged_first_is_the_handshake() {
+        let mut books = Ledger::new();
+        books.on_sent(0, 1200);
+        books.on_ack(0, 1200, true);
+        let report = books.on_end(30 * MS, 0, true).expect("it acknowledges");
+        assert!(report.first && !books.app_limited());
+        assert_eq!((report.rtt, books.delivered, books.round), (30 * MS, 0, 0));
+    }
+
     /// By hand: ten packets of 1200 bytes leave at once; each is acknowledged 50 ms later, one per millisecond. The first gives
     /// 1200 B in 50 ms; at the tenth 12,000 B have come in 59 ms.
     #[test]
     fn a_rate_sample_is_what_was_delivered_since_the_packet_left() {
-        let mut books = Ledger::new();
+        let mut books = shaken();
         books.on_sent(0, 12_000);
         let mut rates = Vec::new();
         for packet in 0..10 {
@@ -266,7 +287,7 @@ mod tests {
     /// packets per round trip.
     #[test]
     fn a_round_is_a_round_trip() {
-        let mut books = Ledger::new();
+        let mut books = shaken();
         for step in 0..6 {
             books.on_sent(step * 10 * MS, 1200);
         }
