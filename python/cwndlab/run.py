@@ -26,6 +26,7 @@ _Found = TypeVar("_Found")
 
 # What is asked of the engine apart from runs: thin names, so that no other module imports it.
 version = _engine.version
+engine_version = _engine.engine_version
 entries = _engine.algorithms
 aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
@@ -37,11 +38,6 @@ trace_moments = _engine.trace_moments
 conformance_texts = _engine.conformance_texts
 replay = _engine.replay
 replay_courses = _engine.replay_courses
-
-
-def engine_file() -> Folder:
-    """The engine as it is installed, for whoever must know whether it is still the same one."""
-    return Folder(str(_engine.__file__))
 
 
 # What an algorithm of one's own is told.
