@@ -6,6 +6,7 @@ from typing import Any, Literal, final
 
 __all__ = [
     "Ack",
+    "Between",
     "Cancel",
     "Congestion",
     "DeliveryRate",
@@ -16,6 +17,7 @@ __all__ = [
     "Window",
     "algorithms",
     "aliases",
+    "become_root",
     "canonical_algorithm",
     "check",
     "conformance",
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 _Format = Literal["toml", "json"]
+_Side = Literal["sender", "receiver"]
 _TableName = Literal["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets", "stations"]
 
 def version() -> str: ...
@@ -75,7 +78,9 @@ def emulate(
     cancel: Cancel | None = None,
     *,
     folder: str | PathLike[str] | None = None,
+    datapath: Literal["kernel", "cwndlab"] = "kernel",
 ) -> tuple[Records, dict[str, Any]]: ...
+def become_root() -> bool: ...
 def trace_kinds() -> tuple[list[str], int, int]: ...
 def trace_make(kind: str, seed: int, seconds: int) -> list[int] | None: ...
 def trace_moments(text: str, name: str) -> list[int]: ...
@@ -215,6 +220,24 @@ class Cancel:
     def is_set(self) -> bool: ...
 
 @final
+class Between:
+    def __new__(
+        cls,
+        text: str,
+        format: _Format,
+        seed: int,
+        *,
+        folder: str | PathLike[str] | None = None,
+        algorithm: str | None = None,
+    ) -> Between: ...
+    def join(self, side: _Side) -> None: ...
+    def flows(self) -> list[str]: ...
+    def is_broken(self) -> bool: ...
+    def elapsed(self) -> float: ...
+    @staticmethod
+    def address(side: _Side, flow: int) -> str: ...
+    def close(self) -> tuple[Records, dict[str, Any]]: ...
+
 class Records:
     @property
     def scenario(self) -> str: ...

@@ -152,8 +152,9 @@ def run(
     if engine == "simulate":
         records = run(question, seed=seed)
     else:
-        from cwndlab.emulation import beside, emulate
+        from cwndlab.emulation import become_root, beside, emulate
 
+        become_root()
         records = emulate(question, seed=seed, accept_late=accept_late)
         say(records.notes[-1])
     if out is not None:

@@ -53,6 +53,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(question::to_toml, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate::emulate, module)?)?;
+    module.add_function(wrap_pyfunction!(emulate::become_root, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay_courses, module)?)?;
@@ -66,6 +67,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::Sent>()?;
     module.add_class::<events::Window>()?;
     module.add_class::<work::Cancel>()?;
+    module.add_class::<emulate::Between>()?;
     module.add_class::<records::Records>()?;
     module.add_class::<records::Table>()?;
     Ok(())
