@@ -22,10 +22,12 @@ ALLOWED: dict[str, set[str]] = {
     "scenario": {"units", "control", "transport"},
     "records": {"units"},
     "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
+    "quic": {"units", "control", "algorithms", "transport"},
     "emulator": {"control", "scenario", "records", "simulator"},
     "kernel": {"units", "control"},
+    "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "kernel-python": {"units", "control", "algorithms", "kernel"},
-    "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator"},
+    "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator", "quic", "replay"},
 }
 
 

@@ -393,7 +393,7 @@ def _names(text: str | None) -> list[str] | None:
 
 def _add_verbs() -> None:
     """Verbs that have a file of their own."""
-    from cwndlab.verbs import emulate, export, kernel, report, reproduce, sweep, trace, tune
+    from cwndlab.verbs import conform, emulate, export, kernel, report, reproduce, sweep, trace, tune
 
     for verb in (report, export, sweep, reproduce, tune, trace, emulate, kernel):
         verb.add(app)

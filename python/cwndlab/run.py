@@ -38,6 +38,8 @@ trace_kinds = _engine.trace_kinds
 trace_make = _engine.trace_make
 trace_moments = _engine.trace_moments
 conformance_texts = _engine.conformance_texts
+replay = _engine.replay
+replay_courses = _engine.replay_courses
 
 
 # What an algorithm of one's own is told.

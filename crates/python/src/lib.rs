@@ -9,6 +9,7 @@ mod object;
 mod own;
 mod question;
 mod records;
+mod replay;
 mod trace;
 mod word;
 mod work;
@@ -54,6 +55,8 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(emulate::emulate, module)?)?;
     module.add_function(wrap_pyfunction!(emulate::become_root, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay_courses, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_make, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_moments, module)?)?;
