@@ -1,24 +1,24 @@
-"""Files that are written whole or not at all."""
+"""Files that are there as a whole in the end, or not at all."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from cwndlab.errors import Fault, RecordsError
 
 
-def save(text: str, path: Path | str) -> None:
-    """Writes a file under another name and renames it once it is on the disk; raises ``RecordsError`` where it cannot
-    be written."""
+@contextmanager
+def whole(path: Path | str) -> Iterator[BinaryIO]:
+    """A file to write; under its name only when the block ends without an error. Raises ``RecordsError``."""
     path = Path(path)
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        with partial.open("wb") as file:
+            yield file
         partial.replace(path)
     except OSError as error:
         raise RecordsError(
@@ -27,3 +27,9 @@ def save(text: str, path: Path | str) -> None:
     finally:
         if partial.is_file():
             partial.unlink()
+
+
+def save(text: str, path: Path | str) -> None:
+    """Writes a text whole, or not at all."""
+    with whole(path) as file:
+        file.write(text.encode())

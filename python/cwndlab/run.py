@@ -26,6 +26,7 @@ _Found = TypeVar("_Found")
 
 # What is asked of the engine apart from runs: thin names, so that no other module imports it.
 version = _engine.version
+engine_version = _engine.engine_version
 entries = _engine.algorithms
 aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
@@ -35,11 +36,6 @@ trace_kinds = _engine.trace_kinds
 trace_make = _engine.trace_make
 trace_moments = _engine.trace_moments
 conformance_texts = _engine.conformance_texts
-
-
-def engine_file() -> Folder:
-    """The engine as it is installed, for whoever must know whether it is still the same one."""
-    return Folder(str(_engine.__file__))
 
 
 # What an algorithm of one's own is told.

@@ -22,6 +22,12 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
+/// The version, and after `+` a digest of the sources that simulate: what results are kept under.
+#[pyfunction]
+fn engine_version() -> &'static str {
+    concat!(env!("CARGO_PKG_VERSION"), "+", env!("CWNDLAB_SOURCES"))
+}
+
 /// An exception of `cwndlab.errors` with these faults: where, what, hint.
 fn raise(py: Python<'_>, class: &str, faults: Vec<(String, String, String)>) -> PyErr {
     let made = || -> PyResult<PyErr> {
@@ -36,6 +42,7 @@ fn raise(py: Python<'_>, class: &str, faults: Vec<(String, String, String)>) -> 
 fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     work::quiet_panics();
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(engine_version, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::aliases, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::canonical_algorithm, module)?)?;
