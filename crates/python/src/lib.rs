@@ -53,6 +53,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate::emulate, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
+    module.add_function(wrap_pyfunction!(records::assemble, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_make, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_moments, module)?)?;
