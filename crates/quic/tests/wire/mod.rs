@@ -83,7 +83,7 @@ pub(crate) struct Outcome {
     pub(crate) delivered: u64,
     /// Packets that the forward line dropped.
     pub(crate) drops: u64,
-    /// UDP payload that was in flight at most.
+    /// In flight at most, after an answer.
     pub(crate) most_in_flight: u64,
 }
 
