@@ -16,7 +16,10 @@ mod datapath {
     pub(super) fn build() {
         println!("cargo:rerun-if-changed=bpf");
         let has_clang = Command::new("clang").arg("--version").output().is_ok_and(|output| output.status.success());
-        assert!(has_clang, "the kernel's datapath is compiled by clang, which is not there; on Debian: apt-get install clang");
+        assert!(
+            has_clang,
+            "the kernel's datapath is compiled by clang, which is not there; on Debian: apt-get install clang"
+        );
         let object = PathBuf::from(std::env::var("OUT_DIR").expect("cargo sets it")).join("datapath.bpf.o");
         libbpf_cargo::SkeletonBuilder::new()
             .source(SOURCE)

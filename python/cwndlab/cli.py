@@ -393,9 +393,9 @@ def _names(text: str | None) -> list[str] | None:
 
 def _add_verbs() -> None:
     """Verbs that have a file of their own."""
-    from cwndlab.verbs import conform, export, report, reproduce, sweep, trace, tune
+    from cwndlab.verbs import conform, emulate, export, kernel, report, reproduce, sweep, trace, tune
 
-    for verb in (report, export, sweep, reproduce, tune, trace, conform):
+    for verb in (report, export, sweep, reproduce, tune, trace, emulate, kernel, conform):
         verb.add(app)
 
 

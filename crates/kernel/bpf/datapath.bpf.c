@@ -116,7 +116,7 @@ static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot
 		__sync_fetch_and_add(&t->reports, 1);
 	__u32 number = f->number + 1;
 	__u32 rtt_min = tp->rtt_min.s[0].v;
-	__u32 ce = tp->delivered_ce, lost = tp->lost;
+	__u32 ce = tp->delivered_ce, lost = tp->lost, sent = tp->data_segs_out;
 	__u8 said = f->said;
 	if (is_cwnd_limited(tp))
 		said |= SAID_CWND_LIMITED;
@@ -138,9 +138,11 @@ static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot
 	r->acks = f->acks;
 	r->lost = lost - f->lost_seen;
 	r->ce = ce - f->ce_seen;
+	r->sent = sent - f->sent_seen;
 	r->prior_in_flight = f->acks ? f->prior_in_flight : in_flight(tp);
 	r->in_flight = in_flight(tp);
-	r->sacked_out = tp->sacked_out;
+	r->flight = tp->packets_out - tp->sacked_out;
+	r->lost_out = tp->lost_out;
 	r->rtt_us = f->rtt_us;
 	r->srtt_us = tp->srtt_us >> 3;
 	r->min_rtt_us = rtt_min == ~0u ? 0 : rtt_min;
@@ -151,9 +153,7 @@ static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot
 	r->una = tp->snd_una;
 	r->nxt = tp->snd_nxt;
 	r->cwnd = tp->snd_cwnd;
-	r->ssthresh = tp->snd_ssthresh;
 	r->mss = tp->mss_cache;
-	r->unused = 0;
 	bpf_ringbuf_submit(r, wake);
 
 	if (f->rate_interval_us)
@@ -163,6 +163,7 @@ static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot
 	f->acks = 0;
 	f->lost_seen = lost;
 	f->ce_seen = ce;
+	f->sent_seen = sent;
 	f->rtt_us = 0;
 	f->rate_delivered = 0;
 	f->rate_interval_us = 0;
@@ -349,6 +350,8 @@ void BPF_PROG(init, struct sock *sk)
 	f->prior_cwnd = tp->snd_cwnd;
 	f->lost_seen = tp->lost;
 	f->ce_seen = tp->delivered_ce;
+	f->sent_seen = tp->data_segs_out;
+	f->delivered_first = tp->delivered;
 	f->round_end = tp->snd_nxt;
 	f->address = sk->__sk_common.skc_daddr;
 	f->near_port = sk->__sk_common.skc_num;
@@ -451,15 +454,21 @@ void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u32 slot, rto = tp->inet_conn.icsk_rto, cwnd = tp->snd_cwnd;
 
-	if (event != CA_EVENT_TX_START || settings.model_based || !sk->__sk_common.skc_net.net)
-		return;
-	if (!sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_slow_start_after_idle)
-		return;
-	__s32 idle = (__u32)bpf_jiffies64() - tp->lsndtime;
-	if (tp->packets_out || idle <= (__s32)rto)
+	if (event != CA_EVENT_TX_START || tp->packets_out)
 		return;
 	struct flow *f = find(tp, &slot);
-	if (!f)
+	if (!f || tp->delivered == f->delivered_first)
+		return;
+	__u64 now = bpf_ktime_get_ns();
+	if (settings.model_based && !f->fallback) {
+		tell(tp, f, slot, now, KIND_IDLE, state_of(tp), now - f->report_ns, BPF_RB_FORCE_WAKEUP);
+		return;
+	}
+	struct net *net = sk->__sk_common.skc_net.net;
+	if (!net || !net->ipv4.sysctl_tcp_slow_start_after_idle)
+		return;
+	__s32 idle = (__u32)bpf_jiffies64() - tp->lsndtime;
+	if (idle <= (__s32)rto)
 		return;
 	__u32 restart = cwnd < 10 ? cwnd : 10, kept = tp->snd_ssthresh, most = (cwnd >> 1) + (cwnd >> 2);
 	__s32 left = idle;
@@ -471,7 +480,6 @@ void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
 	}
 	tp->snd_ssthresh = kept > most ? kept : most; // tcp_current_ssthresh
 	set_window(tp, cwnd > restart ? cwnd : restart);
-	__u64 now = bpf_ktime_get_ns();
 	tell(tp, f, slot, now, KIND_IDLE, state_of(tp), now - f->report_ns, BPF_RB_FORCE_WAKEUP);
 	f->hold = f->number;
 }
@@ -494,8 +502,6 @@ static __always_inline void add(struct tcp_sock *tp, struct flow *f, const struc
 	}
 	if (flag & FLAG_SND_UNA_ADVANCED)
 		f->said |= SAID_ADVANCED;
-	if (flag & FLAG_DATA_ACKED)
-		f->said |= SAID_MAY_RAISE;
 	if (is_cwnd_limited(tp))
 		f->said |= SAID_CWND_LIMITED;
 }

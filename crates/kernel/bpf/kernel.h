@@ -87,6 +87,7 @@ struct tcp_sock {
 	__u32 snd_cwnd_clamp;
 	__u32 snd_ssthresh;
 	__u32 prr_out;
+	__u32 data_segs_out;
 	__u32 packets_out;
 	__u32 retrans_out;
 	__u32 sacked_out;

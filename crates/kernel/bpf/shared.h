@@ -21,7 +21,6 @@ enum {
 	SAID_RATE_APP_LIMITED = 8, // it was when the sample's segment left
 	SAID_CONGESTION = 16,      // the kernel asked for a new ssthresh
 	SAID_ECE = 32,             // the ACK at hand echoes a mark
-	SAID_MAY_RAISE = 64,       // it acknowledged data that SACK had not (tcp_may_raise_cwnd)
 };
 
 // A report, 120 bytes.
@@ -40,22 +39,22 @@ struct report {
 	__u32 acks;
 	__u32 lost;
 	__u32 ce;
+	__u32 sent;
 	__u32 prior_in_flight;
 	__u32 in_flight;
-	__u32 sacked_out;
+	__u32 flight; // without what SACK reported
+	__u32 lost_out;
 	__u32 rtt_us; // 0: none
 	__u32 srtt_us;
 	__u32 min_rtt_us;
-	__u32 rate_delivered; // 0: no sample
-	__u32 rate_interval_us;
+	__u32 rate_delivered;
+	__u32 rate_interval_us; // 0: no sample
 	__u32 rate_prior_delivered;
 	__u32 delivered;
 	__u32 una;
 	__u32 nxt;
 	__u32 cwnd;
-	__u32 ssthresh;
 	__u32 mss;
-	__u32 unused;
 };
 
 // A decision, written by the process. `begun` is written before, `number` after everything else: they agree in a whole one.
@@ -92,12 +91,14 @@ struct flow {
 	__u32 acks;
 	__u32 ce_seen;
 	__u32 lost_seen;
+	__u32 sent_seen;
 	__u32 prior_in_flight;
 	__u32 rtt_us;
 	__u32 rate_delivered;
 	__u32 rate_interval_us;
 	__u32 rate_prior_delivered;
 	__u32 ece;
+	__u32 delivered_first;
 	// For people who look on:
 	__u32 cwnd;
 	__u32 srtt_us;

@@ -30,7 +30,7 @@ pub struct Decider {
 
 /// `a` comes after `b` in a sequence space that wraps.
 fn after(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) > 0
+    a.wrapping_sub(b).cast_signed() > 0
 }
 
 impl Decider {

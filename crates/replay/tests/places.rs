@@ -64,7 +64,7 @@ fn over_quic(text: &str, course: &Course, spoil: Spoil) -> Finding {
 fn a_broken_adapter_is_found_and_what_it_breaks_is_named() {
     assert_eq!(over_quic("cubic", course("clean"), Spoil::Nothing).verdict, Verdict::Same);
     for (spoil, on, field) in
-        [(Spoil::HalfAcks, "clean", "acked"), (Spoil::Sooner, "clean", "rtt"), (Spoil::NoLosses, "loss", "lost")]
+        [(Spoil::HalfAcks, "clean", "acked"), (Spoil::Sooner, "clean", "rtt"), (Spoil::NoLosses, "loss", "in_flight")]
     {
         let found = over_quic("cubic", course(on), spoil);
         let first = found.first().expect("something differs");

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.options import ScenarioArgument, SetOption, whole
+from cwndlab.options import ScenarioArgument, SetOption, scenario_of, whole
 from cwndlab.output import say
 from cwndlab.progress import Stopped
 
@@ -76,7 +76,6 @@ def add(app: typer.Typer) -> None:
         """Put programs at the ends of the scenario's network, on the wall clock."""
         if on not in ("sender", "receiver"):
             raise ScenarioError(Fault("--on", f"'{on}' is no side", "write sender or receiver"))
-        from cwndlab.options import scenario_of
         from cwndlab.emulation import Between, become_root, refuse_late
 
         become_root()
