@@ -52,7 +52,18 @@ def program() -> str:
     cargo = shutil.which("cargo")
     if cargo is None:
         pytest.skip("cargo is not installed, so that the QUIC example cannot be built")
-    command = [cargo, "build", "--quiet", "--locked", "--profile", "test", "-p", "cwndlab-quic", "--example", "transfer"]
+    command = [
+        cargo,
+        "build",
+        "--quiet",
+        "--locked",
+        "--profile",
+        "test",
+        "-p",
+        "cwndlab-quic",
+        "--example",
+        "transfer",
+    ]
     built = subprocess.run([*command, "--message-format", "json"], cwd=ROOT, capture_output=True, text=True, check=True)
     made = [json.loads(line).get("executable") for line in built.stdout.splitlines() if line.startswith("{")]
     return next(path for path in made if path and Path(path).name == "transfer")

@@ -81,7 +81,8 @@ impl Collector<'_> {
     }
 
     fn ack(&mut self, at: usize, ack: &Ack, here: &[&Told], congestions: usize) {
-        let acks: Vec<&Ack> = here.iter().filter_map(|one| if let Told::Ack(ack) = one { Some(ack) } else { None }).collect();
+        let acks: Vec<&Ack> =
+            here.iter().filter_map(|one| if let Told::Ack(ack) = one { Some(ack) } else { None }).collect();
         let Some(last) = acks.last() else {
             // What was given up is not waited for.
             let nature = self.quic(Nature::Timer, self.torn);
@@ -154,7 +155,9 @@ impl Collector<'_> {
                 Change::Idle => Nature::Idle,
                 Change::Undo => Nature::Undo,
                 Change::Recovered => Nature::Period,
-                Change::Established => return self.add(at, "the window", "told".to_owned(), "not told".to_owned(), None),
+                Change::Established => {
+                    return self.add(at, "the window", "told".to_owned(), "not told".to_owned(), None)
+                }
             };
             if !(woken && window.change == Change::Idle) {
                 self.add(at, "the window", "told".to_owned(), "not told".to_owned(), self.quic(nature, true));
@@ -166,7 +169,8 @@ impl Collector<'_> {
     }
 
     fn sent(&mut self, at: usize, sent: &Sent, here: &[&Told]) {
-        let Some(found) = here.iter().find_map(|one| if let Told::Sent(found) = one { Some(found) } else { None }) else {
+        let Some(found) = here.iter().find_map(|one| if let Told::Sent(found) = one { Some(found) } else { None })
+        else {
             if self.minds_sends {
                 self.add(at, "a segment that leaves", "told".to_owned(), "not told".to_owned(), Some(Nature::Sends));
             }

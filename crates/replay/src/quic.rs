@@ -80,7 +80,8 @@ pub fn replay_on(
         .initial_window_packets(tape.path.initial_cwnd.0 / mss);
     let base = origin();
     let adapter = factory.adapter(base, mss as u16);
-    let mut stack = Stack { adapter, base, out: Vec::new(), sent: 0, called: 0, cwnd: tape.path.initial_cwnd.0, mss, srtt: 0 };
+    let mut stack =
+        Stack { adapter, base, out: Vec::new(), sent: 0, called: 0, cwnd: tape.path.initial_cwnd.0, mss, srtt: 0 };
     let mut heard = Heard::default();
     let mut held = None;
     for (at, entry) in tape.entries.iter().enumerate() {
@@ -167,7 +168,11 @@ impl Stack {
     fn reach_back(&self, ack: &Ack, picked: &mut [usize]) {
         let smoothed = |index: usize| {
             let sample = ack.now.0 - self.out[index].at;
-            if self.srtt == 0 { sample.max(1) } else { (self.srtt - (self.srtt >> 3) + (sample >> 3)).max(1) }
+            if self.srtt == 0 {
+                sample.max(1)
+            } else {
+                (self.srtt - (self.srtt >> 3) + (sample >> 3)).max(1)
+            }
         };
         let Some(last) = picked.last_mut().filter(|last| smoothed(**last) != ack.srtt.0) else { return };
         if let Some(oldest) = (0..*last).rev().find(|index| smoothed(*index) == ack.srtt.0) {

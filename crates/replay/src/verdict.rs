@@ -248,7 +248,8 @@ pub fn judge(course: &Course, place: Place, tape: &Tape, heard: &Heard) -> Findi
         finding.differing += 1;
         finding.most_segments = finding.most_segments.max(answer.segments.abs_diff(recorded));
         if finding.window.is_none() {
-            let nature = finding.told.iter().filter(|one| one.event <= answer.at + 1).filter_map(|one| one.nature).max();
+            let nature =
+                finding.told.iter().filter(|one| one.event <= answer.at + 1).filter_map(|one| one.nature).max();
             let text = |segments: u64| format!("{segments} segments");
             finding.window =
                 Some(difference(tape, answer.at, "the window", text(recorded), text(answer.segments), nature));

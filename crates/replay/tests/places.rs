@@ -118,5 +118,8 @@ fn an_algorithm_that_answers_by_something_else_than_its_events_is_found() {
     let tape = course.record(&of("reno"));
     let found = simulator(course, &tape, Box::new(Moody(tape.path.initial_cwnd.0 + 1)));
     let first = found.first().expect("something differs").to_string();
-    assert_eq!(first, "event 1 at 0.040083 s, the window (established): the window is 14480 B in the record and 14481 B here");
+    assert_eq!(
+        first,
+        "event 1 at 0.040083 s, the window (established): the window is 14480 B in the record and 14481 B here"
+    );
 }

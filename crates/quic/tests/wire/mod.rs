@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use cwndlab_quic::{Answer, Factory};
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, ServerConfig,
-    StreamId, Transmit, TransportConfig, VarInt,
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig,
+    ServerConfig, StreamId, Transmit, TransportConfig, VarInt,
 };
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
@@ -36,7 +36,16 @@ pub(crate) struct Line {
 
 impl Line {
     pub(crate) fn new(rate_bps: u64, delay_ns: u64, capacity: usize) -> Self {
-        Self { rate_bps, delay_ns, capacity, mark_from: None, dark: None, busy_until: 0, starts: VecDeque::new(), drops: 0 }
+        Self {
+            rate_bps,
+            delay_ns,
+            capacity,
+            mark_from: None,
+            dark: None,
+            busy_until: 0,
+            starts: VecDeque::new(),
+            drops: 0,
+        }
     }
 
     /// The same with marks from so many waiting packets on.
@@ -176,7 +185,8 @@ pub(crate) fn transfer(factory: Factory, work: Work, mut forward: Line, mut back
     let kept = Arc::clone(&answers);
     let factory = factory.observed(Arc::new(move |answer| kept.lock().expect("nobody panics").push(*answer)));
     let mut server = ServerConfig::with_single_cert(vec![certificate], private).expect("key and certificate match");
-    server.transport_config(transport(Arc::new(Factory::clone(&cwndlab_quic::controller("reno").expect("it is there")))));
+    server
+        .transport_config(transport(Arc::new(Factory::clone(&cwndlab_quic::controller("reno").expect("it is there")))));
     let mut client = ClientConfig::with_root_certificates(Arc::new(roots)).expect("it trusts one");
     client.transport_config(transport(Arc::new(factory)));
 
@@ -187,7 +197,8 @@ pub(crate) fn transfer(factory: Factory, work: Work, mut forward: Line, mut back
         Endpoint::new(Arc::new(config), server, false, None)
     };
     let addresses: [SocketAddr; 2] = ["10.0.0.1:1000", "10.0.0.2:443"].map(|text| text.parse().expect("an address"));
-    let mut sender = End { endpoint: endpoint(1, None), address: addresses[0], connection: None, inbound: VecDeque::new() };
+    let mut sender =
+        End { endpoint: endpoint(1, None), address: addresses[0], connection: None, inbound: VecDeque::new() };
     let mut receiver = End {
         endpoint: endpoint(2, Some(Arc::new(server))),
         address: addresses[1],
