@@ -25,9 +25,8 @@ pub(crate) fn replay<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py
         .map_err(|fault| raise(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)]))?;
     let name = algorithm.to_string();
     let never = Arc::new(AtomicBool::new(false));
-    let work = move || {
-        guarded(|| COURSES.iter().map(|course| on_course(&algorithm, course)).collect::<Vec<_>>().concat())
-    };
+    let work =
+        move || guarded(|| COURSES.iter().map(|course| on_course(&algorithm, course)).collect::<Vec<_>>().concat());
     match aside(py, &never, work)? {
         Ok(findings) => findings.iter().map(|finding| row(py, &name, finding)).collect(),
         Err(panic) => {

@@ -144,7 +144,11 @@ async fn send(address: SocketAddr, bytes: u64, factory: Factory, trace: Option<&
         return Err(format!("{bytes} bytes were sent, '{}' arrived", String::from_utf8_lossy(&answer)).into());
     }
     let rate = bytes as f64 * 8e-6 / took.as_secs_f64();
-    println!("{name}: {bytes} bytes in {:.3} s, {rate:.2} Mbit/s, {} packets lost", took.as_secs_f64(), connection.stats().path.lost_packets);
+    println!(
+        "{name}: {bytes} bytes in {:.3} s, {rate:.2} Mbit/s, {} packets lost",
+        took.as_secs_f64(),
+        connection.stats().path.lost_packets
+    );
     connection.close(0u32.into(), b"");
     tokio::time::timeout(Duration::from_secs(3), endpoint.wait_idle()).await.ok();
     if let Some(file) = trace {

@@ -55,7 +55,12 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(control: Box<dyn CongestionControl>, model_based: bool, mss: u64, observer: Option<Observer>) -> Self {
+    pub(crate) fn new(
+        control: Box<dyn CongestionControl>,
+        model_based: bool,
+        mss: u64,
+        observer: Option<Observer>,
+    ) -> Self {
         Self {
             control,
             model_based,

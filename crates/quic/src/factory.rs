@@ -98,15 +98,7 @@ impl Factory {
     pub fn made_by(name: impl Into<String>, model_based: bool, make: Maker) -> Self {
         // Connections of one process and of many must not draw alike.
         let seed = std::hash::RandomState::new().build_hasher().finish();
-        Self {
-            name: name.into(),
-            make,
-            model_based,
-            initial_packets: None,
-            seed,
-            made: Arc::default(),
-            observer: None,
-        }
+        Self { name: name.into(), make, model_based, initial_packets: None, seed, made: Arc::default(), observer: None }
     }
 
     /// Draws as of this seed, the number of the connection added: for what must be repeated.
@@ -176,7 +168,10 @@ mod tests {
     #[test]
     fn the_initial_window_is_that_of_rfc_9002() {
         let factory = Factory::new(&catalogue().parse("reno").expect("it is there")).expect("QUIC has all it needs");
-        assert_eq!([1200, 1452, 1472, 1500, 9000].map(|mtu| factory.initial_window(mtu)), [12_000, 14_520, 14_720, 14_720, 18_000]);
+        assert_eq!(
+            [1200, 1452, 1472, 1500, 9000].map(|mtu| factory.initial_window(mtu)),
+            [12_000, 14_520, 14_720, 14_720, 18_000]
+        );
         assert_eq!(factory.initial_window_packets(4).initial_window(1200), 4800);
     }
 

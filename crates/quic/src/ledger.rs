@@ -276,7 +276,8 @@ mod tests {
         let mut rates = Vec::new();
         for packet in 0..10 {
             books.on_ack(0, 1200, false);
-            let report = books.on_end((50 + packet) * MS, 12_000 - 1200 * (packet + 1), false).expect("it acknowledges");
+            let report =
+                books.on_end((50 + packet) * MS, 12_000 - 1200 * (packet + 1), false).expect("it acknowledges");
             rates.push(report.rate.expect("longer than the RTT").rate.0);
         }
         assert_eq!(rates[0], 192_000);

@@ -8,7 +8,8 @@ const PACING: &str = "quinn paces by itself, at 1.25 windows per smoothed RTT wi
                       ask the controller for a rate: of what this algorithm would have the sender do only the window has an \
                       effect, so a pacing gain other than 1.25 is lost";
 /// It measures the spacing of single packets.
-const SPACING: &str = "quinn sends bursts of up to ten packets, so the spacing of single packets, from which this algorithm \
+const SPACING: &str =
+    "quinn sends bursts of up to ten packets, so the spacing of single packets, from which this algorithm \
                        measures, is not kept";
 /// It counts marks.
 const ECN: &str = "quinn tells that an ACK reported CE marks, not how many: one packet is counted as marked for each such \

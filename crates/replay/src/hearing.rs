@@ -81,21 +81,25 @@ impl Collector<'_> {
     }
 
     fn ack(&mut self, at: usize, ack: &Ack, here: &[&Told], congestions: usize) {
-        let acks: Vec<&Ack> = here.iter().filter_map(|one| if let Told::Ack(ack) = one { Some(ack) } else { None }).collect();
+        let acks: Vec<&Ack> =
+            here.iter().filter_map(|one| if let Told::Ack(ack) = one { Some(ack) } else { None }).collect();
         let Some(last) = acks.last() else {
-            self.add(at, "the ACK", "told".to_owned(), "not told".to_owned(), None);
+            // What was given up is not waited for.
+            let nature = self.quic(Nature::Timer, self.torn);
+            self.add(at, "the ACK", "told".to_owned(), "not told".to_owned(), nature);
             return;
         };
         let (hurt, torn) = (self.hurt, self.torn);
         let acked: u64 = acks.iter().map(|one| one.acked.0).sum();
-        self.same(at, "acked", &ack.acked.0, &acked, None);
+        let timer = self.quic(Nature::Timer, torn);
+        self.same(at, "acked", &ack.acked.0, &acked, timer);
         self.same(at, "mss", &ack.mss, &last.mss, None);
         let numbers = self.quic(Nature::Numbers, hurt);
         self.same(at, "rtt", &ack.rtt, &last.rtt, numbers);
         self.same(at, "srtt", &ack.srtt, &last.srtt, numbers);
         self.same(at, "min_rtt", &ack.min_rtt, &last.min_rtt, numbers);
         self.same(at, "delivery_rate", &ack.delivery_rate, &last.delivery_rate, numbers);
-        self.same(at, "delivered", &ack.delivered, &last.delivered, None);
+        self.same(at, "delivered", &ack.delivered, &last.delivered, timer);
         let cumulative = self.quic(Nature::Cumulative, hurt);
         self.same(at, "round", &ack.round, &last.round, cumulative);
         // Without a cumulative acknowledgement there is no duplicate: what waits for a hole is not held back.
@@ -105,7 +109,6 @@ impl Collector<'_> {
         let limit = self.quic(Nature::Limit, true);
         self.same(at, "cwnd_limited", &ack.cwnd_limited, &last.cwnd_limited, limit);
         self.same(at, "app_limited", &ack.app_limited, &last.app_limited, limit);
-        let timer = self.quic(Nature::Timer, torn);
         self.same(at, "in_flight", &ack.in_flight, &last.in_flight, timer);
         self.same(at, "prior_in_flight", &ack.prior_in_flight, &last.prior_in_flight, timer);
         let lost: u64 = acks.iter().map(|one| one.lost.0).sum();
@@ -152,7 +155,9 @@ impl Collector<'_> {
                 Change::Idle => Nature::Idle,
                 Change::Undo => Nature::Undo,
                 Change::Recovered => Nature::Period,
-                Change::Established => return self.add(at, "the window", "told".to_owned(), "not told".to_owned(), None),
+                Change::Established => {
+                    return self.add(at, "the window", "told".to_owned(), "not told".to_owned(), None)
+                }
             };
             if !(woken && window.change == Change::Idle) {
                 self.add(at, "the window", "told".to_owned(), "not told".to_owned(), self.quic(nature, true));
@@ -164,7 +169,8 @@ impl Collector<'_> {
     }
 
     fn sent(&mut self, at: usize, sent: &Sent, here: &[&Told]) {
-        let Some(found) = here.iter().find_map(|one| if let Told::Sent(found) = one { Some(found) } else { None }) else {
+        let Some(found) = here.iter().find_map(|one| if let Told::Sent(found) = one { Some(found) } else { None })
+        else {
             if self.minds_sends {
                 self.add(at, "a segment that leaves", "told".to_owned(), "not told".to_owned(), Some(Nature::Sends));
             }

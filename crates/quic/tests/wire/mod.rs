@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use cwndlab_quic::{Answer, Factory};
-use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, ServerConfig,
-    StreamId, Transmit, TransportConfig, VarInt,
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig,
+    ServerConfig, StreamId, Transmit, TransportConfig, VarInt,
 };
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
@@ -22,22 +21,41 @@ pub(crate) const MTU: u16 = 1452;
 /// One direction: a drop-tail queue in packets, a line, a wire.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    pub(crate) rate_bps: u64,
-    pub(crate) delay_ns: u64,
+    rate_bps: u64,
+    delay_ns: u64,
     /// The packet in service not counted.
-    pub(crate) capacity: usize,
+    capacity: usize,
     /// From so many packets in the queue on they are marked instead.
-    pub(crate) mark_from: Option<usize>,
+    mark_from: Option<usize>,
     /// Everything that enters between these times is lost.
-    pub(crate) dark: Option<(u64, u64)>,
+    dark: Option<(u64, u64)>,
     busy_until: u64,
     starts: VecDeque<u64>,
-    pub(crate) drops: u64,
+    drops: u64,
 }
 
 impl Line {
     pub(crate) fn new(rate_bps: u64, delay_ns: u64, capacity: usize) -> Self {
-        Self { rate_bps, delay_ns, capacity, mark_from: None, dark: None, busy_until: 0, starts: VecDeque::new(), drops: 0 }
+        Self {
+            rate_bps,
+            delay_ns,
+            capacity,
+            mark_from: None,
+            dark: None,
+            busy_until: 0,
+            starts: VecDeque::new(),
+            drops: 0,
+        }
+    }
+
+    /// The same with marks from so many waiting packets on.
+    pub(crate) fn marking(self, from: usize) -> Self {
+        Self { mark_from: Some(from), ..self }
+    }
+
+    /// The same with everything lost that enters between these times.
+    pub(crate) fn dark(self, from: u64, to: u64) -> Self {
+        Self { dark: Some((from, to)), ..self }
     }
 
     /// When a packet arrives at the other end, and whether it is marked; `None`: dropped.
@@ -74,7 +92,7 @@ pub(crate) struct Outcome {
     pub(crate) delivered: u64,
     /// Packets that the forward line dropped.
     pub(crate) drops: u64,
-    /// UDP payload that was in flight at most.
+    /// In flight at most, after an answer.
     pub(crate) most_in_flight: u64,
 }
 
@@ -167,7 +185,8 @@ pub(crate) fn transfer(factory: Factory, work: Work, mut forward: Line, mut back
     let kept = Arc::clone(&answers);
     let factory = factory.observed(Arc::new(move |answer| kept.lock().expect("nobody panics").push(*answer)));
     let mut server = ServerConfig::with_single_cert(vec![certificate], private).expect("key and certificate match");
-    server.transport_config(transport(Arc::new(Factory::clone(&cwndlab_quic::controller("reno").expect("it is there")))));
+    server
+        .transport_config(transport(Arc::new(Factory::clone(&cwndlab_quic::controller("reno").expect("it is there")))));
     let mut client = ClientConfig::with_root_certificates(Arc::new(roots)).expect("it trusts one");
     client.transport_config(transport(Arc::new(factory)));
 
@@ -178,7 +197,8 @@ pub(crate) fn transfer(factory: Factory, work: Work, mut forward: Line, mut back
         Endpoint::new(Arc::new(config), server, false, None)
     };
     let addresses: [SocketAddr; 2] = ["10.0.0.1:1000", "10.0.0.2:443"].map(|text| text.parse().expect("an address"));
-    let mut sender = End { endpoint: endpoint(1, None), address: addresses[0], connection: None, inbound: VecDeque::new() };
+    let mut sender =
+        End { endpoint: endpoint(1, None), address: addresses[0], connection: None, inbound: VecDeque::new() };
     let mut receiver = End {
         endpoint: endpoint(2, Some(Arc::new(server))),
         address: addresses[1],
