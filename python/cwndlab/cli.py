@@ -392,9 +392,9 @@ def _names(text: str | None) -> list[str] | None:
 
 def _add_verbs() -> None:
     """Verbs that have a file of their own."""
-    from cwndlab.verbs import export, preflight, report, reproduce, sweep, trace, tune
+    from cwndlab.verbs import export, measure, preflight, report, reproduce, sweep, trace, tune
 
-    for verb in (report, export, sweep, reproduce, tune, trace, preflight):
+    for verb in (report, export, sweep, reproduce, tune, trace, preflight, measure):
         verb.add(app)
 
 

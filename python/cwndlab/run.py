@@ -32,6 +32,7 @@ aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
 to_toml = _engine.to_toml
 read_records = _engine.read
+assemble_records = _engine.assemble
 trace_kinds = _engine.trace_kinds
 trace_make = _engine.trace_make
 trace_moments = _engine.trace_moments
@@ -103,6 +104,12 @@ def emulate(scenario: Question, *, seed: int) -> tuple[Records, dict[str, Any]]:
     text, _ = _asked(scenario, {})
     records, timing = _engine.emulate(text, "json", seed)
     return Records(records), timing
+
+
+def fetcher() -> Callable[..., dict[str, Any]]:
+    """The engine's client of `cwndlab serve`."""
+    fetch: Callable[..., dict[str, Any]] = getattr(_engine, "fetch")  # noqa: B009
+    return fetch
 
 
 def run_many(
