@@ -23,7 +23,8 @@ ALLOWED: dict[str, set[str]] = {
     "records": {"units"},
     "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
     "emulator": {"scenario", "records", "simulator"},
-    "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator"},
+    "live": {"emulator"},
+    "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator", "live"},
 }
 
 

@@ -414,9 +414,9 @@ def _names(text: str | None) -> list[str] | None:
 
 def _add_verbs() -> None:
     """Verbs that have a file of their own."""
-    from cwndlab.verbs import export, report, reproduce, sweep, trace, tune
+    from cwndlab.verbs import export, report, reproduce, serve, sweep, trace, tune
 
-    for verb in (report, export, sweep, reproduce, tune, trace):
+    for verb in (report, export, sweep, reproduce, tune, trace, serve):
         verb.add(app)
 
 

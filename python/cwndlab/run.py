@@ -35,6 +35,9 @@ trace_kinds = _engine.trace_kinds
 trace_make = _engine.trace_make
 trace_moments = _engine.trace_moments
 conformance_texts = _engine.conformance_texts
+serve = _engine.serve
+fetch = _engine.fetch
+Server = _engine.Server
 
 
 def engine_file() -> Folder:
