@@ -196,6 +196,8 @@ impl Transfer {
 
     fn close(&self, state: &mut State, end: End, why: String) {
         state.ended = Some((end, self.age_ns(), why));
+        let State { samples, last, .. } = state;
+        samples.close(last);
         self.client.running.fetch_sub(1, Ordering::AcqRel);
     }
 

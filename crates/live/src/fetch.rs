@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::answer::{ALGORITHM, TRANSFER};
 use crate::clock::{now, since_ns, unix_ns};
+use crate::fetch_quic::Quic;
 use crate::fetch_tcp::Tcp;
 use crate::look::Look;
 use crate::trust;
@@ -214,6 +215,7 @@ pub fn fetch(ask: &Ask, stop: &AtomicBool, progress: &mut dyn FnMut(u64) -> bool
         .map_err(|cause| fault("fetch", cause.to_string(), ""))?;
     match ask.transport.as_str() {
         "tcp" => runtime.block_on(run::<Tcp>(ask, &place, stop, progress)),
+        "quic" => runtime.block_on(run::<Quic>(ask, &place, stop, progress)),
         other => Err(fault("transport", format!("'{other}' is none"), "write tcp or quic")),
     }
 }

@@ -94,6 +94,17 @@ impl Drop for Seat {
     }
 }
 
+/// Says so when a connection's code panicked.
+pub(crate) struct Guard(pub(crate) Arc<House>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            count(&self.0.counters.panics);
+        }
+    }
+}
+
 /// How a connection is carried: what differs between TCP and QUIC.
 pub(crate) trait Carrier: Send + Sync {
     /// `tcp` or `quic`.

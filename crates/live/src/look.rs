@@ -191,6 +191,13 @@ impl Samples {
         self.rows.push(look);
     }
 
+    /// The last look is kept in any case.
+    pub(crate) fn close(&mut self, last: &Look) {
+        if self.rows.last().is_some_and(|look| look.time_ns < last.time_ns) {
+            self.rows.push(last.clone());
+        }
+    }
+
     pub(crate) fn json(&self) -> Value {
         let rows: Vec<Value> = self.rows.iter().map(Look::row).collect();
         json!({"interval_ns": self.interval_ns, "columns": COLUMNS, "rows": rows})

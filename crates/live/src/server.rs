@@ -17,7 +17,7 @@ use crate::certificate::Certificate;
 use crate::counters::Counters;
 use crate::house::House;
 use crate::limits::Limits;
-use crate::tcp;
+use crate::{quic, tcp};
 use crate::tokens::Tokens;
 
 /// What a server is made of.
@@ -123,6 +123,11 @@ impl Server {
             let _within = runtime.enter();
             TcpListener::from_std(listener).map_err(busy)?
         };
+        if settings.quic {
+            let _within = runtime.enter();
+            let (endpoint, crypto) = quic::listen(address, &settings.certificate)?;
+            runtime.spawn(quic::accept(Arc::clone(&house), endpoint, crypto));
+        }
         runtime.spawn(tcp::accept(house, listener, TlsAcceptor::from(Arc::new(config))));
         Ok(Self { address, fingerprint, counters, notes: notes(), stop, runtime: Some(runtime) })
     }

@@ -24,7 +24,7 @@ use crate::admission::{Place, Room};
 use crate::answer::answer;
 use crate::congestion;
 use crate::counters::count;
-use crate::house::{Carrier, House, Link};
+use crate::house::{Carrier, Guard, House, Link};
 use crate::look::Look;
 use crate::socket::{cut, Shared};
 
@@ -60,17 +60,6 @@ impl Carrier for Tcp {
 
     fn look(&self) -> Option<Look> {
         Look::of_tcp(self.0.as_raw_fd(), 0)
-    }
-}
-
-/// Says so when a connection's code panicked.
-struct Guard(Arc<House>);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            count(&self.0.counters.panics);
-        }
     }
 }
 

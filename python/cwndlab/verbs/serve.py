@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -90,6 +91,7 @@ def serve(
         rows += [("certificate", str(shown)), ("fingerprint", server.fingerprint)]
         rows += [(f"token of {client}", value) for client, value in made.items()]
         write_rows([{"what": what, "is": value} for what, value in rows], ("what", "is"), format)
+        sys.stdout.flush()
         for note in server.notes:
             say(f"note: {note}")
         if made:
