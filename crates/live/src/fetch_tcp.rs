@@ -117,7 +117,10 @@ impl Transport for Tcp {
         loop {
             match body.frame().await {
                 None => return Ok(None),
-                Some(Err(cause)) => return Err(cause.to_string()),
+                Some(Err(cause)) => {
+                    let why = std::error::Error::source(&cause).map(|why| format!(": {why}"));
+                    return Err(format!("{cause}{}", why.unwrap_or_default()));
+                }
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         return Ok(Some(data));
