@@ -6,10 +6,11 @@ BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 ALGORITHMS := $(wildcard crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs)
 
-.PHONY: help build demo test check fmt bench bench-peers docs clean
+.PHONY: help system build demo test check fmt bench bench-peers docs clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
+	@echo 'make system       what tests and optional parts take from the system; as root on Debian it is installed'
 	@echo 'make demo         CUBIC with HyStart and with CCM-SS, Reno, HighSpeed, BIC and Compound on one path'
 	@echo 'make test         all tests'
 	@echo 'make check        formatting, lints, types, documentation'
@@ -26,10 +27,14 @@ $(VENV)/.ready: requirements/lock.txt
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.ready $(RUST) pyproject.toml
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
 	cargo build --release --locked --quiet --package cwndlab-simulator --bin cwndlab-bench
 	install -m 755 target/release/cwndlab-bench $(BIN)/cwndlab-bench
 	@touch $@
+
+# Never fails: what cannot be had is named, and skipped.
+system:
+	@tools/system.sh
 
 build: $(VENV)/.built
 
@@ -38,7 +43,7 @@ demo: build
 	$(BIN)/cwndlab compare ccm-ss-path --algorithms cubic+hystart,cubic+ccm-ss,reno,highspeed,bic,ctcp --repetitions 5 --seed 1 --out build/demo --report build/demo.html
 	@echo "pictures: build/demo.html"
 
-test: build
+test: system build
 	cargo test --locked --workspace --exclude cwndlab-python
 	$(BIN)/python -m pytest -q
 

@@ -6,6 +6,7 @@ from typing import Any, Literal, final
 
 __all__ = [
     "Ack",
+    "Between",
     "Cancel",
     "Congestion",
     "DeliveryRate",
@@ -17,11 +18,14 @@ __all__ = [
     "Window",
     "algorithms",
     "aliases",
+    "assemble",
+    "become_root",
     "canonical_algorithm",
     "check",
     "conformance",
     "conformance_texts",
     "emulate",
+    "engine_version",
     "fetch",
     "read",
     "run",
@@ -34,9 +38,11 @@ __all__ = [
 ]
 
 _Format = Literal["toml", "json"]
+_Side = Literal["sender", "receiver"]
 _TableName = Literal["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets", "stations"]
 
 def version() -> str: ...
+def engine_version() -> str: ...
 def algorithms() -> list[dict[str, Any]]: ...
 def aliases() -> list[tuple[str, str]]: ...
 def canonical_algorithm(text: str, scenario: str | None = None) -> str: ...
@@ -56,6 +62,8 @@ def conformance(
     scenario: str | None = None,
     makers: Mapping[str, Callable[..., object]] | None = None,
 ) -> tuple[list[dict[str, Any]], float | None, list[str]]: ...
+def replay(text: str) -> list[dict[str, Any]]: ...
+def replay_courses() -> list[tuple[str, str]]: ...
 def conformance_texts() -> list[str]: ...
 def to_toml(document: str) -> str: ...
 def run(
@@ -74,6 +82,7 @@ def emulate(
     cancel: Cancel | None = None,
     *,
     folder: str | PathLike[str] | None = None,
+    datapath: Literal["kernel", "cwndlab"] = "kernel",
 ) -> tuple[Records, dict[str, Any]]: ...
 def fetch(
     url: str,
@@ -99,10 +108,12 @@ def serve(
     quic: bool = False,
     limits: Mapping[str, float] | None = None,
 ) -> Server: ...
+def become_root() -> bool: ...
 def trace_kinds() -> tuple[list[str], int, int]: ...
 def trace_make(kind: str, seed: int, seconds: int) -> list[int] | None: ...
 def trace_moments(text: str, name: str) -> list[int]: ...
 def read(folder: str | PathLike[str]) -> Records: ...
+def assemble(header: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Records: ...
 
 @final
 class Ack:
@@ -238,6 +249,24 @@ class Cancel:
     def is_set(self) -> bool: ...
 
 @final
+class Between:
+    def __new__(
+        cls,
+        text: str,
+        format: _Format,
+        seed: int,
+        *,
+        folder: str | PathLike[str] | None = None,
+        algorithm: str | None = None,
+    ) -> Between: ...
+    def join(self, side: _Side) -> None: ...
+    def flows(self) -> list[str]: ...
+    def is_broken(self) -> bool: ...
+    def elapsed(self) -> float: ...
+    @staticmethod
+    def address(side: _Side, flow: int) -> str: ...
+    def close(self) -> tuple[Records, dict[str, Any]]: ...
+
 class Records:
     @property
     def scenario(self) -> str: ...

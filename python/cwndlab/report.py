@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.digits import interval, number
 from cwndlab.errors import Fault, RecordsError
+from cwndlab.files import save
 from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link
 from cwndlab.pages import figure, page
 from cwndlab.statistics import verdict
@@ -231,23 +232,6 @@ def _frame(table: pl.DataFrame) -> str:
 
 def _number(value: float, factor: float) -> str:
     return str(value) if isinstance(value, int) and factor == 1.0 else number(value * factor)
-
-
-def save(text: str, path: Path | str) -> None:
-    """Writes a page whole, or not at all."""
-    path = Path(path)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise RecordsError(
-            Fault(str(path), f"cannot be written: {error.strerror}", "make room, or choose another place")
-        ) from None
-    finally:
-        if partial.is_file():
-            partial.unlink()
 
 
 def load(folder: Path | str) -> Comparison | Records | Swept:

@@ -70,11 +70,8 @@ impl Transport for Quic {
         let ours = |cause: String| Failure::Lasting(fault("fetch", cause, ""));
         let address = addresses.first().copied().ok_or_else(|| ours("no address".to_owned()))?;
         times.address = address;
-        let local: SocketAddr = if address.is_ipv4() {
-            (Ipv4Addr::UNSPECIFIED, 0).into()
-        } else {
-            (Ipv6Addr::UNSPECIFIED, 0).into()
-        };
+        let local: SocketAddr =
+            if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
         let endpoint = Endpoint::client(local).map_err(|cause| ours(cause.to_string()))?;
         let crypto = QuicClientConfig::try_from(config).map_err(|cause| ours(cause.to_string()))?;
         let mut config = ClientConfig::new(Arc::new(crypto));

@@ -47,7 +47,7 @@ impl Carrier for Quic {
     }
 
     fn meaning(&self, name: &str) -> Option<String> {
-        switch::factory(name).map(|_| name.to_owned())
+        switch::factory(name).map(|(full, _)| full)
     }
 
     fn usual(&self) -> String {
@@ -55,9 +55,9 @@ impl Carrier for Quic {
     }
 
     fn choose(&self, name: &str) -> Result<String, String> {
-        let factory = switch::factory(name).ok_or("there is none")?;
+        let (full, factory) = switch::factory(name).ok_or("there is none")?;
         lock(&self.inner).exchange(factory);
-        Ok(name.to_owned())
+        Ok(full)
     }
 
     fn look(&self) -> Option<Look> {
@@ -99,7 +99,10 @@ fn transport(house: &House, hold: Arc<Hold>) -> TransportConfig {
 }
 
 /// The socket; call it within a runtime.
-pub(crate) fn listen(address: SocketAddr, certificate: &Certificate) -> Result<(Endpoint, Arc<QuicServerConfig>), Fault> {
+pub(crate) fn listen(
+    address: SocketAddr,
+    certificate: &Certificate,
+) -> Result<(Endpoint, Arc<QuicServerConfig>), Fault> {
     let broken = |cause: String| fault("--quic", cause, "");
     let crypto = tls(certificate, b"h3")?;
     let crypto = Arc::new(QuicServerConfig::try_from(crypto).map_err(|cause| broken(cause.to_string()))?);

@@ -69,8 +69,8 @@ fn algorithm(query: Option<&str>) -> Result<Option<String>, Refusal> {
         if found.is_some() {
             return Err(Refusal::Wrong("?cc= stands there twice".to_owned()));
         }
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+/.".contains(&byte);
-        if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+/.:,=()".contains(&byte);
+        if name.is_empty() || name.len() > 200 || !name.bytes().all(plain) {
             return Err(Refusal::Wrong("?cc= names no algorithm".to_owned()));
         }
         found = Some(name.to_owned());

@@ -17,8 +17,8 @@ use crate::certificate::Certificate;
 use crate::counters::Counters;
 use crate::house::House;
 use crate::limits::Limits;
-use crate::{quic, tcp};
 use crate::tokens::Tokens;
+use crate::{quic, tcp};
 
 /// What a server is made of.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //! request that names the algorithm; and what it was told, counted.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use quinn::congestion::{BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
@@ -13,22 +13,36 @@ use crate::clock::now;
 /// What makes controllers.
 pub(crate) type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
-/// Under it the handshake runs.
-pub(crate) const NEUTRAL: &str = "newreno";
+/// Under it the handshake runs, and a transfer that names nothing.
+pub(crate) const NEUTRAL: &str = "quinn:newreno";
 
-/// Names that there are over QUIC.
+/// Names that there are over QUIC: those of the library that QUIC has all it needs for, and quinn's own.
 pub(crate) fn offered() -> Vec<String> {
-    ["bbr", "cubic", "newreno"].map(str::to_owned).to_vec()
+    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+    let found = || {
+        let entries = cwndlab_algorithms::catalogue();
+        let own = entries.specs.iter().map(|spec| spec.name).filter(|name| cwndlab_quic::controller(name).is_ok());
+        let mut names: Vec<String> = own.map(str::to_owned).collect();
+        names.extend(["quinn:bbr", "quinn:cubic", "quinn:newreno"].map(str::to_owned));
+        names.sort_unstable();
+        names
+    };
+    NAMES.get_or_init(found).clone()
 }
 
-/// What makes the controllers of this name.
-pub(crate) fn factory(name: &str) -> Option<Factory> {
-    Some(match name {
-        "newreno" | "reno" => Arc::new(NewRenoConfig::default()),
-        "cubic" => Arc::new(CubicConfig::default()),
-        "bbr" | "bbr1" => Arc::new(BbrConfig::default()),
-        _ => return None,
-    })
+/// What makes the controllers of this name, and the name in full.
+pub(crate) fn factory(name: &str) -> Option<(String, Factory)> {
+    let quinns: Option<Factory> = match name {
+        "quinn:newreno" => Some(Arc::new(NewRenoConfig::default())),
+        "quinn:cubic" => Some(Arc::new(CubicConfig::default())),
+        "quinn:bbr" => Some(Arc::new(BbrConfig::default())),
+        _ => None,
+    };
+    if let Some(factory) = quinns {
+        return Some((name.to_owned(), factory));
+    }
+    let ours = cwndlab_quic::controller(name).ok()?;
+    Some((ours.name().to_owned(), ours))
 }
 
 /// The controller in force and the counts.
@@ -65,14 +79,8 @@ impl Hold {
 impl ControllerFactory for Hold {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         let controller = Arc::new(NewRenoConfig::default()).build(now, current_mtu);
-        let inner = Inner {
-            controller,
-            mtu: current_mtu,
-            sent_bytes: 0,
-            acked_bytes: 0,
-            lost_bytes: 0,
-            in_flight_bytes: 0,
-        };
+        let inner =
+            Inner { controller, mtu: current_mtu, sent_bytes: 0, acked_bytes: 0, lost_bytes: 0, in_flight_bytes: 0 };
         let inner = Arc::new(Mutex::new(inner));
         *lock(&self.0) = Some(Arc::clone(&inner));
         Box::new(Switch(inner))
@@ -89,14 +97,7 @@ impl Controller for Switch {
         inner.controller.on_sent(now, bytes, last_packet_number);
     }
 
-    fn on_ack(
-        &mut self,
-        now: Instant,
-        sent: Instant,
-        bytes: u64,
-        app_limited: bool,
-        rtt: &quinn_proto::RttEstimator,
-    ) {
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &quinn_proto::RttEstimator) {
         let mut inner = lock(&self.0);
         inner.acked_bytes += bytes;
         inner.in_flight_bytes = inner.in_flight_bytes.saturating_sub(bytes);
