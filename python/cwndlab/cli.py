@@ -152,8 +152,9 @@ def run(
     if engine == "simulate":
         records = run(question, seed=seed)
     else:
-        from cwndlab.emulation import beside, emulate
+        from cwndlab.emulation import become_root, beside, emulate
 
+        become_root()
         records = emulate(question, seed=seed, accept_late=accept_late)
         say(records.notes[-1])
     if out is not None:
@@ -392,9 +393,36 @@ def _names(text: str | None) -> list[str] | None:
 
 def _add_verbs() -> None:
     """Verbs that have a file of their own."""
-    from cwndlab.verbs import export, measure, preflight, report, reproduce, sweep, trace, tune
+    from cwndlab.verbs import (
+        conform,
+        emulate,
+        export,
+        kernel,
+        measure,
+        preflight,
+        report,
+        reproduce,
+        serve,
+        sweep,
+        trace,
+        tune,
+    )
 
-    for verb in (report, export, sweep, reproduce, tune, trace, preflight, measure):
+    verbs = (
+        report,
+        export,
+        sweep,
+        reproduce,
+        tune,
+        trace,
+        conform,
+        emulate,
+        kernel,
+        measure,
+        preflight,
+        serve,
+    )
+    for verb in verbs:
         verb.add(app)
 
 

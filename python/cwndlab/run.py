@@ -33,10 +33,17 @@ canonical_algorithm = _engine.canonical_algorithm
 to_toml = _engine.to_toml
 read_records = _engine.read
 assemble_records = _engine.assemble
+become_root = _engine.become_root
+address = _engine.Between.address
 trace_kinds = _engine.trace_kinds
 trace_make = _engine.trace_make
 trace_moments = _engine.trace_moments
 conformance_texts = _engine.conformance_texts
+serve = _engine.serve
+fetch = _engine.fetch
+Server = _engine.Server
+replay = _engine.replay
+replay_courses = _engine.replay_courses
 
 
 # What an algorithm of one's own is told.
@@ -99,17 +106,24 @@ def run_text(text: str, *, seed: int) -> Records:
     return Records(_engine.run(text, "json", seed))
 
 
-def emulate(scenario: Question, *, seed: int) -> tuple[Records, dict[str, Any]]:
+def emulate(
+    scenario: Question, *, seed: int, datapath: Literal["kernel", "cwndlab"] = "kernel"
+) -> tuple[Records, dict[str, Any]]:
     """Runs ``scenario`` between real TCP of this machine (`cwndlab.emulation.emulate`): records, and the timing."""
     text, _ = _asked(scenario, {})
-    records, timing = _engine.emulate(text, "json", seed)
+    records, timing = _engine.emulate(text, "json", seed, datapath=datapath)
     return Records(records), timing
 
 
 def fetcher() -> Callable[..., dict[str, Any]]:
     """The engine's client of `cwndlab serve`."""
-    fetch: Callable[..., dict[str, Any]] = getattr(_engine, "fetch")  # noqa: B009
-    return fetch
+    return _engine.fetch
+
+
+def between(scenario: Question, *, seed: int, algorithm: str | None) -> _engine.Between:
+    """The two sides of ``scenario`` for programs (`cwndlab.emulation.Between`)."""
+    text, _ = _asked(scenario, {})
+    return _engine.Between(text, "json", seed, algorithm=algorithm)
 
 
 def run_many(
