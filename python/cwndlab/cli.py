@@ -398,9 +398,11 @@ def _add_verbs() -> None:
         emulate,
         export,
         kernel,
+        measure,
         preflight,
         report,
         reproduce,
+        serve,
         sweep,
         trace,
         tune,
@@ -416,7 +418,9 @@ def _add_verbs() -> None:
         conform,
         emulate,
         kernel,
+        measure,
         preflight,
+        serve,
     )
     for verb in verbs:
         verb.add(app)

@@ -5,6 +5,7 @@ mod catalogue;
 mod conformance;
 mod emulate;
 mod events;
+mod live;
 mod object;
 mod own;
 mod question;
@@ -53,6 +54,8 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(question::to_toml, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate::emulate, module)?)?;
+    module.add_function(wrap_pyfunction!(live::fetch, module)?)?;
+    module.add_function(wrap_pyfunction!(live::serve, module)?)?;
     module.add_function(wrap_pyfunction!(emulate::become_root, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
@@ -67,6 +70,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::Path>()?;
     module.add_class::<events::Sent>()?;
     module.add_class::<events::Window>()?;
+    module.add_class::<live::Server>()?;
     module.add_class::<work::Cancel>()?;
     module.add_class::<emulate::Between>()?;
     module.add_class::<records::Records>()?;
