@@ -6,23 +6,30 @@ from typing import Any, Literal, final
 
 __all__ = [
     "Ack",
+    "Between",
     "Cancel",
     "Congestion",
     "DeliveryRate",
     "Path",
     "Records",
     "Sent",
+    "Server",
     "Table",
     "Window",
     "algorithms",
     "aliases",
+    "assemble",
+    "become_root",
     "canonical_algorithm",
     "check",
     "conformance",
     "conformance_texts",
     "emulate",
+    "engine_version",
+    "fetch",
     "read",
     "run",
+    "serve",
     "to_toml",
     "trace_kinds",
     "trace_make",
@@ -31,9 +38,11 @@ __all__ = [
 ]
 
 _Format = Literal["toml", "json"]
+_Side = Literal["sender", "receiver"]
 _TableName = Literal["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets", "stations"]
 
 def version() -> str: ...
+def engine_version() -> str: ...
 def algorithms() -> list[dict[str, Any]]: ...
 def aliases() -> list[tuple[str, str]]: ...
 def canonical_algorithm(text: str, scenario: str | None = None) -> str: ...
@@ -53,6 +62,8 @@ def conformance(
     scenario: str | None = None,
     makers: Mapping[str, Callable[..., object]] | None = None,
 ) -> tuple[list[dict[str, Any]], float | None, list[str]]: ...
+def replay(text: str) -> list[dict[str, Any]]: ...
+def replay_courses() -> list[tuple[str, str]]: ...
 def conformance_texts() -> list[str]: ...
 def to_toml(document: str) -> str: ...
 def run(
@@ -71,11 +82,38 @@ def emulate(
     cancel: Cancel | None = None,
     *,
     folder: str | PathLike[str] | None = None,
+    datapath: Literal["kernel", "cwndlab"] = "kernel",
 ) -> tuple[Records, dict[str, Any]]: ...
+def fetch(
+    url: str,
+    *,
+    token: str,
+    algorithm: str | None,
+    size_bytes: int,
+    transport: str = "tcp",
+    trust: str | None = None,
+    timeout_s: float = 600.0,
+    progress: Callable[[int], bool | None] | None = None,
+    first_byte: int = 0,
+) -> dict[str, Any]: ...
+def serve(
+    listen: str,
+    *,
+    tokens: str | None = None,
+    tokens_from: str = "tokens",
+    certificate: str | PathLike[str] | None = None,
+    key: str | PathLike[str] | None = None,
+    state: str | PathLike[str] | None = None,
+    names: Sequence[str] | None = None,
+    quic: bool = False,
+    limits: Mapping[str, float] | None = None,
+) -> Server: ...
+def become_root() -> bool: ...
 def trace_kinds() -> tuple[list[str], int, int]: ...
 def trace_make(kind: str, seed: int, seconds: int) -> list[int] | None: ...
 def trace_moments(text: str, name: str) -> list[int]: ...
 def read(folder: str | PathLike[str]) -> Records: ...
+def assemble(header: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Records: ...
 
 @final
 class Ack:
@@ -211,6 +249,24 @@ class Cancel:
     def is_set(self) -> bool: ...
 
 @final
+class Between:
+    def __new__(
+        cls,
+        text: str,
+        format: _Format,
+        seed: int,
+        *,
+        folder: str | PathLike[str] | None = None,
+        algorithm: str | None = None,
+    ) -> Between: ...
+    def join(self, side: _Side) -> None: ...
+    def flows(self) -> list[str]: ...
+    def is_broken(self) -> bool: ...
+    def elapsed(self) -> float: ...
+    @staticmethod
+    def address(side: _Side, flow: int) -> str: ...
+    def close(self) -> tuple[Records, dict[str, Any]]: ...
+
 class Records:
     @property
     def scenario(self) -> str: ...
@@ -226,6 +282,21 @@ class Records:
     def rows(self, name: _TableName) -> list[dict[str, Any]]: ...
     def write(self, folder: str | PathLike[str]) -> None: ...
     def hash(self) -> str: ...
+
+@final
+class Server:
+    """A server that runs until it is stopped."""
+
+    @property
+    def address(self) -> str: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def tokens(self) -> dict[str, str]: ...
+    @property
+    def notes(self) -> list[str]: ...
+    def stop(self) -> None: ...
+    def counters(self) -> dict[str, int]: ...
 
 @final
 class Table:

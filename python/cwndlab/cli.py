@@ -20,6 +20,7 @@ from cwndlab.options import (
     SetOption,
     WorkersOption,
     listed,
+    scenario_of,
     whole,
 )
 from cwndlab.output import Format, Row, say, write, write_rows
@@ -28,7 +29,6 @@ from cwndlab.show import show_comparison, show_examined, show_run
 
 if TYPE_CHECKING:
     from cwndlab.conformance import Examined
-    from cwndlab.scenario import Scenario
 
 app = typer.Typer(
     name="cwndlab",
@@ -145,7 +145,7 @@ def run(
     if engine != "simulate" and pcap is not None:
         raise ScenarioError(Fault("--pcap", "the emulator does not write packets down", "leave one of the two out"))
 
-    question = _load(scenario, set_, algorithm_file)
+    question = scenario_of(scenario, set_, algorithm_file)
     if pcap is not None:
         question = question.with_(packets=True)
     for note in question.notes:
@@ -153,8 +153,9 @@ def run(
     if engine == "simulate":
         records = run(question, seed=seed)
     else:
-        from cwndlab.emulation import beside, emulate
+        from cwndlab.emulation import become_root, beside, emulate
 
+        become_root()
         records = emulate(question, seed=seed, accept_late=accept_late)
         say(records.notes[-1])
     if out is not None:
@@ -172,28 +173,6 @@ def run(
         say(f"packets: {pcap}")
     if out is not None:
         say(f"records: {out}")
-
-
-def _load(name: Path, changes: Sequence[str] | None, algorithm_files: Sequence[Path] | None) -> Scenario:
-    """The scenario in a file, or the preset of this name, changed; with the algorithms in files of Python."""
-    from cwndlab import presets
-    from cwndlab.scenario import Scenario
-
-    pairs = []
-    for change in changes or ():
-        field, equals, value = change.partition("=")
-        if not equals:
-            raise ScenarioError(Fault("--set", f"'{change}' has no '='", "write --set 'flow[0].rtt=50 ms'"))
-        pairs.append((field.strip(), value.strip()))
-    if name.suffix != ".toml" and not name.exists():
-        presets.load(name)
-        name = presets.folder() / f"{name}.toml"
-    classes = None
-    if algorithm_files:
-        from cwndlab.own import load, united
-
-        classes = united(load(file) for file in algorithm_files)
-    return Scenario.load(name, changes=pairs, algorithms=classes)
 
 
 @app.command(epilog="Example: cwndlab compare two-flows --algorithms cubic,reno --seed 1")
@@ -235,7 +214,7 @@ def compare(
     format: FormatOption = Format.table,
 ) -> None:
     """Compare algorithms: means, intervals, differences."""
-    question = _load(scenario, set_, algorithm_file)
+    question = scenario_of(scenario, set_, algorithm_file)
     from cwndlab.compare import compare, repeated
     from cwndlab.comparison import refuse
 
@@ -373,9 +352,38 @@ def bench(
 
 def _add_verbs() -> None:
     """Verbs that have a file of their own."""
-    from cwndlab.verbs import export, report, reproduce, sweep, trace, tune, validate
+    from cwndlab.verbs import (
+        conform,
+        emulate,
+        export,
+        kernel,
+        measure,
+        preflight,
+        report,
+        reproduce,
+        serve,
+        sweep,
+        trace,
+        tune,
+        validate,
+    )
 
-    for verb in (report, export, sweep, reproduce, tune, trace, validate):
+    verbs = (
+        report,
+        export,
+        sweep,
+        reproduce,
+        tune,
+        trace,
+        conform,
+        emulate,
+        kernel,
+        measure,
+        preflight,
+        serve,
+        validate,
+    )
+    for verb in verbs:
         verb.add(app)
 
 

@@ -1,41 +1,234 @@
 """The same scenario between real TCP stacks: the simulator's links on the wall clock between two network namespaces.
 
-Needs Linux, root (or the right to make network namespaces) and ``/dev/net/tun``. Flows whose growth is ``reno``,
-``cubic`` or ``cubic-linux``, or ``bbr1`` are sent by the kernel's own ``reno``, ``cubic`` and ``bbr``; the kernel's
-slow start and recovery come with them.
+Needs Linux, and root or user namespaces; and ``/dev/net/tun``. Flows whose growth is ``reno``, ``cubic`` or
+``cubic-linux``, or ``bbr1`` are sent by the kernel's own ``reno``, ``cubic`` and ``bbr``; the kernel's slow start and
+recovery come with them. `Between` puts any program at the ends instead.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from cwndlab.errors import Fault, RunError
-from cwndlab.metrics import goodput
+from cwndlab.records import Records
+from cwndlab.run import address, become_root, between
 from cwndlab.run import emulate as engine
 
 if TYPE_CHECKING:
-    from cwndlab.records import Records
     from cwndlab.run import Question
+
+__all__ = ["LATE_S", "Between", "Datapath", "Side", "become_root", "beside", "emulate"]
+
+#: Where a program runs: ``sender`` is the side from which the flows' data comes.
+Side: TypeAlias = Literal["sender", "receiver"]
+#: Whose congestion control: the kernel's own, or ours in the kernel.
+Datapath: TypeAlias = Literal["kernel", "cwndlab"]
 
 #: A run of whose packets 1 % were delivered later than this is not to be relied on.
 LATE_S = 1e-3
+#: How long a server may take until it listens, and a program to end when it is asked to.
+_PATIENCE_S = 5.0
+_GLANCE_S = 0.01
+#: Flows of which the environment of programs tells the addresses.
+_TOLD = 1000
+
+_Found = TypeVar("_Found")
 
 
-def emulate(scenario: Question, *, seed: int, late_s: float = LATE_S, accept_late: bool = False) -> Records:
+def emulate(
+    scenario: Question, *, seed: int, late_s: float = LATE_S, accept_late: bool = False, datapath: Datapath = "kernel"
+) -> Records:
     """Runs ``scenario`` for as long as it says, with ``seed`` for its losses and starts; returns what was recorded.
 
-    The last note of the records says how late deliveries were. Raises ``RunError`` where the machine may not emulate,
-    and where 1 % of the deliveries were later than ``late_s``, unless ``accept_late``.
+    ``datapath`` "kernel" takes the kernel's own algorithms, "cwndlab" ours, which ``cwndlab kernel run`` must have
+    registered. The last note of the records says how late deliveries were. Raises ``RunError`` where the machine may
+    not emulate, and where 1 % of the deliveries were later than ``late_s``, unless ``accept_late``.
     """
-    records, timing = engine(scenario, seed=seed)
-    if timing["late_p99_ns"] > late_s * 1e9 and not accept_late:
-        found_ms = timing["late_p99_ns"] / 1e6
-        what = f"1 % of the deliveries were {found_ms:.2f} ms late or more, {late_s * 1e3:g} ms are allowed"
-        hint = "a quieter machine, a lower rate, or --accept-late"
-        if not timing["real_time"]:
-            hint = f"real-time priority was refused (RLIMIT_RTPRIO, CAP_SYS_NICE); {hint}"
-        raise RunError(Fault("emulate", what, hint))
+    records, timing = engine(scenario, seed=seed, datapath=datapath)
+    if not accept_late:
+        refuse_late(timing, late_s)
     return records
+
+
+def refuse_late(timing: dict[str, Any], late_s: float = LATE_S) -> None:
+    """Raises ``RunError`` where 1 % of the deliveries, and more than one, were later than ``late_s``."""
+    late = sum(count for edge_ns, count in timing["late_buckets_ns"] if edge_ns > late_s * 1e9)
+    if late <= max(1, timing["packets"] // 100):
+        return
+    found_ms = timing["late_p99_ns"] / 1e6
+    what = f"1 % of the deliveries were {found_ms:.2f} ms late or more, {late_s * 1e3:g} ms are allowed"
+    hint = "a quieter machine, a lower rate, or --accept-late"
+    if not timing["real_time"]:
+        hint = f"real-time priority was refused (RLIMIT_RTPRIO, CAP_SYS_NICE); {hint}"
+    raise RunError(Fault("emulate", what, hint))
+
+
+class Between:
+    """The two sides of a scenario's network, with the path at work between them and programs at its ends.
+
+    The flows of the scenario are routes here: their workloads do not run. The senders' end of flow *n* has the address
+    10.101.0.(n + 1), its receivers' end 10.102.0.(n + 1); a packet travels the route of the flow that the receivers'
+    side's address names or, where this is flow 0, that the senders' side's names. With ``algorithm`` all TCP of both
+    sides is under this congestion control of the kernel, whatever programs choose.
+
+    Everything that runs there ends with the block, and with this process, also when it is killed. ``records`` and
+    ``timing`` are there afterwards: of a flow what the path saw of it, all payload counted that arrived. Raises
+    ``RunError`` where the machine may not emulate.
+
+        with Between(scenario, seed=1) as path:
+            path.serve("receiver", ["iperf3", "-s"])
+            client = path.popen("sender", ["iperf3", "-c", path.address("receiver")])
+            client.wait()
+        path.records.links
+    """
+
+    records: Records
+    timing: dict[str, Any]
+
+    def __init__(self, scenario: Question, *, seed: int, algorithm: str | None = None) -> None:
+        self._scenario, self._seed, self._algorithm = scenario, seed, algorithm
+        self._programs: list[subprocess.Popen[Any]] = []
+        self._closed = False
+
+    def __enter__(self) -> Between:
+        self._engine = between(self._scenario, seed=self._seed, algorithm=self._algorithm)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except RunError:
+            if error is None:
+                raise
+
+    def close(self) -> None:
+        """Ends the programs, the path and the two sides, as the end of the block does; ``records`` are there then."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._end_programs()
+        finally:
+            records, self.timing = self._engine.close()
+        self.records = Records(records)
+
+    def _end_programs(self) -> None:
+        for program in self._programs:
+            _tell(program, signal.SIGTERM)
+        until = time.monotonic() + _PATIENCE_S
+        for program in self._programs:
+            with suppress(subprocess.TimeoutExpired):
+                program.wait(max(0.0, until - time.monotonic()))
+        for program in self._programs:
+            _tell(program, signal.SIGKILL)
+            program.wait()
+
+    @staticmethod
+    def address(side: Side, flow: int = 0) -> str:
+        """The IPv4 address of the end of flow number ``flow`` on a side."""
+        return address(side, flow)
+
+    @property
+    def flows(self) -> list[str]:
+        """The labels of the flows, in the order of their addresses."""
+        return self._engine.flows()
+
+    @property
+    def is_broken(self) -> bool:
+        """The path has failed; the end of the block raises why."""
+        return self._engine.is_broken()
+
+    def environment(self, side: Side) -> dict[str, str]:
+        """What programs on a side find in their environment beside ours: ``CWNDLAB_SIDE``, ``CWNDLAB_ADDRESS`` and
+        ``CWNDLAB_PEER`` (of flow 0), and ``CWNDLAB_FLOW_n_ADDRESS`` and ``CWNDLAB_FLOW_n_PEER``."""
+        far: Side = "receiver" if side == "sender" else "sender"
+        told = {"SIDE": side, "ADDRESS": address(side, 0), "PEER": address(far, 0)}
+        for flow in range(min(len(self.flows), _TOLD)):
+            told |= {f"FLOW_{flow}_ADDRESS": address(side, flow), f"FLOW_{flow}_PEER": address(far, flow)}
+        return {f"CWNDLAB_{name}": value for name, value in told.items()}
+
+    def call(self, side: Side, function: Callable[[], _Found]) -> _Found:
+        """Calls ``function`` in a thread on a side: sockets that it makes are of that side for ever."""
+        found: list[_Found] = []
+        failed: list[BaseException] = []
+
+        def there() -> None:
+            try:
+                self._engine.join(side)
+                found.append(function())
+            except BaseException as error:
+                failed.append(error)
+
+        thread = Thread(target=there)
+        thread.start()
+        thread.join()
+        if failed:
+            raise failed[0]
+        return found[0]
+
+    def popen(self, side: Side, command: Sequence[str] | str, **options: Any) -> subprocess.Popen[Any]:
+        """Starts a program on a side, as `subprocess.Popen` with all of its options; raises ``RunError`` where it
+        cannot be started."""
+        options["env"] = dict(options.get("env") or os.environ) | self.environment(side)
+        try:
+            program = self.call(side, lambda: subprocess.Popen(command, **options))
+        except OSError as cause:
+            name = command if isinstance(command, str) else command[0]
+            what = f"'{name}' cannot be started ({cause.strerror})"
+            raise RunError(Fault("emulate", what, "name a program that is installed")) from cause
+        self._programs.append(program)
+        return program
+
+    def serve(self, side: Side, command: Sequence[str] | str, **options: Any) -> subprocess.Popen[Any]:
+        """Starts a program as `popen` does, in a session of its own, and waits until it listens (TCP or UDP), for five
+        seconds at most: then it is taken to need no port. Raises ``RunError`` where it ends before."""
+        before = self.ports(side)
+        program = self.popen(side, command, start_new_session=True, **options)
+        until = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < until and not self.ports(side) - before:
+            if program.poll() is not None and program.returncode != 0:
+                text = command if isinstance(command, str) else " ".join(command)
+                what = f"'{text}' ended with status {program.returncode} before it listened"
+                raise RunError(Fault("emulate", what, "its own message should say why"))
+            time.sleep(_GLANCE_S)
+        return program
+
+    def ports(self, side: Side) -> set[tuple[str, int]]:
+        """What is listened to on a side: protocol and port."""
+
+        def look() -> set[tuple[str, int]]:
+            found = set()
+            for protocol, listening in (("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")):
+                table = Path(f"/proc/thread-self/net/{protocol}")
+                for line in table.read_text().splitlines()[1:] if table.exists() else ():
+                    _, local, _, state, *_ = line.split()
+                    if state == listening:
+                        found.add((protocol[:3], int(local.rpartition(":")[2], 16)))
+            return found
+
+        return self.call(side, look)
+
+
+def _tell(program: subprocess.Popen[Any], what: signal.Signals) -> None:
+    """Sends a signal to a program, with its children where it has a session of its own."""
+    if program.poll() is not None:
+        return
+    with suppress(ProcessLookupError):
+        if os.getpgid(program.pid) == program.pid:
+            os.killpg(program.pid, what)
+        else:
+            program.send_signal(what)
 
 
 def beside(simulated: Records, emulated: Records) -> list[dict[str, Any]]:
@@ -43,6 +236,8 @@ def beside(simulated: Records, emulated: Records) -> list[dict[str, Any]]:
 
     Columns: ``flow, quantity, simulated, kernel, deviation`` (the kernel's value over the simulator's, less one).
     """
+    from cwndlab.metrics import goodput  # brings threads, after which no user namespace can be entered
+
     rows: list[dict[str, Any]] = []
 
     def add(flow: str, quantity: str, ours: float | None, theirs: float | None) -> None:

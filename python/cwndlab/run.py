@@ -26,20 +26,24 @@ _Found = TypeVar("_Found")
 
 # What is asked of the engine apart from runs: thin names, so that no other module imports it.
 version = _engine.version
+engine_version = _engine.engine_version
 entries = _engine.algorithms
 aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
 to_toml = _engine.to_toml
 read_records = _engine.read
+assemble_records = _engine.assemble
+become_root = _engine.become_root
+address = _engine.Between.address
 trace_kinds = _engine.trace_kinds
 trace_make = _engine.trace_make
 trace_moments = _engine.trace_moments
 conformance_texts = _engine.conformance_texts
-
-
-def engine_file() -> Folder:
-    """The engine as it is installed, for whoever must know whether it is still the same one."""
-    return Folder(str(_engine.__file__))
+serve = _engine.serve
+fetch = _engine.fetch
+Server = _engine.Server
+replay = _engine.replay
+replay_courses = _engine.replay_courses
 
 
 # What an algorithm of one's own is told.
@@ -102,32 +106,24 @@ def run_text(text: str, *, seed: int) -> Records:
     return Records(_engine.run(text, "json", seed))
 
 
-def emulate(scenario: Question, *, seed: int) -> tuple[Records, dict[str, Any]]:
+def emulate(
+    scenario: Question, *, seed: int, datapath: Literal["kernel", "cwndlab"] = "kernel"
+) -> tuple[Records, dict[str, Any]]:
     """Runs ``scenario`` between real TCP of this machine (`cwndlab.emulation.emulate`): records, and the timing."""
     text, _ = _asked(scenario, {})
-    records, timing = _engine.emulate(text, "json", seed)
+    records, timing = _engine.emulate(text, "json", seed, datapath=datapath)
     return Records(records), timing
 
 
-def emulate_many(
-    jobs: Sequence[tuple[Question, int]],
-    *,
-    workers: int,
-    progress: Callable[[int, int], Any] | None = None,
-) -> Iterator[tuple[int, tuple[Records, dict[str, Any]]]]:
-    """`emulate` for every (scenario, seed), ``workers`` at a time.
+def fetcher() -> Callable[..., dict[str, Any]]:
+    """The engine's client of `cwndlab serve`."""
+    return _engine.fetch
 
-    Yields (index of the job, (records, timing)) in the order in which runs end. Each has namespaces of its own, so that
-    they meet at the processor alone.
-    """
 
-    def work(job: tuple[Question, int], cancel: _engine.Cancel) -> tuple[_engine.Records, dict[str, Any]]:
-        text, _ = _asked(job[0], {})
-        return _engine.emulate(text, "json", job[1], cancel)
-
-    with closing(_spread(work, jobs, workers, progress)) as several:
-        for index, (records, timing) in several:
-            yield index, (Records(records), timing)
+def between(scenario: Question, *, seed: int, algorithm: str | None) -> _engine.Between:
+    """The two sides of ``scenario`` for programs (`cwndlab.emulation.Between`)."""
+    text, _ = _asked(scenario, {})
+    return _engine.Between(text, "json", seed, algorithm=algorithm)
 
 
 def run_many(

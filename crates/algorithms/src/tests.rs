@@ -38,6 +38,27 @@ fn names_are_unique_within_a_kind_and_aliases_resolve() {
     }
 }
 
+/// `TCP_CA_NAME_MAX` is 16 with the byte that ends the text (Linux, include/net/tcp.h).
+#[test]
+fn names_in_the_kernel_are_short_and_unique() {
+    let catalogue = catalogue();
+    let mut texts = all_texts();
+    let wholes = catalogue.specs.iter().filter(|spec| matches!(spec.kind, Kind::Whole | Kind::Router));
+    let wholes = wholes.filter(|spec| !matches!(spec.build, cwndlab_control::Build::Mechanism));
+    texts.extend(wholes.map(|spec| spec.name.to_owned()));
+    texts.extend(["cubic+ccm-ss", "cubic+ccm-ss(mu=1.5)", "cubic(beta=0.5)", "reno+hystart"].map(str::to_owned));
+    let mut seen = std::collections::BTreeMap::new();
+    for text in texts {
+        let algorithm = catalogue.parse(&text).expect("an entry's name is an algorithm");
+        let name = cwndlab_control::kernel_name(&algorithm);
+        assert!(name.len() <= 15 && name.starts_with("cwndlab_"), "{text}: {name}");
+        let bare = cwndlab_control::Algorithm { recovery: None, ..algorithm }.to_string();
+        let before = seen.insert(name.clone(), bare.clone());
+        assert!(before.is_none_or(|before| before == bare), "{name} stands for {bare} and another");
+    }
+    assert_eq!(cwndlab_control::kernel_name(&catalogue.parse("phcc").expect("an entry")), "cwndlab_phcc");
+}
+
 /// The texts of the reference folders that name algorithms of this tree.
 #[test]
 fn the_senders_of_the_references_parse() {

@@ -4,10 +4,12 @@
 //! - [`parts`]: [`SlowStart`] and [`Growth`], the two parts that [`Composed`] joins;
 //! - [`spec`]: the entry by which an algorithm is known everywhere: name, parameters, source;
 //! - [`catalogue`]: all entries, and the text form `GROWTH[+SLOW_START][/RECOVERY]`.
+//! - [`kernel_name`]: the name of an algorithm in the kernel.
 
 pub mod catalogue;
 pub mod composed;
 pub mod contract;
+pub mod kernel_name;
 pub mod parts;
 pub mod spec;
 pub mod testing;
@@ -17,5 +19,6 @@ pub use composed::Composed;
 pub use contract::{
     Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Note, Path, Scheme, Sent, Window,
 };
+pub use kernel_name::kernel_name;
 pub use parts::{Asks, Exit, Growth, SlowStart, Step};
 pub use spec::{Arguments, Build, Confidence, Domain, Kind, Make, Need, Parameter, RecoveryKind, Spec, Value};

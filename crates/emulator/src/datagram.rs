@@ -12,6 +12,21 @@ pub fn address(side: [u8; 2], flow: u32) -> [u8; 4] {
     [side[0], side[1], number[2], number[3]]
 }
 
+/// The flow on whose route a packet travels: that of the receivers' side's address or, where this is the first flow's or
+/// nobody's, that of the senders' side's. Nothing for what is not between the two sides.
+///
+/// Programs that choose no address have those of the first flow: a client chooses its route by the address that it calls,
+/// or binds itself to another flow's and calls the server where it happens to be.
+#[must_use]
+pub fn flow(sender: [u8; 4], receiver: [u8; 4], flows: u32) -> Option<u32> {
+    if sender[..2] != LEFT || receiver[..2] != RIGHT {
+        return None;
+    }
+    let of = |address: [u8; 4]| u32::from(u16::from_be_bytes([address[2], address[3]])).wrapping_sub(1);
+    let named = |address| Some(of(address)).filter(|&flow| flow > 0 && flow < flows);
+    Some(named(receiver).or_else(|| named(sender)).unwrap_or(0))
+}
+
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
@@ -45,6 +60,9 @@ pub fn view(packet: &[u8]) -> Option<View> {
         syn: false,
         capable: matches!(packet[1] & 3, 1 | 2),
     };
+    if u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff != 0 {
+        return Some(view); // a later fragment: what follows is no header
+    }
     if packet[9] == 6 && packet.len() >= header + 20 {
         let tcp = &packet[header..];
         let offset = usize::from(tcp[12] >> 4) * 4;
@@ -95,6 +113,28 @@ mod tests {
                 assert_eq!(checksum(&packet), 0);
             }
         }
+    }
+
+    /// By hand from the rule, with three flows.
+    #[test]
+    fn the_receivers_address_names_the_flow_unless_it_is_the_first() {
+        let (from, to) = (|n| address(LEFT, n), |n| address(RIGHT, n));
+        for (sender, receiver, found) in
+            [(0, 0, 0), (2, 2, 2), (0, 1, 1), (2, 0, 2), (2, 1, 1), (9, 0, 0), (0, 9, 0), (1, 9, 1)]
+        {
+            assert_eq!(flow(from(sender), to(receiver), 3), Some(found), "{sender} -> {receiver}");
+        }
+        assert_eq!(flow(to(0), from(0), 3), None);
+        assert_eq!(flow(from(0), [224, 0, 0, 1], 3), None);
+    }
+
+    /// RFC 791: the offset of a later fragment is not 0, and what follows its header is data.
+    #[test]
+    fn a_later_fragment_has_no_header_of_tcp() {
+        let mut packet = vec![0x45, 0, 0, 60, 0, 0, 0, 185, 64, 6, 0, 0, 10, 101, 0, 1, 10, 102, 0, 1];
+        packet.extend([0xff; 40]);
+        let seen = view(&packet).expect("it is IPv4");
+        assert_eq!((seen.sequence, seen.payload, seen.syn), (0, 40, false));
     }
 
     #[test]

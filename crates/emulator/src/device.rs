@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::fault::{fault, system, Fault};
+use crate::netlink;
 
 /// The kernel's `struct ifreq`: a name and a union of 24 bytes.
 #[repr(C)]
@@ -47,24 +48,6 @@ fn socket_address(address: [u8; 4]) -> [u8; 16] {
     out
 }
 
-/// The kernel's `struct rtentry`.
-#[repr(C)]
-struct Route {
-    pad1: libc::c_ulong,
-    destination: [u8; 16],
-    gateway: [u8; 16],
-    mask: [u8; 16],
-    flags: libc::c_ushort,
-    pad2: libc::c_short,
-    pad3: libc::c_ulong,
-    pad4: *mut libc::c_void,
-    metric: libc::c_short,
-    device: *mut libc::c_char,
-    mtu: libc::c_ulong,
-    window: libc::c_ulong,
-    irtt: libc::c_ushort,
-}
-
 /// A socket through which devices of the calling thread's namespace are told what to do.
 fn control() -> Result<OwnedFd, Fault> {
     // SAFETY: no pointers; the answer is checked.
@@ -76,9 +59,9 @@ fn control() -> Result<OwnedFd, Fault> {
     Ok(unsafe { OwnedFd::from_raw_fd(socket) })
 }
 
-fn ask<T>(what: &str, command: libc::c_ulong, request: &mut T) -> Result<(), Fault> {
+fn ask(what: &str, command: libc::c_ulong, request: &mut Request) -> Result<(), Fault> {
     let socket = control()?;
-    // SAFETY: `request` has the layout that the command wants (`struct ifreq`, `struct rtentry`) and outlives the call.
+    // SAFETY: `request` has the layout that the command wants (`struct ifreq`) and outlives the call.
     if unsafe { libc::ioctl(socket.as_raw_fd(), command as _, std::ptr::from_mut(request)) } == 0 {
         Ok(())
     } else {
@@ -97,28 +80,6 @@ pub fn own_prefix(address: [u8; 4]) -> Result<(), Fault> {
     ask("lo:1: address", libc::SIOCSIFADDR as libc::c_ulong, &mut Request::new("lo:1").with_address(address))?;
     let mask = &mut Request::new("lo:1").with_address([255, 255, 0, 0]);
     ask("lo:1: netmask", libc::SIOCSIFNETMASK as libc::c_ulong, mask)
-}
-
-/// Sends what goes to `prefix`/16 through a device.
-pub fn route(prefix: [u8; 4], device: &str) -> Result<(), Fault> {
-    let mut name = [0u8; libc::IFNAMSIZ];
-    name[..device.len()].copy_from_slice(device.as_bytes());
-    let mut route = Route {
-        pad1: 0,
-        destination: socket_address(prefix),
-        gateway: [0; 16],
-        mask: socket_address([255, 255, 0, 0]),
-        flags: libc::RTF_UP,
-        pad2: 0,
-        pad3: 0,
-        pad4: std::ptr::null_mut(),
-        metric: 0,
-        device: name.as_mut_ptr().cast(),
-        mtu: 0,
-        window: 0,
-        irtt: 0,
-    };
-    ask(&format!("{device}: route"), libc::SIOCADDRT as libc::c_ulong, &mut route)
 }
 
 const SET_INTERFACE: libc::c_ulong = 0x4004_54ca; // TUNSETIFF
@@ -155,8 +116,7 @@ impl Tun {
         let size = &mut Request::new(name).with_number(mtu.cast_signed());
         ask(&format!("{name}: mtu"), libc::SIOCSIFMTU as libc::c_ulong, size)?;
         // What waits here waits outside of the emulated path: long enough that nothing is lost while we sleep.
-        let length = &mut Request::new(name).with_number(10_000);
-        ask(&format!("{name}: queue length"), libc::SIOCSIFTXQLEN as libc::c_ulong, length)?;
+        netlink::set_queue_length(name, 10_000)?;
         up(name)?;
         Ok(Self { file })
     }

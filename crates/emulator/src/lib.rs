@@ -1,54 +1,52 @@
 //! The emulator: the scenario's own network on the wall clock, between the real TCP of two network namespaces.
 //!
 //! Senders live in one namespace and receivers in another; a TUN device in each carries their packets to [`path`], which
-//! runs the simulator's links, queues, losses and media on them. The ends are kernel TCP ([`ends`]) or any program.
-//! What is recorded has the simulator's tables. Namespaces and devices live as long as this process: nothing is left.
+//! runs the simulator's links, queues, losses and media on them ([`between`]). The ends are kernel TCP ([`ends`]) or any
+//! program. What is recorded has the simulator's tables. Namespaces and devices live as long as this process, and so do
+//! the programs ([`keeper`]): nothing is left.
 
+pub mod between;
 pub mod datagram;
 pub mod device;
 pub mod ends;
 pub mod fault;
 pub mod info;
+pub mod keeper;
 pub mod lateness;
 pub mod namespace;
+pub mod netlink;
 pub mod path;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration as Wait, Instant};
+use std::sync::Arc;
 
+use cwndlab_control::kernel_name;
 use cwndlab_records::rows::{FlowRow, Records};
-use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan, Workload};
+use cwndlab_scenario::plan::{FlowPlan, Plan, Workload};
 use cwndlab_simulator::pool::starts;
 
-use device::Tun;
+pub use between::{Between, Ends, Quality, Side};
+
 use ends::{End, Run, Watch};
 use fault::{fault, Fault};
-use lateness::Lateness;
-use namespace::{counters, set_sysctl, sysctl, Namespace};
-use path::{Drops, Path};
+use namespace::sysctl;
+use path::Path;
 
 /// Between two looks at the kernel's state of a connection, ns: a recovery lasts a round trip, and shall not be missed.
 const LOOK: u64 = 5_000_000;
 
-/// How good the clockwork of a run was.
-#[derive(Clone, Debug, Default)]
-pub struct Quality {
-    /// Lateness of deliveries.
-    pub lateness: Lateness,
-    /// The path's thread had real-time priority.
-    pub real_time: bool,
-    /// Packets that belonged to no flow.
-    pub strangers: u64,
-    /// Packets that the receiving kernel refused.
-    pub refused: u64,
-    /// Of the kernel: release, and the settings that were in force.
-    pub notes: Vec<String>,
-    /// What the kernel counted at the senders over the whole run, by its own names: exact, of all flows together.
-    pub counters: Vec<(String, u64)>,
+/// Whose congestion control the emulator's own ends use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Datapath {
+    /// The kernel's own, where it has what the flow asks for.
+    #[default]
+    Kernel,
+    /// Ours in the kernel's TCP, under the names by which [`kernel_name`] registers them.
+    Ours,
 }
 
 /// The kernel's name for the algorithm of a flow.
-pub fn kernel_name(index: usize, flow: &FlowPlan) -> Result<String, Fault> {
+fn name_of(index: usize, flow: &FlowPlan, datapath: Datapath) -> Result<String, Fault> {
     let Some(algorithm) = &flow.algorithm else {
         return Err(fault(
             format!("flow[{index}].transport"),
@@ -57,21 +55,22 @@ pub fn kernel_name(index: usize, flow: &FlowPlan) -> Result<String, Fault> {
         ));
     };
     let ours = algorithm.growth.spec.name;
-    let name = match ours {
-        "reno" => "reno".to_owned(),
-        "cubic" | "cubic-linux" => "cubic".to_owned(),
-        "bbr1" => "bbr".to_owned(),
-        other => format!("cwndlab_{}", other.replace('-', "_")),
+    let name = match (datapath, ours) {
+        (Datapath::Kernel, "reno") => "reno".to_owned(),
+        (Datapath::Kernel, "cubic" | "cubic-linux") => "cubic".to_owned(),
+        (Datapath::Kernel, "bbr1") => "bbr".to_owned(),
+        _ => kernel_name(algorithm),
     };
     let known = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
     if known.split_whitespace().any(|one| one == name) {
         return Ok(name);
     }
-    Err(fault(
-        format!("flow[{index}].algorithm"),
-        format!("this kernel has no '{name}' to stand for '{ours}'"),
-        format!("it has {known}; reno, cubic and bbr1 are those of ours that it stands for"),
-    ))
+    let place = format!("flow[{index}].algorithm");
+    let hint = match name.strip_prefix(kernel_name::PREFIX) {
+        Some(_) => format!("`cwndlab kernel run --algorithm '{}'` registers it while it runs", flow.algorithm_text),
+        None => "choose another algorithm, or ours in the kernel: --datapath cwndlab".to_owned(),
+    };
+    Err(fault(place, format!("this kernel has no '{name}' to stand for '{ours}'; it has {known}"), hint))
 }
 
 fn workload(index: usize, flow: &FlowPlan) -> Result<(), Fault> {
@@ -85,177 +84,109 @@ fn workload(index: usize, flow: &FlowPlan) -> Result<(), Fault> {
     }
 }
 
-/// What buffers begin with, bytes: so much that neither end waits for the other's auto-tuning, and that the receiver
-/// acknowledges as in `known-answers/linux`, each of the first 700 segments or so and then every second one.
-const FIRST_BUFFER: u64 = 16 << 20;
-
-/// Settings of both namespaces; a flow's window must not be cut short by buffers.
-fn settle(plan: &Plan) -> Result<(), Fault> {
-    let rate = plan.links.iter().filter_map(|link| link.rate).map(|rate| rate.0).max().unwrap_or(1_000_000_000);
-    let rtt = plan.flows.iter().map(|flow| flow.base_rtt.0).max().unwrap_or(0);
-    let buffer = ((rate as f64 / 8.0 * (rtt as f64 * 1e-9 + 0.2)) as u64 * 4).clamp(64 << 20, 512 << 20);
-    let stack = &plan.flows[0].stack;
-    let flag = |on: bool| if on { "1" } else { "0" };
-    let ecn = plan.flows.iter().any(|flow| flow.stack.ecn != Ecn::Off);
-    for (name, value) in [
-        ("net.ipv4.tcp_no_metrics_save", "1".to_owned()),
-        ("net.ipv4.tcp_timestamps", flag(stack.header.0 > 40).to_owned()),
-        ("net.ipv4.tcp_sack", flag(stack.sack).to_owned()),
-        ("net.ipv4.tcp_ecn", flag(ecn).to_owned()),
-        ("net.ipv4.tcp_rmem", format!("4096 {FIRST_BUFFER} {buffer}")),
-        ("net.ipv4.tcp_wmem", format!("4096 {FIRST_BUFFER} {buffer}")),
-        ("net.ipv4.conf.all.rp_filter", "0".to_owned()),
-        ("net.ipv4.conf.default.rp_filter", "0".to_owned()),
-        ("net.ipv4.ip_nonlocal_bind", "1".to_owned()),
-    ] {
-        set_sysctl(name, &value)?;
-    }
-    Ok(())
-}
-
-/// One side: its addresses are local as a loopback's are, what goes to the other side leaves by the device.
-fn side(plan: &Plan, own: [u8; 2], far: [u8; 2]) -> Result<(Namespace, Tun), Fault> {
-    let namespace = Namespace::new()?;
-    let mtu =
-        plan.flows.iter().map(|flow| flow.stack.mss.0 + flow.stack.header.0).max().unwrap_or(1500).max(576) as u32;
-    let tun = namespace.enter(|| {
-        settle(plan)?;
-        device::own_prefix([own[0], own[1], 0, 1])?;
-        let tun = Tun::new("path0", mtu)?;
-        device::route([far[0], far[1], 0, 0], "path0")?;
-        Ok(tun)
-    })?;
-    Ok((namespace, tun))
-}
-
 /// Runs the plan between real TCP senders and receivers of this machine.
 ///
 /// It lasts as long as the scenario says. `seed` draws losses and starts, as in the simulator; the kernel's own timing
 /// is what it is, so two runs differ.
 pub fn emulate(
-    plan: &Plan,
+    plan: Arc<Plan>,
     seed: u64,
+    datapath: Datapath,
     cancel: &AtomicBool,
-    progress: Option<&AtomicU64>,
 ) -> Result<(Records, Quality), Fault> {
-    if plan.packets {
-        let hint = "leave it out; a capture on the device path0 has the real ones";
-        return Err(fault("packets", "the emulator does not write them down", hint));
-    }
     let mut names = Vec::new();
     for (index, flow) in plan.flows.iter().enumerate() {
-        names.push(kernel_name(index, flow)?);
+        names.push(name_of(index, flow, datapath)?);
         workload(index, flow)?;
     }
-    let (left, left_tun) = side(plan, datagram::LEFT, datagram::RIGHT)?;
-    let (right, right_tun) = side(plan, datagram::RIGHT, datagram::LEFT)?;
-    let listeners = right.enter(|| {
+    let mut between = Between::open(Arc::clone(&plan), seed, &Ends::default())?;
+    let listeners = between.namespace(Side::Receivers).enter(|| {
         (0u32..).zip(&plan.flows).map(|(flow, plan)| ends::listener(flow, plan)).collect::<Result<Vec<_>, _>>()
     })?;
-    let (stop, drops) = (AtomicBool::new(false), Drops::new(plan.flows.len()));
-    let ends: Vec<End> = plan.flows.iter().map(|_| End::default()).collect();
-    #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]
-    let start = Instant::now();
-    let run = Run { start, stop: &stop };
-    let mut path = Path::new(plan, seed, left_tun, right_tun, start);
-    let mut records = Records::default();
-    let mut watches = vec![Watch::default(); plan.flows.len()];
+    let (stop, ends) = (AtomicBool::new(false), plan.flows.iter().map(|_| End::default()).collect::<Vec<_>>());
+    let run = Run { start: between.start, stop: &stop };
+    let mut observer = Observer { between: &between, run, ends: &ends, watches: vec![], records: Records::default() };
     let mut failure = None;
     std::thread::scope(|scope| {
-        let (path, stop, drops) = (&mut path, &stop, &drops);
-        let forwarding = scope.spawn(move || path.run(stop, drops));
         for (flow, listener) in (0u32..).zip(&listeners) {
-            let end = &ends[flow as usize];
-            let right = &right;
+            let (end, between) = (&ends[flow as usize], &between);
             scope.spawn(move || {
-                if right.join().is_ok() {
+                if between.join(Side::Receivers).is_ok() {
                     ends::receiver(run, flow, listener, end);
                 }
             });
         }
         let mut senders = Vec::new();
-        for (flow, begin) in (0u32..).zip(starts(plan, seed)) {
+        for (flow, begin) in (0u32..).zip(starts(&plan, seed)) {
             let index = flow as usize;
-            let (one, name, end, left) = (&plan.flows[index], &names[index], &ends[index], &left);
+            let (one, name, end, between) = (&plan.flows[index], &names[index], &ends[index], &between);
             senders.push(scope.spawn(move || {
-                left.join()?;
+                between.join(Side::Senders)?;
                 ends::sender(run, flow, one, begin, name, end)
             }));
         }
-        watch(plan, run, &ends, drops, &mut watches, &mut records, cancel, progress, &|| forwarding.is_finished());
+        observer.watch(cancel);
         stop.store(true, Ordering::Relaxed);
         for sender in senders {
             if let Ok(Err(fault)) = sender.join() {
                 failure.get_or_insert(fault);
             }
         }
-        if let Ok(Err(fault)) = forwarding.join() {
-            failure.get_or_insert(fault);
-        }
     });
+    let Observer { watches, records: seen, .. } = observer;
+    let mut path = between.stop()?;
     if let Some(fault) = failure {
         return Err(fault);
     }
     if cancel.load(Ordering::Relaxed) {
         return Err(fault("emulate", "stopped before its end", ""));
     }
-    records.links = path.world.link_rows(plan, plan.duration.0);
-    records.link_samples = std::mem::take(&mut path.passed.samples);
+    let (records, quality) = between::ended(&plan, &mut path, plan.duration.0);
+    let mut records = Records { samples: seen.samples, events: seen.events, ..records };
     for (flow, ((one, end), watch)) in (0u32..).zip(plan.flows.iter().zip(&ends).zip(&watches)) {
         records.flows.push(row(flow, one, end, watch, &path, &names[flow as usize]));
         records.transfers.append(&mut end.transfers.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     }
-    let passed = std::mem::take(&mut path.passed);
-    let counters = left.enter(|| Ok(counters()))?;
-    let quality = Quality {
-        lateness: passed.lateness,
-        real_time: passed.real_time,
-        strangers: passed.strangers,
-        refused: passed.refused,
-        notes: vec![format!("kernel {}", sysctl("kernel.osrelease").unwrap_or_default())],
-        counters,
-    };
     Ok((records, quality))
 }
 
-/// Samples the flows until the run is over.
-#[allow(clippy::too_many_arguments, reason = "a loop that was taken out of the function that owns all of this")]
-fn watch(
-    plan: &Plan,
-    run: Run<'_>,
-    ends: &[End],
-    drops: &Drops,
-    watches: &mut [Watch],
-    records: &mut Records,
-    cancel: &AtomicBool,
-    progress: Option<&AtomicU64>,
-    is_broken: &dyn Fn() -> bool,
-) {
-    let interval = if plan.sample_interval.0 == 0 { u64::MAX } else { plan.sample_interval.0 };
-    let (mut next_look, mut next_sample) = (LOOK, interval);
-    while run.now() < plan.duration.0 && !cancel.load(Ordering::Relaxed) && !is_broken() {
-        let next = next_look.min(next_sample).min(plan.duration.0);
-        std::thread::sleep(Wait::from_nanos(next.saturating_sub(run.now())));
-        let now = run.now();
-        for (flow, (watch, end)) in (0u32..).zip(watches.iter_mut().zip(ends)) {
-            watch.look(now, flow, end, &mut records.events);
-            if next_sample <= now {
-                records.samples.extend(watch.sample(next_sample, flow, end, drops));
+/// Who looks at the flows while they run.
+struct Observer<'a> {
+    between: &'a Between,
+    run: Run<'a>,
+    ends: &'a [End],
+    watches: Vec<Watch>,
+    records: Records,
+}
+
+impl Observer<'_> {
+    /// Samples the flows until the run is over.
+    fn watch(&mut self, cancel: &AtomicBool) {
+        let (duration, interval) = (self.between.plan().duration.0, self.between.plan().sample_interval.0);
+        let interval = if interval == 0 { u64::MAX } else { interval };
+        self.watches = vec![Watch::default(); self.ends.len()];
+        let (mut next_look, mut next_sample) = (LOOK, interval);
+        while self.run.now() < duration && !cancel.load(Ordering::Relaxed) && !self.between.is_broken() {
+            between::sleep_until(self.run.start, next_look.min(next_sample).min(duration));
+            let now = self.run.now();
+            for (flow, (watch, end)) in (0u32..).zip(self.watches.iter_mut().zip(self.ends)) {
+                watch.look(now, flow, end, &mut self.records.events);
+                if next_sample <= now {
+                    let drops = &self.between.shared.drops;
+                    self.records.samples.extend(watch.sample(next_sample, flow, end, drops));
+                }
             }
-        }
-        if let Some(progress) = progress {
-            progress.store(now, Ordering::Relaxed);
-        }
-        while next_look <= now {
-            next_look += LOOK;
-        }
-        while next_sample <= now {
-            next_sample += interval;
+            while next_look <= now {
+                next_look += LOOK;
+            }
+            while next_sample <= now {
+                next_sample += interval;
+            }
         }
     }
 }
 
-fn row(flow: u32, plan: &FlowPlan, end: &End, watch: &Watch, path: &Path<'_>, kernel: &str) -> FlowRow {
+fn row(flow: u32, plan: &FlowPlan, end: &End, watch: &Watch, path: &Path, kernel: &str) -> FlowRow {
     let (info, losses) = (watch.info, path.world.losses[flow as usize]);
     let at = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|&at| at != u64::MAX);
     FlowRow {

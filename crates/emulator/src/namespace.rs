@@ -12,7 +12,9 @@ pub struct Namespace {
     handle: File,
 }
 
-const HINT: &str = "emulation needs root, or CAP_SYS_ADMIN and CAP_NET_ADMIN: try `sudo`, or `unshare -Urn` where /dev/net/tun is open to all";
+/// What would do where the kernel refuses.
+pub(crate) const HINT: &str = "emulation needs root, or a machine that lets users make user namespaces \
+    (/proc/sys/user/max_user_namespaces, kernel.unprivileged_userns_clone): try `sudo`";
 
 /// The namespace of the calling thread.
 fn of_thread() -> Result<File, Fault> {
@@ -58,6 +60,44 @@ impl Namespace {
     pub fn join(&self) -> Result<(), Fault> {
         set(&self.handle)
     }
+}
+
+/// Enters a user namespace of our own in which we are root, where we are not root already; answers whether it did.
+///
+/// Only a process of one thread may (unshare(2)): to be called before anything else.
+pub fn become_root() -> Result<bool, Fault> {
+    if may(CAP_SYS_ADMIN) && may(CAP_NET_ADMIN) {
+        return Ok(false);
+    }
+    let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    if threads > 1 {
+        let what = format!("a process of {threads} threads cannot enter a user namespace");
+        return Err(fault("unshare(CLONE_NEWUSER)", what, "run as root, or use the command line `cwndlab`"));
+    }
+    // SAFETY: no pointers.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // SAFETY: unshare takes a flag; there is one thread.
+    if unsafe { libc::unshare(libc::CLONE_NEWUSER) } != 0 {
+        return Err(system("unshare(CLONE_NEWUSER)", HINT));
+    }
+    // A group may be mapped only after setgroups was given up (user_namespaces(7)).
+    for (file, text) in
+        [("setgroups", "deny".to_owned()), ("uid_map", format!("0 {user} 1")), ("gid_map", format!("0 {group} 1"))]
+    {
+        let path = format!("/proc/self/{file}");
+        std::fs::write(&path, text).map_err(|error| fault(path, error.to_string(), HINT))?;
+    }
+    Ok(true)
+}
+
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_SYS_ADMIN: u32 = 21;
+
+/// The capability is in force.
+fn may(capability: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> capability & 1 == 1)
 }
 
 /// Writes a setting of the calling thread's namespace, as `net.ipv4.tcp_ecn`.

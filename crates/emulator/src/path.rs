@@ -5,14 +5,15 @@
 //! woke up, so that lateness does not add up: it shows in the delivery alone, and there it is counted.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Instant;
 
-use cwndlab_records::rows::LinkSampleRow;
+use cwndlab_records::rows::{LinkSampleRow, SampleRow};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_simulator::packet::{Packet, ACK, CE, DATA, ECT, SYN};
-use cwndlab_simulator::world::{Observed, World};
+use cwndlab_simulator::world::{Losses, Observed, World};
 
-use crate::datagram::{address, mark, view, LEFT, RIGHT};
+use crate::datagram::{self, mark, view};
 use crate::device::Tun;
 use crate::fault::Fault;
 use crate::lateness::Lateness;
@@ -65,8 +66,55 @@ pub struct Passed {
     pub refused: u64,
     /// Samples of the links.
     pub samples: Vec<LinkSampleRow>,
+    /// What each flow carried.
+    pub traffic: Vec<Traffic>,
+    /// Samples of the flows, where it takes them.
+    pub flow_samples: Vec<SampleRow>,
     /// The thread had real-time priority.
     pub real_time: bool,
+}
+
+/// What the path saw of a flow: that is all there is to know of a program's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traffic {
+    /// Packets that the senders' side put on the path.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Their payload.
+    pub sent_payload: u64,
+    /// Packets that the receivers' side put on it.
+    pub answers: u64,
+    /// Payload that reached the receivers' side.
+    pub delivered_payload: u64,
+    /// When the first packet of either side came, ns.
+    pub first: Option<u64>,
+    /// When the last one came.
+    pub last: u64,
+    /// Delays to the receivers' side, ns: number, sum, least, most, the last one.
+    pub delay: (u64, u64, u64, u64, u64),
+}
+
+impl Traffic {
+    fn arrived(&mut self, payload: u64, delay: u64) {
+        self.delivered_payload += payload;
+        let (number, sum, least, most, _) = self.delay;
+        let least = if number == 0 { delay } else { least.min(delay) };
+        self.delay = (number + 1, sum + delay, least, most.max(delay), delay);
+    }
+
+    fn sample(&self, time_ns: u64, flow: u32, losses: Losses) -> SampleRow {
+        SampleRow {
+            time_ns,
+            flow,
+            delivered_bytes: self.delivered_payload,
+            sent_bytes: self.sent_payload,
+            queue_drops: losses.queue,
+            wire_losses: losses.wire,
+            delay_ns: (self.delay.0 > 0).then_some(self.delay.4),
+            ..SampleRow::default()
+        }
+    }
 }
 
 /// Data packets of each flow that queues dropped and wires lost, for whoever samples the flows.
@@ -88,8 +136,9 @@ impl Drops {
 }
 
 /// The path at work.
-pub struct Path<'a> {
-    plan: &'a Plan,
+#[derive(Debug)]
+pub struct Path {
+    plan: Arc<Plan>,
     /// The simulator's network.
     pub world: World,
     devices: [Tun; 2],
@@ -98,23 +147,28 @@ pub struct Path<'a> {
     pub passed: Passed,
     start: Instant,
     next_sample: u64,
+    /// Samples the flows, too: nobody else does.
+    samples_flows: bool,
 }
 
-impl<'a> Path<'a> {
-    /// The plan's network between two devices: the senders' and the receivers'.
+impl Path {
+    /// The plan's network between two devices, the senders' and the receivers'; with `samples_flows` it samples what
+    /// each flow carried.
     #[must_use]
-    pub fn new(plan: &'a Plan, seed: u64, left: Tun, right: Tun, start: Instant) -> Self {
-        let mut world = World::new(plan, seed);
+    pub fn new(plan: Arc<Plan>, seed: u64, devices: [Tun; 2], start: Instant, samples_flows: bool) -> Self {
+        let mut world = World::new(&plan, seed);
         world.observed = Some(Observed::default());
         let interval = plan.sample_interval.0;
+        let passed = Passed { traffic: vec![Traffic::default(); plan.flows.len()], ..Passed::default() };
         Self {
             plan,
             world,
-            devices: [left, right],
+            devices,
             store: Store::default(),
-            passed: Passed::default(),
+            passed,
             start,
             next_sample: if interval == 0 { u64::MAX } else { interval },
+            samples_flows,
         }
     }
 
@@ -149,16 +203,24 @@ impl<'a> Path<'a> {
             self.passed.strangers += 1;
             return;
         };
-        let (from, to) = if side == 0 { (LEFT, RIGHT) } else { (RIGHT, LEFT) };
-        let number = u32::from(u16::from_be_bytes([seen.source[2], seen.source[3]]));
-        let flow = number.wrapping_sub(1);
-        let known = (flow as usize) < self.plan.flows.len()
-            && seen.source == address(from, flow)
-            && seen.destination == address(to, flow);
-        if !known {
+        let (sender, receiver) = match side {
+            0 => (seen.source, seen.destination),
+            _ => (seen.destination, seen.source),
+        };
+        let Some(flow) = datagram::flow(sender, receiver, self.plan.flows.len() as u32) else {
             self.passed.strangers += 1;
             return;
+        };
+        let traffic = &mut self.passed.traffic[flow as usize];
+        if side == 0 {
+            traffic.sent_packets += 1;
+            traffic.sent_bytes += bytes.len() as u64;
+            traffic.sent_payload += u64::from(seen.payload);
+        } else {
+            traffic.answers += 1;
         }
+        traffic.first.get_or_insert(now);
+        traffic.last = now;
         let kind = match (side, seen.payload) {
             (0, 0) => SYN, // no payload on the way of the data: handshake, window updates, the last ACK
             (0, _) => DATA,
@@ -167,7 +229,7 @@ impl<'a> Path<'a> {
         let aux = self.store.put(bytes);
         let flags = kind | if seen.capable && seen.payload > 0 { ECT } else { 0 };
         let size = bytes.len().min(usize::from(u16::MAX)) as u16;
-        self.world.forward(now, Packet { seq: seen.sequence, flow, aux, size, flags, ..Packet::default() });
+        self.world.forward(now, Packet { stamp: now, seq: seen.sequence, flow, aux, size, flags, ..Packet::default() });
     }
 
     /// Everything that is due by `now`, each at its own moment.
@@ -185,6 +247,10 @@ impl<'a> Path<'a> {
             mark(slot);
         }
         let side = usize::from(packet.is_forward());
+        if side == 1 {
+            let payload = view(slot).map_or(0, |seen| u64::from(seen.payload));
+            self.passed.traffic[packet.flow()].arrived(payload, at - packet.stamp);
+        }
         if !self.devices[side].write(slot) {
             self.passed.refused += 1;
         }
@@ -217,6 +283,12 @@ impl<'a> Path<'a> {
             for (index, _) in self.plan.links.iter().enumerate().filter(|(_, link)| link.sampled) {
                 let row = self.world.look(now, index).row(self.next_sample, index as u32);
                 self.passed.samples.push(row);
+            }
+            if self.samples_flows {
+                for (flow, traffic) in (0u32..).zip(&self.passed.traffic).filter(|(_, one)| one.first.is_some()) {
+                    let losses = self.world.losses[flow as usize];
+                    self.passed.flow_samples.push(traffic.sample(self.next_sample, flow, losses));
+                }
             }
             self.next_sample += self.plan.sample_interval.0;
         }

@@ -1,8 +1,9 @@
 //! Real TCP over the simulator's links: function is asserted, timing is not. Skips where namespaces may not be made.
 
 use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
-use cwndlab_emulator::{emulate, Quality};
+use cwndlab_emulator::{emulate, Datapath, Quality};
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::catalogue;
@@ -11,7 +12,7 @@ use serde_json::{json, Value};
 fn run(document: &Value) -> Option<(Records, Quality)> {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    match emulate(&plan, 1, &AtomicBool::new(false), None) {
+    match emulate(Arc::new(plan), 1, Datapath::Kernel, &AtomicBool::new(false)) {
         Ok(found) => Some(found),
         Err(fault) if fault.path.contains("unshare") || fault.path.contains("/dev/net/tun") => {
             eprintln!("skipped: {fault}");

@@ -1,20 +1,23 @@
 //! Emulations: the same scenario between the real TCP of two namespaces.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use cwndlab_emulator::Quality;
-use cwndlab_records::table::Tables;
+use cwndlab_emulator::{namespace, Between as Open, Datapath, Ends, Quality, Side};
+use cwndlab_records::table::{Header, Tables};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::records::Records;
+use cwndlab_scenario::Fault;
+
 use crate::work::{aside, guarded, header, Cancel};
 use crate::{own, question, raise};
 
 /// Emulates a scenario for as long as it says; Ctrl-C and `cancel` stop it within milliseconds. Answers what was
-/// recorded, and how good the clockwork was.
+/// recorded, and how good the clockwork was. `datapath` says whose congestion control it is: `kernel` or `cwndlab`.
 #[pyfunction]
-#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None))]
+#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel"))]
 pub(crate) fn emulate<'py>(
     py: Python<'py>,
     text: &str,
@@ -22,7 +25,13 @@ pub(crate) fn emulate<'py>(
     seed: u64,
     cancel: Option<Py<Cancel>>,
     folder: Option<std::path::PathBuf>,
+    datapath: &str,
 ) -> PyResult<(Records, Bound<'py, PyDict>)> {
+    let datapath = match datapath {
+        "kernel" => Datapath::Kernel,
+        "cwndlab" => Datapath::Ours,
+        other => return Err(PyValueError::new_err(format!("'{other}' is neither 'kernel' nor 'cwndlab'"))),
+    };
     let scenario = question::read(py, text, format, folder)?;
     let catalogue = own::catalogue(&scenario).map_err(|faults| question::refuse(py, faults))?;
     let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| question::refuse(py, faults))?;
@@ -31,7 +40,7 @@ pub(crate) fn emulate<'py>(
     let inner = Arc::clone(&stop);
     let outcome = aside(py, &stop, move || {
         guarded(|| {
-            cwndlab_emulator::emulate(&plan, seed, &inner, None).map(|(records, quality)| {
+            cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, &inner).map(|(records, quality)| {
                 header.notes.extend(quality.notes.iter().cloned());
                 header.notes.push(timing(&quality));
                 (Tables::new(header, &records), quality)
@@ -40,10 +49,108 @@ pub(crate) fn emulate<'py>(
     })?;
     match outcome {
         Ok(Ok((tables, quality))) => Ok((Records::new(tables), told(py, &quality)?)),
-        Ok(Err(fault)) => Err(raise(py, "RunError", vec![(fault.path, fault.what, fault.hint)])),
+        Ok(Err(fault)) => Err(refused(py, fault)),
         Err(panic) => {
             Err(raise(py, "RunError", vec![("emulate".to_owned(), panic, "please report with this line".to_owned())]))
         }
+    }
+}
+
+fn refused(py: Python<'_>, fault: Fault) -> PyErr {
+    raise(py, "RunError", vec![(fault.path, fault.what, fault.hint)])
+}
+
+/// Makes this process root in a user namespace of its own where it is not root; answers whether it had to.
+#[pyfunction]
+pub(crate) fn become_root(py: Python<'_>) -> PyResult<bool> {
+    namespace::become_root().map_err(|fault| refused(py, fault))
+}
+
+/// The two sides of a scenario's network with the path at work, for programs at its ends.
+#[pyclass(frozen, module = "cwndlab._engine")]
+pub(crate) struct Between {
+    open: Mutex<Option<(Open, Header)>>,
+}
+
+impl Between {
+    /// Does something with what is open.
+    fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&Open) -> Result<T, Fault>) -> PyResult<T> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*open {
+            Some((open, _)) => work(open).map_err(|fault| refused(py, fault)),
+            None => Err(PyValueError::new_err("the two sides are closed")),
+        }
+    }
+}
+
+fn side_of(name: &str) -> PyResult<Side> {
+    match name {
+        "sender" => Ok(Side::Senders),
+        "receiver" => Ok(Side::Receivers),
+        other => Err(PyValueError::new_err(format!("'{other}' is neither 'sender' nor 'receiver'"))),
+    }
+}
+
+#[pymethods]
+impl Between {
+    #[new]
+    #[pyo3(signature = (text, format, seed, *, folder=None, algorithm=None))]
+    fn new(
+        py: Python<'_>,
+        text: &str,
+        format: &str,
+        seed: u64,
+        folder: Option<std::path::PathBuf>,
+        algorithm: Option<String>,
+    ) -> PyResult<Self> {
+        let scenario = question::read(py, text, format, folder)?;
+        let catalogue = own::catalogue(&scenario).map_err(|faults| question::refuse(py, faults))?;
+        let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| question::refuse(py, faults))?;
+        let header = header(&scenario, &plan, seed, "emulate", notes).map_err(|faults| question::refuse(py, faults))?;
+        let ends = Ends { algorithm, programs: true };
+        let open = py.detach(|| Open::open(Arc::new(plan), seed, &ends)).map_err(|fault| refused(py, fault))?;
+        Ok(Self { open: Mutex::new(Some((open, header))) })
+    }
+
+    /// Moves the calling thread to a side for good: what it starts runs there, and ends with the two sides.
+    fn join(&self, py: Python<'_>, side: &str) -> PyResult<()> {
+        let side = side_of(side)?;
+        self.with(py, |open| open.join(side))
+    }
+
+    /// Labels of the flows, in the order of their addresses.
+    fn flows(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |open| Ok(open.plan().flows.iter().map(|flow| flow.name.clone()).collect()))
+    }
+
+    /// The path failed by itself.
+    fn is_broken(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |open| Ok(open.is_broken()))
+    }
+
+    /// Seconds since the beginning.
+    fn elapsed(&self, py: Python<'_>) -> PyResult<f64> {
+        self.with(py, |open| Ok(open.now() as f64 / 1e9))
+    }
+
+    /// The address of a flow's end.
+    #[staticmethod]
+    fn address(side: &str, flow: u32) -> PyResult<String> {
+        Ok(std::net::Ipv4Addr::from(side_of(side)?.address(flow)).to_string())
+    }
+
+    /// Ends all programs and the path; answers what was recorded, and how good the clockwork was.
+    fn close<'py>(&self, py: Python<'py>) -> PyResult<(Records, Bound<'py, PyDict>)> {
+        let taken = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((open, mut header)) = taken else {
+            return Err(PyValueError::new_err("the two sides are closed"));
+        };
+        let (records, quality, end) = py.detach(|| open.close()).map_err(|fault| refused(py, fault))?;
+        header.duration_ns = end;
+        header.measure_from_ns = 0;
+        header.notes.extend(quality.notes.iter().cloned());
+        header.notes.push(timing(&quality));
+        Ok((Records::new(Tables::new(header, &records)), told(py, &quality)?))
     }
 }
 

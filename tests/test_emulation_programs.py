@@ -1,0 +1,313 @@
+"""Programs at the ends of an emulated path: what passes, which way, and that nothing outlives it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from uuid import uuid4
+
+import cwndlab
+import pytest
+from cwndlab.emulation import Between, Side
+
+#: Set to end a process group.
+FATAL = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
+SCENARIO = """\
+schema_version = 1
+duration = "1 s"
+dumbbell.bottleneck = { rate = "20 Mbps", delay = "5 ms", queue = { capacity = "100 packets" } }
+flow = [{ algorithm = "cubic", rtt = "20 ms" }, { algorithm = "cubic", rtt = "80 ms" }]
+"""
+
+
+#: Sockets of a test, which its end closes.
+OPENED: list[socket.socket] = []
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    place = tmp_path / "path.toml"
+    place.write_text(SCENARIO)
+    return place
+
+
+@pytest.fixture
+def path(file: Path) -> Iterator[Between]:
+    """The two sides of the scenario; skips where they may not be made."""
+    try:
+        between = Between(cwndlab.Scenario.load(file), seed=1).__enter__()
+    except cwndlab.RunError as error:
+        if any(word in str(error) for word in ("unshare", "/dev/net/tun", "CLONE_NEWPID")):
+            pytest.skip(str(error))
+        raise
+    with between:
+        yield between
+    while OPENED:
+        OPENED.pop().close()
+
+
+def listening(path: Between, side: Side, kind: socket.SocketKind, at: str) -> socket.socket:
+    def make() -> socket.socket:
+        one = socket.socket(socket.AF_INET, kind)
+        OPENED.append(one)
+        one.bind((at, 5201))
+        one.settimeout(20)
+        if kind is socket.SOCK_STREAM:
+            one.listen(300)
+        return one
+
+    return path.call(side, make)
+
+
+def caller(path: Between, kind: socket.SocketKind, bound: str | None = None) -> socket.socket:
+    def make() -> socket.socket:
+        one = socket.socket(socket.AF_INET, kind)
+        OPENED.append(one)
+        one.settimeout(20)
+        if bound is not None:
+            one.bind((bound, 0))
+        return one
+
+    return path.call("sender", make)
+
+
+def accepted(server: socket.socket) -> socket.socket:
+    near, _ = server.accept()
+    near.settimeout(20)
+    OPENED.append(near)
+    return near
+
+
+def algorithm_of(one: socket.socket) -> str:
+    return one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+def checksum(data: bytes) -> int:
+    """RFC 1071."""
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total = (total & 0xFFFF) + (total >> 16)
+    return 0xFFFF - (total + (total >> 16)) % 0x10000
+
+
+def test_tcp_of_programs_arrives_whole_and_takes_the_routes_delay(path: Between) -> None:
+    """Half of 20 ms is the least that a packet of flow 0 is under way."""
+    server = listening(path, "receiver", socket.SOCK_STREAM, "")
+    client = caller(path, socket.SOCK_STREAM)
+    client.connect((path.address("receiver"), 5201))
+    near = accepted(server)
+    assert client.getsockname()[0] == path.address("sender") == "10.101.0.1"
+    sent = os.urandom(300_000)
+
+    def send() -> None:
+        client.sendall(sent)
+        client.shutdown(socket.SHUT_WR)
+
+    thread = Thread(target=send)
+    thread.start()
+    got = b"".join(iter(lambda: near.recv(65_536), b""))
+    thread.join()
+    assert got == sent
+    path.close()
+    flow, other = path.records.rows("flows")
+    assert flow["algorithm"] == "program"
+    assert flow["delivered_bytes"] >= 300_000
+    assert flow["min_delay_ns"] >= 10e6
+    assert other["sent_packets"] == 0
+    assert path.records.rows("links")[0]["sent_bytes"] >= 300_000
+    assert path.timing["packets"] >= 300_000 / 1448
+
+
+@pytest.mark.parametrize(
+    ("bound", "called", "flow"),
+    [(None, "10.102.0.1", 0), (None, "10.102.0.2", 1), ("10.101.0.2", "10.102.0.1", 1), (None, "10.102.7.7", 0)],
+)
+def test_addresses_choose_the_route(path: Between, bound: str | None, called: str, flow: int) -> None:
+    """The rule of docs/emulation.md; the base RTTs are 20 ms and 80 ms."""
+    server = listening(path, "receiver", socket.SOCK_DGRAM, called)
+    client = caller(path, socket.SOCK_DGRAM, bound)
+    began = time.monotonic()
+    client.sendto(b"ping", (called, 5201))
+    message, back = server.recvfrom(100)
+    server.sendto(message, back)
+    assert client.recv(100) == b"ping"
+    assert time.monotonic() - began >= [0.020, 0.080][flow]
+    path.close()
+    assert [row["sent_packets"] for row in path.records.rows("flows")] == [int(flow == 0), int(flow == 1)]
+
+
+def test_fragments_and_icmp_pass(path: Between) -> None:
+    """5000 bytes in fragments of at most 1500 are four packets (RFC 791); an echo comes back as it went (RFC 792)."""
+    server = listening(path, "receiver", socket.SOCK_DGRAM, "")
+    client = caller(path, socket.SOCK_DGRAM)
+    data = os.urandom(5000)
+    client.sendto(data, (path.address("receiver"), 5201))
+    assert server.recv(10_000) == data
+    raw = path.call("sender", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP))
+    OPENED.append(raw)
+    raw.settimeout(20)
+    body = struct.pack("!HH", 77, 1) + b"cwndlab!"
+    request = struct.pack("!BBH", 8, 0, checksum(struct.pack("!BBH", 8, 0, 0) + body)) + body
+    raw.sendto(request, (path.address("receiver"), 0))
+    answer = raw.recv(100)
+    assert (answer[20], answer[24:]) == (0, body)
+    path.close()
+    assert path.records.rows("flows")[0]["sent_packets"] == 4 + 1
+
+
+def test_two_hundred_connections_at_once(path: Between) -> None:
+    server = listening(path, "receiver", socket.SOCK_STREAM, "")
+    clients = [caller(path, socket.SOCK_STREAM) for _ in range(200)]
+    for number, client in enumerate(clients):
+        client.connect((path.address("receiver"), 5201))
+        client.sendall(number.to_bytes(2, "big"))
+    got = set()
+    for _ in clients:
+        got.add(int.from_bytes(accepted(server).recv(2), "big"))
+    assert got == set(range(200))
+
+
+def test_the_kernels_algorithm_is_that_of_the_route(file: Path, path: Between) -> None:
+    """`cubic` is not among those that a namespace may take as its default here; the route's metric may name it."""
+    path.close()
+    for name in ("cubic", "reno"):
+        with Between(cwndlab.Scenario.load(file), seed=1, algorithm=name) as one:
+            server = listening(one, "receiver", socket.SOCK_STREAM, "")
+            client = caller(one, socket.SOCK_STREAM)
+            client.connect((one.address("receiver"), 5201))
+            near = accepted(server)
+            assert [algorithm_of(client), algorithm_of(near)] == [name, name]
+    wrong = Between(cwndlab.Scenario.load(file), seed=1, algorithm="nosuch")
+    with pytest.raises(cwndlab.RunError, match="this kernel has no congestion control 'nosuch'"):
+        wrong.__enter__()
+
+
+def test_metrics_of_a_destination_are_not_saved(path: Between) -> None:
+    """Else a connection begins with the ssthresh of the one before (tcp_no_metrics_save of ip-sysctl)."""
+    setting = Path("/proc/sys/net/ipv4/tcp_no_metrics_save")
+    assert [path.call(side, setting.read_text).strip() for side in ("sender", "receiver")] == ["1", "1"]
+
+
+def test_programs_are_told_where_they_are(path: Between) -> None:
+    program = path.popen(
+        "receiver", ["sh", "-c", "echo $CWNDLAB_SIDE $CWNDLAB_PEER $CWNDLAB_FLOW_1_ADDRESS"], stdout=-1
+    )
+    assert program.communicate()[0] == b"receiver 10.101.0.1 10.102.0.2\n"
+    with pytest.raises(cwndlab.RunError, match=r"'/no/such/program' cannot be started"):
+        path.popen("sender", ["/no/such/program"])
+    with pytest.raises(cwndlab.RunError, match="'false' ended with status 1 before it listened"):
+        path.serve("sender", "false", shell=True)
+
+
+def test_programs_end_with_the_block_even_those_that_ran_away(path: Between) -> None:
+    mark = f"CWNDLAB_TEST={uuid4()}"
+    runaway = "(trap '' TERM HUP; setsid sleep 300) & exec sleep 300"
+    path.popen("sender", runaway, shell=True, env=os.environ | {"CWNDLAB_TEST": mark.partition("=")[2]})
+    wait_until(lambda: len(marked(mark)) >= 2)
+    path.close()
+    wait_until(lambda: not marked(mark))
+
+
+def marked(mark: str) -> list[int]:
+    """Processes that have this in their environment and are no zombies."""
+    found = []
+    for place in Path("/proc").iterdir():
+        try:
+            if place.name.isdecimal() and mark.encode() in (place / "environ").read_bytes():
+                found.append(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < until, "what was waited for did not come"
+        time.sleep(0.02)
+
+
+def namespace_of(process: int) -> str | None:
+    try:
+        return str(Path(f"/proc/{process}/ns/net").readlink())
+    except OSError:
+        return None
+
+
+def namespaces() -> set[str | None]:
+    return {namespace_of(int(place.name)) for place in Path("/proc").iterdir() if place.name.isdecimal()}
+
+
+def emulating(*arguments: object, mark: str, **options: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "cwndlab", "emulate", *(str(one) for one in arguments)]
+    environment = os.environ | {"CWNDLAB_TEST": mark.partition("=")[2]}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment} | options
+    return subprocess.Popen(command, **pipes)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.mark.parametrize("death", FATAL)
+def test_nothing_outlives_a_run_that_is_killed(path: Between, file: Path, death: signal.Signals) -> None:
+    """Programs on both sides, some of which ran away from their parents and do not listen to signals."""
+    mark = f"CWNDLAB_TEST={uuid4()}"
+    devices = {one.name for one in Path("/sys/class/net").iterdir()}
+    listen = "import socket, time; held = socket.create_server(('', 9)); time.sleep(300)"
+    server = f"(trap '' TERM INT HUP; setsid sleep 300) & exec {sys.executable} -c \"{listen}\""
+    program = emulating(file, "--receiver", server, "--", "sleep", "300", mark=mark)
+    ours = namespace_of(os.getpid())
+
+    def made() -> set[str | None]:
+        return {namespace_of(one) for one in marked(mark)} - {ours, None}
+
+    wait_until(lambda: program.poll() is not None or len(made()) == 2)
+    assert program.poll() is None, program.communicate()[1]
+    both = made()
+    program.send_signal(death)
+    program.communicate(timeout=60)
+    assert program.returncode != 0
+    wait_until(lambda: not marked(mark))
+    wait_until(lambda: not both & namespaces())
+    assert {one.name for one in Path("/sys/class/net").iterdir()} == devices
+
+
+def test_the_commands_status_is_ours(path: Between, file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for command, status in ((["sh", "-c", "exit 3"], 3), (["sh", "-c", "kill -TERM $$"], 143), (["true"], 0)):
+        program = emulating(file, "--out", out / str(status), "--accept-late", "--", *command, mark="X=Y")
+        _, told = program.communicate(timeout=60)
+        assert program.returncode == status, told
+        assert "flow[1]" in told
+        assert "sender 10.101.0.2, receiver 10.102.0.2" in told
+    assert cwndlab.Records.read(out / "0").rows("runs")[0]["engine"] == "emulate"
+    program = emulating(file, "--", "/no/such", mark="X=Y")
+    assert "emulate: '/no/such' cannot be started" in program.communicate(timeout=60)[1]
+    assert program.returncode == 1
+
+
+def test_a_shell_of_each_side(path: Between, file: Path) -> None:
+    for side, address in (("sender", "10.102.0.1"), ("receiver", "10.101.0.1")):
+        program = emulating(file, "--on", side, "--accept-late", mark="X=Y", stdin=subprocess.PIPE)
+        out, told = program.communicate("echo peer $CWNDLAB_PEER\nexit 5\n", timeout=60)
+        assert (program.returncode, out) == (5, f"peer {address}\n"), told
+
+
+def test_a_user_who_is_not_root_emulates_in_a_user_namespace(path: Between) -> None:
+    """Where the kernel lets users make namespaces and /dev/net/tun is theirs."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("setpriv, by root, makes an unprivileged user")
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--no-new-privs"]
+    if subprocess.run([*user, sys.executable, "-c", "import cwndlab"], capture_output=True, check=False).returncode:
+        pytest.skip("an unprivileged user does not reach this Python")
+    command = [*user, sys.executable, "-m", "cwndlab", "emulate", "two-flows", "--accept-late", "--", "id", "-u"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd="/")
+    if "/dev/net/tun" in done.stderr or "CLONE_NEWUSER" in done.stderr:
+        pytest.skip(done.stderr)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    assert "no real-time priority" in done.stderr
