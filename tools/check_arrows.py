@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "scenario": {"units", "control", "transport"},
     "records": {"units"},
     "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
-    "emulator": {"control", "scenario", "records", "simulator"},
+    "emulator": {"control", "network", "scenario", "records", "simulator"},
     "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator"},
 }
 
