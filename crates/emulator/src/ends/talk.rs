@@ -238,10 +238,7 @@ impl<'a> Talk<'a> {
         let socket = if sends { self.end.open(socket) } else { socket.into() };
         let (mut heard, mut done) = (0, Ok(()));
         while !run.is_over() && done.is_ok() {
-            let got = match take(&socket, u64::MAX) {
-                Ok(got) => got,
-                Err(_) => break,
-            };
+            let Ok(got) = take(&socket, u64::MAX) else { break };
             heard += got;
             if !sends {
                 self.end.delivered.fetch_add(got, Ordering::Relaxed);
@@ -278,7 +275,7 @@ impl<'a> Talk<'a> {
 
 /// Reads what is there, at most so many bytes; 0 where nothing came in time. An end of file is an error.
 fn take(socket: &TcpStream, most: u64) -> std::io::Result<u64> {
-    let mut buffer = [0u8; 1 << 16];
+    let mut buffer = [0u8; 1 << 14];
     let room = most.min(buffer.len() as u64) as usize;
     let mut socket = socket;
     match socket.read(&mut buffer[..room]) {
