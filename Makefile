@@ -4,12 +4,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
+KERNEL_PYTHON := crates/kernel-python/Cargo.toml
+# The kernel's datapath is compiled where what it takes is installed; asked when it is needed, since `make system` installs.
+HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null
 ALGORITHMS := $(wildcard crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs)
 
-.PHONY: help build demo test check fmt bench bench-peers docs clean
+.PHONY: help system build demo test check fmt bench bench-peers docs clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
+	@echo 'make system       what tests and optional parts take from the system; as root on Debian it is installed'
 	@echo 'make demo         CUBIC with HyStart and with CCM-SS, Reno, HighSpeed, BIC and Compound on one path'
 	@echo 'make test         all tests'
 	@echo 'make check        formatting, lints, types, documentation'
@@ -26,26 +30,37 @@ $(VENV)/.ready: requirements/lock.txt
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.ready $(RUST) pyproject.toml
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
 	cargo build --release --locked --quiet --package cwndlab-simulator --bin cwndlab-bench
 	install -m 755 target/release/cwndlab-bench $(BIN)/cwndlab-bench
 	@touch $@
 
-build: $(VENV)/.built
+# Never fails: what cannot be had is named, and skipped.
+system:
+	@tools/system.sh
+
+$(VENV)/.kernel: $(VENV)/.built $(shell find crates/kernel/bpf crates/kernel-python -type f)
+	@if $(HAS_DATAPATH); then \
+		VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet --manifest-path $(KERNEL_PYTHON) && touch $@; \
+	else \
+		echo 'make: cwndlab kernel is left out: it takes clang, pkg-config, libelf and zlib; on Debian: apt-get install clang pkg-config libelf-dev zlib1g-dev'; \
+	fi
+
+build: $(VENV)/.built $(VENV)/.kernel
 
 demo: build
 	@mkdir -p build
 	$(BIN)/cwndlab compare ccm-ss-path --algorithms cubic+hystart,cubic+ccm-ss,reno,highspeed,bic,ctcp --repetitions 5 --seed 1 --out build/demo --report build/demo.html
 	@echo "pictures: build/demo.html"
 
-test: build
-	cargo test --locked --workspace --exclude cwndlab-python
+test: system build
+	cargo test --locked --workspace --exclude cwndlab-python --exclude cwndlab-kernel-python $$($(HAS_DATAPATH) && echo --features cwndlab-kernel/datapath)
 	$(BIN)/python -m pytest -q
 
 check: build
 	cargo fmt --all --check
 	rustfmt --edition 2021 --check $(ALGORITHMS)
-	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --workspace --all-targets $$($(HAS_DATAPATH) && echo --features cwndlab-kernel-python/datapath) -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --document-private-items --quiet
 	$(BIN)/ruff check python tests tools benches
 	$(BIN)/ruff format --check python tests tools benches
@@ -64,6 +79,7 @@ bench: build
 	$(BIN)/python benches/engine.py
 	$(BIN)/python benches/sweep.py
 	$(BIN)/python benches/emulator.py
+	$(BIN)/python benches/kernel.py
 
 bench-peers: build
 	$(BIN)/python benches/peers.py

@@ -277,7 +277,7 @@ def test_a_part_that_no_manifest_names_is_not_read(tmp_path: Path) -> None:
 def test_runs_of_another_version_are_told_and_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr(sweeps.drive, "version", lambda: "0.0.9")
+        patch.setattr(sweeps.drive, "engine_version", lambda: "0.0.9")
         assert sweep(question(), out=out).ran == 6
     outcome = sweep(question(), out=out)
     assert outcome.ran == 6

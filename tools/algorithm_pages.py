@@ -161,6 +161,7 @@ def page(entry: Algorithm, text: str | None) -> str:
     lines += _bullets("Does not go with", [f"`{name}`: {reason}" for name, reason in entry.refuses])
     lines += _bullets("Where the source is ambiguous, and what is chosen", list(entry.choices))
     lines += _bullets("Beware", list(entry.pitfalls))
+    lines += _bullets("Over QUIC", list(entry.quic))
     return "\n".join(lines).rstrip() + "\n"
 
 

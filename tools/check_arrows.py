@@ -22,8 +22,24 @@ ALLOWED: dict[str, set[str]] = {
     "scenario": {"units", "control", "transport"},
     "records": {"units"},
     "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
+    "quic": {"units", "control", "algorithms", "transport"},
     "emulator": {"control", "network", "scenario", "records", "simulator"},
-    "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator"},
+    "kernel": {"units", "control"},
+    "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
+    "kernel-python": {"units", "control", "algorithms", "kernel"},
+    "live": {"algorithms", "emulator", "quic"},
+    "python": {
+        "units",
+        "control",
+        "conformance",
+        "scenario",
+        "records",
+        "simulator",
+        "emulator",
+        "quic",
+        "replay",
+        "live",
+    },
 }
 
 

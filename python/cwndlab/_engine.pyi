@@ -13,18 +13,23 @@ __all__ = [
     "Path",
     "Records",
     "Sent",
+    "Server",
     "Table",
     "Window",
     "algorithms",
     "aliases",
+    "assemble",
     "become_root",
     "canonical_algorithm",
     "check",
     "conformance",
     "conformance_texts",
     "emulate",
+    "engine_version",
+    "fetch",
     "read",
     "run",
+    "serve",
     "to_toml",
     "trace_kinds",
     "trace_make",
@@ -49,6 +54,7 @@ _TableName = Literal[
 ]
 
 def version() -> str: ...
+def engine_version() -> str: ...
 def algorithms() -> list[dict[str, Any]]: ...
 def aliases() -> list[tuple[str, str]]: ...
 def canonical_algorithm(text: str, scenario: str | None = None) -> str: ...
@@ -68,6 +74,8 @@ def conformance(
     scenario: str | None = None,
     makers: Mapping[str, Callable[..., object]] | None = None,
 ) -> tuple[list[dict[str, Any]], float | None, list[str]]: ...
+def replay(text: str) -> list[dict[str, Any]]: ...
+def replay_courses() -> list[tuple[str, str]]: ...
 def conformance_texts() -> list[str]: ...
 def to_toml(document: str) -> str: ...
 def run(
@@ -89,11 +97,36 @@ def emulate(
     datapath: Literal["kernel", "cwndlab"] = "kernel",
     late_ns: int = 1_000_000,
 ) -> tuple[Records, dict[str, Any]]: ...
+def fetch(
+    url: str,
+    *,
+    token: str,
+    algorithm: str | None,
+    size_bytes: int,
+    transport: str = "tcp",
+    trust: str | None = None,
+    timeout_s: float = 600.0,
+    progress: Callable[[int], bool | None] | None = None,
+    first_byte: int = 0,
+) -> dict[str, Any]: ...
+def serve(
+    listen: str,
+    *,
+    tokens: str | None = None,
+    tokens_from: str = "tokens",
+    certificate: str | PathLike[str] | None = None,
+    key: str | PathLike[str] | None = None,
+    state: str | PathLike[str] | None = None,
+    names: Sequence[str] | None = None,
+    quic: bool = False,
+    limits: Mapping[str, float] | None = None,
+) -> Server: ...
 def become_root() -> bool: ...
 def trace_kinds() -> tuple[list[str], int, int]: ...
 def trace_make(kind: str, seed: int, seconds: int) -> list[int] | None: ...
 def trace_moments(text: str, name: str) -> list[int]: ...
 def read(folder: str | PathLike[str]) -> Records: ...
+def assemble(header: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Records: ...
 
 @final
 class Ack:
@@ -263,6 +296,21 @@ class Records:
     def rows(self, name: _TableName) -> list[dict[str, Any]]: ...
     def write(self, folder: str | PathLike[str]) -> None: ...
     def hash(self) -> str: ...
+
+@final
+class Server:
+    """A server that runs until it is stopped."""
+
+    @property
+    def address(self) -> str: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def tokens(self) -> dict[str, str]: ...
+    @property
+    def notes(self) -> list[str]: ...
+    def stop(self) -> None: ...
+    def counters(self) -> dict[str, int]: ...
 
 @final
 class Table:

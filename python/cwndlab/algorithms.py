@@ -58,6 +58,8 @@ class Algorithm:
     """Of host or path: ``pacing``, ``ecn``, ``every-ack``, ``agent SCHEME`` in the routers."""
     refuses: tuple[tuple[str, str], ...]
     """Partners that it cannot be joined to, each with the reason."""
+    quic: tuple[str, ...]
+    """What it does not get over QUIC (`docs/quic.md`), or why it does not run there."""
     aliases: tuple[str, ...]
 
     @property
@@ -88,7 +90,7 @@ def algorithms(kind: str | None = None) -> tuple[Algorithm, ...]:
         parameters = tuple(
             Parameter(**{**parameter, "words": tuple(parameter.get("words", ()))}) for parameter in entry["parameters"]
         )
-        lists = {key: tuple(entry[key]) for key in ("choices", "pitfalls", "needs", "refuses")}
+        lists = {key: tuple(entry[key]) for key in ("choices", "pitfalls", "needs", "refuses", "quic")}
         names = tuple(alias for alias, target in others if target == entry["name"])
         found.append(Algorithm(**{**entry, **lists, "parameters": parameters, "aliases": names}))
     return tuple(found)
@@ -204,6 +206,7 @@ def _page(entry: Algorithm) -> str:
         ("does not go with", refused),
         ("where the source is ambiguous", entry.choices),
         ("beware", entry.pitfalls),
+        ("over QUIC", entry.quic),
     )
     for title, items in lists:
         if items:

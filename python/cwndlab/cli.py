@@ -19,6 +19,7 @@ from cwndlab.options import (
     SeedOption,
     SetOption,
     WorkersOption,
+    scenario_of,
     whole,
 )
 from cwndlab.output import Format, Row, say, write, write_rows
@@ -28,7 +29,6 @@ from cwndlab.show import show_comparison, show_examined, show_run
 if TYPE_CHECKING:
     from cwndlab.conformance import Examined
     from cwndlab.emulation import Datapath
-    from cwndlab.scenario import Scenario
 
 app = typer.Typer(
     name="cwndlab",
@@ -153,7 +153,7 @@ def run(
     if engine != "simulate" and pcap is not None:
         raise ScenarioError(Fault("--pcap", "the emulator does not write packets down", "leave one of the two out"))
 
-    question = load(scenario, set_, algorithm_file)
+    question = scenario_of(scenario, set_, algorithm_file)
     if pcap is not None:
         question = question.with_(packets=True)
     for note in question.notes:
@@ -182,28 +182,6 @@ def run(
         say(f"packets: {pcap}")
     if out is not None:
         say(f"records: {out}")
-
-
-def load(name: Path, changes: Sequence[str] | None, algorithm_files: Sequence[Path] | None = None) -> Scenario:
-    """The scenario in a file, or the preset of this name, changed; with the algorithms in files of Python."""
-    from cwndlab import presets
-    from cwndlab.scenario import Scenario
-
-    pairs = []
-    for change in changes or ():
-        field, equals, value = change.partition("=")
-        if not equals:
-            raise ScenarioError(Fault("--set", f"'{change}' has no '='", "write --set 'flow[0].rtt=50 ms'"))
-        pairs.append((field.strip(), value.strip()))
-    if name.suffix != ".toml" and not name.exists():
-        presets.load(name)
-        name = presets.folder() / f"{name}.toml"
-    classes = None
-    if algorithm_files:
-        from cwndlab.own import load, united
-
-        classes = united(load(file) for file in algorithm_files)
-    return Scenario.load(name, changes=pairs, algorithms=classes)
 
 
 @app.command(epilog="Example: cwndlab compare two-flows --algorithms cubic,reno --seed 1")
@@ -245,7 +223,7 @@ def compare(
     format: FormatOption = Format.table,
 ) -> None:
     """Compare algorithms: means, intervals, differences."""
-    question = load(scenario, set_, algorithm_file)
+    question = scenario_of(scenario, set_, algorithm_file)
     from cwndlab.compare import compare, repeated
     from cwndlab.comparison import refuse
 
@@ -425,9 +403,36 @@ def _names(text: str | None) -> list[str] | None:
 
 def _add_verbs() -> None:
     """Verbs that have a file of their own."""
-    from cwndlab.verbs import emulate, export, report, reproduce, sweep, trace, tune
+    from cwndlab.verbs import (
+        conform,
+        emulate,
+        export,
+        kernel,
+        measure,
+        preflight,
+        report,
+        reproduce,
+        serve,
+        sweep,
+        trace,
+        tune,
+    )
 
-    for verb in (report, export, sweep, reproduce, tune, trace, emulate):
+    verbs = (
+        report,
+        export,
+        sweep,
+        reproduce,
+        tune,
+        trace,
+        conform,
+        emulate,
+        kernel,
+        measure,
+        preflight,
+        serve,
+    )
+    for verb in verbs:
         verb.add(app)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.output import Format
+
+if TYPE_CHECKING:
+    from cwndlab.scenario import Scenario
 
 
 def _format(text: str) -> Format:
@@ -67,3 +70,35 @@ WorkersOption = Annotated[
         parser=whole("--workers", 1, 4096),
     ),
 ]
+
+
+def changes_of(texts: Sequence[str] | None) -> list[tuple[str, str]]:
+    """What ``--set`` says: fields and their new values."""
+    pairs = []
+    for text in texts or ():
+        field, equals, value = text.partition("=")
+        if not equals:
+            raise ScenarioError(Fault("--set", f"'{text}' has no '='", "write --set 'flow[0].rtt=50 ms'"))
+        pairs.append((field.strip(), value.strip()))
+    return pairs
+
+
+def classes_of(files: Sequence[Path] | None) -> dict[str, type] | None:
+    """What ``--algorithm-file`` names: classes by the names under which flows call them."""
+    if not files:
+        return None
+    from cwndlab.own import load, united
+
+    return united(load(file) for file in files)
+
+
+def scenario_of(name: Path, changes: Sequence[str] | None, algorithm_files: Sequence[Path] | None = None) -> Scenario:
+    """The scenario in a file, or the preset of this name, changed; with the algorithms in files of Python."""
+    from cwndlab import presets
+    from cwndlab.scenario import Scenario
+
+    pairs = changes_of(changes)
+    if name.suffix != ".toml" and not name.exists():
+        presets.load(name)
+        name = presets.folder() / f"{name}.toml"
+    return Scenario.load(name, changes=pairs, algorithms=classes_of(algorithm_files))

@@ -26,22 +26,24 @@ _Found = TypeVar("_Found")
 
 # What is asked of the engine apart from runs: thin names, so that no other module imports it.
 version = _engine.version
+engine_version = _engine.engine_version
 entries = _engine.algorithms
 aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
 to_toml = _engine.to_toml
 read_records = _engine.read
+assemble_records = _engine.assemble
 become_root = _engine.become_root
 address = _engine.Between.address
 trace_kinds = _engine.trace_kinds
 trace_make = _engine.trace_make
 trace_moments = _engine.trace_moments
 conformance_texts = _engine.conformance_texts
-
-
-def engine_file() -> Folder:
-    """The engine as it is installed, for whoever must know whether it is still the same one."""
-    return Folder(str(_engine.__file__))
+serve = _engine.serve
+fetch = _engine.fetch
+Server = _engine.Server
+replay = _engine.replay
+replay_courses = _engine.replay_courses
 
 
 # What an algorithm of one's own is told.
@@ -111,6 +113,11 @@ def emulate(
     text, _ = _asked(scenario, {})
     records, timing = _engine.emulate(text, "json", seed, datapath=datapath, late_ns=round(late_s * 1e9))
     return Records(records), timing
+
+
+def fetcher() -> Callable[..., dict[str, Any]]:
+    """The engine's client of `cwndlab serve`."""
+    return _engine.fetch
 
 
 def between(scenario: Question, *, seed: int, late_s: float, algorithm: str | None) -> _engine.Between:

@@ -63,6 +63,20 @@ fn parameter<'py>(py: Python<'py>, parameter: &Parameter) -> PyResult<Bound<'py,
     Ok(entry)
 }
 
+/// What the entry does not get over QUIC, or why it does not run there.
+fn over_quic(spec: &Spec) -> Vec<String> {
+    let text = match spec.kind {
+        Kind::Growth | Kind::Whole | Kind::Router => spec.name.to_owned(),
+        Kind::SlowStart => format!("reno+{}", spec.name),
+        Kind::Recovery | Kind::Mechanism => return Vec::new(),
+    };
+    let Ok(algorithm) = cwndlab_simulator::catalogue().parse(&text) else { return Vec::new() };
+    match cwndlab_quic::Factory::new(&algorithm) {
+        Ok(_) => cwndlab_quic::limits(&algorithm).into_iter().map(str::to_owned).collect(),
+        Err(refused) => vec![refused.0.what],
+    }
+}
+
 fn entry<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, PyDict>> {
     let entry = PyDict::new(py);
     entry.set_item("name", spec.name)?;
@@ -80,6 +94,7 @@ fn entry<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, PyDict>> {
     entry.set_item("model_based", spec.model_based)?;
     entry.set_item("needs", spec.needs.iter().copied().map(need).collect::<Vec<_>>())?;
     entry.set_item("refuses", spec.refuses)?;
+    entry.set_item("quic", over_quic(spec))?;
     Ok(entry)
 }
 

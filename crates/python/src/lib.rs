@@ -5,10 +5,12 @@ mod catalogue;
 mod conformance;
 mod emulate;
 mod events;
+mod live;
 mod object;
 mod own;
 mod question;
 mod records;
+mod replay;
 mod trace;
 mod word;
 mod work;
@@ -20,6 +22,12 @@ use pyo3::wrap_pyfunction;
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
+}
+
+/// The version, and after `+` a digest of the sources that simulate: what results are kept under.
+#[pyfunction]
+fn engine_version() -> &'static str {
+    concat!(env!("CARGO_PKG_VERSION"), "+", env!("CWNDLAB_SOURCES"))
 }
 
 /// An exception of `cwndlab.errors` with these faults: where, what, hint.
@@ -36,6 +44,7 @@ fn raise(py: Python<'_>, class: &str, faults: Vec<(String, String, String)>) -> 
 fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     work::quiet_panics();
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(engine_version, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::aliases, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::canonical_algorithm, module)?)?;
@@ -45,8 +54,13 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(question::to_toml, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate::emulate, module)?)?;
+    module.add_function(wrap_pyfunction!(live::fetch, module)?)?;
+    module.add_function(wrap_pyfunction!(live::serve, module)?)?;
     module.add_function(wrap_pyfunction!(emulate::become_root, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay_courses, module)?)?;
+    module.add_function(wrap_pyfunction!(records::assemble, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_make, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_moments, module)?)?;
@@ -56,6 +70,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::Path>()?;
     module.add_class::<events::Sent>()?;
     module.add_class::<events::Window>()?;
+    module.add_class::<live::Server>()?;
     module.add_class::<work::Cancel>()?;
     module.add_class::<emulate::Between>()?;
     module.add_class::<records::Records>()?;

@@ -13,7 +13,7 @@ use cwndlab_units::{Duration, Rate};
 /// Purposes of random streams.
 const LOSS_STREAM: u64 = 1;
 const WIRE_STREAM: u64 = 2;
-const CHANGES_STREAM: u64 = 6;
+const CHANGES_STREAM: u64 = 8;
 const HARQ_STREAM: u64 = 7;
 
 /// The line of a link.

@@ -59,6 +59,28 @@ impl RttEstimator {
         }
     }
 
+    /// For samples alone, of a transport that keeps a timeout of its own.
+    #[must_use]
+    pub fn sampling() -> Self {
+        Self {
+            srtt: 0,
+            rttvar: 0,
+            min: u64::MAX,
+            last: 0,
+            sum: 0,
+            count: 0,
+            min_ever: u64::MAX,
+            min_at: 0,
+            backoff: 0,
+            floor: 0,
+            ceiling: u64::MAX,
+            initial: u64::MAX,
+            granularity: 0,
+            floor_on_variance: false,
+            ticks: None,
+        }
+    }
+
     /// A sample for the timeout, and `recent`, the sample of the newest segment, for the minimum.
     #[inline]
     pub fn sample(&mut self, now: u64, oldest: u64, recent: u64) {

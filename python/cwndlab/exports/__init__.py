@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from cwndlab.errors import Fault, RecordsError
 
@@ -42,22 +40,3 @@ def export(records: Records, format: str, place: Path | str, *, at: str = "sende
         case _:
             raise RecordsError(Fault("--format", f"'{format}' is no format", f"write {', '.join(FORMATS)}"))
     return [Path(place)]
-
-
-@contextmanager
-def whole(path: Path | str) -> Iterator[BinaryIO]:
-    """A file that is there as a whole in the end, or not at all."""
-    path = Path(path)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            yield file
-        partial.replace(path)
-    except OSError as error:
-        raise RecordsError(
-            Fault(str(path), f"cannot be written: {error.strerror}", "make room, or choose another place")
-        ) from None
-    finally:
-        if partial.is_file():
-            partial.unlink()

@@ -28,7 +28,7 @@ _ORDER = {"r": 0, "+": 1, "-": 2, "d": 3}
 def write(records: Records, path: Path | str) -> None:
     """Writes the trace of a run to ``path``, whole or not at all; raises ``RecordsError`` where packets were not
     recorded or the file cannot be written."""
-    from cwndlab.exports import whole
+    from cwndlab.files import whole
 
     wire = Wire(records)
     with whole(path) as file:

@@ -72,7 +72,7 @@ def write(records: Records, path: Path | str, taps: str = "senders") -> None:
 
     Raises ``RecordsError`` where packets were not recorded, a tap does not exist, or the file cannot be written.
     """
-    from cwndlab.exports import whole
+    from cwndlab.files import whole
 
     wire = Wire(records)
     chosen = _taps(wire, taps)

@@ -40,7 +40,7 @@ def write(records: Records, folder: Path | str) -> list[Path]:
     """Writes ``<flow>.sqlog`` for each flow of a run into ``folder``; raises ``RecordsError`` where one cannot be
     written."""
     from cwndlab.comparison import slug
-    from cwndlab.exports import whole
+    from cwndlab.files import whole
 
     wire = Wire(records) if len(records.packets) else None
     made = []

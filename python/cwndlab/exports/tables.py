@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cwndlab.exports import whole
+from cwndlab.files import whole
 from cwndlab.records import TABLES
 
 if TYPE_CHECKING:

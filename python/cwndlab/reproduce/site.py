@@ -18,8 +18,8 @@ from typing import Any
 
 from cwndlab.digits import interval, number
 from cwndlab.errors import Fault, RecordsError
+from cwndlab.files import save
 from cwndlab.pages import page
-from cwndlab.report import save
 from cwndlab.reproduce.catalogue import PAPERS, experiments
 from cwndlab.reproduce.claims import COLUMNS, VERDICTS, Finding
 from cwndlab.reproduce.experiment import Labels, Table

@@ -73,11 +73,11 @@ def key(scenario_hash: str, seed: int, *measures: Callable[..., Any] | None) -> 
 
 @cache
 def _engine() -> str:
-    """Engine and metrics: a rebuilt engine of the same version is another one."""
+    """Engine and metrics: a changed engine of the same version is another one."""
     from cwndlab import metrics
-    from cwndlab.run import engine_file
+    from cwndlab.run import engine_version
 
-    digest = hashlib.sha256(engine_file().read_bytes())
+    digest = hashlib.sha256(engine_version().encode())
     for path in sorted(Path(inspect.getfile(metrics)).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import Fault, RunError, ScenarioError
 from cwndlab.metrics.numbers import metrics_version
-from cwndlab.run import available_cores, version
+from cwndlab.run import available_cores, engine_version
 from cwndlab.sweeps.drive import Answers, Executor
 from cwndlab.sweeps.work import Job, Measure, Row, VersionError, batch
 
@@ -167,7 +167,7 @@ def _course(
     ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
     running: dict[str, tuple[Any, list[Job]]] = {}
     crew = _Crew(client, patience_s)
-    expected = (version(), metrics_version())
+    expected = (engine_version(), metrics_version())
     mean_s: float | None = None
 
     def fill() -> None:
@@ -216,7 +216,7 @@ def _result(future: Any, jobs: list[Job]) -> list[tuple[Job, Row | str]]:
         found: list[tuple[Job, Row | str]] = future.result(timeout=5)
     except VersionError as error:
         host, theirs = error.args
-        what = f"has cwndlab {theirs}, not {version()}: its rows would be of another version"
+        what = f"has cwndlab {theirs}, not {engine_version()}: its rows would be of another version"
         raise RunError(Fault(f"--cluster: worker on {host}", what, "install the same version everywhere")) from None
     except KilledWorker:
         who = ", ".join(f"cell {job.cell} seed {job.seed}" for job in jobs[:3])
@@ -225,7 +225,9 @@ def _result(future: Any, jobs: list[Job]) -> list[tuple[Job, Row | str]]:
     except Exception as error:
         if type(error).__name__ not in ("FutureCancelledError", "CancelledError", "CommClosedError", "TimeoutError"):
             what = f"a worker failed: {_line(error)} ({type(error).__name__})"
-            raise RunError(Fault("--cluster", what, f"is cwndlab {version()} installed there? {_RESUME}")) from None
+            raise RunError(
+                Fault("--cluster", what, f"is cwndlab {engine_version()} installed there? {_RESUME}")
+            ) from None
         raise _gone() from None
     return found
 

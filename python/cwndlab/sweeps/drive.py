@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cwndlab.errors import AlgorithmError, Error, RunError
 from cwndlab.metrics.numbers import metrics_version
-from cwndlab.run import run_each, version
+from cwndlab.run import engine_version, run_each
 from cwndlab.sweeps.question import Cell, Sweep, shown
 from cwndlab.sweeps.store import Store
 from cwndlab.sweeps.work import Job, Measure, Row, key
@@ -63,7 +63,7 @@ class Plan:
 
     def key(self, job: Job) -> str:
         """What its row is kept under."""
-        return key(job.hash, job.seed, version(), self.measure.version)
+        return key(job.hash, job.seed, engine_version(), self.measure.version)
 
     def resume(self, kept: pl.DataFrame) -> int:
         """Takes in the runs that are there; returns how many of them this sweep has."""
@@ -165,7 +165,7 @@ def sweep(
     cells = question.cells()
     measure = Measure(question.start_s, question.end_s, tuple(sorted(question.metrics)), question.measure)
     plan = Plan(question, cells, measure)
-    with Store(out, write=True, version=version(), metrics=measure.version) as store:
+    with Store(out, write=True, version=engine_version(), metrics=measure.version) as store:
         for note in store.notes:
             (say or (lambda _: None))(note)
         before = plan.resume(store.runs())
@@ -209,7 +209,7 @@ def left(question: Sweep, out: str | Path) -> tuple[list[Cell], int]:
     cells = question.cells()
     measure = Measure(question.start_s, question.end_s, tuple(sorted(question.metrics)), question.measure)
     plan = Plan(question, cells, measure)
-    done = plan.resume(Store(out, version=version(), metrics=measure.version).runs())
+    done = plan.resume(Store(out, version=engine_version(), metrics=measure.version).runs())
     return cells, plan.total - done
 
 
@@ -237,7 +237,7 @@ def _asked(question: Sweep) -> dict[str, Any]:
         "at_most": question.at_most,
         "start_s": question.start_s,
         "end_s": question.end_s,
-        "engine": version(),
+        "engine": engine_version(),
         "metrics": metrics_version(),
     }
 

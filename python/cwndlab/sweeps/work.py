@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.metrics import summary
 from cwndlab.metrics.numbers import metrics_version, numbers
-from cwndlab.run import version
+from cwndlab.run import engine_version
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -72,7 +72,7 @@ def batch(jobs: Sequence[tuple[Job, str]], measure: Measure, expected: tuple[str
     from cwndlab.errors import RunError
     from cwndlab.run import run_text
 
-    mine = (version(), metrics_version())
+    mine = (engine_version(), metrics_version())
     if mine != expected:
         raise VersionError(platform.node(), mine[0] if mine[0] != expected[0] else f"{mine[0]} with other metrics")
     found: list[tuple[Job, Row | str]] = []

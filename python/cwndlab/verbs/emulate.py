@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.options import FormatOption, ScenarioArgument, SetOption, whole
+from cwndlab.options import FormatOption, ScenarioArgument, SetOption, scenario_of, whole
 from cwndlab.output import Format, say, write_rows
 from cwndlab.progress import Stopped
 
@@ -80,11 +80,10 @@ def add(app: typer.Typer) -> None:
         """Put programs at the ends of the scenario's network, on the wall clock."""
         if on not in ("sender", "receiver"):
             raise ScenarioError(Fault("--on", f"'{on}' is no side", "write sender or receiver"))
-        from cwndlab.cli import load
         from cwndlab.emulation import Between, become_root, refuse_late
 
         become_root()
-        question = load(scenario, set_)
+        question = scenario_of(scenario, set_)
         for note in question.notes:
             say(note)
         side = cast("Side", on)

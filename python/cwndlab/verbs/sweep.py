@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cwndlab.errors import Fault, RunError, ScenarioError
-from cwndlab.options import FileOption, FormatOption, SetOption, WorkersOption
+from cwndlab.options import FileOption, FormatOption, SetOption, WorkersOption, changes_of, classes_of
 from cwndlab.output import Format, say, write, write_json, write_rows, write_table
 from cwndlab.progress import Stopped, several, stopped
 
@@ -82,18 +82,7 @@ def add(app: typer.Typer) -> None:
 def _question(file: Path, changes: list[str] | None, algorithm_files: list[Path] | None) -> Sweep:
     from cwndlab.sweeps import read
 
-    pairs = []
-    for change in changes or ():
-        field, equals, value = change.partition("=")
-        if not equals:
-            raise ScenarioError(Fault("--set", f"'{change}' has no '='", "write --set 'duration=5 s'"))
-        pairs.append((field.strip(), value.strip()))
-    classes = None
-    if algorithm_files:
-        from cwndlab.own import load, united
-
-        classes = united(load(one) for one in algorithm_files)
-    return read(file, changes=pairs, classes=classes)
+    return read(file, changes=changes_of(changes), classes=classes_of(algorithm_files))
 
 
 def _cluster(text: str | None, question: Sweep) -> Cluster | None:

@@ -1,0 +1,156 @@
+//! The Python module `cwndlab_kernel`: registers algorithms with the kernel's TCP and decides for them. No logic.
+#![cfg(feature = "datapath")]
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use cwndlab_control::Fault;
+use cwndlab_kernel::datapath::latency::Latency;
+use cwndlab_kernel::datapath::{Datapath as Inner, Flow, Registration, Totals, When};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// The version.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// `cwndlab.errors.RunError`, as all faults of a run.
+fn raise(py: Python<'_>, place: &str, fault: Fault) -> PyErr {
+    let made = || -> PyResult<PyErr> {
+        let class = py.import("cwndlab.errors")?.getattr("RunError")?;
+        Ok(PyErr::from_value(class.call1(((place, &fault.what, &fault.hint),))?))
+    };
+    made().unwrap_or_else(|failure| failure)
+}
+
+/// The registered algorithms and the thread that decides for them.
+#[pyclass(frozen)]
+struct Datapath {
+    inner: Mutex<Option<Inner>>,
+    texts: Vec<String>,
+}
+
+fn latency<'py>(py: Python<'py>, latency: &Latency) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("count", latency.total())?;
+    dict.set_item("p50_ns", latency.quantile(0.5))?;
+    dict.set_item("p99_ns", latency.quantile(0.99))?;
+    dict.set_item("p999_ns", latency.quantile(0.999))?;
+    dict.set_item("max_ns", latency.most)?;
+    dict.set_item("buckets_ns", latency.buckets().collect::<Vec<_>>())?;
+    Ok(dict)
+}
+
+fn flow<'py>(py: Python<'py>, flow: &Flow, texts: &[String]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("algorithm", &texts[flow.registration])?;
+    dict.set_item("near_port", flow.near_port)?;
+    dict.set_item("far", format!("{}:{}", flow.far.0, flow.far.1))?;
+    dict.set_item("cwnd_segments", flow.cwnd)?;
+    dict.set_item("window_segments", flow.window)?;
+    dict.set_item("pacing_rate_bps", flow.pacing.map(|rate| rate.0))?;
+    dict.set_item("srtt_ns", flow.srtt_ns)?;
+    dict.set_item("min_rtt_ns", flow.min_rtt_ns)?;
+    dict.set_item("delivery_rate_bps", flow.rate.0)?;
+    dict.set_item("delivered_bytes", flow.delivered_bytes)?;
+    dict.set_item("reports", flow.reports)?;
+    dict.set_item("fallback", flow.fallback)?;
+    dict.set_item("fallbacks", flow.fallbacks)?;
+    dict.set_item("state", flow.state)?;
+    Ok(dict)
+}
+
+fn total<'py>(py: Python<'py>, total: &Totals, text: &str) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("algorithm", text)?;
+    dict.set_item("name", &total.name)?;
+    dict.set_item("report", total.when.to_string())?;
+    dict.set_item("connections", total.connections)?;
+    dict.set_item("reports", total.reports)?;
+    dict.set_item("lost", total.lost)?;
+    dict.set_item("refused", total.refused)?;
+    dict.set_item("fallbacks", total.fallbacks)?;
+    dict.set_item("applied", latency(py, &total.applied)?)?;
+    dict.set_item("decided", latency(py, &total.decided)?)?;
+    let congestions = PyDict::new(py);
+    let events = &total.congestions;
+    for (key, count) in [("loss", events.loss), ("ecn", events.ecn), ("timeout", events.timeout), ("undo", events.undo)]
+    {
+        congestions.set_item(key, count)?;
+    }
+    dict.set_item("congestions", congestions)?;
+    dict.set_item("failures", &total.failures)?;
+    Ok(dict)
+}
+
+fn registration(text: &str, report: Option<&str>) -> Result<Registration, (String, Fault)> {
+    let catalogue = cwndlab_algorithms::catalogue();
+    let algorithm = catalogue.parse(text).map_err(|fault| ("--algorithm".to_owned(), fault))?;
+    if let Some(scheme) = algorithm.scheme() {
+        let what = format!("'{text}' asks routers ({scheme:?}), and no kernel answers for them");
+        let hint = "the simulator has routers that answer".to_owned();
+        return Err(("--algorithm".to_owned(), Fault { what, hint }));
+    }
+    let when = report.map(When::parse).transpose().map_err(|fault| ("--report".to_owned(), fault))?;
+    Ok(Registration { algorithm, when })
+}
+
+#[pymethods]
+impl Datapath {
+    /// Registers `algorithms` and begins to decide; waits for a name that another process has as long as `patience_s`.
+    #[new]
+    #[pyo3(signature = (algorithms, report=None, patience_s=0.0))]
+    fn new(py: Python<'_>, algorithms: Vec<String>, report: Option<&str>, patience_s: f64) -> PyResult<Self> {
+        let registrations: Result<Vec<_>, _> = algorithms.iter().map(|text| registration(text, report)).collect();
+        let registrations = registrations.map_err(|(place, fault)| raise(py, &place, fault))?;
+        let patience = Duration::try_from_secs_f64(patience_s)
+            .map_err(|_| PyValueError::new_err(format!("patience_s = {patience_s} is no time")))?;
+        let inner = py.detach(|| Inner::start(&registrations, patience)).map_err(|fault| raise(py, "kernel", fault))?;
+        Ok(Self { inner: Mutex::new(Some(inner)), texts: algorithms })
+    }
+
+    /// The deciding thread has real-time priority.
+    #[getter]
+    fn real_time(&self) -> bool {
+        self.with(Inner::real_time).unwrap_or(false)
+    }
+
+    /// The names in the kernel.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.with(Inner::names).unwrap_or_default()
+    }
+
+    /// The open connections.
+    fn flows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let flows = self.with(Inner::flows).unwrap_or_default();
+        flows.iter().map(|one| flow(py, one, &self.texts)).collect()
+    }
+
+    /// What each registration counted.
+    fn totals<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let totals = self.with(Inner::totals).unwrap_or_default();
+        totals.iter().zip(&self.texts).map(|(one, text)| total(py, one, text)).collect()
+    }
+
+    /// Gives the names back. Open connections stay, served by the program's watchdog.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take()));
+    }
+}
+
+impl Datapath {
+    fn with<T>(&self, ask: impl FnOnce(&Inner) -> T) -> Option<T> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ask)
+    }
+}
+
+#[pymodule]
+#[pyo3(name = "cwndlab_kernel")]
+fn kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_class::<Datapath>()
+}

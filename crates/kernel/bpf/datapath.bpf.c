@@ -1,0 +1,562 @@
+// The datapath: measures, reports, and enforces what the decider answers. One program for every algorithm.
+//
+// A report goes up by a ring buffer, the answer comes down through an array that the process writes with plain stores.
+// The program is a `cong_control`, so all of this is its own: the window while a loss is repaired (proportional rate
+// reduction as tcp_cwnd_reduction, unless the algorithm is model-based), the window after idleness (tcp_cwnd_restart), the
+// rate by which bursts are sized (tcp_update_pacing_rate). Where no answer comes, a watchdog runs Reno.
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include "shared.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+const volatile struct settings settings = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} reports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, SLOTS);
+	__type(key, __u32);
+	__type(value, struct decision);
+} decisions SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, SLOTS);
+	__type(key, __u32);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct totals);
+} totals SEC(".maps");
+
+__u32 next_slot;
+
+extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
+
+#define WATCHDOG_NS 50000000ull
+#define NO_SLOT 0xffffffffu
+
+static __always_inline struct tcp_sock *tcp_sk(struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+static __always_inline __u32 in_flight(const struct tcp_sock *tp)
+{
+	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
+}
+
+static __always_inline __u32 state_of(const struct tcp_sock *tp)
+{
+	return BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state);
+}
+
+static __always_inline bool reduces(__u32 state)
+{
+	return state == CWR || state == RECOVERY;
+}
+
+static __always_inline struct totals *sums(void)
+{
+	__u32 zero = 0;
+	return bpf_map_lookup_elem(&totals, &zero);
+}
+
+// Slot and generation lie in the connection's private area, written by `init`.
+static __always_inline struct flow *find(const struct tcp_sock *tp, __u32 *slot)
+{
+	__u64 kept = tp->inet_conn.icsk_ca_priv[0];
+	*slot = (__u32)kept;
+	struct flow *f = bpf_map_lookup_elem(&flows, slot);
+	return f && f->generation == (__u32)(kept >> 32) ? f : (void *)0;
+}
+
+static __always_inline void set_window(struct tcp_sock *tp, __u32 cwnd)
+{
+	__u32 clamp = tp->snd_cwnd_clamp;
+	cwnd = cwnd > clamp ? clamp : cwnd;
+	tp->snd_cwnd = cwnd ? cwnd : 1;
+}
+
+// tcp_is_cwnd_limited
+static __always_inline bool is_cwnd_limited(const struct tcp_sock *tp)
+{
+	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
+		return 1;
+	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
+}
+
+// Sends what has been summed up. Without room in the ring the sums stay for the next report.
+static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot, __u64 now, __u8 kind, __u8 state,
+				 __u64 idle_ns, __u64 wake)
+{
+	struct totals *t = sums();
+	struct report *r = bpf_ringbuf_reserve(&reports, sizeof(*r), 0);
+
+	if (!r) {
+		if (t)
+			__sync_fetch_and_add(&t->lost, 1);
+		return;
+	}
+	if (t)
+		__sync_fetch_and_add(&t->reports, 1);
+	__u32 number = f->number + 1;
+	__u32 rtt_min = tp->rtt_min.s[0].v;
+	__u32 ce = tp->delivered_ce, lost = tp->lost, sent = tp->data_segs_out;
+	__u8 said = f->said;
+	if (is_cwnd_limited(tp))
+		said |= SAID_CWND_LIMITED;
+	if (tp->app_limited)
+		said |= SAID_APP_LIMITED;
+	if (f->ece)
+		said |= SAID_ECE;
+	r->now_ns = now;
+	r->first_ns = f->acks ? f->first_ns : now;
+	r->idle_ns = idle_ns;
+	r->slot = slot;
+	r->generation = f->generation;
+	r->number = number;
+	r->kind = kind;
+	r->state = state;
+	r->said = said;
+	r->padding = 0;
+	r->acked = f->acked;
+	r->acks = f->acks;
+	r->lost = lost - f->lost_seen;
+	r->ce = ce - f->ce_seen;
+	r->sent = sent - f->sent_seen;
+	r->prior_in_flight = f->acks ? f->prior_in_flight : in_flight(tp);
+	r->in_flight = in_flight(tp);
+	r->flight = tp->packets_out - tp->sacked_out;
+	r->lost_out = tp->lost_out;
+	r->rtt_us = f->rtt_us;
+	r->srtt_us = tp->srtt_us >> 3;
+	r->min_rtt_us = rtt_min == ~0u ? 0 : rtt_min;
+	r->rate_delivered = f->rate_delivered;
+	r->rate_interval_us = f->rate_interval_us;
+	r->rate_prior_delivered = f->rate_prior_delivered;
+	r->delivered = tp->delivered;
+	r->una = tp->snd_una;
+	r->nxt = tp->snd_nxt;
+	r->cwnd = tp->snd_cwnd;
+	r->mss = tp->mss_cache;
+	bpf_ringbuf_submit(r, wake);
+
+	if (f->rate_interval_us)
+		f->rate_Bps = (__u64)f->rate_delivered * tp->mss_cache * 1000000 / f->rate_interval_us;
+	f->said = 0;
+	f->acked = 0;
+	f->acks = 0;
+	f->lost_seen = lost;
+	f->ce_seen = ce;
+	f->sent_seen = sent;
+	f->rtt_us = 0;
+	f->rate_delivered = 0;
+	f->rate_interval_us = 0;
+	f->number = number;
+	f->report_ns = now;
+	if (!f->waiting_since_ns)
+		f->waiting_since_ns = now;
+	f->cwnd = tp->snd_cwnd;
+	f->srtt_us = tp->srtt_us >> 3;
+	f->min_rtt_us = rtt_min;
+	f->delivered = tp->delivered;
+	f->mss = tp->mss_cache;
+	f->state = state;
+}
+
+// Bucket of a histogram in quarters of an octave of 256 ns: 0-3 as they are, then (octave, quarter).
+static __always_inline __u32 bucket(__u64 ns)
+{
+	__u64 x = ns >> 8;
+	__u32 top = 0;
+
+	if (x < 4)
+		return x;
+	if (x >> 16) {
+		x = x >> 32 ? 0xffffffff : x;
+		top += 16;
+	}
+	if ((x >> top) >> 8)
+		top += 8;
+	if ((x >> top) >> 4)
+		top += 4;
+	if ((x >> top) >> 2)
+		top += 2;
+	if ((x >> top) >> 1)
+		top += 1;
+	__u32 b = (top - 1) * 4 + ((x >> (top - 2)) & 3);
+	return b < BUCKETS ? b : BUCKETS - 1;
+}
+
+// Takes the answer to a report, where there is a new one.
+static __always_inline void take(struct flow *f, __u32 slot, __u64 now)
+{
+	struct decision *d = bpf_map_lookup_elem(&decisions, &slot);
+
+	if (!d)
+		return;
+	__u32 number = *(volatile __u32 *)&d->number;
+	if (number == f->answered || d->generation != f->generation)
+		return;
+	__u32 cwnd = *(volatile __u32 *)&d->cwnd;
+	__u32 ssthresh = *(volatile __u32 *)&d->ssthresh;
+	__u64 pacing = *(volatile __u64 *)&d->pacing_Bps;
+	__u64 asked = *(volatile __u64 *)&d->report_ns;
+	if (*(volatile __u32 *)&d->begun != number || (__s32)(number - f->number) > 0)
+		return; // half written: at the next ACK
+	f->window = cwnd;
+	f->ssthresh = ssthresh;
+	f->pacing_Bps = pacing;
+	f->answered = number;
+	// What is still unanswered is younger than what was answered now.
+	f->waiting_since_ns = number == f->number ? 0 : asked;
+	f->fallback = 0;
+	struct totals *t = sums();
+	if (t && now > asked) {
+		__u32 b = bucket(now - asked);
+		if (b < BUCKETS)
+			__sync_fetch_and_add(&t->latency[b], 1);
+		__sync_fetch_and_add(&t->applied, 1);
+		__sync_fetch_and_add(&t->applied_sum_ns, now - asked);
+		if (now - asked > t->applied_max_ns)
+			t->applied_max_ns = now - asked;
+	}
+}
+
+// The first report without an answer is too old: Reno takes over until one comes.
+static __always_inline void watch(const struct tcp_sock *tp, struct flow *f, __u64 now)
+{
+	__u64 patience = (__u64)(tp->srtt_us >> 1) * 1000; // 4 srtt: srtt_us counts eighths
+	patience = patience > WATCHDOG_NS ? patience : WATCHDOG_NS;
+	if (!f->fallback && f->waiting_since_ns && now > f->waiting_since_ns + patience) {
+		struct totals *t = sums();
+		f->fallback = 1;
+		f->fallbacks++;
+		if (t)
+			__sync_fetch_and_add(&t->fallbacks, 1);
+	}
+}
+
+static __always_inline bool leads(const struct flow *f)
+{
+	return !f->fallback && f->answered && (__s32)(f->answered - f->hold) >= 0;
+}
+
+// tcp_cwnd_reduction: proportional rate reduction, RFC 6937 with the slow-start reduction bound where an ACK is safe.
+static __always_inline void reduce(struct tcp_sock *tp, struct flow *f, __u32 delivered, __u32 lost, int flag)
+{
+	__u32 pipe = in_flight(tp), ssthresh = tp->snd_ssthresh, out = tp->prr_out;
+	__s32 allowed;
+
+	if (!delivered || !f->prior_cwnd)
+		return;
+	f->prr_delivered += delivered;
+	if (pipe > ssthresh) {
+		__u64 share = (__u64)ssthresh * f->prr_delivered + f->prior_cwnd - 1;
+		allowed = (__s32)(share / f->prior_cwnd) - (__s32)out;
+	} else {
+		__s32 room = ssthresh - pipe;
+		allowed = (__s32)(f->prr_delivered - out);
+		if (allowed < (__s32)delivered)
+			allowed = delivered;
+		if ((flag & FLAG_SND_UNA_ADVANCED) && !lost)
+			allowed++;
+		if (allowed > room)
+			allowed = room;
+	}
+	if (allowed < (out ? 0 : 1))
+		allowed = out ? 0 : 1;
+	set_window(tp, pipe + allowed);
+}
+
+// The algorithm's rate, or tcp_update_pacing_rate: twice the window per round trip in slow start, 1.2 times after.
+static __always_inline void pace(struct sock *sk, struct tcp_sock *tp, __u64 rate)
+{
+	__u64 most = sk->sk_max_pacing_rate;
+
+	if (rate) {
+		if (sk->sk_pacing_status == SK_PACING_NONE)
+			sk->sk_pacing_status = SK_PACING_NEEDED;
+	} else {
+		__u32 window = tp->snd_cwnd > tp->packets_out ? tp->snd_cwnd : tp->packets_out;
+		rate = (__u64)tp->mss_cache * 80000 * (tp->snd_cwnd < tp->snd_ssthresh / 2 ? 200 : 120) * window;
+		if (tp->srtt_us)
+			rate /= tp->srtt_us;
+	}
+	sk->sk_pacing_rate = rate > most ? most : rate;
+}
+
+// What the answer says, for a connection that does not reduce its window.
+static __always_inline void enforce(struct sock *sk, struct tcp_sock *tp, struct flow *f, __u32 state)
+{
+	if (leads(f)) {
+		bool falls = reduces(state) && !settings.model_based;
+		if (f->ssthresh)
+			tp->snd_ssthresh = f->ssthresh;
+		if (!falls)
+			set_window(tp, f->window);
+		pace(sk, tp, f->pacing_Bps);
+	} else {
+		pace(sk, tp, f->fallback ? 0 : f->pacing_Bps);
+	}
+}
+
+SEC("struct_ops")
+void BPF_PROG(init, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct totals *t = sums();
+	__u32 slot = NO_SLOT;
+	struct flow *f = (void *)0;
+
+	tp->inet_conn.icsk_ca_priv[0] = NO_SLOT;
+	// A socket that began under another algorithm keeps what that one set: its rate, and that it paces at all.
+	if (sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0ul)
+		sk->sk_pacing_status = SK_PACING_NONE;
+	pace(sk, tp, 0);
+	for (int i = 0; i < 128; i++) {
+		slot = __sync_fetch_and_add(&next_slot, 1) % SLOTS;
+		f = bpf_map_lookup_elem(&flows, &slot);
+		if (f && __sync_val_compare_and_swap(&f->used, 0, 1) == 0)
+			break;
+		f = (void *)0;
+	}
+	if (!f) {
+		if (t)
+			__sync_fetch_and_add(&t->refused, 1);
+		return;
+	}
+	__u32 generation = f->generation + 1;
+	__u32 used = f->used;
+	__builtin_memset(f, 0, sizeof(*f));
+	f->used = used;
+	f->generation = generation;
+	f->window = tp->snd_cwnd;
+	f->prior_cwnd = tp->snd_cwnd;
+	f->lost_seen = tp->lost;
+	f->ce_seen = tp->delivered_ce;
+	f->sent_seen = tp->data_segs_out;
+	f->delivered_first = tp->delivered;
+	f->round_end = tp->snd_nxt;
+	f->address = sk->__sk_common.skc_daddr;
+	f->near_port = sk->__sk_common.skc_num;
+	f->far_port = sk->__sk_common.skc_dport;
+	tp->inet_conn.icsk_ca_priv[0] = slot | (__u64)generation << 32;
+	if (t)
+		__sync_fetch_and_add(&t->connections, 1);
+	tell(tp, f, slot, bpf_ktime_get_ns(), KIND_OPEN, state_of(tp), 0, BPF_RB_FORCE_WAKEUP);
+}
+
+SEC("struct_ops")
+void BPF_PROG(release, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	__u32 slot;
+	struct flow *f = find(tp, &slot);
+
+	if (!f)
+		return;
+	tell(tp, f, slot, bpf_ktime_get_ns(), KIND_CLOSE, state_of(tp), 0, BPF_RB_FORCE_WAKEUP);
+	tp->inet_conn.icsk_ca_priv[0] = NO_SLOT;
+	f->used = 0;
+}
+
+SEC("struct_ops")
+void BPF_PROG(in_ack_event, struct sock *sk, __u32 flags)
+{
+	__u32 slot;
+	struct flow *f = find(tcp_sk(sk), &slot);
+
+	if (f)
+		f->ece = flags & CA_ACK_ECE;
+}
+
+// Congestion, once per window. The kernel wants its answer at once: half of the window, until the decider's comes, which is
+// well before PRR could make a difference of it. The report leaves with the change of state that follows.
+SEC("struct_ops")
+__u32 BPF_PROG(ssthresh, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	__u32 slot, half = tp->snd_cwnd / 2;
+	struct flow *f = find(tp, &slot);
+
+	if (f) {
+		f->said |= SAID_CONGESTION;
+		f->prior_cwnd = tp->snd_cwnd;
+		f->prr_delivered = 0;
+		if (settings.model_based && !f->fallback)
+			return tp->snd_ssthresh;
+	}
+	return half < 2 ? 2 : half;
+}
+
+// Runs before the state changes, so `state` is the one to come.
+SEC("struct_ops")
+void BPF_PROG(set_state, struct sock *sk, __u8 state)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	__u32 slot, old = state_of(tp);
+	struct flow *f = find(tp, &slot);
+	bool ends = reduces(old) && state < CWR;
+
+	if (!f) {
+		if (ends && tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
+			set_window(tp, tp->snd_ssthresh);
+		return;
+	}
+	if (old == state && !(f->said & SAID_CONGESTION) && state != LOSS)
+		return;
+	// tcp_end_cwnd_reduction
+	if (ends && (!settings.model_based || f->fallback) && tp->snd_ssthresh < TCP_INFINITE_SSTHRESH &&
+	    (old == CWR || tp->undo_marker))
+		set_window(tp, tp->snd_ssthresh);
+	__u64 now = bpf_ktime_get_ns();
+	tell(tp, f, slot, now, KIND_STATE, state, 0, BPF_RB_FORCE_WAKEUP);
+	if (state >= CWR)
+		f->hold = f->number;
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(undo_cwnd, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	__u32 slot, cwnd = tp->snd_cwnd;
+	struct flow *f = find(tp, &slot);
+
+	if (!f)
+		return cwnd;
+	tell(tp, f, slot, bpf_ktime_get_ns(), KIND_UNDO, state_of(tp), 0, BPF_RB_FORCE_WAKEUP);
+	f->hold = f->number;
+	if (settings.model_based && !f->fallback)
+		return cwnd;
+	return cwnd > f->prior_cwnd ? cwnd : f->prior_cwnd;
+}
+
+// tcp_slow_start_after_idle_check and tcp_cwnd_restart, which the kernel leaves to a `cong_control`.
+SEC("struct_ops")
+void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	__u32 slot, rto = tp->inet_conn.icsk_rto, cwnd = tp->snd_cwnd;
+
+	if (event != CA_EVENT_TX_START || tp->packets_out)
+		return;
+	struct flow *f = find(tp, &slot);
+	if (!f || tp->delivered == f->delivered_first)
+		return;
+	__u64 now = bpf_ktime_get_ns();
+	if (settings.model_based && !f->fallback) {
+		tell(tp, f, slot, now, KIND_IDLE, state_of(tp), now - f->report_ns, BPF_RB_FORCE_WAKEUP);
+		return;
+	}
+	struct net *net = sk->__sk_common.skc_net.net;
+	if (!net || !net->ipv4.sysctl_tcp_slow_start_after_idle)
+		return;
+	__s32 idle = (__u32)bpf_jiffies64() - tp->lsndtime;
+	if (idle <= (__s32)rto)
+		return;
+	__u32 restart = cwnd < 10 ? cwnd : 10, kept = tp->snd_ssthresh, most = (cwnd >> 1) + (cwnd >> 2);
+	__s32 left = idle;
+	for (int i = 0; i < 32; i++) {
+		left -= rto;
+		if (left <= 0 || cwnd <= restart)
+			break;
+		cwnd >>= 1;
+	}
+	tp->snd_ssthresh = kept > most ? kept : most; // tcp_current_ssthresh
+	set_window(tp, cwnd > restart ? cwnd : restart);
+	tell(tp, f, slot, now, KIND_IDLE, state_of(tp), now - f->report_ns, BPF_RB_FORCE_WAKEUP);
+	f->hold = f->number;
+}
+
+static __always_inline void add(struct tcp_sock *tp, struct flow *f, const struct rate_sample *rs, int flag, __u64 now)
+{
+	if (!f->acks) {
+		f->first_ns = now;
+		f->prior_in_flight = rs->prior_in_flight;
+	}
+	f->acks++;
+	f->acked += rs->acked_sacked;
+	if (rs->rtt_us > 0)
+		f->rtt_us = rs->rtt_us;
+	if (rs->interval_us > 0 && rs->delivered > 0) {
+		f->rate_delivered = rs->delivered;
+		f->rate_interval_us = rs->interval_us;
+		f->rate_prior_delivered = rs->prior_delivered;
+		f->said = rs->is_app_limited ? f->said | SAID_RATE_APP_LIMITED : f->said & ~SAID_RATE_APP_LIMITED;
+	}
+	if (flag & FLAG_SND_UNA_ADVANCED)
+		f->said |= SAID_ADVANCED;
+	if (is_cwnd_limited(tp))
+		f->said |= SAID_CWND_LIMITED;
+}
+
+// Slow start is reported ACK by ACK: a round of it in one answer would leave in one burst.
+static __always_inline bool is_due(const struct tcp_sock *tp, struct flow *f, __u64 now)
+{
+	bool round = (__s32)(tp->snd_una - f->round_end) > 0;
+
+	if (round)
+		f->round_end = tp->snd_nxt;
+	if (settings.when == PER_RTT)
+		return round || tp->snd_cwnd < tp->snd_ssthresh;
+	if (settings.when == PER_TIME)
+		return now - f->report_ns >= settings.every_ns;
+	return 1;
+}
+
+SEC("struct_ops")
+void BPF_PROG(cong_control, struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	__u32 slot, state = state_of(tp);
+	struct flow *f = find(tp, &slot);
+
+	if (!f) { // there was no slot
+		if (!reduces(state) && (flag & FLAG_DATA_ACKED))
+			tcp_reno_cong_avoid(sk, ack, rs->acked_sacked);
+		pace(sk, tp, 0);
+		return;
+	}
+	__u64 now = bpf_ktime_get_ns();
+	take(f, slot, now);
+	if (rs->acked_sacked)
+		add(tp, f, rs, flag, now);
+	watch(tp, f, now);
+	enforce(sk, tp, f, state);
+	if (reduces(state) && (!settings.model_based || f->fallback))
+		reduce(tp, f, rs->acked_sacked, rs->losses, flag);
+	else if (f->fallback && (flag & FLAG_DATA_ACKED))
+		tcp_reno_cong_avoid(sk, ack, rs->acked_sacked);
+	if (f->acks && is_due(tp, f, now))
+		tell(tp, f, slot, now, KIND_ACKS, state, 0, BPF_RB_NO_WAKEUP);
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops ops = {
+	.ssthresh = (void *)ssthresh,
+	.set_state = (void *)set_state,
+	.cwnd_event = (void *)cwnd_event,
+	.in_ack_event = (void *)in_ack_event,
+	.cong_control = (void *)cong_control,
+	.undo_cwnd = (void *)undo_cwnd,
+	.init = (void *)init,
+	.release = (void *)release,
+	.name = "cwndlab_unnamed",
+	.flags = TCP_CONG_NON_RESTRICTED,
+};

@@ -1,0 +1,126 @@
+// What the program and the decider's process share; `src/datapath/shared.rs` says the same in Rust.
+#pragma once
+
+enum { SLOTS = 4096, BUCKETS = 96 };
+
+enum report_when { PER_ACK = 0, PER_RTT = 1, PER_TIME = 2 };
+
+// Set before the program is loaded.
+struct settings {
+	__u32 when;        // enum report_when
+	__u32 model_based; // the algorithm owns the window while a loss is repaired, and after idleness
+	__u64 every_ns;    // for PER_TIME
+};
+
+enum kind { KIND_OPEN = 0, KIND_ACKS = 1, KIND_STATE = 2, KIND_UNDO = 3, KIND_IDLE = 4, KIND_CLOSE = 5 };
+
+enum {
+	SAID_ADVANCED = 1,         // SND.UNA moved
+	SAID_CWND_LIMITED = 2,     // the window was what held the sender (tcp_is_cwnd_limited)
+	SAID_APP_LIMITED = 4,      // the sender is short of data
+	SAID_RATE_APP_LIMITED = 8, // it was when the sample's segment left
+	SAID_CONGESTION = 16,      // the kernel asked for a new ssthresh
+	SAID_ECE = 32,             // the ACK at hand echoes a mark
+};
+
+// A report, 120 bytes.
+struct report {
+	__u64 now_ns;
+	__u64 first_ns; // time of the first ACK in it
+	__u64 idle_ns;  // for KIND_IDLE
+	__u32 slot;
+	__u32 generation;
+	__u32 number;
+	__u8 kind;
+	__u8 state; // KIND_STATE: the state that begins; else the state at hand
+	__u8 said;
+	__u8 padding;
+	__u32 acked; // segments
+	__u32 acks;
+	__u32 lost;
+	__u32 ce;
+	__u32 sent;
+	__u32 prior_in_flight;
+	__u32 in_flight;
+	__u32 flight; // without what SACK reported
+	__u32 lost_out;
+	__u32 rtt_us; // 0: none
+	__u32 srtt_us;
+	__u32 min_rtt_us;
+	__u32 rate_delivered;
+	__u32 rate_interval_us; // 0: no sample
+	__u32 rate_prior_delivered;
+	__u32 delivered;
+	__u32 una;
+	__u32 nxt;
+	__u32 cwnd;
+	__u32 mss;
+};
+
+// A decision, written by the process. `begun` is written before, `number` after everything else: they agree in a whole one.
+struct decision {
+	__u32 begun;
+	__u32 generation;
+	__u64 report_ns;  // `now_ns` of the report that it answers
+	__u64 pacing_Bps; // bytes a second; 0: none
+	__u32 cwnd;
+	__u32 ssthresh; // 0: leave it
+	__u32 number;   // of the report that it answers
+	__u32 unused[5];
+};
+
+// What the program keeps of a connection.
+struct flow {
+	__u32 used;
+	__u32 generation;
+	__u32 number;   // of the last report
+	__u32 answered; // the last report whose answer was taken
+	__u32 hold;     // windows are taken from the answer to this report on
+	__u32 fallback; // the watchdog serves it
+	__u64 waiting_since_ns;
+	__u64 report_ns; // of the last report
+	__u64 first_ns;
+	__u64 pacing_Bps;
+	__u32 window;   // the last answer
+	__u32 ssthresh; // the last answer; 0: none
+	__u32 prr_delivered;
+	__u32 prior_cwnd;
+	__u32 round_end;
+	__u32 said;
+	__u32 acked;
+	__u32 acks;
+	__u32 ce_seen;
+	__u32 lost_seen;
+	__u32 sent_seen;
+	__u32 prior_in_flight;
+	__u32 rtt_us;
+	__u32 rate_delivered;
+	__u32 rate_interval_us;
+	__u32 rate_prior_delivered;
+	__u32 ece;
+	__u32 delivered_first;
+	// For people who look on:
+	__u32 cwnd;
+	__u32 srtt_us;
+	__u32 min_rtt_us;
+	__u32 delivered;
+	__u32 mss;
+	__u32 rate_Bps;
+	__u32 fallbacks;
+	__u32 state;
+	__u32 address; // of the far end, network order
+	__u16 near_port;
+	__u16 far_port; // network order
+};
+
+struct totals {
+	__u64 reports;
+	__u64 lost;      // reports for which the ring had no room
+	__u64 refused;   // connections for which there was no slot
+	__u64 fallbacks; // times that the watchdog took over
+	__u64 applied;
+	__u64 applied_sum_ns;
+	__u64 applied_max_ns;
+	__u64 connections;
+	__u64 latency[BUCKETS]; // from report to applied answer
+};

@@ -1,0 +1,168 @@
+//! Loads the program for an algorithm and registers it under the algorithm's name.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use cwndlab_control::{kernel_name, Algorithm, Fault, Need};
+use cwndlab_units::Duration as Span;
+use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
+
+use super::guard::Guard;
+use super::shared::{Decisions, Mapped, RawFlow, RawTotals, Settings, SLOTS};
+
+/// The compiled program.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/datapath.bpf.o"));
+/// The name in it, in whose place the algorithm's goes.
+const UNNAMED: &[u8; 16] = b"cwndlab_unnamed\0";
+/// `TCP_CONG_NEEDS_ECN`: the connection asks for ECN and its packets are capable of it.
+const NEEDS_ECN: u32 = 2;
+
+/// What libbpf had to say; it speaks to one place per process.
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// When the kernel reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// At each ACK.
+    Ack,
+    /// Once per round trip; at each ACK while in slow start.
+    Rtt,
+    /// At the first ACK after this long.
+    Every(Span),
+}
+
+impl When {
+    /// What the algorithm's entry asks for.
+    #[must_use]
+    pub fn of(algorithm: &Algorithm) -> Self {
+        if algorithm.needs(Need::EveryAck) {
+            Self::Ack
+        } else {
+            Self::Rtt
+        }
+    }
+
+    /// Reads `ack`, `rtt` or a time such as `2ms`.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        match text.trim() {
+            "ack" => Ok(Self::Ack),
+            "rtt" => Ok(Self::Rtt),
+            time => match cwndlab_units::parse_duration(time) {
+                Ok(span) if span.0 > 0 => Ok(Self::Every(span)),
+                _ => Err(Fault {
+                    what: format!("'{time}' does not say when to report"),
+                    hint: "write 'ack', 'rtt' or a time such as '2ms'".to_owned(),
+                }),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for When {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ack => out.write_str("ack"),
+            Self::Rtt => out.write_str("rtt"),
+            Self::Every(span) => write!(out, "{span}"),
+        }
+    }
+}
+
+/// A registered algorithm. Dropped, its name is free again; connections that use it stay, served by the program's watchdog.
+pub(super) struct Program {
+    pub(super) name: String,
+    pub(super) flows: Mapped<RawFlow>,
+    pub(super) totals: Mapped<RawTotals>,
+    pub(super) decisions: Decisions,
+    pub(super) reports: MapHandle,
+    // In the order of ending: the name is given back before its lock.
+    _link: Link,
+    _object: Object,
+    _guard: Guard,
+}
+
+fn listen(_: PrintLevel, text: String) {
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if said.len() < 4_000 {
+        said.push_str(&text);
+    }
+}
+
+fn heard() -> String {
+    let said = std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
+    said.lines().last().unwrap_or_default().trim().to_owned()
+}
+
+fn refused(what: &str, error: &libbpf_rs::Error) -> Fault {
+    let hint = match error.kind() {
+        ErrorKind::PermissionDenied => {
+            "it needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN outside of any user namespace: run it as root".to_owned()
+        }
+        ErrorKind::AlreadyExists => "another process registered it, or its link was pinned".to_owned(),
+        _ => heard(),
+    };
+    Fault { what: format!("{what}: {error}"), hint }
+}
+
+/// Writes name, flags and settings into the object before it is loaded.
+fn prepare(open: &mut OpenObject, name: &str, algorithm: &Algorithm, when: When) {
+    let (mode, every) = match when {
+        When::Ack => (0, 0),
+        When::Rtt => (1, 0),
+        When::Every(span) => (2, span.0),
+    };
+    let model_based = u32::from(algorithm.growth.spec.model_based);
+    let settings = Settings { when: mode, model_based, every_ns: every };
+    for mut map in open.maps_mut() {
+        let title = map.name().to_string_lossy().into_owned();
+        let Some(value) = map.initial_value_mut() else { continue };
+        if title == "ops" {
+            let at = value.windows(UNNAMED.len()).position(|part| part == UNNAMED).expect("the program has a name");
+            value[at..at + UNNAMED.len()].fill(0);
+            value[at..at + name.len()].copy_from_slice(name.as_bytes());
+            // `flags` follows the name.
+            let flags = &mut value[at + UNNAMED.len()..at + UNNAMED.len() + 4];
+            let before = u32::from_ne_bytes(flags.try_into().expect("four bytes"));
+            let ecn = if algorithm.needs(Need::Ecn) { NEEDS_ECN } else { 0 };
+            flags.copy_from_slice(&(before | ecn).to_ne_bytes());
+        } else if title.ends_with(".rodata") {
+            let bytes = [settings.when.to_ne_bytes(), settings.model_based.to_ne_bytes()].concat();
+            value[..8].copy_from_slice(&bytes);
+            value[8..16].copy_from_slice(&settings.every_ns.to_ne_bytes());
+        }
+    }
+}
+
+impl Program {
+    /// Loads and registers. Waits for the name as long as `patience` where another process has it.
+    pub(super) fn register(algorithm: &Algorithm, when: When, patience: Duration) -> Result<Self, Fault> {
+        let name = kernel_name(algorithm);
+        if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+            return Err(Fault {
+                what: "this kernel does not describe its types (/sys/kernel/btf/vmlinux)".to_owned(),
+                hint: "it wants a kernel built with CONFIG_DEBUG_INFO_BTF, as those of distributions are".to_owned(),
+            });
+        }
+        let guard = Guard::take(&name, patience)?;
+        libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+        let mut open = ObjectBuilder::default()
+            .open_memory(OBJECT)
+            .map_err(|error| refused("the program cannot be read", &error))?;
+        prepare(&mut open, &name, algorithm, when);
+        let mut object = open.load().map_err(|error| refused("the kernel did not take the program", &error))?;
+        let link = object
+            .maps_mut()
+            .find(|map| map.name() == "ops")
+            .expect("the program has operations")
+            .attach_struct_ops()
+            .map_err(|error| refused(&format!("'{name}' cannot be registered"), &error))?;
+        let named = |wanted: &str| object.maps().find(|map| map.name() == wanted).expect("the program has this map");
+        let unmapped =
+            |error| Fault { what: format!("the program's arrays cannot be mapped: {error}"), hint: String::new() };
+        let flows = Mapped::new(&named("flows"), SLOTS).map_err(unmapped)?;
+        let totals = Mapped::new(&named("totals"), 1).map_err(unmapped)?;
+        let decisions = Decisions::new(&named("decisions")).map_err(unmapped)?;
+        let reports = MapHandle::try_from(&named("reports")).map_err(|error| refused("the program's ring", &error))?;
+        Ok(Self { name, flows, totals, decisions, reports, _link: link, _object: object, _guard: guard })
+    }
+}

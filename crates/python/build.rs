@@ -1,0 +1,41 @@
+//! A digest of the sources from which a simulated run's numbers come: caches of results are kept under it, since an
+//! engine that was changed may keep its version for weeks.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+/// The crates that a simulated run goes through; exact versions of foreign ones that matter stand in the workspace's file.
+const CRATES: [&str; 8] =
+    ["units", "control", "algorithms", "transport", "network", "scenario", "records", "simulator"];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = vec![root.join("Cargo.toml")];
+    for name in CRATES {
+        let folder = root.join("crates").join(name).join("src");
+        println!("cargo::rerun-if-changed={}", folder.display());
+        sources(&folder, &mut files);
+    }
+    println!("cargo::rerun-if-changed={}", files[0].display());
+    files.sort();
+    let mut digest = Sha256::new();
+    for path in &files {
+        digest.update(path.strip_prefix(&root).unwrap_or(path).to_string_lossy().as_bytes());
+        digest.update(fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
+    }
+    let short = digest.finalize().iter().take(6).fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+    println!("cargo::rustc-env=CWNDLAB_SOURCES={short:012x}");
+}

@@ -1,0 +1,68 @@
+//! One stream of events in several places: rows of what was found.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+use cwndlab_replay::verdict::{Difference, Finding};
+use cwndlab_replay::{on_course, COURSES};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::raise;
+use crate::work::{aside, guarded};
+
+/// The courses: name and what happens.
+#[pyfunction]
+pub(crate) fn replay_courses() -> Vec<(&'static str, &'static str)> {
+    COURSES.iter().map(|course| (course.name, course.what)).collect()
+}
+
+/// Replays every course in every place: a row per course and place.
+#[pyfunction]
+pub(crate) fn replay<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let algorithm = cwndlab_simulator::catalogue()
+        .parse(text)
+        .map_err(|fault| raise(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)]))?;
+    let name = algorithm.to_string();
+    let never = Arc::new(AtomicBool::new(false));
+    let work =
+        move || guarded(|| COURSES.iter().map(|course| on_course(&algorithm, course)).collect::<Vec<_>>().concat());
+    match aside(py, &never, work)? {
+        Ok(findings) => findings.iter().map(|finding| row(py, &name, finding)).collect(),
+        Err(panic) => {
+            Err(raise(py, "RunError", vec![("engine".to_owned(), panic, "please report with this line".to_owned())]))
+        }
+    }
+}
+
+fn row<'py>(py: Python<'py>, algorithm: &str, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("algorithm", algorithm)?;
+    row.set_item("course", finding.course)?;
+    row.set_item("place", finding.place.name())?;
+    row.set_item("verdict", finding.verdict.name())?;
+    row.set_item("windows", finding.windows)?;
+    row.set_item("differing", finding.differing)?;
+    row.set_item("most_segments", finding.most_segments)?;
+    row.set_item("first", finding.first().map(ToString::to_string))?;
+    row.set_item("reason", reason(finding))?;
+    let told = finding.told.iter().map(|one| difference(py, one)).collect::<PyResult<Vec<_>>>()?;
+    row.set_item("told", told)?;
+    Ok(row)
+}
+
+fn reason(finding: &Finding) -> Option<&str> {
+    if !finding.absent.is_empty() {
+        return Some(&finding.absent);
+    }
+    finding.first()?.nature.map(cwndlab_replay::verdict::Nature::reason)
+}
+
+fn difference<'py>(py: Python<'py>, one: &Difference) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("event", one.event)?;
+    row.set_item("time_ns", one.now_ns)?;
+    row.set_item("what", one.to_string())?;
+    row.set_item("reason", one.nature.map(cwndlab_replay::verdict::Nature::reason))?;
+    Ok(row)
+}

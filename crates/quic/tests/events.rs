@@ -1,0 +1,201 @@
+//! Random calls of a QUIC stack: what every algorithm must stand behind the adapter.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cwndlab_control::{Algorithm, Kind};
+use cwndlab_quic::{controller, limits, Factory};
+use proptest::prelude::*;
+use quinn_proto::congestion::{Controller, ControllerFactory};
+
+const MTU: u16 = 1200;
+
+/// Every text that QUIC can run: growths with their companions, whole algorithms, and all slow starts under Reno.
+fn texts() -> Vec<String> {
+    let catalogue = cwndlab_algorithms::catalogue();
+    let growths = catalogue.specs.iter().filter(|spec| matches!(spec.kind, Kind::Growth | Kind::Whole | Kind::Router));
+    let starts = catalogue.specs.iter().filter(|spec| spec.kind == Kind::SlowStart);
+    let names = growths.map(|spec| spec.name.to_owned()).chain(starts.map(|spec| format!("reno+{}", spec.name)));
+    names.filter(|text| controller(text).is_ok()).collect()
+}
+
+/// A call.
+#[derive(Clone, Copy, Debug)]
+enum Call {
+    Sent(u64),
+    /// So many of the oldest packets are acknowledged, and the sender was short of data.
+    Acked(usize, bool),
+    /// So many of the oldest are lost, persistently or not.
+    Lost(usize, bool),
+    Marked,
+    Mtu(u16),
+    /// An acknowledgement of what nobody remembers.
+    Stray,
+}
+
+fn call() -> impl Strategy<Value = (u64, Call)> {
+    let what = prop_oneof![
+        6 => (1u64..15_000).prop_map(Call::Sent),
+        8 => (1usize..12, prop::bool::weighted(0.1)).prop_map(|(packets, limited)| Call::Acked(packets, limited)),
+        2 => (1usize..12, prop::bool::weighted(0.2)).prop_map(|(packets, persistent)| Call::Lost(packets, persistent)),
+        1 => Just(Call::Marked),
+        1 => (1200u16..9000).prop_map(Call::Mtu),
+        1 => Just(Call::Stray),
+    ];
+    (prop_oneof![Just(0u64), 1u64..30_000_000, 1_000_000_000u64..400_000_000_000], what)
+}
+
+/// Where the clock begins: only differences count.
+#[allow(clippy::disallowed_methods)]
+fn origin() -> Instant {
+    Instant::now()
+}
+
+/// Makes the calls, and gives the windows after each.
+fn windows(factory: &Factory, calls: &[(u64, Call)]) -> Vec<u64> {
+    let base = origin();
+    let mut adapter = factory.adapter(base, MTU);
+    let (mut now, mut out, mut in_flight, mut mtu): (u64, Vec<(u64, u64)>, u64, u64) = (0, Vec::new(), 0, MTU.into());
+    let instant = |at| base + Duration::from_nanos(at);
+    let mut answers = Vec::new();
+    for &(later, call) in calls {
+        now += later;
+        match call {
+            Call::Sent(bytes) => {
+                adapter.on_sent(instant(now), bytes, 0);
+                in_flight += bytes;
+                let mut rest = bytes;
+                while rest > 0 {
+                    let size = rest.min(mtu);
+                    out.push((now, size));
+                    rest -= size;
+                }
+            }
+            Call::Acked(packets, limited) => {
+                for (sent, size) in out.drain(..packets.min(out.len())) {
+                    adapter.on_packet_acked(instant(sent), size, limited);
+                    in_flight -= size;
+                }
+                adapter.on_end_acks(instant(now), in_flight, limited, None);
+            }
+            Call::Lost(packets, persistent) => {
+                let lost: Vec<_> = out.drain(..packets.min(out.len())).collect();
+                if let Some((newest, _)) = lost.last() {
+                    let bytes = lost.iter().map(|(_, size)| size).sum();
+                    in_flight -= bytes;
+                    adapter.on_congestion_event(instant(now), instant(*newest), persistent, bytes);
+                }
+            }
+            Call::Marked => adapter.on_congestion_event(instant(now), instant(now), false, 0),
+            Call::Mtu(bytes) => {
+                mtu = bytes.into();
+                adapter.on_mtu_update(bytes);
+            }
+            Call::Stray => {
+                adapter.on_packet_acked(instant(now / 2), 1, false);
+                adapter.on_end_acks(instant(now), in_flight, false, None);
+            }
+        }
+        let window = adapter.window();
+        assert!(window > 2 * mtu, "{call:?} leaves {window} B (RFC 9002, 7.2: two packets at least)");
+        let _ = adapter.metrics();
+        answers.push(window);
+    }
+    answers
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// RFC 9002, 7.2: the window is never below two packets; nothing panics; the same calls give the same windows.
+    #[test]
+    fn every_algorithm_stands_any_calls(calls in prop::collection::vec(call(), 1..300)) {
+        for text in texts() {
+            let factory = Factory::clone(&controller(&text).expect("it was chosen so")).seed(3);
+            let twin = Factory::clone(&controller(&text).expect("it was chosen so")).seed(3);
+            prop_assert_eq!(windows(&factory, &calls), windows(&twin, &calls), "{}", text);
+        }
+    }
+}
+
+/// All growths and whole algorithms but those of routers run, and each of them says what it lacks.
+#[test]
+fn what_needs_no_router_runs() {
+    let catalogue = cwndlab_algorithms::catalogue();
+    let refused: Vec<&str> = catalogue
+        .specs
+        .iter()
+        .filter(|spec| matches!(spec.kind, Kind::Growth | Kind::Whole | Kind::Router))
+        .filter(|spec| controller(spec.name).is_err())
+        .map(|spec| spec.name)
+        .collect();
+    assert_eq!(refused, ["iotcc", "rcp", "perc", "sirens", "abc-wireless"]);
+    let of = |text: &str| -> Algorithm { catalogue.parse(text).expect("it is in the catalogue") };
+    assert!(limits(&of("bbr1"))[0].contains("1.25 windows per smoothed RTT"));
+}
+
+/// By hand, 1000-byte packets: slow start adds what is acknowledged, a loss halves once per window, and what left before the
+/// loss earns nothing (RFC 9002, 7.3.2).
+#[test]
+fn reno_halves_once_per_window_and_earns_nothing_before_the_loss() {
+    let base = origin();
+    let at = |ms: u64| base + Duration::from_millis(ms);
+    let factory = Factory::clone(&controller("reno").expect("it is there"));
+    let mut one = factory.adapter(base, 1000);
+    // The handshake.
+    one.on_sent(at(0), 1000, 0);
+    one.on_packet_acked(at(0), 1000, true);
+    one.on_end_acks(at(50), 0, true, Some(0));
+    assert_eq!(one.window(), 10_001);
+    for step in 0..10 {
+        one.on_sent(at(50 + step), 1000, step + 1);
+    }
+    for step in 0..4 {
+        one.on_packet_acked(at(50 + step), 1000, false);
+    }
+    one.on_end_acks(at(100), 6000, false, Some(4));
+    assert_eq!(one.window(), 14_001);
+    one.on_sent(at(101), 8000, 18);
+    // 14 packets are in flight; three of them are lost, with the same ACK that acknowledges the fourth.
+    one.on_packet_acked(at(57), 1000, false);
+    one.on_end_acks(at(108), 13_000, false, Some(8));
+    one.on_congestion_event(at(108), at(56), false, 3000);
+    assert_eq!(one.window(), 6_501, "half of what was in flight, losses included");
+    one.on_congestion_event(at(109), at(58), false, 1000);
+    assert_eq!(one.window(), 6_501);
+    one.on_packet_acked(at(59), 1000, false);
+    one.on_end_acks(at(110), 8000, false, Some(10));
+    assert_eq!(one.window(), 6_501);
+    // Persistent congestion (RFC 9002, 7.6.2): the minimum, two packets.
+    one.on_congestion_event(at(3000), at(101), true, 8000);
+    assert_eq!(one.window(), 2_001);
+}
+
+/// RFC 8899, section 3: a larger datagram size does not raise the window, in bytes; its minimum is two of the new size.
+#[test]
+fn a_larger_mtu_leaves_the_window() {
+    let factory: Arc<Factory> = controller("cubic").expect("it is there");
+    let mut one = factory.build(origin(), 1200);
+    assert_eq!((one.window(), one.initial_window()), (12_001, 12_000));
+    one.on_mtu_update(1452);
+    assert_eq!(one.window(), 12_001);
+    one.on_mtu_update(9000);
+    assert_eq!(one.window(), 18_001);
+}
+
+/// `quinn` copies a controller when a peer's address changes: the copy goes on where the original is.
+#[test]
+fn a_copy_goes_on_where_the_original_is() {
+    let base = origin();
+    let mut one = controller("reno").expect("it is there").adapter(base, 1200);
+    one.on_sent(base, 1200, 0);
+    one.on_packet_acked(base, 1200, true);
+    one.on_end_acks(base + Duration::from_millis(10), 0, true, Some(0));
+    let copy = one.clone_box();
+    one.on_sent(base + Duration::from_millis(10), 12_000, 10);
+    for _ in 0..5 {
+        one.on_packet_acked(base + Duration::from_millis(10), 1200, false);
+    }
+    one.on_end_acks(base + Duration::from_millis(20), 6000, false, Some(5));
+    assert_eq!((one.window(), copy.window()), (18_001, 18_001));
+}

@@ -1,0 +1,192 @@
+//! The stream as the kernel's datapath would report it, and the decider's answers.
+
+use std::sync::Arc;
+
+use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionControl, Window};
+use cwndlab_kernel::{Decider, Kind, RateSample, Report, State};
+use cwndlab_units::Duration;
+
+use crate::tape::{unwound, Recorder, Reel, Tape, Told};
+use crate::verdict::{Answer, Heard};
+
+/// The kernel's side of a connection, as far as it can be told from what the algorithm was told.
+struct Datapath {
+    mss: u64,
+    state: State,
+    /// Bytes sent for the first time.
+    nxt: u64,
+    round: u64,
+    round_end: u64,
+    delivered: u64,
+    /// Segments that left since the last report.
+    sent: u32,
+    srtt: Duration,
+    min_rtt: Duration,
+    in_flight: u64,
+}
+
+/// Replays the tape through a decider of its own.
+#[must_use]
+pub fn replay(algorithm: &Algorithm, tape: &Tape) -> Heard {
+    let mut heard = replay_on(tape, algorithm.growth.spec.model_based, algorithm.build(&tape.path), |report| report);
+    heard.minds_sends = minds_sends(tape, algorithm.build(&tape.path));
+    heard
+}
+
+/// Whether the answers change where nothing is told of segments that leave.
+fn minds_sends(tape: &Tape, mut control: Box<dyn CongestionControl>) -> bool {
+    let heard = tape.entries.iter().filter(|entry| !matches!(entry.told, Told::Sent(_)));
+    heard.into_iter().any(|entry| {
+        entry.told.tell(&mut *control);
+        control.cwnd() != entry.cwnd
+    })
+}
+
+/// The same with a control made elsewhere, and every report changed by `spoil`.
+#[must_use]
+pub fn replay_on(
+    tape: &Tape,
+    model_based: bool,
+    control: Box<dyn CongestionControl>,
+    spoil: impl Fn(Report) -> Report,
+) -> Heard {
+    let reel = Reel::default();
+    let mut decider = Decider::of(Box::new(Recorder::new(control, Arc::clone(&reel))), model_based, &tape.path);
+    let mut datapath = Datapath {
+        mss: tape.path.mss.0,
+        state: State::Open,
+        nxt: 0,
+        round: 0,
+        round_end: 0,
+        delivered: 0,
+        sent: 0,
+        srtt: Duration::ZERO,
+        min_rtt: Duration::ZERO,
+        in_flight: 0,
+    };
+    let mut heard = Heard::default();
+    for (at, entry) in tape.entries.iter().enumerate() {
+        let reports = match &entry.told {
+            Told::Sent(sent) => {
+                datapath.sent += 1;
+                datapath.nxt += if sent.retransmission { 0 } else { sent.size.0 };
+                datapath.in_flight = sent.in_flight.0;
+                continue;
+            }
+            Told::Ack(ack) => datapath.ack(ack),
+            Told::Congestion(event) => vec![datapath.congestion(event)],
+            Told::Window(window) => datapath.window(window),
+        };
+        for report in reports {
+            decider.report(&spoil(report));
+        }
+        heard.told.extend(unwound(&reel).into_iter().map(|one| (at, one.told)));
+        // While a reduction is under way the kernel leads the window itself (PRR), as the simulator's transport does.
+        let leads = matches!(datapath.state, State::Cwr | State::Recovery) && !model_based;
+        if !leads {
+            heard.answers.push(Answer { at, segments: u64::from(decider.decision().cwnd), least: 1 });
+        }
+    }
+    heard
+}
+
+impl Datapath {
+    fn segments(&self, bytes: u64) -> u32 {
+        bytes.div_ceil(self.mss) as u32
+    }
+
+    fn report(&mut self, now: cwndlab_units::Time, kind: Kind) -> Report {
+        Report {
+            now,
+            kind,
+            state: self.state,
+            sent: std::mem::take(&mut self.sent),
+            in_flight: self.segments(self.in_flight),
+            srtt: self.srtt,
+            min_rtt: self.min_rtt,
+            delivered: self.segments(self.delivered),
+            una: self.delivered.min(self.round_end) as u32,
+            nxt: self.nxt as u32,
+            mss: self.mss as u32,
+            ..Report::default()
+        }
+    }
+
+    fn ack(&mut self, ack: &Ack) -> Vec<Report> {
+        let mut reports = Vec::new();
+        if matches!(self.state, State::Cwr | State::Recovery) && !ack.recovering {
+            // Everything that was out when the reduction began is acknowledged.
+            self.state = State::Open;
+            reports.push(self.report(ack.now, Kind::State { congestion: false, ece: false }));
+        }
+        (self.srtt, self.min_rtt) = (ack.srtt, ack.min_rtt);
+        self.delivered = ack.delivered.0;
+        self.in_flight = ack.in_flight.0;
+        let mut report = self.report(ack.now, Kind::Acks);
+        let falls = matches!(self.state, State::Cwr | State::Recovery);
+        report.advanced = falls || !ack.recovering;
+        self.advance(ack.round, &mut report);
+        report.lost_out = u32::from(!report.advanced);
+        report.acked = self.segments(ack.acked.0);
+        (report.acks, report.interval) = (ack.acks, ack.interval);
+        report.lost = self.segments(ack.lost.0);
+        report.ce = self.segments(ack.ce.0);
+        report.prior_in_flight = self.segments(ack.prior_in_flight.0);
+        report.rtt = ack.rtt;
+        report.rate = ack.delivery_rate.map(|rate| RateSample {
+            delivered: self.segments(rate.delivered.0),
+            interval: rate.interval,
+            prior_delivered: self.segments(rate.prior_delivered.0),
+            app_limited: rate.app_limited,
+        });
+        (report.app_limited, report.cwnd_limited) = (ack.app_limited, ack.cwnd_limited);
+        reports.push(report);
+        reports
+    }
+
+    /// What was sent after the last round began is acknowledged.
+    fn advance(&mut self, round: u64, report: &mut Report) {
+        if round > self.round {
+            report.advanced = true;
+            report.una = (self.round_end + self.mss) as u32;
+            (self.round, self.round_end) = (round, self.nxt);
+        }
+    }
+
+    fn congestion(&mut self, event: &Congestion) -> Report {
+        self.state = match event.cause {
+            Cause::Timeout => State::Loss,
+            Cause::Ecn => State::Cwr,
+            Cause::Loss => State::Recovery,
+        };
+        (self.srtt, self.min_rtt) = (event.srtt, event.min_rtt);
+        let kind = Kind::State { congestion: !event.repeated, ece: event.cause == Cause::Ecn };
+        let mut report = self.report(event.now, kind);
+        self.advance(event.round, &mut report);
+        report.flight = self.segments(event.in_flight.0);
+        report.lost_out = self.segments(event.lost.0);
+        report
+    }
+
+    fn window(&mut self, window: &Window) -> Vec<Report> {
+        let kind = match window.change {
+            Change::Established => {
+                self.srtt = window.rtt.unwrap_or(Duration::ZERO);
+                Kind::Open
+            }
+            Change::Undo => Kind::Undo,
+            Change::Idle => Kind::Idle(window.idle),
+            Change::Recovered => {
+                self.state = State::Open;
+                Kind::State { congestion: false, ece: false }
+            }
+        };
+        let cwnd = self.segments(window.cwnd.0);
+        let mut reports = vec![Report { cwnd, ..self.report(window.now, kind) }];
+        if window.change == Change::Undo && self.state >= State::Cwr {
+            self.state = State::Open;
+            reports.push(Report { cwnd, ..self.report(window.now, Kind::State { congestion: false, ece: false }) });
+        }
+        reports
+    }
+}

@@ -1,0 +1,144 @@
+//! What an algorithm is told and what it answers, kept in order.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Sent, Window};
+use cwndlab_units::{Bytes, Rate, Time};
+
+/// A rate at which nothing is held back: whoever paces hears of every segment that leaves.
+const AT_ONCE: Rate = Rate(1 << 60);
+
+/// An event as it was told.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// Data was acknowledged.
+    Ack(Ack),
+    /// Congestion was seen.
+    Congestion(Congestion),
+    /// A segment left.
+    Sent(Sent),
+    /// The transport changed the window.
+    Window(Window),
+}
+
+impl Told {
+    /// When.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        match self {
+            Self::Ack(ack) => ack.now,
+            Self::Congestion(event) => event.now,
+            Self::Sent(sent) => sent.now,
+            Self::Window(window) => window.now,
+        }
+    }
+
+    /// In a few words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Ack(ack) => format!("an ACK of {} B", ack.acked.0),
+            Self::Congestion(event) => format!("congestion ({:?})", event.cause).to_lowercase(),
+            Self::Sent(sent) => format!("{} B leave", sent.size.0),
+            Self::Window(window) => format!("the window ({:?})", window.change).to_lowercase(),
+        }
+    }
+
+    /// Tells it.
+    pub fn tell(&self, control: &mut dyn CongestionControl) {
+        match self {
+            Self::Ack(ack) => control.on_ack(ack),
+            Self::Congestion(event) => control.on_congestion(event),
+            Self::Sent(sent) => control.on_sent(sent),
+            Self::Window(window) => control.on_window(window),
+        }
+    }
+}
+
+/// An event and the answers to it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// What was told.
+    pub told: Told,
+    /// The window afterwards.
+    pub cwnd: Bytes,
+    /// The pacing rate afterwards.
+    pub pacing: Option<Rate>,
+}
+
+/// What one flow's algorithm was told from its start on.
+#[derive(Clone, Debug)]
+pub struct Tape {
+    /// The path with which it was made.
+    pub path: Path,
+    /// The events.
+    pub entries: Vec<Entry>,
+}
+
+/// Where a [`Recorder`] writes.
+pub type Reel = Arc<Mutex<Vec<Entry>>>;
+
+/// What stands on the reel, which is empty afterwards.
+#[must_use]
+pub fn unwound(reel: &Reel) -> Vec<Entry> {
+    std::mem::take(&mut *reel.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// An algorithm whose events and answers are written down.
+#[derive(Debug)]
+pub struct Recorder {
+    inner: Box<dyn CongestionControl>,
+    reel: Reel,
+    /// Answers a pacing rate that holds nothing back where the algorithm gives none.
+    at_once: bool,
+}
+
+impl Recorder {
+    /// Writes down what `inner` is told.
+    #[must_use]
+    pub fn new(inner: Box<dyn CongestionControl>, reel: Reel) -> Self {
+        Self { inner, reel, at_once: false }
+    }
+
+    /// The same for the simulator's transport, which tells only those that pace of segments that leave.
+    #[must_use]
+    pub fn of_every_segment(inner: Box<dyn CongestionControl>, reel: Reel) -> Self {
+        Self { inner, reel, at_once: true }
+    }
+
+    fn write(&mut self, told: Told) {
+        told.tell(&mut *self.inner);
+        let entry = Entry { told, cwnd: self.inner.cwnd(), pacing: self.inner.pacing_rate() };
+        self.reel.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    }
+}
+
+impl CongestionControl for Recorder {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.write(Told::Ack(ack.clone()));
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.write(Told::Congestion(event.clone()));
+    }
+
+    fn cwnd(&self) -> Bytes {
+        self.inner.cwnd()
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.write(Told::Sent(*sent));
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        self.write(Told::Window(*window));
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.inner.pacing_rate().or_else(|| self.at_once.then_some(AT_ONCE))
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        self.inner.trace(put);
+    }
+}

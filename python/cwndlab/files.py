@@ -1,0 +1,35 @@
+"""Files that are there as a whole in the end, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from cwndlab.errors import Fault, RecordsError
+
+
+@contextmanager
+def whole(path: Path | str) -> Iterator[BinaryIO]:
+    """A file to write; under its name only when the block ends without an error. Raises ``RecordsError``."""
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            yield file
+        partial.replace(path)
+    except OSError as error:
+        raise RecordsError(
+            Fault(str(path), f"cannot be written: {error.strerror}", "make room, or choose another place")
+        ) from None
+    finally:
+        if partial.is_file():
+            partial.unlink()
+
+
+def save(text: str, path: Path | str) -> None:
+    """Writes a text whole, or not at all."""
+    with whole(path) as file:
+        file.write(text.encode())
