@@ -18,7 +18,7 @@ help:
 	@echo 'make test         all tests'
 	@echo 'make check        formatting, lints, types, documentation'
 	@echo 'make fmt          formats everything'
-	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds'
+	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; the emulator'
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
 	@echo 'make docs         the generated parts of docs/ and README.md'
 
@@ -78,6 +78,7 @@ fmt: $(VENV)/.ready
 bench: build
 	$(BIN)/python benches/engine.py
 	$(BIN)/python benches/sweep.py
+	$(BIN)/python benches/emulator.py
 	$(BIN)/python benches/kernel.py
 
 bench-peers: build

@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "records": {"units"},
     "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
     "quic": {"units", "control", "algorithms", "transport"},
-    "emulator": {"control", "scenario", "records", "simulator"},
+    "emulator": {"control", "network", "scenario", "records", "simulator"},
     "kernel": {"units", "control"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "kernel-python": {"units", "control", "algorithms", "kernel"},

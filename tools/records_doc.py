@@ -16,6 +16,8 @@ TABLES = {
     "transfers": "TransferRow",
     "packets": "PacketRow",
     "stations": "StationRow",
+    "lateness": "LatenessRow",
+    "calibration": "CalibrationRow",
 }
 #: How Arrow has it; 64-bit counters are signed there.
 TYPES = {

@@ -33,6 +33,7 @@ FILES = (
     "docs/sweeps.md",
     "docs/tuning.md",
     "docs/kernel.md",
+    "docs/emulation.md",
 )
 BLOCK = re.compile(r"(<!-- output: (?P<name>[^>]*?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
@@ -180,6 +181,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "bench sweep": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/sweep.py')}",
     "bench kernel latency": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', 'latency')}",
     "bench kernel beside": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', 'beside')}",
+    "bench emulator": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/emulator.py')}",
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "tune ccm-ss": lambda: _shown("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _shown("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),

@@ -39,7 +39,19 @@ __all__ = [
 
 _Format = Literal["toml", "json"]
 _Side = Literal["sender", "receiver"]
-_TableName = Literal["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets", "stations"]
+_TableName = Literal[
+    "runs",
+    "flows",
+    "links",
+    "samples",
+    "link_samples",
+    "events",
+    "transfers",
+    "packets",
+    "stations",
+    "lateness",
+    "calibration",
+]
 
 def version() -> str: ...
 def engine_version() -> str: ...
@@ -83,6 +95,7 @@ def emulate(
     *,
     folder: str | PathLike[str] | None = None,
     datapath: Literal["kernel", "cwndlab"] = "kernel",
+    late_ns: int = 1_000_000,
 ) -> tuple[Records, dict[str, Any]]: ...
 def fetch(
     url: str,
@@ -258,6 +271,7 @@ class Between:
         *,
         folder: str | PathLike[str] | None = None,
         algorithm: str | None = None,
+        late_ns: int = 1_000_000,
     ) -> Between: ...
     def join(self, side: _Side) -> None: ...
     def flows(self) -> list[str]: ...

@@ -28,6 +28,7 @@ from cwndlab.show import show_comparison, show_examined, show_run
 
 if TYPE_CHECKING:
     from cwndlab.conformance import Examined
+    from cwndlab.emulation import Datapath
 
 app = typer.Typer(
     name="cwndlab",
@@ -132,6 +133,12 @@ def run(
     accept_late: Annotated[
         bool, typer.Option("--accept-late", help="Keep an emulation whose deliveries were late.")
     ] = False,
+    datapath: Annotated[
+        str,
+        typer.Option(
+            "--datapath", help="Whose algorithms the kernel runs: its own, or ours.", metavar="kernel|cwndlab"
+        ),
+    ] = "kernel",
     set_: SetOption = None,
     algorithm_file: FileOption = None,
     format: FormatOption = Format.table,
@@ -141,6 +148,8 @@ def run(
 
     if engine not in ("simulate", "emulate", "both"):
         raise ScenarioError(Fault("--engine", f"'{engine}' is no engine", "write simulate, emulate or both"))
+    if datapath not in ("kernel", "cwndlab"):
+        raise ScenarioError(Fault("--datapath", f"'{datapath}' is no datapath", "write kernel or cwndlab"))
     if engine != "simulate" and pcap is not None:
         raise ScenarioError(Fault("--pcap", "the emulator does not write packets down", "leave one of the two out"))
 
@@ -155,7 +164,8 @@ def run(
         from cwndlab.emulation import become_root, beside, emulate
 
         become_root()
-        records = emulate(question, seed=seed, accept_late=accept_late)
+        whose: Datapath = "cwndlab" if datapath == "cwndlab" else "kernel"
+        records = emulate(question, seed=seed, accept_late=accept_late, datapath=whose)
         say(records.notes[-1])
     if out is not None:
         records.write(out)

@@ -51,25 +51,23 @@ def emulate(
 
     ``datapath`` "kernel" takes the kernel's own algorithms, "cwndlab" ours, which ``cwndlab kernel run`` must have
     registered. The last note of the records says how late deliveries were. Raises ``RunError`` where the machine may
-    not emulate, and where 1 % of the deliveries were later than ``late_s``, unless ``accept_late``.
+    not emulate, and where 1 % of the deliveries were later than ``late_s``, unless ``accept_late``: then a note of the
+    records says ``unreliable``.
     """
-    records, timing = engine(scenario, seed=seed, datapath=datapath)
+    records, timing = engine(scenario, seed=seed, late_s=late_s, datapath=datapath)
     if not accept_late:
-        refuse_late(timing, late_s)
+        refuse_late(timing)
     return records
 
 
-def refuse_late(timing: dict[str, Any], late_s: float = LATE_S) -> None:
-    """Raises ``RunError`` where 1 % of the deliveries, and more than one, were later than ``late_s``."""
-    late = sum(count for edge_ns, count in timing["late_buckets_ns"] if edge_ns > late_s * 1e9)
-    if late <= max(1, timing["packets"] // 100):
+def refuse_late(timing: dict[str, Any]) -> None:
+    """Raises ``RunError`` where ``timing`` says that the run is unreliable."""
+    if timing["unreliable"] is None:
         return
-    found_ms = timing["late_p99_ns"] / 1e6
-    what = f"1 % of the deliveries were {found_ms:.2f} ms late or more, {late_s * 1e3:g} ms are allowed"
     hint = "a quieter machine, a lower rate, or --accept-late"
     if not timing["real_time"]:
         hint = f"real-time priority was refused (RLIMIT_RTPRIO, CAP_SYS_NICE); {hint}"
-    raise RunError(Fault("emulate", what, hint))
+    raise RunError(Fault("emulate", timing["unreliable"], hint))
 
 
 class Between:
@@ -81,7 +79,8 @@ class Between:
     sides is under this congestion control of the kernel, whatever programs choose.
 
     Everything that runs there ends with the block, and with this process, also when it is killed. ``records`` and
-    ``timing`` are there afterwards: of a flow what the path saw of it, all payload counted that arrived. Raises
+    ``timing`` are there afterwards: of a flow what the path saw of it, all payload counted that arrived. Where 1 % of
+    the deliveries were later than ``late_s``, ``timing["unreliable"]`` and a note say so. Raises
     ``RunError`` where the machine may not emulate.
 
         with Between(scenario, seed=1) as path:
@@ -94,13 +93,13 @@ class Between:
     records: Records
     timing: dict[str, Any]
 
-    def __init__(self, scenario: Question, *, seed: int, algorithm: str | None = None) -> None:
-        self._scenario, self._seed, self._algorithm = scenario, seed, algorithm
+    def __init__(self, scenario: Question, *, seed: int, algorithm: str | None = None, late_s: float = LATE_S) -> None:
+        self._scenario, self._seed, self._algorithm, self._late_s = scenario, seed, algorithm, late_s
         self._programs: list[subprocess.Popen[Any]] = []
         self._closed = False
 
     def __enter__(self) -> Between:
-        self._engine = between(self._scenario, seed=self._seed, algorithm=self._algorithm)
+        self._engine = between(self._scenario, seed=self._seed, algorithm=self._algorithm, late_s=self._late_s)
         return self
 
     def __exit__(

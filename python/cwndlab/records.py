@@ -17,7 +17,19 @@ if TYPE_CHECKING:
     from cwndlab import _engine
     from cwndlab.scenario import Scenario
 
-TABLES = ("runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets", "stations")
+TABLES = (
+    "runs",
+    "flows",
+    "links",
+    "samples",
+    "link_samples",
+    "events",
+    "transfers",
+    "packets",
+    "stations",
+    "lateness",
+    "calibration",
+)
 
 
 class Records:
@@ -116,6 +128,16 @@ class Records:
     def stations(self) -> pl.DataFrame:
         """Stations of 802.11 at the sampling interval and at the end; counters are cumulative."""
         return self.frame("stations")
+
+    @cached_property
+    def lateness(self) -> pl.DataFrame:
+        """Histogram of how late an emulation delivered; empty for a simulation."""
+        return self.frame("lateness")
+
+    @cached_property
+    def calibration(self) -> pl.DataFrame:
+        """What an emulation measured of its path before it began; empty for a simulation."""
+        return self.frame("calibration")
 
     @cached_property
     def scenario(self) -> Scenario:

@@ -107,11 +107,11 @@ def run_text(text: str, *, seed: int) -> Records:
 
 
 def emulate(
-    scenario: Question, *, seed: int, datapath: Literal["kernel", "cwndlab"] = "kernel"
+    scenario: Question, *, seed: int, late_s: float, datapath: Literal["kernel", "cwndlab"] = "kernel"
 ) -> tuple[Records, dict[str, Any]]:
     """Runs ``scenario`` between real TCP of this machine (`cwndlab.emulation.emulate`): records, and the timing."""
     text, _ = _asked(scenario, {})
-    records, timing = _engine.emulate(text, "json", seed, datapath=datapath)
+    records, timing = _engine.emulate(text, "json", seed, datapath=datapath, late_ns=round(late_s * 1e9))
     return Records(records), timing
 
 
@@ -120,10 +120,10 @@ def fetcher() -> Callable[..., dict[str, Any]]:
     return _engine.fetch
 
 
-def between(scenario: Question, *, seed: int, algorithm: str | None) -> _engine.Between:
+def between(scenario: Question, *, seed: int, late_s: float, algorithm: str | None) -> _engine.Between:
     """The two sides of ``scenario`` for programs (`cwndlab.emulation.Between`)."""
     text, _ = _asked(scenario, {})
-    return _engine.Between(text, "json", seed, algorithm=algorithm)
+    return _engine.Between(text, "json", seed, algorithm=algorithm, late_ns=round(late_s * 1e9))
 
 
 def run_many(

@@ -1,11 +1,11 @@
 //! Two namespaces with the path at work between them, and what runs at its ends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{mpsc, Arc};
 use std::thread::JoinHandle;
 use std::time::{Duration as Wait, Instant};
 
-use cwndlab_records::rows::{FlowRow, Records};
+use cwndlab_records::rows::{CalibrationRow, FlowRow, LatenessRow, Records};
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
 
 use crate::datagram::{address, LEFT, RIGHT};
@@ -37,7 +37,9 @@ impl Side {
         }
     }
 
-    fn other(self) -> Self {
+    /// The one across the path.
+    #[must_use]
+    pub fn other(self) -> Self {
         match self {
             Self::Senders => Self::Receivers,
             Self::Receivers => Self::Senders,
@@ -62,15 +64,22 @@ pub struct Quality {
     pub strangers: u64,
     /// Packets that the receiving kernel refused.
     pub refused: u64,
+    /// Why its figures are not to be relied on; nothing where they are.
+    pub unreliable: Option<String>,
     /// Of the kernel: release, and the settings that were in force.
     pub notes: Vec<String>,
 }
+
+/// The lateness that a run may have, unless told otherwise, ns.
+pub const LATE: u64 = 1_000_000;
 
 /// How the two sides are made.
 #[derive(Clone, Debug, Default)]
 pub struct Ends {
     /// The congestion control of every connection, whatever programs choose; `None` leaves it to them.
     pub algorithm: Option<String>,
+    /// 1 % of the deliveries later than this make a run unreliable, ns; 0 is [`LATE`].
+    pub late: u64,
     /// Programs run there: what the path sees of them is all that is recorded of a flow.
     pub programs: bool,
 }
@@ -90,6 +99,8 @@ pub struct Between {
     keeper: Option<Keeper>,
     pub(crate) shared: Arc<Shared>,
     forwarding: Option<JoinHandle<(Path, Result<(), Fault>)>>,
+    calibration: Vec<CalibrationRow>,
+    late: u64,
     /// When it began.
     pub start: Instant,
 }
@@ -145,18 +156,31 @@ impl Between {
         let (left, left_tun) = side(&plan, Side::Senders, ends.algorithm.as_deref())?;
         let (right, right_tun) = side(&plan, Side::Receivers, ends.algorithm.as_deref())?;
         let keeper = ends.programs.then(Keeper::new).transpose()?;
+        let shared = Arc::new(Shared { stop: AtomicBool::new(false), drops: Drops::new(plan.flows.len()) });
+        let late = if ends.late == 0 { LATE } else { ends.late };
         #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]
         let start = Instant::now();
         let mut path = Path::new(Arc::clone(&plan), seed, [left_tun, right_tun], start, ends.programs);
-        let shared = Arc::new(Shared { stop: AtomicBool::new(false), drops: Drops::new(plan.flows.len()) });
-        let told = Arc::clone(&shared);
+        let (told, (ready, begun)) = (Arc::clone(&shared), mpsc::channel());
         let forwarding = std::thread::spawn(move || {
-            let done = path.run(&told.stop, &told.drops);
+            let done = path.calibrate(&told.stop, &told.drops).and_then(|calibrated| {
+                // Whoever waits for it waits as long as this thread lives.
+                let _ = ready.send(calibrated);
+                path.run(&told.stop, &told.drops)
+            });
             (path, done)
         });
-        Ok(Self { plan, sides: [left, right], keeper, shared, forwarding: Some(forwarding), start })
+        let forwarding = Some(forwarding);
+        let mut between =
+            Self { plan, sides: [left, right], keeper, shared, forwarding, calibration: Vec::new(), late, start };
+        match begun.recv() {
+            Ok((calibration, start)) => {
+                (between.calibration, between.start) = (calibration, start);
+                Ok(between)
+            }
+            Err(_) => Err(between.stop().err().unwrap_or_else(|| fault("emulate", "the path's thread died", ""))),
+        }
     }
-
     /// The plan.
     #[must_use]
     pub fn plan(&self) -> &Plan {
@@ -205,12 +229,33 @@ impl Between {
         drop(self.keeper.take());
         let end = self.now();
         let mut path = self.stop()?;
-        let (mut records, quality) = ended(&self.plan, &mut path, end);
+        let (mut records, quality) = self.ended(&mut path, end);
         for (flow, (one, traffic)) in (0u32..).zip(self.plan.flows.iter().zip(&path.passed.traffic)) {
             records.flows.push(row(flow, one, traffic, &path));
         }
         records.samples = std::mem::take(&mut path.passed.flow_samples);
         Ok((records, quality, end))
+    }
+
+    /// What every run records of its path.
+    pub(crate) fn ended(&self, path: &mut Path, end: u64) -> (Records, Quality) {
+        let lateness = std::mem::take(&mut path.passed.lateness);
+        let records = Records {
+            links: path.world.link_rows(&self.plan, end),
+            link_samples: std::mem::take(&mut path.passed.samples),
+            lateness: lateness.buckets().map(|(late_ns, packets)| LatenessRow { late_ns, packets }).collect(),
+            calibration: self.calibration.clone(),
+            ..Records::default()
+        };
+        let is_late = lateness.beyond(self.late) > (lateness.total() / 100).max(1);
+        let unreliable = is_late.then(|| {
+            let found = lateness.quantile(0.99) as f64 / 1e6;
+            format!("1 % of the deliveries were {found:.2} ms late or more, {} ms are allowed", self.late as f64 / 1e6)
+        });
+        let notes = vec![format!("kernel {}", sysctl("kernel.osrelease").unwrap_or_default())];
+        let passed = &path.passed;
+        let (real_time, strangers, refused) = (passed.real_time, passed.strangers, passed.refused);
+        (records, Quality { lateness, real_time, strangers, refused, unreliable, notes })
     }
 }
 
@@ -222,23 +267,6 @@ impl Drop for Between {
             let _ = forwarding.join();
         }
     }
-}
-
-/// What every run records of its path.
-pub(crate) fn ended(plan: &Plan, path: &mut Path, end: u64) -> (Records, Quality) {
-    let records = Records {
-        links: path.world.link_rows(plan, end),
-        link_samples: std::mem::take(&mut path.passed.samples),
-        ..Records::default()
-    };
-    let quality = Quality {
-        lateness: std::mem::take(&mut path.passed.lateness),
-        real_time: path.passed.real_time,
-        strangers: path.passed.strangers,
-        refused: path.passed.refused,
-        notes: vec![format!("kernel {}", sysctl("kernel.osrelease").unwrap_or_default())],
-    };
-    (records, quality)
 }
 
 /// What the path saw of a flow.

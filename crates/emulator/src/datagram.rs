@@ -87,17 +87,20 @@ pub fn mark(packet: &mut [u8]) {
     packet[10..12].copy_from_slice(&(!(total as u16)).to_be_bytes());
 }
 
+/// The Internet checksum (RFC 1071).
+#[must_use]
+pub fn checksum(data: &[u8]) -> u16 {
+    let word = |two: &[u8]| u32::from(u16::from_be_bytes([two[0], two.get(1).copied().unwrap_or(0)]));
+    let mut sum: u32 = data.chunks(2).map(word).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn checksum(header: &[u8]) -> u16 {
-        let mut sum: u32 = header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        !(sum as u16)
-    }
 
     /// RFC 1071's sum over a header that was marked is right again.
     #[test]

@@ -1,5 +1,7 @@
 //! The ends: kernel TCP, a sender and a receiver of each flow, and what the kernel tells of it.
 
+pub mod talk;
+
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
@@ -7,10 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration as Wait, Instant};
 
+use cwndlab_network::random::Stream;
 use cwndlab_records::rows::{EventRow, SampleRow, TransferRow};
 use cwndlab_scenario::plan::{FlowPlan, Workload};
+use cwndlab_simulator::draw::{self, TIME_STREAM};
 
-use crate::datagram::{address, LEFT, RIGHT};
+use crate::between::Side;
 use crate::fault::{fault, Fault};
 use crate::info::Info;
 use crate::path::Drops;
@@ -145,7 +149,12 @@ pub fn select(socket: RawFd, algorithm: &str) -> std::io::Result<()> {
 
 /// A connection of the flow with its algorithm, chosen before it is asked for; nothing where the run ends before it is
 /// there.
-fn connect(run: Run<'_>, flow: u32, plan: &FlowPlan, algorithm: &str) -> std::io::Result<Option<TcpStream>> {
+fn connect(
+    run: Run<'_>,
+    (flow, side): (u32, Side),
+    plan: &FlowPlan,
+    algorithm: &str,
+) -> std::io::Result<Option<TcpStream>> {
     // SAFETY: no pointers; the answer is checked.
     let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     if raw < 0 {
@@ -158,14 +167,14 @@ fn connect(run: Run<'_>, flow: u32, plan: &FlowPlan, algorithm: &str) -> std::io
     socket.set_nodelay(true)?;
     // It bounds how long the wait for the handshake lasts, too.
     socket.set_write_timeout(Some(GLANCE))?;
-    let at = |side: [u8; 2], port: u16| {
+    let at = |side: Side, port: u16| {
         let mut out = [0u8; 16];
         out[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
         out[2..4].copy_from_slice(&port.to_be_bytes());
-        out[4..8].copy_from_slice(&address(side, flow));
+        out[4..8].copy_from_slice(&side.address(flow));
         out
     };
-    let (own, far) = (at(LEFT, 0), at(RIGHT, PORT));
+    let (own, far) = (at(side, 0), at(side.other(), PORT));
     // SAFETY: the address is a `struct sockaddr_in`, which is 16 bytes, and lives through the call.
     if unsafe { libc::bind(raw, own.as_ptr().cast(), 16) } != 0 {
         return Err(std::io::Error::last_os_error());
@@ -230,39 +239,61 @@ fn drain(run: Run<'_>, socket: &TcpStream) -> bool {
     true
 }
 
+/// What went wrong at a flow's ends.
+fn place(plan: &FlowPlan, what: std::io::Error) -> Fault {
+    fault(format!("flow {}", plan.name), what.to_string(), "")
+}
+
 /// A sender's thread.
-pub fn sender(run: Run<'_>, flow: u32, plan: &FlowPlan, start: u64, algorithm: &str, end: &End) -> Result<(), Fault> {
-    let place = |what: std::io::Error| fault(format!("flow {}", plan.name), what.to_string(), "");
+pub fn sender(
+    run: Run<'_>,
+    flow: u32,
+    plan: &FlowPlan,
+    (seed, start): (u64, u64),
+    algorithm: &str,
+    end: &End,
+) -> Result<(), Fault> {
+    let place = |what| place(plan, what);
     run.sleep_until(start);
     if run.is_over() {
         return Ok(());
     }
     let stop = plan.stop.map_or(u64::MAX, |stop| stop.0);
     end.started.store(run.now(), Ordering::Relaxed);
-    let Some(first) = connect(run, flow, plan, algorithm).map_err(place)? else { return Ok(()) };
+    let Some(first) = connect(run, (flow, Side::Senders), plan, algorithm).map_err(place)? else { return Ok(()) };
     let mut socket = end.open(first);
     let mut done = true;
-    match plan.workload {
-        Workload::Bulk { bytes } => {
+    match &plan.workload {
+        &Workload::Bulk { bytes } => {
             if let Some(bytes) = bytes {
                 announce(end, bytes.0, run.now());
             }
             send(run, &socket, bytes.map(|bytes| bytes.0), stop).map_err(place)?;
         }
-        Workload::OnOff { on, off } => {
+        Workload::RandomOnOff { on, off } => {
+            let mut times = Stream::new(seed, TIME_STREAM, u64::from(flow));
+            while !run.is_over() && run.now() < stop {
+                let quiet = run.now() + draw::whole(on, &mut times);
+                send(run, &socket, None, quiet.min(stop)).map_err(place)?;
+                run.sleep_until((quiet + draw::pause(off, &mut times)).min(stop));
+            }
+        }
+        &Workload::OnOff { on, off } => {
             while !run.is_over() && run.now() < stop {
                 let quiet = run.now() + on.0;
                 send(run, &socket, None, quiet.min(stop)).map_err(place)?;
                 run.sleep_until((quiet + off.0).min(stop));
             }
         }
-        Workload::Transfers { count, bytes, gap, new_connection } => {
+        &Workload::Transfers { count, bytes, gap, new_connection } => {
             let mut number = 0;
             while !run.is_over() && run.now() < stop && count.is_none_or(|count| number < count) {
                 if number > 0 && new_connection {
                     end.close(&socket);
                     drop(socket);
-                    let Some(next) = connect(run, flow, plan, algorithm).map_err(place)? else { return Ok(()) };
+                    let Some(next) = connect(run, (flow, Side::Senders), plan, algorithm).map_err(place)? else {
+                        return Ok(());
+                    };
                     socket = end.open(next);
                 }
                 announce(end, bytes.0, run.now());
@@ -289,11 +320,12 @@ fn announce(end: &End, bytes: u64, now: u64) {
     *lock(&end.boundary) = Some((at, bytes, now));
 }
 
-/// The receiver's listener, made before any sender begins.
-pub fn listener(flow: u32, plan: &FlowPlan) -> Result<TcpListener, Fault> {
-    let at = SocketAddrV4::new(Ipv4Addr::from(address(RIGHT, flow)), PORT);
+/// The listener of a side, made before any sender begins; connections that it accepts have the algorithm.
+pub fn listener(flow: u32, plan: &FlowPlan, side: Side, algorithm: &str) -> Result<TcpListener, Fault> {
+    let at = SocketAddrV4::new(Ipv4Addr::from(side.address(flow)), PORT);
     let place = |error: std::io::Error| fault(format!("flow {}: listen on {at}", plan.name), error.to_string(), "");
     let listener = TcpListener::bind(at).map_err(place)?;
+    select(listener.as_raw_fd(), algorithm).map_err(place)?;
     listener.set_nonblocking(true).map_err(place)?;
     Ok(listener)
 }

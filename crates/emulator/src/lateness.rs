@@ -52,6 +52,13 @@ impl Lateness {
         self.most
     }
 
+    /// Packets that were later than this, ns; those of the bucket in which it lies are not counted.
+    #[must_use]
+    pub fn beyond(&self, late: u64) -> u64 {
+        let buckets = self.counts.iter().enumerate();
+        buckets.filter(|(bucket, _)| *bucket > 0 && edge(bucket - 1) >= late).map(|(_, count)| count).sum()
+    }
+
     /// Packets.
     #[must_use]
     pub fn total(&self) -> u64 {
@@ -81,5 +88,7 @@ mod tests {
         assert_eq!((late.most(), late.total()), (1_000_000, 1_000));
         assert_eq!(late.buckets().map(|(_, count)| count).sum::<u64>(), 1_000);
         assert_eq!(Lateness::default().quantile(0.99), 0);
+        // Edges about 512 us are 512 and 640 us.
+        assert_eq!((late.beyond(512_000), late.beyond(600_000)), (488, 360));
     }
 }

@@ -6,6 +6,7 @@
 //! the programs ([`keeper`]): nothing is left.
 
 pub mod between;
+pub mod calibration;
 pub mod datagram;
 pub mod device;
 pub mod ends;
@@ -16,6 +17,7 @@ pub mod lateness;
 pub mod namespace;
 pub mod netlink;
 pub mod path;
+pub mod source;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -25,8 +27,9 @@ use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan, Workload};
 use cwndlab_simulator::pool::starts;
 
-pub use between::{Between, Ends, Quality, Side};
+pub use between::{Between, Ends, Quality, Side, LATE};
 
+use ends::talk::Talk;
 use ends::{End, Run, Watch};
 use fault::{fault, Fault};
 use namespace::sysctl;
@@ -45,15 +48,9 @@ pub enum Datapath {
     Ours,
 }
 
-/// The kernel's name for the algorithm of a flow.
+/// The kernel's name for the algorithm of a flow; empty for one over UDP.
 fn name_of(index: usize, flow: &FlowPlan, datapath: Datapath) -> Result<String, Fault> {
-    let Some(algorithm) = &flow.algorithm else {
-        return Err(fault(
-            format!("flow[{index}].transport"),
-            "the emulator's own ends speak TCP",
-            "leave this flow out",
-        ));
-    };
+    let Some(algorithm) = &flow.algorithm else { return Ok(String::new()) };
     let ours = algorithm.growth.spec.name;
     let name = match (datapath, ours) {
         (Datapath::Kernel, "reno") => "reno".to_owned(),
@@ -75,23 +72,24 @@ fn name_of(index: usize, flow: &FlowPlan, datapath: Datapath) -> Result<String, 
 
 fn workload(index: usize, flow: &FlowPlan) -> Result<(), Fault> {
     match flow.workload {
-        Workload::Bulk { .. } | Workload::OnOff { .. } | Workload::Transfers { .. } => Ok(()),
-        _ => Err(fault(
+        Workload::Arrivals { .. } => Err(fault(
             format!("flow[{index}].workload"),
-            "the emulator's own ends do not send this",
-            "it has bulk, on-off and transfers",
+            "the emulator's own ends do not send transfers that arrive by chance",
+            "write 'transfers' with 'new_connection', or put a program at the ends: `cwndlab emulate`",
         )),
+        _ => Ok(()),
     }
 }
 
 /// Runs the plan between real TCP senders and receivers of this machine.
 ///
 /// It lasts as long as the scenario says. `seed` draws losses and starts, as in the simulator; the kernel's own timing
-/// is what it is, so two runs differ.
+/// is what it is, so two runs differ. 1 % of deliveries later than `late` ns make it unreliable.
 pub fn emulate(
     plan: Arc<Plan>,
     seed: u64,
     datapath: Datapath,
+    late: u64,
     cancel: &AtomicBool,
 ) -> Result<(Records, Quality), Fault> {
     let mut names = Vec::new();
@@ -99,30 +97,43 @@ pub fn emulate(
         names.push(name_of(index, flow, datapath)?);
         workload(index, flow)?;
     }
-    let mut between = Between::open(Arc::clone(&plan), seed, &Ends::default())?;
-    let listeners = between.namespace(Side::Receivers).enter(|| {
-        (0u32..).zip(&plan.flows).map(|(flow, plan)| ends::listener(flow, plan)).collect::<Result<Vec<_>, _>>()
-    })?;
+    let mut between = Between::open(Arc::clone(&plan), seed, &Ends { late, ..Ends::default() })?;
+    let mut listeners = Vec::new();
+    for (flow, (one, name)) in (0u32..).zip(plan.flows.iter().zip(&names)) {
+        let side = Talk::opener(one).other();
+        let listen = || ends::listener(flow, one, side, name);
+        listeners.push(if name.is_empty() { None } else { Some(between.namespace(side).enter(listen)?) });
+    }
     let (stop, ends) = (AtomicBool::new(false), plan.flows.iter().map(|_| End::default()).collect::<Vec<_>>());
     let run = Run { start: between.start, stop: &stop };
+    let begins = starts(&plan, seed);
+    let talks: Vec<_> = (0u32..)
+        .zip(plan.flows.iter().zip(names.iter().zip(&ends)))
+        .map(|(flow, (one, (name, end)))| Talk::of(flow, one, (seed, begins[flow as usize]), name, end))
+        .collect();
     let mut observer = Observer { between: &between, run, ends: &ends, watches: vec![], records: Records::default() };
     let mut failure = None;
     std::thread::scope(|scope| {
+        let mut senders = Vec::new();
         for (flow, listener) in (0u32..).zip(&listeners) {
-            let (end, between) = (&ends[flow as usize], &between);
+            let Some(listener) = listener else { continue };
+            let index = flow as usize;
+            let (one, name, end, talk) = (&plan.flows[index], &names[index], &ends[index], talks[index].as_ref());
+            let (begin, opener, between) = (begins[index], Talk::opener(one), &between);
             scope.spawn(move || {
-                if between.join(Side::Receivers).is_ok() {
-                    ends::receiver(run, flow, listener, end);
+                if between.join(opener.other()).is_ok() {
+                    match talk {
+                        Some(talk) => talk.answer(run, listener),
+                        None => ends::receiver(run, flow, listener, end),
+                    }
                 }
             });
-        }
-        let mut senders = Vec::new();
-        for (flow, begin) in (0u32..).zip(starts(&plan, seed)) {
-            let index = flow as usize;
-            let (one, name, end, between) = (&plan.flows[index], &names[index], &ends[index], &between);
             senders.push(scope.spawn(move || {
-                between.join(Side::Senders)?;
-                ends::sender(run, flow, one, begin, name, end)
+                between.join(opener)?;
+                match talk {
+                    Some(talk) => talk.open(run),
+                    None => ends::sender(run, flow, one, (seed, begin), name, end),
+                }
             }));
         }
         observer.watch(cancel);
@@ -141,10 +152,13 @@ pub fn emulate(
     if cancel.load(Ordering::Relaxed) {
         return Err(fault("emulate", "stopped before its end", ""));
     }
-    let (records, quality) = between::ended(&plan, &mut path, plan.duration.0);
+    let (records, quality) = between.ended(&mut path, plan.duration.0);
     let mut records = Records { samples: seen.samples, events: seen.events, ..records };
+    records.samples.append(&mut path.passed.flow_samples);
+    records.samples.sort_by_key(|row| (row.time_ns, row.flow));
     for (flow, ((one, end), watch)) in (0u32..).zip(plan.flows.iter().zip(&ends).zip(&watches)) {
-        records.flows.push(row(flow, one, end, watch, &path, &names[flow as usize]));
+        let sent = path.sources.row(flow, one, path.world.losses[flow as usize]);
+        records.flows.push(sent.unwrap_or_else(|| row(flow, one, end, watch, &path, &names[flow as usize])));
         records.transfers.append(&mut end.transfers.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     }
     Ok((records, quality))

@@ -8,20 +8,24 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 
-use cwndlab_records::rows::{LinkSampleRow, SampleRow};
+use cwndlab_records::rows::{CalibrationRow, LinkSampleRow, SampleRow};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_simulator::packet::{Packet, ACK, CE, DATA, ECT, SYN};
 use cwndlab_simulator::world::{Losses, Observed, World};
 
+use crate::calibration;
 use crate::datagram::{self, mark, view};
 use crate::device::Tun;
 use crate::fault::Fault;
 use crate::lateness::Lateness;
+use crate::source::Sources;
 
 /// Longest packet that a device hands over.
 const LONGEST: usize = 65_536;
 /// Packets taken off a device before the agenda is looked at again.
 const BATCH: usize = 32;
+/// What a probe may take beyond two round trips, ns.
+const PROBING: u64 = 50_000_000;
 /// Wakes up at least this often to see whether it shall stop, ns.
 const PATIENCE: u64 = 20_000_000;
 
@@ -149,6 +153,11 @@ pub struct Path {
     next_sample: u64,
     /// Samples the flows, too: nobody else does.
     samples_flows: bool,
+    seed: u64,
+    /// Flows over UDP that the path sends itself.
+    pub sources: Sources,
+    /// While it is calibrated: of each delivery its side, and when it was, ns.
+    delivered: Option<Vec<(usize, u64)>>,
 }
 
 impl Path {
@@ -169,7 +178,82 @@ impl Path {
             start,
             next_sample: if interval == 0 { u64::MAX } else { interval },
             samples_flows,
+            seed,
+            sources: Sources::none(),
+            delivered: None,
         }
+    }
+
+    /// Measures the routes of the first flows with probes, then begins anew with the path at rest; answers when that
+    /// was. To be called by the thread that runs it.
+    pub fn calibrate(&mut self, stop: &AtomicBool, drops: &Drops) -> Result<(Vec<CalibrationRow>, Instant), Fault> {
+        self.passed.real_time = ask_for_real_time();
+        self.delivered = Some(Vec::new());
+        let next_sample = std::mem::replace(&mut self.next_sample, u64::MAX);
+        let mut rows = Vec::new();
+        for flow in 0..self.plan.flows.len().min(calibration::FLOWS) as u32 {
+            rows.extend(self.calibrate_flow(flow, stop, drops)?);
+        }
+        self.delivered = None;
+        self.next_sample = next_sample;
+        if !self.samples_flows {
+            self.sources = Sources::of(&self.plan, self.seed);
+        }
+        self.world = World::new(&self.plan, self.seed);
+        self.world.observed = Some(Observed::default());
+        self.store = Store::default();
+        self.passed = Passed { traffic: vec![Traffic::default(); self.plan.flows.len()], ..Passed::default() };
+        #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]
+        {
+            self.start = Instant::now();
+        }
+        Ok((rows, self.start))
+    }
+
+    fn calibrate_flow(&mut self, flow: u32, stop: &AtomicBool, drops: &Drops) -> Result<Vec<CalibrationRow>, Fault> {
+        let mut rows = Vec::new();
+        let patience = self.plan.flows[flow as usize].base_rtt.0 * 2 + PROBING;
+        if let Some(expected) = calibration::base_rtt(&self.plan, flow) {
+            let mut least = u64::MAX;
+            for number in 0..calibration::ECHOES {
+                let sent = self.now();
+                self.enter(sent, 0, &calibration::probe(flow, true, number, calibration::ECHO));
+                let back = |seen: &[(usize, u64)]| seen.iter().any(|one| one.0 == 0);
+                for (_, at) in self.probed(sent + patience, stop, drops, back)?.iter().filter(|one| one.0 == 0) {
+                    least = least.min(at - sent);
+                }
+            }
+            let measured = if least == u64::MAX { f64::NAN } else { least as f64 };
+            rows.push(CalibrationRow { flow, quantity: "base_rtt_ns", expected, measured });
+        }
+        if let Some(train) = calibration::Train::of(&self.plan, flow) {
+            let (now, packet) = (self.now(), calibration::probe(flow, false, 0, train.size));
+            for _ in 0..train.packets {
+                self.enter(now, 0, &packet);
+            }
+            self.tidy(drops);
+            let long = train.fit * train.size as u64 * 8_000_000_000 / train.rate;
+            let all = |seen: &[(usize, u64)]| seen.len() as u64 >= train.packets;
+            let seen = self.probed(now + long + patience, stop, drops, all)?;
+            let arrivals: Vec<u64> = seen.iter().filter(|one| one.0 == 1).map(|one| one.1).collect();
+            rows.extend(train.rows(flow, &arrivals));
+        }
+        Ok(rows)
+    }
+
+    /// Runs until `until`, or until what was delivered is enough, or all of it is; answers what was delivered.
+    fn probed(
+        &mut self,
+        until: u64,
+        stop: &AtomicBool,
+        drops: &Drops,
+        enough: impl Fn(&[(usize, u64)]) -> bool,
+    ) -> Result<Vec<(usize, u64)>, Fault> {
+        let mut buffer = vec![0u8; LONGEST];
+        while self.now() < until && !stop.load(Ordering::Relaxed) && !self.delivered.as_deref().is_some_and(&enough) {
+            self.step(&mut buffer, drops)?;
+        }
+        Ok(self.delivered.replace(Vec::new()).unwrap_or_default())
     }
 
     fn now(&self) -> u64 {
@@ -181,19 +265,25 @@ impl Path {
         self.passed.real_time = ask_for_real_time();
         let mut buffer = vec![0u8; LONGEST];
         while !stop.load(Ordering::Relaxed) {
-            self.catch_up(self.now());
-            for side in 0..2 {
-                for _ in 0..BATCH {
-                    let Some(length) = self.devices[side].read(&mut buffer)? else { break };
-                    let now = self.now();
-                    self.catch_up(now);
-                    self.enter(now, side, &buffer[..length]);
-                }
-            }
-            self.tidy(drops);
-            self.sample();
-            self.wait();
+            self.step(&mut buffer, drops)?;
         }
+        Ok(())
+    }
+
+    /// What is due, what came, and sleep until there is more of it.
+    fn step(&mut self, buffer: &mut [u8], drops: &Drops) -> Result<(), Fault> {
+        self.catch_up(self.now());
+        for side in 0..2 {
+            for _ in 0..BATCH {
+                let Some(length) = self.devices[side].read(buffer)? else { break };
+                let now = self.now();
+                self.catch_up(now);
+                self.enter(now, side, &buffer[..length]);
+            }
+        }
+        self.tidy(drops);
+        self.sample();
+        self.wait();
         Ok(())
     }
 
@@ -211,6 +301,10 @@ impl Path {
             self.passed.strangers += 1;
             return;
         };
+        if self.sources.has(flow as usize) {
+            self.passed.strangers += 1;
+            return;
+        }
         let traffic = &mut self.passed.traffic[flow as usize];
         if side == 0 {
             traffic.sent_packets += 1;
@@ -234,7 +328,13 @@ impl Path {
 
     /// Everything that is due by `now`, each at its own moment.
     fn catch_up(&mut self, now: u64) {
-        while let Some((at, source)) = self.world.agenda.peek().filter(|(at, _)| *at <= now) {
+        loop {
+            let due = self.world.agenda.peek().filter(|(at, _)| *at <= now);
+            if self.sources.next <= due.map_or(now, |(at, _)| at) {
+                self.sources.send(&mut self.world);
+                continue;
+            }
+            let Some((at, source)) = due else { return };
             if let Some(packet) = self.world.turn(at, source) {
                 self.deliver(at, packet);
             }
@@ -242,6 +342,10 @@ impl Path {
     }
 
     fn deliver(&mut self, at: u64, packet: Packet) {
+        if self.sources.has(packet.flow()) {
+            self.sources.receive(at, &packet);
+            return;
+        }
         let slot = &mut self.store.packets[packet.aux as usize].0;
         if packet.flags & CE != 0 {
             mark(slot);
@@ -255,7 +359,11 @@ impl Path {
             self.passed.refused += 1;
         }
         self.store.leave(packet.aux);
-        let late = self.now().saturating_sub(at);
+        let done = self.now();
+        if let Some(delivered) = &mut self.delivered {
+            delivered.push((side, done));
+        }
+        let late = done.saturating_sub(at);
         self.passed.lateness.add(late);
     }
 
@@ -265,10 +373,11 @@ impl Path {
         if observed.lost.is_empty() && observed.doubled.is_empty() {
             return;
         }
-        for packet in observed.doubled.drain(..) {
+        let kept = |packet: &Packet| !self.sources.has(packet.flow());
+        for packet in observed.doubled.drain(..).filter(kept) {
             self.store.packets[packet.aux as usize].1 += 1;
         }
-        for packet in observed.lost.drain(..) {
+        for packet in observed.lost.drain(..).filter(kept) {
             self.store.leave(packet.aux);
         }
         for (flow, losses) in self.world.losses.iter().enumerate() {
@@ -284,6 +393,10 @@ impl Path {
                 let row = self.world.look(now, index).row(self.next_sample, index as u32);
                 self.passed.samples.push(row);
             }
+            for flow in 0..self.plan.flows.len() as u32 {
+                let losses = self.world.losses[flow as usize];
+                self.passed.flow_samples.extend(self.sources.sample(self.next_sample, flow, losses));
+            }
             if self.samples_flows {
                 for (flow, traffic) in (0u32..).zip(&self.passed.traffic).filter(|(_, one)| one.first.is_some()) {
                     let losses = self.world.losses[flow as usize];
@@ -298,6 +411,7 @@ impl Path {
     fn wait(&self) {
         let now = self.now();
         let next = self.world.agenda.peek().map_or(u64::MAX, |(at, _)| at).min(self.next_sample);
+        let next = next.min(self.sources.next);
         let rest = next.saturating_sub(now).min(PATIENCE);
         if rest == 0 {
             return;

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use cwndlab_emulator::{emulate, Datapath, Quality};
+use cwndlab_emulator::{emulate, Datapath, Quality, LATE};
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::catalogue;
@@ -12,7 +12,7 @@ use serde_json::{json, Value};
 fn run(document: &Value) -> Option<(Records, Quality)> {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    match emulate(Arc::new(plan), 1, Datapath::Kernel, &AtomicBool::new(false)) {
+    match emulate(Arc::new(plan), 1, Datapath::Kernel, LATE, &AtomicBool::new(false)) {
         Ok(found) => Some(found),
         Err(fault) if fault.path.contains("unshare") || fault.path.contains("/dev/net/tun") => {
             eprintln!("skipped: {fault}");
@@ -41,4 +41,66 @@ fn the_kernels_tcp_fills_the_simulators_link() {
     assert!(records.links[0].max_queue_packets <= 100);
     assert!(!records.samples.is_empty() && !records.link_samples.is_empty());
     assert!(flow.delivered_bytes <= flow.sent_bytes);
+    let counted: u64 = records.lateness.iter().map(|bin| bin.packets).sum();
+    assert_eq!(counted, quality.lateness.total());
+    let calibrated =
+        |quantity: &str| records.calibration.iter().find(|row| row.quantity == quantity).expect("measured");
+    // The scenario's own numbers: the queue holds exactly 100 packets, and nothing is quicker than its base RTT.
+    assert_eq!((calibrated("capacity_packets").expected, calibrated("capacity_packets").measured), (100.0, 100.0));
+    assert!(calibrated("base_rtt_ns").measured >= 20e6 && calibrated("rate_bps").expected == 20e6);
+}
+
+/// Sizes and counts are the scenario's; no exchange is quicker than a round trip of 20 ms.
+#[test]
+fn requests_are_answered() {
+    let workload = json!({ "kind": "request-response", "request": "300 B", "response": "50 kB", "think": "20 ms",
+        "count": 5 });
+    let flows = json!([
+        { "algorithm": "cubic", "rtt": "20 ms", "workload": workload },
+        { "algorithm": "reno", "rtt": "20 ms", "workload": { "kind": "request-response", "request": "300 B",
+            "response": "50 kB", "think": "20 ms", "count": 5, "new_connection": true } },
+    ]);
+    let Some((records, _)) = run(&dumbbell("3 s", json!({ "capacity": "100 packets" }), flows)) else { return };
+    for flow in 0..2u32 {
+        let rows: Vec<_> = records.transfers.iter().filter(|row| row.flow == flow).collect();
+        assert_eq!(rows.iter().map(|row| row.size_bytes).collect::<Vec<_>>(), [50_000; 5]);
+        assert!(rows.iter().all(|row| row.end_ns - row.start_ns >= 20_000_000));
+        let row = &records.flows[flow as usize];
+        assert_eq!(row.delivered_bytes, 250_000);
+        assert!(row.acked_bytes >= 200_000 && row.end_ns.is_some(), "{row:?}");
+    }
+    assert_eq!(records.flows[1].algorithm, "kernel:reno");
+}
+
+/// A message every 100 ms from the connection on; QoS 1 waits for a round trip, QoS 0 for half of one.
+#[test]
+fn sensors_publish() {
+    let sensor = |qos: u8| json!({ "kind": "mqtt", "qos": qos, "payload": "200 B", "period": "100 ms" });
+    let flows = json!([
+        { "algorithm": "cubic", "rtt": "20 ms", "workload": sensor(0) },
+        { "algorithm": "cubic", "rtt": "20 ms", "workload": sensor(1) },
+    ]);
+    let Some((records, _)) = run(&dumbbell("2 s", json!({ "capacity": "100 packets" }), flows)) else { return };
+    for (flow, least) in [(0u32, 10_000_000), (1, 20_000_000)] {
+        let rows: Vec<_> = records.transfers.iter().filter(|row| row.flow == flow).collect();
+        assert!((5..=20).contains(&rows.len()), "{}", rows.len());
+        assert!(rows.iter().all(|row| row.size_bytes == 200 && row.end_ns - row.start_ns >= least));
+    }
+}
+
+/// 2 Mbit/s for 2 s are 333 packets of 1500 bytes (and one at the start), beside TCP on the same line; a datagram takes
+/// at least half of the base RTT and its serialisation (0.6 ms).
+#[test]
+fn datagrams_share_the_queue_with_the_kernels_tcp() {
+    let flows = json!([
+        { "algorithm": "cubic", "rtt": "20 ms", "workload": { "kind": "on-off", "on": "200 ms", "off": "50 ms" } },
+        { "transport": "udp", "rtt": "20 ms", "workload": { "kind": "cbr", "rate": "2 Mbps", "packet": "1500 B" } },
+    ]);
+    let Some((records, _)) = run(&dumbbell("2 s", json!({ "capacity": "100 packets" }), flows)) else { return };
+    let datagrams = &records.flows[1];
+    assert!((333..=335).contains(&datagrams.sent_packets), "{}", datagrams.sent_packets);
+    assert!(datagrams.min_delay_ns.expect("some arrived") >= 10_600_000);
+    assert!(datagrams.mean_delay_ns > datagrams.min_delay_ns, "TCP's queue is theirs, too");
+    assert!(records.flows[0].delivered_bytes > 500_000);
+    assert!(records.samples.iter().any(|row| row.flow == 1 && row.delivered_bytes > 0));
 }

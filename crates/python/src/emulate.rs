@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cwndlab_emulator::{namespace, Between as Open, Datapath, Ends, Quality, Side};
+use cwndlab_emulator::{namespace, Between as Open, Datapath, Ends, Quality, Side, LATE};
 use cwndlab_records::table::{Header, Tables};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ use crate::{own, question, raise};
 /// Emulates a scenario for as long as it says; Ctrl-C and `cancel` stop it within milliseconds. Answers what was
 /// recorded, and how good the clockwork was. `datapath` says whose congestion control it is: `kernel` or `cwndlab`.
 #[pyfunction]
-#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel"))]
+#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel", late_ns=LATE))]
 pub(crate) fn emulate<'py>(
     py: Python<'py>,
     text: &str,
@@ -26,6 +26,7 @@ pub(crate) fn emulate<'py>(
     cancel: Option<Py<Cancel>>,
     folder: Option<std::path::PathBuf>,
     datapath: &str,
+    late_ns: u64,
 ) -> PyResult<(Records, Bound<'py, PyDict>)> {
     let datapath = match datapath {
         "kernel" => Datapath::Kernel,
@@ -40,9 +41,8 @@ pub(crate) fn emulate<'py>(
     let inner = Arc::clone(&stop);
     let outcome = aside(py, &stop, move || {
         guarded(|| {
-            cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, &inner).map(|(records, quality)| {
-                header.notes.extend(quality.notes.iter().cloned());
-                header.notes.push(timing(&quality));
+            cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, late_ns, &inner).map(|(records, quality)| {
+                note(&mut header, &quality);
                 (Tables::new(header, &records), quality)
             })
         })
@@ -94,7 +94,7 @@ fn side_of(name: &str) -> PyResult<Side> {
 #[pymethods]
 impl Between {
     #[new]
-    #[pyo3(signature = (text, format, seed, *, folder=None, algorithm=None))]
+    #[pyo3(signature = (text, format, seed, *, folder=None, algorithm=None, late_ns=LATE))]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -102,12 +102,13 @@ impl Between {
         seed: u64,
         folder: Option<std::path::PathBuf>,
         algorithm: Option<String>,
+        late_ns: u64,
     ) -> PyResult<Self> {
         let scenario = question::read(py, text, format, folder)?;
         let catalogue = own::catalogue(&scenario).map_err(|faults| question::refuse(py, faults))?;
         let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| question::refuse(py, faults))?;
         let header = header(&scenario, &plan, seed, "emulate", notes).map_err(|faults| question::refuse(py, faults))?;
-        let ends = Ends { algorithm, programs: true };
+        let ends = Ends { algorithm, late: late_ns, programs: true };
         let open = py.detach(|| Open::open(Arc::new(plan), seed, &ends)).map_err(|fault| refused(py, fault))?;
         Ok(Self { open: Mutex::new(Some((open, header))) })
     }
@@ -148,14 +149,20 @@ impl Between {
         let (records, quality, end) = py.detach(|| open.close()).map_err(|fault| refused(py, fault))?;
         header.duration_ns = end;
         header.measure_from_ns = 0;
-        header.notes.extend(quality.notes.iter().cloned());
-        header.notes.push(timing(&quality));
+        note(&mut header, &quality);
         Ok((Records::new(Tables::new(header, &records)), told(py, &quality)?))
     }
 }
 
 fn microseconds(ns: u64) -> f64 {
     ns as f64 / 1e3
+}
+
+/// What the records say of the clockwork; the last note is how late deliveries were.
+fn note(header: &mut Header, quality: &Quality) {
+    header.notes.extend(quality.notes.iter().cloned());
+    header.notes.extend(quality.unreliable.iter().map(|why| format!("unreliable: {why}")));
+    header.notes.push(timing(quality));
 }
 
 /// One line for the records.
@@ -178,7 +185,7 @@ fn told<'py>(py: Python<'py>, quality: &Quality) -> PyResult<Bound<'py, PyDict>>
         dict.set_item(key, late.quantile(share))?;
     }
     dict.set_item("late_max_ns", late.most())?;
-    dict.set_item("late_buckets_ns", late.buckets().collect::<Vec<_>>())?;
+    dict.set_item("unreliable", quality.unreliable.clone())?;
     dict.set_item("real_time", quality.real_time)?;
     dict.set_item("strangers", quality.strangers)?;
     dict.set_item("refused", quality.refused)?;

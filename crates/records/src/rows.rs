@@ -21,6 +21,32 @@ pub struct Records {
     pub packets: Vec<PacketRow>,
     /// Stations of 802.11 at the sampling interval and at the end.
     pub stations: Vec<StationRow>,
+    /// How late an emulation delivered.
+    pub lateness: Vec<LatenessRow>,
+    /// What an emulation measured of its path before it began.
+    pub calibration: Vec<CalibrationRow>,
+}
+
+/// A bin of the histogram of an emulation's lateness.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatenessRow {
+    /// Upper end of the bin, which is included; its lower end is that of the bin before.
+    pub late_ns: u64,
+    /// Packets that were delivered so late after the moment that the path had computed.
+    pub packets: u64,
+}
+
+/// A quantity of an emulated path: what the scenario says, and what probes measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CalibrationRow {
+    /// The flow whose route it is.
+    pub flow: u32,
+    /// `base_rtt_ns`, `rate_bps` or `capacity_packets`.
+    pub quantity: &'static str,
+    /// By the scenario.
+    pub expected: f64,
+    /// By the probes.
+    pub measured: f64,
 }
 
 /// Totals of a flow over its whole life.

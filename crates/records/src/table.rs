@@ -10,17 +10,31 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::rows::{EventRow, FlowRow, LinkRow, LinkSampleRow, PacketRow, Records, SampleRow, StationRow, TransferRow};
+use crate::rows::{
+    CalibrationRow, EventRow, FlowRow, LatenessRow, LinkRow, LinkSampleRow, PacketRow, Records, SampleRow, StationRow,
+    TransferRow,
+};
 
 /// Version of the tables' schema.
 pub const SCHEMA_VERSION: u32 = 2;
 
 /// The tables of a run, in canonical order.
-pub const NAMES: [&str; 9] =
-    ["runs", "flows", "links", "samples", "link_samples", "events", "transfers", "packets", "stations"];
+pub const NAMES: [&str; 11] = [
+    "runs",
+    "flows",
+    "links",
+    "samples",
+    "link_samples",
+    "events",
+    "transfers",
+    "packets",
+    "stations",
+    "lateness",
+    "calibration",
+];
 
 /// Tables of which most runs have nothing: where they are empty they have no file and no part in the hash.
-pub(crate) const SELDOM: [&str; 1] = ["stations"];
+pub(crate) const SELDOM: [&str; 3] = ["stations", "lateness", "calibration"];
 
 /// Of which run the tables are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +83,8 @@ impl Tables {
             vec![batch(&records.transfers)],
             vec![batch(&records.packets)],
             vec![batch(&records.stations)],
+            vec![batch(&records.lateness)],
+            vec![batch(&records.calibration)],
         ];
         Self { header, batches }
     }
@@ -121,6 +137,8 @@ pub fn schema(name: &str) -> Option<SchemaRef> {
         "transfers" => TransferRow::fields(),
         "packets" => PacketRow::fields(),
         "stations" => StationRow::fields(),
+        "lateness" => LatenessRow::fields(),
+        "calibration" => CalibrationRow::fields(),
         _ => return None,
     };
     Some(Arc::new(Schema::new(fields)))
@@ -321,6 +339,9 @@ row!(StationRow {
     queue_packet_ns,
     max_queue_packets,
 });
+
+row!(LatenessRow { late_ns, packets });
+row!(CalibrationRow { flow, quantity, expected, measured });
 
 /// The one row of `runs`.
 struct RunRow(Header);

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.options import ScenarioArgument, SetOption, scenario_of, whole
-from cwndlab.output import say
+from cwndlab.options import FormatOption, ScenarioArgument, SetOption, scenario_of, whole
+from cwndlab.output import Format, say, write_rows
 from cwndlab.progress import Stopped
 
 if TYPE_CHECKING:
@@ -71,7 +71,11 @@ def add(app: typer.Typer) -> None:
         accept_late: Annotated[
             bool, typer.Option("--accept-late", help="Do not fail where deliveries were late.")
         ] = False,
+        calibrate: Annotated[
+            bool, typer.Option("--calibrate", help="Only measure the path with probes, and print it.")
+        ] = False,
         set_: SetOption = None,
+        format: FormatOption = Format.table,
     ) -> None:
         """Put programs at the ends of the scenario's network, on the wall clock."""
         if on not in ("sender", "receiver"):
@@ -83,6 +87,9 @@ def add(app: typer.Typer) -> None:
         for note in question.notes:
             say(note)
         side = cast("Side", on)
+        if calibrate:
+            _calibrate(Between(question, seed=seed), out, format)
+            return
         with Between(question, seed=seed, algorithm=algorithm) as path:
             _tell_addresses(path)
             # Standard output is the command's.
@@ -101,6 +108,15 @@ def add(app: typer.Typer) -> None:
             raise typer.Exit(status)
         if not accept_late:
             refuse_late(path.timing)
+
+
+def _calibrate(between: Between, out: Path | None, format: Format) -> None:
+    with between as path:
+        names = path.flows
+    if out is not None:
+        path.records.write(out)
+    rows = [{**row, "flow": names[row["flow"]]} for row in path.records.rows("calibration")]
+    write_rows(rows, ("flow", "quantity", "expected", "measured"), format)
 
 
 def _tell_addresses(path: Between) -> None:

@@ -1,6 +1,6 @@
 use super::*;
 use crate::hash::hash;
-use crate::rows::{EventRow, FlowRow, LinkRow, PacketRow, Records, SampleRow, StationRow};
+use crate::rows::{CalibrationRow, EventRow, FlowRow, LatenessRow, LinkRow, PacketRow, Records, SampleRow, StationRow};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -78,6 +78,8 @@ fn tables(seed: u64, rows: u64) -> Tables {
             attempts: 7,
             ..StationRow::default()
         }],
+        lateness: vec![LatenessRow { late_ns: 1250, packets: 3 }],
+        calibration: vec![CalibrationRow { flow: 0, quantity: "rate_bps", expected: 1e6, measured: 999e3 }],
         ..Records::default()
     };
     Tables::new(header, &records)

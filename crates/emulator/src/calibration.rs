@@ -1,0 +1,167 @@
+//! Calibration: probes of our own through the path before a run, on the wall clock as everything that follows.
+//!
+//! - *Base RTT*: ICMP echo requests, one at a time, answered by the kernel of the receivers' side; the least counts.
+//!   Expected: the flow's propagation delays, and the serialisation of a probe by every line of both ways.
+//! - *Rate* and *capacity*: a train of full packets that enters at one moment, more than the queue holds. Of n packets
+//!   in service or waiting n arrive, and between the first and the last arrival the line sent n − 1.
+//!
+//! Rate and capacity are measured where the slowest line is the first of its route with a rate, and is constant with a
+//! drop-tail queue and a wire without losses: elsewhere no one number is right.
+
+use cwndlab_records::rows::CalibrationRow;
+use cwndlab_scenario::plan::{Capacity, DisciplinePlan, LinePlan, LinkPlan, Plan};
+
+use crate::between::Side;
+use crate::datagram::checksum;
+
+/// Echoes of which the quickest counts.
+pub(crate) const ECHOES: u16 = 10;
+/// Packets of a train beyond those that fit.
+const BEYOND: u64 = 20;
+/// The longest train, in packets and in ns of its line.
+const LONGEST: (u64, u64) = (20_000, 2_000_000_000);
+/// Flows whose routes are measured.
+pub(crate) const FLOWS: usize = 4;
+/// Header of IPv4 and of an ICMP echo.
+const HEADERS: usize = 28;
+
+/// An ICMP echo request of a flow's sender to its receiver, or an answer that nobody asked for, which a kernel swallows.
+pub(crate) fn probe(flow: u32, request: bool, number: u16, size: usize) -> Vec<u8> {
+    let mut packet = vec![0u8; size.max(HEADERS)];
+    packet[0] = 0x45;
+    let length = packet.len() as u16;
+    packet[2..4].copy_from_slice(&length.to_be_bytes());
+    packet[8] = 64;
+    packet[9] = 1;
+    packet[12..16].copy_from_slice(&Side::Senders.address(flow));
+    packet[16..20].copy_from_slice(&Side::Receivers.address(flow));
+    let sum = checksum(&packet[..20]);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet[20] = if request { 8 } else { 0 };
+    packet[26..28].copy_from_slice(&number.to_be_bytes());
+    let sum = checksum(&packet[20..]);
+    packet[22..24].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
+/// Size of an echo, bytes.
+pub(crate) const ECHO: usize = 64;
+
+/// What the echo takes at best, ns; nothing where that is left to chance.
+pub(crate) fn base_rtt(plan: &Plan, flow: u32) -> Option<f64> {
+    let flow = &plan.flows[flow as usize];
+    let links = flow.forward.iter().chain(&flow.reverse).map(|&link| &plan.links[link as usize]);
+    let mut total = flow.base_rtt.0 as f64;
+    for link in links {
+        if !is_steady(link) {
+            return None;
+        }
+        total += link.rate.map_or(0.0, |rate| ECHO as f64 * 8e9 / rate.0 as f64);
+    }
+    Some(total)
+}
+
+/// The same for every packet, whenever it comes.
+fn is_steady(link: &LinkPlan) -> bool {
+    link.radio.is_none()
+        && link.harq.is_none()
+        && link.jitter.is_none()
+        && link.line == LinePlan::Rate
+        && link.schedule.steps.is_empty()
+        && link.losses.is_empty()
+        && link.duplicate == 0.0
+}
+
+/// A train that fills the queue of a flow's slowest line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Train {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of each.
+    pub size: usize,
+    /// Packets that shall arrive: those in service and waiting.
+    pub fit: u64,
+    /// Of the line, bit/s.
+    pub rate: u64,
+    /// The one in service counts towards the capacity.
+    counts_in_service: bool,
+    /// More came than the queue holds.
+    overflows: bool,
+}
+
+impl Train {
+    /// The flow's, where its route has one.
+    pub(crate) fn of(plan: &Plan, flow: u32) -> Option<Self> {
+        let flow = &plan.flows[flow as usize];
+        let links: Vec<&LinkPlan> = flow.forward.iter().map(|&link| &plan.links[link as usize]).collect();
+        let rate = links.iter().filter_map(|link| link.rate).map(|rate| rate.0).min()?;
+        let line = links.iter().find(|link| link.rate.is_some())?;
+        let is_first = line.rate.is_some_and(|of| of.0 == rate);
+        let is_plain = links.iter().all(|link| is_steady(link)) && line.queue.discipline == DisciplinePlan::DropTail;
+        if !is_first || !is_plain {
+            return None;
+        }
+        let size = (flow.stack.mss.0 + flow.stack.header.0).clamp(HEADERS as u64, 65_535);
+        let most = LONGEST.0.min(LONGEST.1 / (size * 8_000_000_000 / rate).max(1)).max(2);
+        let waiting = match line.queue.capacity {
+            Capacity::Unlimited => u64::MAX,
+            Capacity::Packets(packets) => u64::from(packets),
+            Capacity::Bytes(bytes) => bytes.0 / size,
+        };
+        let counts = line.queue.counts_in_service;
+        let held = waiting.saturating_add(u64::from(!counts));
+        let overflows = held < most;
+        let fit = if overflows { held } else { most };
+        let packets = if overflows { held + BEYOND } else { most };
+        Some(Self { packets, size: size as usize, fit, rate, counts_in_service: counts, overflows })
+    }
+
+    /// What its arrivals, ns, tell.
+    pub(crate) fn rows(&self, flow: u32, arrivals: &[u64]) -> Vec<CalibrationRow> {
+        let mut rows = Vec::new();
+        let number = arrivals.len() as u64;
+        if let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) {
+            let span = (last - first) as f64 * 1e-9;
+            if number > 2 && span > 0.0 {
+                let measured = (number - 1) as f64 * self.size as f64 * 8.0 / span;
+                rows.push(CalibrationRow { flow, quantity: "rate_bps", expected: self.rate as f64, measured });
+            }
+        }
+        if self.overflows {
+            let waiting = |held: u64| held.saturating_sub(u64::from(!self.counts_in_service)) as f64;
+            let (expected, measured) = (waiting(self.fit), waiting(number));
+            rows.push(CalibrationRow { flow, quantity: "capacity_packets", expected, measured });
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 1071: the sum over a header or message with its checksum is 0; RFC 792: type 8 asks.
+    #[test]
+    fn a_probe_is_a_sound_echo() {
+        for (size, number) in [(ECHO, 3), (1500, 60_000)] {
+            let packet = probe(1, true, number, size);
+            assert_eq!(packet.len(), size);
+            assert_eq!((checksum(&packet[..20]), checksum(&packet[20..])), (0, 0));
+            assert_eq!((packet[20], &packet[16..20]), (8, &[10, 102, 0, 2][..]));
+        }
+    }
+
+    /// By hand: 51 packets of 1500 bytes at 12 Mbit/s are 1 ms apart; 50 waited and one was in service.
+    #[test]
+    fn a_train_tells_rate_and_capacity() {
+        let train =
+            Train { packets: 71, size: 1500, fit: 51, rate: 12_000_000, counts_in_service: false, overflows: true };
+        let arrivals: Vec<u64> = (0..51).map(|n| 7_000 + n * 1_000_000).collect();
+        let rows = train.rows(2, &arrivals);
+        let found: Vec<_> = rows.iter().map(|row| (row.quantity, row.expected, row.measured)).collect();
+        assert_eq!(found, [("rate_bps", 12e6, 12e6), ("capacity_packets", 50.0, 50.0)]);
+        let lost = train.rows(2, &arrivals[..49]);
+        assert_eq!((lost[1].expected, lost[1].measured), (50.0, 48.0));
+        assert_eq!(train.rows(2, &[])[0].measured, 0.0);
+    }
+}

@@ -1,0 +1,125 @@
+//! Flows over UDP: the simulator's own source and sink, run by the path itself. They need no kernel, and their packets
+//! meet those of the kernel's TCP in the same queues.
+
+use cwndlab_records::rows::{FlowRow, SampleRow};
+use cwndlab_scenario::plan::{FlowPlan, Plan};
+use cwndlab_simulator::datagrams::Datagrams;
+use cwndlab_simulator::packet::Packet;
+use cwndlab_simulator::pool::starts;
+use cwndlab_simulator::world::{Losses, World};
+
+/// The sources of a plan, by flow.
+#[derive(Debug, Default)]
+pub struct Sources {
+    by_flow: Vec<Option<Source>>,
+    /// When the first of them is due.
+    pub next: u64,
+}
+
+#[derive(Debug)]
+struct Source {
+    datagrams: Datagrams,
+    start: u64,
+    next: u64,
+    stop: u64,
+}
+
+impl Sources {
+    /// None.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { by_flow: Vec::new(), next: u64::MAX }
+    }
+
+    /// The plan's.
+    #[must_use]
+    pub fn of(plan: &Plan, seed: u64) -> Self {
+        let doubles = plan.links.iter().any(|link| link.duplicate > 0.0);
+        let by_flow = (0u32..).zip(&plan.flows).zip(starts(plan, seed)).map(|((flow, one), start)| {
+            let mut datagrams = Datagrams::of(one, flow, seed)?;
+            if doubles {
+                datagrams.expect_duplicates();
+            }
+            let stop = one.stop.map_or(u64::MAX, |stop| stop.0).min(plan.duration.0);
+            Some(Source { datagrams, start, next: start.min(stop), stop })
+        });
+        let mut sources = Self { by_flow: by_flow.collect(), next: 0 };
+        sources.look();
+        sources
+    }
+
+    fn look(&mut self) {
+        self.next = self.by_flow.iter().flatten().map(|one| one.next).min().unwrap_or(u64::MAX);
+    }
+
+    /// The flow has one: its packets are not the kernel's.
+    #[must_use]
+    pub fn has(&self, flow: usize) -> bool {
+        self.by_flow.get(flow).is_some_and(Option::is_some)
+    }
+
+    /// The one that is due first sends.
+    pub fn send(&mut self, world: &mut World) {
+        let now = self.next;
+        let due = (0u32..).zip(&mut self.by_flow).find_map(|(flow, one)| {
+            let one = one.as_mut().filter(|one| one.next == now)?;
+            Some((flow, one))
+        });
+        if let Some((flow, one)) = due {
+            one.next = if now >= one.stop { u64::MAX } else { one.datagrams.send(now, flow, world).min(one.stop) };
+        }
+        self.look();
+    }
+
+    /// A packet of a source reached its sink.
+    pub fn receive(&mut self, at: u64, packet: &Packet) {
+        if let Some(Some(one)) = self.by_flow.get_mut(packet.flow()) {
+            one.datagrams.receive(at, packet);
+        }
+    }
+
+    /// The flow as a sample, where it has a source that has begun.
+    #[must_use]
+    pub fn sample(&self, time_ns: u64, flow: u32, losses: Losses) -> Option<SampleRow> {
+        let one = self.by_flow.get(flow as usize)?.as_ref().filter(|one| one.start <= time_ns)?;
+        let delays = one.datagrams.delays;
+        Some(SampleRow {
+            time_ns,
+            flow,
+            delivered_bytes: one.datagrams.received_bytes,
+            sent_bytes: one.datagrams.count().sent_bytes,
+            queue_drops: losses.queue,
+            wire_losses: losses.wire,
+            delay_ns: (delays.count > 0).then_some(delays.last),
+            ..SampleRow::default()
+        })
+    }
+
+    /// The flow's totals, where it has a source.
+    #[must_use]
+    pub fn row(&self, flow: u32, plan: &FlowPlan, losses: Losses) -> Option<FlowRow> {
+        let one = self.by_flow.get(flow as usize)?.as_ref()?;
+        let (count, delays) = (one.datagrams.count(), one.datagrams.delays);
+        let seen = |delay: u64| (delays.count > 0).then_some(delay);
+        Some(FlowRow {
+            flow,
+            name: plan.name.clone(),
+            algorithm: plan.algorithm_text.clone(),
+            profile: plan.profile.clone(),
+            mss_bytes: plan.stack.mss.0,
+            base_rtt_ns: plan.base_rtt.0,
+            start_ns: one.start,
+            end_ns: (one.next == u64::MAX).then_some(one.stop),
+            delivered_bytes: one.datagrams.received_bytes,
+            sent_bytes: count.sent_bytes,
+            wire_bytes: count.sent_bytes + count.sent_packets * plan.stack.header.0,
+            sent_packets: count.sent_packets,
+            queue_drops: losses.queue,
+            wire_losses: losses.wire,
+            min_delay_ns: seen(delays.min),
+            mean_delay_ns: delays.mean(),
+            max_delay_ns: seen(delays.max),
+            ..FlowRow::default()
+        })
+    }
+}
