@@ -27,7 +27,19 @@ ALLOWED: dict[str, set[str]] = {
     "kernel": {"units", "control"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "kernel-python": {"units", "control", "algorithms", "kernel"},
-    "python": {"units", "control", "conformance", "scenario", "records", "simulator", "emulator", "quic", "replay"},
+    "live": {"algorithms", "emulator", "quic"},
+    "python": {
+        "units",
+        "control",
+        "conformance",
+        "scenario",
+        "records",
+        "simulator",
+        "emulator",
+        "quic",
+        "replay",
+        "live",
+    },
 }
 
 

@@ -36,6 +36,6 @@ fn main() {
         digest.update(path.strip_prefix(&root).unwrap_or(path).to_string_lossy().as_bytes());
         digest.update(fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
     }
-    let text: String = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    println!("cargo::rustc-env=CWNDLAB_SOURCES={text}");
+    let short = digest.finalize().iter().take(6).fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+    println!("cargo::rustc-env=CWNDLAB_SOURCES={short:012x}");
 }

@@ -13,10 +13,12 @@ __all__ = [
     "Path",
     "Records",
     "Sent",
+    "Server",
     "Table",
     "Window",
     "algorithms",
     "aliases",
+    "assemble",
     "become_root",
     "canonical_algorithm",
     "check",
@@ -24,8 +26,10 @@ __all__ = [
     "conformance_texts",
     "emulate",
     "engine_version",
+    "fetch",
     "read",
     "run",
+    "serve",
     "to_toml",
     "trace_kinds",
     "trace_make",
@@ -80,11 +84,36 @@ def emulate(
     folder: str | PathLike[str] | None = None,
     datapath: Literal["kernel", "cwndlab"] = "kernel",
 ) -> tuple[Records, dict[str, Any]]: ...
+def fetch(
+    url: str,
+    *,
+    token: str,
+    algorithm: str | None,
+    size_bytes: int,
+    transport: str = "tcp",
+    trust: str | None = None,
+    timeout_s: float = 600.0,
+    progress: Callable[[int], bool | None] | None = None,
+    first_byte: int = 0,
+) -> dict[str, Any]: ...
+def serve(
+    listen: str,
+    *,
+    tokens: str | None = None,
+    tokens_from: str = "tokens",
+    certificate: str | PathLike[str] | None = None,
+    key: str | PathLike[str] | None = None,
+    state: str | PathLike[str] | None = None,
+    names: Sequence[str] | None = None,
+    quic: bool = False,
+    limits: Mapping[str, float] | None = None,
+) -> Server: ...
 def become_root() -> bool: ...
 def trace_kinds() -> tuple[list[str], int, int]: ...
 def trace_make(kind: str, seed: int, seconds: int) -> list[int] | None: ...
 def trace_moments(text: str, name: str) -> list[int]: ...
 def read(folder: str | PathLike[str]) -> Records: ...
+def assemble(header: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Records: ...
 
 @final
 class Ack:
@@ -253,6 +282,21 @@ class Records:
     def rows(self, name: _TableName) -> list[dict[str, Any]]: ...
     def write(self, folder: str | PathLike[str]) -> None: ...
     def hash(self) -> str: ...
+
+@final
+class Server:
+    """A server that runs until it is stopped."""
+
+    @property
+    def address(self) -> str: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def tokens(self) -> dict[str, str]: ...
+    @property
+    def notes(self) -> list[str]: ...
+    def stop(self) -> None: ...
+    def counters(self) -> dict[str, int]: ...
 
 @final
 class Table:

@@ -393,9 +393,36 @@ def _names(text: str | None) -> list[str] | None:
 
 def _add_verbs() -> None:
     """Verbs that have a file of their own."""
-    from cwndlab.verbs import conform, emulate, export, kernel, report, reproduce, sweep, trace, tune
+    from cwndlab.verbs import (
+        conform,
+        emulate,
+        export,
+        kernel,
+        measure,
+        preflight,
+        report,
+        reproduce,
+        serve,
+        sweep,
+        trace,
+        tune,
+    )
 
-    for verb in (report, export, sweep, reproduce, tune, trace, emulate, kernel, conform):
+    verbs = (
+        report,
+        export,
+        sweep,
+        reproduce,
+        tune,
+        trace,
+        conform,
+        emulate,
+        kernel,
+        measure,
+        preflight,
+        serve,
+    )
+    for verb in verbs:
         verb.add(app)
 
 

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     import polars as pl
 
     from cwndlab.comparison import Comparison
+    from cwndlab.live.results import Measurement
     from cwndlab.pages.sweep import Swept
     from cwndlab.plots.style import Style
     from cwndlab.records import Records
 
 # Columns of words.
-_TEXTS = ("metric", "algorithm", "link")
+_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "says")
 
 
 def comparison_page(found: Comparison) -> str:
@@ -35,7 +36,7 @@ def comparison_page(found: Comparison) -> str:
     if not found.rows:
         raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
     shown, behind = found.judged(), _behind(found)
-    parts = [*_summary(found), "<h2>Means and intervals</h2>", _table(*found.table(shown))]
+    parts = [*_summary(found), "<h2>Means and intervals</h2>", table(*found.table(shown))]
     parts.append('<div class="bars">')
     for metric in shown:
         estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
@@ -53,9 +54,9 @@ def comparison_page(found: Comparison) -> str:
     header, rows = found.differences(shown)
     if rows:
         parts += [f"<h2>Paired differences to {html.escape(found.algorithms[0])}</h2>", _how(found)]
-        parts.append(_table(header, rows))
+        parts.append(table(header, rows))
     if found.examples:
-        parts += _over_time(found.examples, f"Over time, seed {found.seeds[0]}", _examples(found))
+        parts += over_time(found.examples, f"Over time, seed {found.seeds[0]}", _examples(found))
     parts += _about(found.scenario.to_toml(), found.notes)
     seeds = f"seeds {found.seeds[0]}–{found.seeds[-1]}"
     return page(
@@ -102,7 +103,7 @@ def run_page(records: Records) -> str:
     elif len(records.flows) > 1:
         told.append(f"Convergence time: none, {html.escape(near['reason'])}.")
     parts = [f"<p>{' '.join(told)}</p>", "<h2>Flows</h2>", _frame(per_flow(records).drop("flow"))]
-    parts += ["<h2>Bottlenecks</h2>", _frame(per_link(records)), *_over_time({"run": records}, "Over time")]
+    parts += ["<h2>Bottlenecks</h2>", _frame(per_link(records)), *over_time({"run": records}, "Over time")]
     parts += _about(records.scenario.to_toml(), records.notes)
     return page(
         records.scenario.title or "A run",
@@ -154,7 +155,8 @@ def _how(found: Comparison) -> str:
     )
 
 
-def _over_time(runs: Mapping[str, Records], heading: str, opens: Mapping[str, str] | None = None) -> list[str]:
+def over_time(runs: Mapping[str, Records], heading: str, opens: Mapping[str, str] | None = None) -> list[str]:
+    """Lines and distributions of runs side by side."""
     from cwndlab.plots import CDFS, SERIES, cdf, phase, series, share
     from cwndlab.plots.series import MOST_FLOWS
 
@@ -196,7 +198,8 @@ def _about(toml: str, notes: Sequence[str]) -> list[str]:
     return parts
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of a page; columns of words, and what a verdict says, are marked."""
     said = {"higher": "told", "lower": "told", "no difference": "untold", "undecided after Holm": "untold"}
 
     def row(tag: str, cells: Sequence[str]) -> str:
@@ -214,28 +217,28 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead>{row('th', header)}</thead><tbody>{body}</tbody></table>"
 
 
-def _frame(table: pl.DataFrame) -> str:
+def _frame(frame: pl.DataFrame) -> str:
     """A table of metrics, in the units in which they are shown; columns without any value are left out."""
-    names = [name for name in table.columns if table[name].null_count() < len(table)]
+    names = [name for name in frame.columns if frame[name].null_count() < len(frame)]
     header = [
         f"{COLUMNS[name].title}\n{COLUMNS[name].unit}" if name in COLUMNS else name.replace("_", " ") for name in names
     ]
     rows = []
-    for row in table.select(names).iter_rows():
+    for row in frame.select(names).iter_rows():
         cells = []
         for name, value in zip(names, row, strict=True):
             factor = COLUMNS[name].factor if name in COLUMNS else 1.0
             cells.append("–" if value is None else value if isinstance(value, str) else _number(value, factor))
         rows.append(cells)
-    return _table(header, rows)
+    return table(header, rows)
 
 
 def _number(value: float, factor: float) -> str:
     return str(value) if isinstance(value, int) and factor == 1.0 else number(value * factor)
 
 
-def load(folder: Path | str) -> Comparison | Records | Swept:
-    """What a folder holds: a comparison, a run, or a sweep."""
+def load(folder: Path | str) -> Comparison | Measurement | Records | Swept:
+    """What a folder holds: a comparison, a run, a sweep, or a measurement."""
     from cwndlab.comparison import Comparison
     from cwndlab.records import Records
 
@@ -246,6 +249,10 @@ def load(folder: Path | str) -> Comparison | Records | Swept:
         )
     if (folder / "comparison.json").exists():
         return Comparison.read(folder)
+    if (folder / "measurement.json").exists():
+        from cwndlab.live.results import Measurement
+
+        return Measurement.read(folder)
     if not (folder / "manifest.json").exists():
         return Records.read(folder)
     from cwndlab.pages.sweep import Swept
@@ -260,10 +267,13 @@ def load(folder: Path | str) -> Comparison | Records | Swept:
     return Swept(rows, folder.resolve().name, again)
 
 
-def report(found: Comparison | Records | Swept | Path | str, path: Path | str, *, series: int = 0) -> None:
-    """Writes the page of a comparison, a run, a sweep, or a folder that holds one. Of a sweep, which keeps no records,
+def report(
+    found: Comparison | Measurement | Records | Swept | Path | str, path: Path | str, *, series: int = 0
+) -> None:
+    """Writes the page of a comparison, a run, a sweep, a measurement, or a folder that holds one. Of a sweep, which keeps no records,
     the first ``series`` runs of every cell are run again for their time series."""
     from cwndlab.comparison import Comparison
+    from cwndlab.live.results import Measurement
     from cwndlab.records import Records
 
     if isinstance(found, Path | str):
@@ -272,6 +282,10 @@ def report(found: Comparison | Records | Swept | Path | str, path: Path | str, *
         save(comparison_page(found), path)
     elif isinstance(found, Records):
         save(run_page(found), path)
+    elif isinstance(found, Measurement):
+        from cwndlab.pages.measurement import measurement_page
+
+        save(measurement_page(found), path)
     else:
         from cwndlab.pages.sweep import sweep_page
 
@@ -279,11 +293,16 @@ def report(found: Comparison | Records | Swept | Path | str, path: Path | str, *
 
 
 def figures(
-    found: Comparison | Records | Swept | Path | str, folder: Path | str, *, format: str = "png", style: str = "screen"
+    found: Comparison | Measurement | Records | Swept | Path | str,
+    folder: Path | str,
+    *,
+    format: str = "png",
+    style: str = "screen",
 ) -> list[Path]:
     """Every figure of the page as a file; ``format`` is png, svg or pdf, or several joined by commas, ``style`` screen
     or print (`cwndlab.plots.style`)."""
     from cwndlab.comparison import Comparison
+    from cwndlab.live.results import Measurement
     from cwndlab.plots.style import chosen
     from cwndlab.records import Records
 
@@ -293,7 +312,7 @@ def figures(
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if not isinstance(found, Comparison | Records):
+        if not isinstance(found, Comparison | Measurement | Records):
             from cwndlab.pages.sweep import sweep_figures
 
             return sweep_figures(found, folder, formats, look)
@@ -304,8 +323,7 @@ def figures(
         ) from None
 
 
-def _figures(found: Comparison | Records, folder: Path, format: str, style: Style) -> Iterator[Path]:
-    from cwndlab.comparison import Comparison
+def _figures(found: Comparison | Measurement | Records, folder: Path, format: str, style: Style) -> Iterator[Path]:
     from cwndlab.plots import CDFS, SERIES
     from cwndlab.plots.bars import draw as draw_bars
     from cwndlab.plots.boxes import draw as draw_boxes
@@ -313,8 +331,9 @@ def _figures(found: Comparison | Records, folder: Path, format: str, style: Styl
     from cwndlab.plots.phase import draw as draw_phase
     from cwndlab.plots.series import draw as draw_series
     from cwndlab.plots.share import draw as draw_share
+    from cwndlab.records import Records
 
-    runs: Mapping[str, Records] = found.examples if isinstance(found, Comparison) else {"run": found}
+    runs: Mapping[str, Records] = {"run": found} if isinstance(found, Records) else found.examples
     runs = {name: records for name, records in runs.items() if len(records.samples)}
 
     def place(name: str) -> Path:
@@ -331,8 +350,9 @@ def _figures(found: Comparison | Records, folder: Path, format: str, style: Styl
     for of in CDFS if runs else ():
         if draw_cdf(runs, of, str(place(f"cdf-{of}")), style):
             yield place(f"cdf-{of}")
-    for metric in found.judged() if isinstance(found, Comparison) else ():
-        assert isinstance(found, Comparison)
+    if isinstance(found, Records):
+        return
+    for metric in found.judged():
         column = COLUMNS[metric]
         estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
         draw_bars(found.algorithms, estimates, str(place(metric)), column, style)

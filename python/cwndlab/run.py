@@ -32,12 +32,16 @@ aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
 to_toml = _engine.to_toml
 read_records = _engine.read
+assemble_records = _engine.assemble
 become_root = _engine.become_root
 address = _engine.Between.address
 trace_kinds = _engine.trace_kinds
 trace_make = _engine.trace_make
 trace_moments = _engine.trace_moments
 conformance_texts = _engine.conformance_texts
+serve = _engine.serve
+fetch = _engine.fetch
+Server = _engine.Server
 replay = _engine.replay
 replay_courses = _engine.replay_courses
 
@@ -109,6 +113,11 @@ def emulate(
     text, _ = _asked(scenario, {})
     records, timing = _engine.emulate(text, "json", seed, datapath=datapath)
     return Records(records), timing
+
+
+def fetcher() -> Callable[..., dict[str, Any]]:
+    """The engine's client of `cwndlab serve`."""
+    return _engine.fetch
 
 
 def between(scenario: Question, *, seed: int, algorithm: str | None) -> _engine.Between:

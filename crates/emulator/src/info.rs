@@ -37,6 +37,18 @@ pub struct Info {
     pub retransmitted_bytes: u64,
     /// Expired retransmission timers.
     pub timeouts: u64,
+    /// `TCP_…` state: 1 established, 7 closed.
+    pub state: u8,
+    /// Segments sent and not yet acknowledged.
+    pub unacked: u64,
+    /// Payload that waits in the send buffer.
+    pub notsent_bytes: u64,
+    /// For how long there was something to send, ns.
+    pub busy_ns: u64,
+    /// Of it, for how long the receiver's window was what held it back, ns.
+    pub rwnd_limited_ns: u64,
+    /// Of it, for how long the send buffer was, ns.
+    pub sndbuf_limited_ns: u64,
 }
 
 const LENGTH: usize = 256;
@@ -75,6 +87,12 @@ impl Info {
             sent_bytes: long(200),
             retransmitted_bytes: long(208),
             timeouts: u64::from(u16::from_ne_bytes([raw[240], raw[241]])),
+            state: raw[0],
+            unacked,
+            notsent_bytes: word(144),
+            busy_ns: long(168) * 1_000,
+            rwnd_limited_ns: long(176) * 1_000,
+            sndbuf_limited_ns: long(184) * 1_000,
         }
     }
 }

@@ -1,15 +1,20 @@
 //! Records: handed to Python as Arrow streams, or as plain rows where a table is small.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type, UInt8Type};
-use arrow_array::{Array, RecordBatch, RecordBatchIterator};
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
+    UInt32Array, UInt64Array, UInt8Array,
+};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use cwndlab_records::parquet::{self, RecordsError};
-use cwndlab_records::table::{self, Tables};
-use pyo3::exceptions::PyKeyError;
+use cwndlab_records::table::{self, Header, Tables};
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -161,4 +166,61 @@ impl Table {
 pub(crate) fn read(py: Python<'_>, folder: PathBuf) -> PyResult<Records> {
     let read = py.detach(|| work::guarded(|| parquet::read(&folder)));
     told(py, &folder, read).map(Records::new)
+}
+
+/// Records of what was measured elsewhere than in an engine: `header` as the table `runs` has it, with the `scenario` as
+/// JSON and `notes` as a list, and rows by table. A column that a row lacks is null, or wrong where it must not be.
+#[pyfunction]
+pub(crate) fn assemble(
+    header: &Bound<'_, PyDict>,
+    tables: BTreeMap<String, Vec<Bound<'_, PyDict>>>,
+) -> PyResult<Records> {
+    fn entry<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>>(
+        header: &Bound<'py, PyDict>,
+        name: &str,
+    ) -> PyResult<T> {
+        header.get_item(name)?.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?.extract()
+    }
+    let made = Header {
+        scenario: entry(header, "scenario")?,
+        scenario_hash: entry(header, "scenario_hash")?,
+        seed: entry(header, "seed")?,
+        engine: entry(header, "engine")?,
+        version: entry(header, "version")?,
+        host: entry(header, "host")?,
+        duration_ns: entry(header, "duration_ns")?,
+        measure_from_ns: entry(header, "measure_from_ns")?,
+        sample_interval_ns: entry(header, "sample_interval_ns")?,
+        notes: entry(header, "notes")?,
+    };
+    let mut batches = Vec::new();
+    for (name, rows) in tables {
+        let schema = table::schema(&name).ok_or_else(|| PyKeyError::new_err(name.clone()))?;
+        let columns = schema.fields().iter().map(|field| column(field, &rows)).collect::<PyResult<Vec<_>>>()?;
+        let batch = RecordBatch::try_new(schema.clone(), columns);
+        batches.push((name.clone(), batch.map_err(|cause| PyValueError::new_err(format!("{name}: {cause}")))?));
+    }
+    Tables::assembled(made, batches).map(Records::new).map_err(PyValueError::new_err)
+}
+
+fn column(field: &Field, rows: &[Bound<'_, PyDict>]) -> PyResult<ArrayRef> {
+    macro_rules! filled {
+        ($array:ident, $cell:ty) => {{
+            let cells = rows.iter().map(|row| match row.get_item(field.name())? {
+                Some(cell) => cell.extract::<Option<$cell>>(),
+                None => Ok(None),
+            });
+            Arc::new(cells.collect::<PyResult<Vec<_>>>()?.into_iter().collect::<$array>())
+        }};
+    }
+    Ok(match field.data_type() {
+        DataType::UInt8 => filled!(UInt8Array, u8),
+        DataType::UInt32 => filled!(UInt32Array, u32),
+        DataType::UInt64 => filled!(UInt64Array, u64),
+        DataType::Int64 => filled!(Int64Array, i64),
+        DataType::Float64 => filled!(Float64Array, f64),
+        DataType::Boolean => filled!(BooleanArray, bool),
+        DataType::Utf8 => filled!(StringArray, String),
+        other => unreachable!("no table has a column of type {other}"),
+    })
 }

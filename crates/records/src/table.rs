@@ -73,6 +73,24 @@ impl Tables {
         Self { header, batches }
     }
 
+    /// Tables that were filled elsewhere, by name; what is missing is empty, and `runs` is the header's.
+    ///
+    /// # Errors
+    ///
+    /// Names the table that is none, or has other columns than its [`schema`].
+    pub fn assembled(header: Header, given: impl IntoIterator<Item = (String, RecordBatch)>) -> Result<Self, String> {
+        let mut made = Self::new(header, &Records::default());
+        for (name, batch) in given {
+            let at =
+                NAMES.iter().skip(1).position(|one| *one == name).ok_or_else(|| format!("'{name}' is no table"))?;
+            if schema(&name).is_none_or(|schema| schema != batch.schema()) {
+                return Err(format!("'{name}' has other columns"));
+            }
+            made.batches[at + 1] = vec![batch];
+        }
+        Ok(made)
+    }
+
     pub(crate) fn from_batches(header: Header, batches: [Vec<RecordBatch>; NAMES.len()]) -> Self {
         Self { header, batches }
     }
@@ -370,6 +388,24 @@ mod tests {
         assert_eq!(ends.iter().collect::<Vec<_>>(), [None, Some(7)]);
         let starts = flows.column_by_name("start_ns").unwrap().as_primitive::<Int64Type>();
         assert_eq!(starts.iter().collect::<Vec<_>>(), [Some(5), Some(0)]);
+    }
+
+    #[test]
+    fn tables_are_assembled_where_their_columns_are_those_of_the_schema() {
+        let records =
+            Records { transfers: vec![TransferRow { size_bytes: 9, ..TransferRow::default() }], ..Records::default() };
+        let filled = Tables::new(Header::default(), &records);
+        let batch = filled.batches("transfers").unwrap()[0].clone();
+        let header = Header { engine: "live".to_owned(), ..Header::default() };
+        let made = Tables::assembled(header, [("transfers".to_owned(), batch.clone())]).unwrap();
+        assert_eq!(made.batches("transfers").unwrap()[0], batch);
+        assert_eq!(made.batches("flows").unwrap()[0].num_rows(), 0);
+        let engine = made.batches("runs").unwrap()[0].column_by_name("engine").unwrap().as_string::<i32>();
+        assert_eq!(engine.value(0), "live");
+        let wrong = |name: &str| Tables::assembled(Header::default(), [(name.to_owned(), batch.clone())]).unwrap_err();
+        assert_eq!(wrong("flows"), "'flows' has other columns");
+        assert_eq!(wrong("runs"), "'runs' is no table");
+        assert_eq!(wrong("walks"), "'walks' is no table");
     }
 
     /// Units end the names of columns, and no table mixes nanoseconds with seconds.

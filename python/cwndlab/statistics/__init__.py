@@ -1,5 +1,6 @@
 """Means with intervals, tests, effect sizes, corrections, stopping rules, warm-up cuts. Knows nothing of networks."""
 
+from cwndlab.statistics.blocks import Effect, blocks
 from cwndlab.statistics.differences import Difference, difference
 from cwndlab.statistics.effects import cohens_dz, hedges, hedges_unpaired, rank_biserial
 from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate
@@ -11,8 +12,10 @@ from cwndlab.statistics.warmup import mser
 __all__ = [
     "LEVEL",
     "Difference",
+    "Effect",
     "Estimate",
     "Until",
+    "blocks",
     "bootstrap",
     "cohens_dz",
     "coverage",

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import Fault, RecordsError
+from cwndlab.sweeps.journal import entries, entry
 from cwndlab.sweeps.lock import FileLock, ObjectLock
 from cwndlab.sweeps.work import Row
 
@@ -156,13 +157,10 @@ class Store:
     def _left(self) -> list[Row]:
         """Whole lines of the journal, each once."""
         found: dict[str, Row] = {}
-        for line in (self._get("journal.jsonl") or b"").split(b"\n"):
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                digest, _, text = line.partition(b" ")
-                if digest.decode() == _digest(text):
-                    row = json.loads(text)
-                    if (row.pop("version"), row.pop("metrics")) == (self._version, self._metrics):
-                        found[row["key"]] = row
+        for row in entries(self._get("journal.jsonl") or b""):
+            with contextlib.suppress(KeyError):
+                if (row.pop("version"), row.pop("metrics")) == (self._version, self._metrics):
+                    found[row["key"]] = row
         return list(found.values())
 
     def _others(self) -> None:
@@ -201,8 +199,7 @@ class Store:
         """Keeps a row: from here on it is not lost, whatever becomes of this process (on an object store, from the next
         part on, which is two seconds at most)."""
         if self._journal >= 0:
-            text = json.dumps(row | {"version": self._version, "metrics": self._metrics}).encode()
-            os.write(self._journal, f"{_digest(text)} ".encode() + text + b"\n")
+            os.write(self._journal, entry(row | {"version": self._version, "metrics": self._metrics}))
         self._fresh.append(row)
         self.tick()
 
@@ -284,10 +281,6 @@ class Store:
     def finish(self, rows: pl.DataFrame) -> None:
         """Writes the answer."""
         self._put("rows.parquet", _parquet(rows))
-
-
-def _digest(text: bytes) -> str:
-    return hashlib.sha256(text).hexdigest()[:16]
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:

@@ -10,11 +10,15 @@ import typer
 from cwndlab.options import FormatOption, whole
 from cwndlab.output import Format, say
 from cwndlab.show import show_comparison, show_run, show_swept
+from cwndlab.verbs.measure import show as show_measurement
 
 
 def report(
     folder: Annotated[
-        Path, typer.Argument(help="What run, compare or sweep has written by --out.", metavar="DIR", show_default=False)
+        Path,
+        typer.Argument(
+            help="What run, compare, sweep or measure has written by --out.", metavar="DIR", show_default=False
+        ),
     ],
     report: Annotated[
         Path | None,
@@ -43,7 +47,8 @@ def report(
     ] = 0,
     format: FormatOption = Format.table,
 ) -> None:
-    """Draw a run, a comparison or a sweep as one HTML file."""
+    """Draw a run, a comparison, a sweep or a measurement as one HTML file."""
+    from cwndlab.live.results import Measurement
     from cwndlab.pages.sweep import Swept
     from cwndlab.plots.style import chosen
     from cwndlab.records import Records
@@ -57,6 +62,8 @@ def report(
         show_run(found, format)
     elif isinstance(found, Swept):
         show_swept(found, format)
+    elif isinstance(found, Measurement):
+        show_measurement(found, format)
     else:
         show_comparison(found, format)
     page = report or folder / "report.html"

@@ -1,0 +1,118 @@
+//! What goes down a connection: a line of text, or the stream.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{ready, Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::time::Sleep;
+
+use crate::account::{lock, Client, Transfer};
+use crate::clock::since_ns;
+use crate::payload;
+
+/// Bytes of the stream that are made at a time.
+const CHUNK: u64 = 64 << 10;
+
+/// The stream of a transfer, chunk by chunk.
+pub(crate) struct Stream {
+    transfer: Arc<Transfer>,
+    at: u64,
+    end: u64,
+    pace: Option<Pace>,
+}
+
+/// A client's rate, shared by all its transfers.
+struct Pace {
+    client: Arc<Client>,
+    rate_bps: u64,
+    epoch: Instant,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Pace {
+    /// How long the next chunk must wait, ns; its time is taken.
+    fn take(&self, bytes: u64) -> u64 {
+        let now = since_ns(self.epoch);
+        let mut free = lock(&self.client.free_ns);
+        let begin = (*free).max(now);
+        *free = begin + (u128::from(bytes) * 8_000_000_000 / u128::from(self.rate_bps.max(1))) as u64;
+        begin - now
+    }
+}
+
+impl Stream {
+    pub(crate) fn new(transfer: Arc<Transfer>, client: Arc<Client>, rate_bps: Option<u64>, epoch: Instant) -> Self {
+        let (at, end) = (transfer.asked.first, transfer.asked.first + transfer.asked.length);
+        let pace = rate_bps.map(|rate_bps| Pace { client, rate_bps, epoch, sleep: None });
+        Self { transfer, at, end, pace }
+    }
+
+    /// The next chunk; nothing when all has been made.
+    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut length = (self.end - self.at).min(CHUNK);
+        if length == 0 {
+            return Poll::Ready(None);
+        }
+        if let Some(pace) = &mut self.pace {
+            // A slow rate in smaller pieces: at least some twenty a second.
+            length = length.min((pace.rate_bps / 160).max(1448));
+            if pace.sleep.is_none() {
+                let wait = pace.take(length);
+                pace.sleep = Some(Box::pin(tokio::time::sleep(Duration::from_nanos(wait))));
+            }
+            if let Some(sleep) = &mut pace.sleep {
+                ready!(sleep.as_mut().poll(cx));
+            }
+            pace.sleep = None;
+        }
+        let mut chunk = vec![0; length as usize];
+        payload::fill(self.at, &mut chunk);
+        self.at += length;
+        self.transfer.handed(length);
+        Poll::Ready(Some(chunk.into()))
+    }
+
+    fn left(&self) -> u64 {
+        self.end - self.at
+    }
+}
+
+/// The body of an answer.
+pub(crate) enum Content {
+    /// As it is.
+    Text(Option<Bytes>),
+    /// The stream.
+    Stream(Stream),
+}
+
+impl Body for Content {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        let chunk = match self.get_mut() {
+            Self::Text(text) => text.take(),
+            Self::Stream(stream) => ready!(stream.poll_chunk(cx)),
+        };
+        Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Text(text) => text.is_none(),
+            Self::Stream(stream) => stream.left() == 0,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(match self {
+            Self::Text(text) => text.as_ref().map_or(0, |text| text.len() as u64),
+            Self::Stream(stream) => stream.left(),
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! The server's certificate: given as PEM, or made once and kept where only its owner can read it.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use cwndlab_emulator::fault::{fault, Fault};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use sha2::{Digest, Sha256};
+
+/// A chain with its key.
+#[derive(Debug)]
+pub struct Certificate {
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) key: PrivateKeyDer<'static>,
+}
+
+/// SHA-256 of a certificate as DER, lower-case hex: what `openssl x509 -fingerprint -sha256` prints, without colons.
+#[must_use]
+pub fn fingerprint(certificate: &[u8]) -> String {
+    Sha256::digest(certificate).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Certificate {
+    /// Of the server itself.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        fingerprint(&self.chain[0])
+    }
+
+    /// Reads PEM files.
+    pub fn read(chain: &Path, key: &Path) -> Result<Self, Fault> {
+        let (chain_name, key_name) = (chain.display().to_string(), key.display().to_string());
+        let found = CertificateDer::pem_file_iter(chain)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|cause| fault(&chain_name, cause.to_string(), "a certificate is a PEM file"))?;
+        if found.is_empty() {
+            return Err(fault(chain_name, "holds no certificate", "a certificate is a PEM file"));
+        }
+        let key = PrivateKeyDer::from_pem_file(key)
+            .map_err(|cause| fault(key_name, cause.to_string(), "a key is a PEM file without a password"))?;
+        Ok(Self { chain: found, key })
+    }
+
+    /// One that lives as long as this process.
+    pub fn made(names: &[String]) -> Result<Self, Fault> {
+        let (chain, key) = pem(names)?;
+        let broken = |cause: rustls::pki_types::pem::Error| fault("certificate", cause.to_string(), "");
+        let chain = CertificateDer::from_pem_slice(chain.as_bytes()).map_err(broken)?;
+        Ok(Self { chain: vec![chain], key: PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(broken)? })
+    }
+
+    /// The one kept in `folder`, made for `names` where there is none.
+    pub fn kept(folder: &Path, names: &[String]) -> Result<Self, Fault> {
+        let (chain, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
+        if !chain.exists() || !key.exists() {
+            let (certificate, secret) = pem(names)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|cause| {
+                fault(folder.display().to_string(), cause.to_string(), "name another folder by --state")
+            })?;
+            // The certificate last: where it stands, its key does.
+            keep(&key, &secret)?;
+            keep(&chain, &certificate)?;
+        }
+        Self::read(&chain, &key)
+    }
+}
+
+/// A new certificate for `names`, signed by itself, and its key.
+fn pem(names: &[String]) -> Result<(String, String), Fault> {
+    let made = rcgen::generate_simple_self_signed(names)
+        .map_err(|cause| fault("certificate", cause.to_string(), "names are those of hosts, or addresses"))?;
+    Ok((made.cert.pem(), made.signing_key.serialize_pem()))
+}
+
+/// Writes a file that only its owner reads, whole or not at all.
+pub fn keep(file: &Path, text: &str) -> Result<(), Fault> {
+    let unfinished = file.with_extension(format!("{}.part", std::process::id()));
+    let write = || {
+        let mut open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+        open.write_all(text.as_bytes())?;
+        open.sync_all()?;
+        fs::rename(&unfinished, file)
+    };
+    write().map_err(|cause| {
+        let _ = fs::remove_file(&unfinished);
+        fault(file.display().to_string(), cause.to_string(), "name another folder by --state")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_certificate_is_made_once_and_only_its_owner_reads_the_key() {
+        let folder = std::env::temp_dir().join(format!("cwndlab-certificate-{}", std::process::id()));
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let made = Certificate::kept(&folder, &names).unwrap();
+        assert_eq!(made.fingerprint().len(), 64);
+        assert_eq!(Certificate::kept(&folder, &names).unwrap().fingerprint(), made.fingerprint());
+        for file in ["key.pem", "certificate.pem"] {
+            assert_eq!(fs::metadata(folder.join(file)).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+        let wrong = Certificate::read(&folder.join("key.pem"), &folder.join("key.pem")).unwrap_err();
+        assert_eq!(wrong.what, "holds no certificate");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,204 @@
+//! What the server allows. Every number has a default; each is an option of `cwndlab serve`.
+
+use std::time::Duration;
+
+use cwndlab_emulator::fault::{fault, Fault};
+
+/// Limits of a server.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections that showed a valid token, at once.
+    pub connections: usize,
+    /// Of them, from one address.
+    pub connections_per_address: usize,
+    /// Connections that have not yet sent a byte; when one more comes the oldest gives way.
+    pub waiting: usize,
+    /// Connections between their first byte and a valid token; when one more comes the oldest gives way.
+    pub unproven: usize,
+    /// Connection attempts of one address, per second; four times as many at once.
+    pub attempts_per_address_per_s: u32,
+    /// Connection attempts of one /24 (IPv4) or /48 (IPv6), per second; four times as many at once.
+    pub attempts_per_prefix_per_s: u32,
+    /// TLS handshakes begun per second, in all; as many at once. Addresses that lately showed a valid token do not count.
+    pub handshakes_per_s: u32,
+    /// Transfers of one token at once.
+    pub transfers_per_token: usize,
+    /// Bytes of one transfer.
+    pub transfer_bytes: u64,
+    /// Rate of one token over all its transfers, bit/s.
+    pub rate_bps: Option<u64>,
+    /// Duration of one transfer.
+    pub duration: Duration,
+    /// From the connection to the end of the TLS handshake.
+    pub handshake: Duration,
+    /// For the head of a request, and between two requests.
+    pub header: Duration,
+    /// Size of the head of a request.
+    pub header_bytes: usize,
+    /// A transfer must reach `progress_bps` over each such time.
+    pub patience: Duration,
+    /// The slowest reader, bit/s.
+    pub progress_bps: u64,
+    /// Between two samples of a transfer.
+    pub sample_interval: Duration,
+    /// Samples of a transfer; when they are so many every other one is dropped and the interval doubled.
+    pub samples: usize,
+    /// Transfers whose account is kept; the oldest ended one gives way.
+    pub transfers_kept: usize,
+    /// When a transfer is ended because it hurts.
+    pub envelope: Envelope,
+}
+
+/// What a transfer may do to its path before the circuit breaker ends it (RFC 8084).
+#[derive(Clone, Copy, Debug)]
+pub struct Envelope {
+    /// One measurement; at least so long, and ten round trips (RFC 8084, section 4: well over an RTT).
+    pub interval: Duration,
+    /// So many in a row must be outside.
+    pub intervals: u32,
+    /// Retransmitted packets of those sent.
+    pub loss: f64,
+    /// Expired retransmission timers within one measurement.
+    pub timeouts: u64,
+    /// Smoothed RTT over the smallest, and
+    pub inflation: f64,
+    /// above this.
+    pub rtt: Duration,
+}
+
+impl Default for Envelope {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(3),
+            intervals: 3,
+            loss: 0.2,
+            timeouts: 4,
+            inflation: 20.0,
+            rtt: Duration::from_secs(1),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 512,
+            connections_per_address: 256,
+            waiting: 1024,
+            unproven: 256,
+            attempts_per_address_per_s: 64,
+            attempts_per_prefix_per_s: 256,
+            handshakes_per_s: 400,
+            transfers_per_token: 32,
+            transfer_bytes: 10_000_000_000,
+            rate_bps: None,
+            duration: Duration::from_secs(900),
+            handshake: Duration::from_secs(10),
+            header: Duration::from_secs(10),
+            header_bytes: 16 << 10,
+            patience: Duration::from_secs(30),
+            progress_bps: 8_000,
+            sample_interval: Duration::from_millis(100),
+            samples: 1000,
+            transfers_kept: 256,
+            envelope: Envelope::default(),
+        }
+    }
+}
+
+impl Limits {
+    /// Descriptors that a full house needs: sockets, and some for the process itself.
+    #[must_use]
+    pub fn descriptors(&self) -> usize {
+        self.connections + self.waiting + self.unproven + 64
+    }
+}
+
+/// How a limit is set by its name.
+type Set = fn(&mut Limits, f64);
+
+/// Names of the limits, with their units, the least that each may be, and what they set.
+const NAMES: [(&str, f64, Set); 25] = [
+    ("connections", 1.0, |l, v| l.connections = v as usize),
+    ("connections_per_address", 1.0, |l, v| l.connections_per_address = v as usize),
+    ("waiting", 1.0, |l, v| l.waiting = v as usize),
+    ("unproven", 1.0, |l, v| l.unproven = v as usize),
+    ("attempts_per_address_per_s", 1.0, |l, v| l.attempts_per_address_per_s = v as u32),
+    ("attempts_per_prefix_per_s", 1.0, |l, v| l.attempts_per_prefix_per_s = v as u32),
+    ("handshakes_per_s", 1.0, |l, v| l.handshakes_per_s = v as u32),
+    ("transfers_per_token", 1.0, |l, v| l.transfers_per_token = v as usize),
+    ("transfer_bytes", 1.0, |l, v| l.transfer_bytes = v as u64),
+    ("rate_bps", 1000.0, |l, v| l.rate_bps = Some(v as u64)),
+    ("duration_s", 0.001, |l, v| l.duration = Duration::from_secs_f64(v)),
+    ("handshake_s", 0.001, |l, v| l.handshake = Duration::from_secs_f64(v)),
+    ("header_s", 0.001, |l, v| l.header = Duration::from_secs_f64(v)),
+    ("header_bytes", 8192.0, |l, v| l.header_bytes = v as usize),
+    ("patience_s", 0.001, |l, v| l.patience = Duration::from_secs_f64(v)),
+    ("progress_bps", 0.0, |l, v| l.progress_bps = v as u64),
+    ("sample_interval_s", 0.001, |l, v| l.sample_interval = Duration::from_secs_f64(v)),
+    ("samples", 2.0, |l, v| l.samples = v as usize),
+    ("transfers_kept", 1.0, |l, v| l.transfers_kept = v as usize),
+    ("breaker_interval_s", 0.001, |l, v| l.envelope.interval = Duration::from_secs_f64(v)),
+    ("breaker_intervals", 1.0, |l, v| l.envelope.intervals = v as u32),
+    ("breaker_loss", 0.0, |l, v| l.envelope.loss = v),
+    ("breaker_timeouts", 1.0, |l, v| l.envelope.timeouts = v as u64),
+    ("breaker_inflation", 1.0, |l, v| l.envelope.inflation = v),
+    ("breaker_rtt_s", 0.0, |l, v| l.envelope.rtt = Duration::from_secs_f64(v)),
+];
+
+/// No limit is larger, in whatever unit.
+const LARGEST: f64 = 1e12;
+
+impl Limits {
+    /// Sets limits by their names; all faults are told at once.
+    pub fn set<'a>(&mut self, values: impl IntoIterator<Item = (&'a str, f64)>) -> Result<(), Vec<Fault>> {
+        let mut faults = Vec::new();
+        for (name, value) in values {
+            match NAMES.iter().find(|(known, ..)| *known == name) {
+                None => {
+                    let known: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();
+                    faults.push(fault(name, "there is no such limit", format!("there are {}", known.join(", "))));
+                }
+                Some((_, least, _)) if !(*least..=LARGEST).contains(&value) => {
+                    faults.push(fault(name, format!("{value} is no such limit"), format!("from {least} on")));
+                }
+                Some((.., set)) => set(self, value),
+            }
+        }
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(faults)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_set_by_name_and_all_faults_are_told() {
+        let mut limits = Limits::default();
+        limits.set([("connections", 7.0), ("duration_s", 1.5), ("rate_bps", 1e6), ("breaker_loss", 0.5)]).unwrap();
+        assert_eq!(
+            (limits.connections, limits.duration, limits.rate_bps),
+            (7, Duration::from_millis(1500), Some(1_000_000))
+        );
+        assert_eq!(limits.envelope.loss, 0.5);
+        let faults = limits.set([("connections", 0.0), ("speed", 1.0), ("header_s", f64::NAN)]).unwrap_err();
+        let told: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.path, fault.what)).collect();
+        assert_eq!(
+            told,
+            ["connections: 0 is no such limit", "speed: there is no such limit", "header_s: NaN is no such limit"]
+        );
+    }
+
+    #[test]
+    fn a_limit_is_named_once() {
+        let mut names: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), NAMES.len());
+    }
+}

@@ -1,0 +1,181 @@
+//! Who may fetch. Only hashes are kept in memory, and comparing takes as long for a wrong token as for a right one.
+
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine as _;
+use cwndlab_emulator::fault::{fault, Fault};
+use hyper::header::AUTHORIZATION;
+use hyper::HeaderMap;
+use sha2::{Digest, Sha256};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+
+/// The shortest token, characters: what is made here has 43.
+const SHORTEST: usize = 16;
+
+/// The longest that is looked at, characters.
+const LONGEST: usize = 512;
+
+/// Names and hashes of tokens, at least one.
+#[derive(Debug)]
+pub struct Tokens {
+    entries: Vec<(String, [u8; 32])>,
+}
+
+/// 256 bits, as text that needs no quoting anywhere.
+pub fn made() -> Result<String, Fault> {
+    let mut bytes = [0u8; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|cause| fault("token", format!("the system gives no random bytes ({cause})"), ""))?;
+    Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes))
+}
+
+impl Tokens {
+    /// Reads lines of a name and a token; `place` names the file in faults. All of them are told at once.
+    pub fn read(text: &str, place: &str) -> Result<Self, Vec<Fault>> {
+        let (mut entries, mut faults) = (Vec::<(String, [u8; 32])>::new(), Vec::new());
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let mut wrong =
+                |what: String, hint: &str| faults.push(fault(format!("{place}:{}", number + 1), what, hint));
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let &[name, token] = words.as_slice() else {
+                wrong("is no name and token".to_owned(), "write 'NAME TOKEN', with a blank between them");
+                continue;
+            };
+            let hash: [u8; 32] = Sha256::digest(token).into();
+            if !(SHORTEST..=LONGEST).contains(&token.len()) {
+                let what = format!("a token has {SHORTEST} to {LONGEST} characters, this one {}", token.len());
+                wrong(what, "`openssl rand -hex 32` makes one");
+            } else if entries.iter().any(|(other, _)| other == name) {
+                wrong(format!("there is another '{name}'"), "name each client once");
+            } else if entries.iter().any(|(_, other)| *other == hash) {
+                wrong("the token of another client".to_owned(), "give each client its own");
+            } else {
+                entries.push((name.to_owned(), hash));
+            }
+        }
+        if entries.is_empty() && faults.is_empty() {
+            faults.push(fault(place, "holds no token", "write a line 'NAME TOKEN' for each client"));
+        }
+        if faults.is_empty() {
+            Ok(Self { entries })
+        } else {
+            Err(faults)
+        }
+    }
+
+    /// The clients' names, in the order of the file.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Whose token this is. Every entry is compared, in constant time, whatever the first ones say.
+    #[must_use]
+    pub fn owner(&self, token: &[u8]) -> Option<usize> {
+        let hash: [u8; 32] = Sha256::digest(&token[..token.len().min(LONGEST + 1)]).into();
+        let (mut found, mut index) = (Choice::from(0), 0u64);
+        for (at, (_, known)) in (0u64..).zip(&self.entries) {
+            let same = known.ct_eq(&hash);
+            index.conditional_assign(&at, same);
+            found |= same;
+        }
+        bool::from(found).then_some(index as usize)
+    }
+
+    /// Who asks, by `Authorization: Bearer TOKEN`, or `Basic` with the token as password, as browsers send it.
+    #[must_use]
+    pub fn asks(&self, headers: &HeaderMap) -> Option<usize> {
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let value = values.next().filter(|_| values.next().is_none());
+        // A request without a token takes the work of one with a wrong token.
+        self.owner(&value.and_then(|value| presented(value.as_bytes())).unwrap_or_default())
+    }
+}
+
+fn presented(value: &[u8]) -> Option<Vec<u8>> {
+    let blank = value.iter().position(|&byte| byte == b' ')?;
+    let (scheme, rest) = (&value[..blank], value[blank..].trim_ascii());
+    if scheme.eq_ignore_ascii_case(b"bearer") {
+        return Some(rest.to_vec());
+    }
+    if scheme.eq_ignore_ascii_case(b"basic") {
+        let pair = STANDARD.decode(rest).ok()?;
+        let colon = pair.iter().position(|&byte| byte == b':')?;
+        return Some(pair[colon + 1..].to_vec());
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FILE: &str = "# clients\nanna 0123456789abcdef0123\n\nbert fedcba9876543210fedc\n";
+
+    fn asked(value: &str) -> Option<usize> {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, value.parse().unwrap());
+        Tokens::read(FILE, "tokens").unwrap().asks(&headers)
+    }
+
+    #[test]
+    fn a_token_names_its_owner_by_bearer_and_by_basic() {
+        assert_eq!(asked("Bearer 0123456789abcdef0123"), Some(0));
+        assert_eq!(asked("bearer fedcba9876543210fedc"), Some(1));
+        // base64 of "whoever:fedcba9876543210fedc", RFC 7617.
+        assert_eq!(asked("Basic d2hvZXZlcjpmZWRjYmE5ODc2NTQzMjEwZmVkYw=="), Some(1));
+    }
+
+    #[test]
+    fn nothing_else_is_a_token() {
+        let tokens = Tokens::read(FILE, "tokens").unwrap();
+        assert_eq!(tokens.asks(&HeaderMap::new()), None);
+        for value in
+            ["Bearer", "Bearer ", "Bearer 0123456789abcdef012", "Bearer 0123456789abcdef01234", "Basic %%%", "anna"]
+        {
+            assert_eq!(asked(value), None, "{value}");
+        }
+        let mut twice = HeaderMap::new();
+        twice.append(AUTHORIZATION, "Bearer 0123456789abcdef0123".parse().unwrap());
+        twice.append(AUTHORIZATION, "Bearer fedcba9876543210fedc".parse().unwrap());
+        assert_eq!(tokens.asks(&twice), None);
+    }
+
+    #[test]
+    fn all_faults_of_a_file_are_told_with_their_lines_and_without_the_tokens() {
+        let text = "anna short\nbert\nclara 0123456789abcdef\nclara 0123456789abcdeg\ndora 0123456789abcdef\n";
+        let faults = Tokens::read(text, "tokens").unwrap_err();
+        let told: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.path, fault.what)).collect();
+        assert_eq!(
+            told,
+            [
+                "tokens:1: a token has 16 to 512 characters, this one 5",
+                "tokens:2: is no name and token",
+                "tokens:4: there is another 'clara'",
+                "tokens:5: the token of another client",
+            ]
+        );
+        assert_eq!(Tokens::read("# none\n", "tokens").unwrap_err()[0].what, "holds no token");
+    }
+
+    #[test]
+    fn a_token_made_here_is_long_enough_and_never_the_same() {
+        let (one, other) = (made().unwrap(), made().unwrap());
+        assert_eq!(one.len(), 43);
+        assert_ne!(one, other);
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_is_too_strange(bytes in proptest::collection::vec(32u8..=255, 0..200)) {
+            if let Ok(value) = hyper::header::HeaderValue::from_bytes(&bytes) {
+                let mut headers = HeaderMap::new();
+                headers.insert(AUTHORIZATION, value);
+                prop_assert_eq!(Tokens::read(FILE, "tokens").unwrap().asks(&headers), None);
+            }
+        }
+    }
+}

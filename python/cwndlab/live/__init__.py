@@ -1,0 +1,1 @@
+"""What is measured on real paths: `cwndlab.live.preflight` looks before anything is sent."""

@@ -1,0 +1,222 @@
+"""All of it at once: what was found out, and what was not, with the reason."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.live.preflight import captured, channels, route, rtt, tcp, wifi
+from cwndlab.live.preflight.captured import Unknown
+
+_Asked = TypeVar("_Asked")
+
+#: Where no port is named: that of HTTPS.
+PORT = 443
+
+
+@dataclass(frozen=True)
+class Target:
+    """A host, and the port of its handshakes."""
+
+    host: str
+    port: int = PORT
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """``HOST``, ``HOST:PORT``, ``[ADDRESS]:PORT`` or a URL; raises ``ScenarioError`` for anything else."""
+        from urllib.parse import urlsplit
+
+        given = text if "://" in text else f"//{text if text.count(':') < 2 or '[' in text else f'[{text}]'}"
+        try:
+            parts = urlsplit(given)
+            host, port = parts.hostname, parts.port
+        except ValueError as cause:
+            raise _no_host(text, str(cause).lower()) from None
+        if not host or any(letter.isspace() or not letter.isprintable() for letter in host):
+            raise _no_host(text, f"'{text}' names no host")
+        return cls(host, port or (80 if parts.scheme == "http" else PORT))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def _no_host(text: str, what: str) -> ScenarioError:
+    del text
+    return ScenarioError(Fault("HOST", what, "write a name or an address: host.example, 192.0.2.7:8443"))
+
+
+@dataclass
+class Found:
+    """What a survey found out; ``unknown`` are (what, why) of the rest, ``notes`` how it is to be read."""
+
+    target: Target | None = None
+    address: str | None = None
+    route: list[route.Hop] = field(default_factory=list)
+    rtts: list[rtt.Rtts] = field(default_factory=list)
+    networks: list[wifi.Network] = field(default_factory=list)
+    channels: list[channels.Choice] = field(default_factory=list)
+    settings: list[tcp.Setting] = field(default_factory=list)
+    unknown: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for a program."""
+        return {
+            "host": None if self.target is None else self.target.host,
+            "port": None if self.target is None else self.target.port,
+            "address": self.address,
+            "route": [one.as_dict() for one in self.route],
+            "rtt": [one.as_dict() | {"samples_ns": list(one.samples_ns)} for one in self.rtts],
+            "networks": [one.as_dict() for one in self.networks],
+            "channels": [one.as_dict() for one in self.channels],
+            "tcp": [one.as_dict() for one in self.settings],
+            "stack": tcp.profile_of(self.settings),
+            "unknown": [{"what": what, "why": why} for what, why in self.unknown],
+            "notes": self.notes,
+        }
+
+
+def survey(
+    target: Target | None,
+    *,
+    count: int = 10,
+    method: route.Method | None = None,
+    route_file: Path | None = None,
+    wifi_file: Path | None = None,
+    wifi_device: str = "",
+    candidates: Sequence[int] = channels.CANDIDATES,
+    settings_file: Path | None = None,
+    template: str = "",
+    everything: bool = False,
+) -> Found:
+    """Looks at the way to ``target``, where one is named, at the networks that are heard, and at this machine's TCP.
+
+    Files hold what a tool printed elsewhere and stand in for asking here; a fault in one raises ``ScenarioError``.
+    """
+    found = Found(target)
+    if target is not None:
+        address = found_out(found, "address", lambda: rtt.resolve(target.host))
+        if address is not None:
+            found.address = address[1]
+            _round_trips(found, target, address, count)
+            if route_file is None:
+                _route(found, address, method)
+    if route_file is not None:
+        found.route = route.parse_route(captured.read(route_file, "output of traceroute or tracert"), str(route_file))
+    _wifi(found, wifi_file, wifi_device)
+    if any(network.band == "2.4 GHz" for network in found.networks) or (wifi_file and not found.networks):
+        found.channels = channels.least_overlapped(found.networks, candidates)
+        _notes_of_wifi(found)
+    if settings_file is not None:
+        text = captured.read(settings_file, "output of Get-NetTCPSetting")
+        found.settings, names = tcp.windows_settings(text, str(settings_file), template=template)
+        shown = next((one.value for one in found.settings if one.name == "SettingName"), "?")
+        found.notes.append(f"template {shown}" + (f" of {', '.join(names)}" if len(names) > 1 else ""))
+    else:
+        found.settings = found_out(found, "TCP settings", lambda: tcp.linux_settings(everything=everything)) or []
+    return found
+
+
+def found_out(found: Found, what: str, ask: Callable[[], _Asked]) -> _Asked | None:
+    """The answer, or nothing, with the reason kept."""
+    try:
+        return ask()
+    except Unknown as why:
+        found.unknown.append((what, str(why)))
+        return None
+
+
+def _round_trips(found: Found, target: Target, address: rtt.Address, count: int) -> None:
+    one = found_out(found, "RTT by TCP", lambda: rtt.tcp_connects(address, target.port, count=count))
+    other = found_out(found, "RTT by ICMP", lambda: rtt.ping(address, count=count))
+    for name, rtts in (("RTT by TCP", one), ("RTT by ICMP", other)):
+        if rtts is not None:
+            found.rtts.append(rtts)
+            if not rtts.answered:
+                found.unknown.append((name, f"none of {count} was answered"))
+
+
+def _route(found: Found, address: rtt.Address, method: route.Method | None) -> None:
+    """By UDP; where that does not arrive, by a handshake, which firewalls let pass, or by what was asked for."""
+    assert found.target is not None
+    port = found.target.port
+    for one in (method,) if method else ("udp", "tcp"):
+        asked = found_out(
+            found,
+            f"route by {one.upper()}",
+            lambda one=one: route.trace(address, method=one, port=port if one == "tcp" else None),  # type: ignore[misc]
+        )
+        if asked:
+            if not found.route or route.reached(asked, address):
+                found.route = asked
+                found.notes = [note for note in found.notes if not note.startswith("route ")]
+                found.notes.append(f"route by {one.upper()}")
+            if route.reached(asked, address):
+                return
+        elif asked is not None:
+            found.unknown.append((f"route by {one.upper()}", "no hop answered"))
+    if found.route:
+        found.unknown.append(("end of the route", "the host did not answer probes; hops after the last one are silent"))
+
+
+def _wifi(found: Found, file: Path | None, device: str) -> None:
+    if file is not None:
+        found.networks = wifi.parse_networks(captured.read(file, "a Wi-Fi survey"), str(file))
+        return
+    reasons = []
+    for tool in (_by_iw, _by_nmcli, _by_netsh):
+        try:
+            found.networks = tool(device)
+        except Unknown as why:
+            reasons.append(str(why))
+            continue
+        if not found.networks:
+            found.unknown.append(("Wi-Fi", "no network is heard"))
+        return
+    found.unknown.append(("Wi-Fi", "; ".join(reasons)))
+
+
+def _by_iw(device: str) -> list[wifi.Network]:
+    if not device:
+        devices = wireless_devices()
+        if not devices:
+            raise Unknown("this machine has no Wi-Fi device")
+        device = devices[0]
+    return wifi.parse_networks(captured.run(("iw", "dev", device, "scan")), "iw")
+
+
+def _by_nmcli(device: str) -> list[wifi.Network]:
+    on = ("ifname", device) if device else ()
+    asked = ("nmcli", "-t", "-f", wifi.NMCLI_FIELDS, "device", "wifi", "list", *on)
+    return wifi.parse_networks(captured.run(asked), "nmcli")
+
+
+def _by_netsh(device: str) -> list[wifi.Network]:
+    if shutil.which("netsh") is None:
+        raise Unknown("`netsh` is not installed")
+    on = (f"interface={device}",) if device else ()
+    return wifi.parse_networks(captured.run(("netsh", "wlan", "show", "networks", "mode=bssid", *on)), "netsh")
+
+
+def wireless_devices(folder: Path = Path("/sys/class/net")) -> list[str]:
+    """Names of the Wi-Fi devices of a Linux machine."""
+    return sorted(place.parent.name for place in folder.glob("*/wireless"))
+
+
+def _notes_of_wifi(found: Found) -> None:
+    unknown = sum(network.signal_dbm is None for network in found.networks if network.band == "2.4 GHz")
+    own = next((network for network in found.networks if network.associated), None)
+    found.notes.append(
+        "load: power in milliwatts of all networks on channels less than five apart (IEEE 802.11-2016, clause 16)"
+    )
+    if own is not None:
+        name = wifi.printable(own.ssid or own.bssid or "?")
+        found.notes.append(f"the network that this machine is joined to ({name}) does not count")
+    if unknown:
+        found.notes.append(f"of {unknown} networks at 2.4 GHz the power is not known; the load is without them")
+    if any(network.signal_percent is not None and network.signal_dbm is not None for network in found.networks):
+        found.notes.append("dBm are reckoned from percentages, by the rule of the tool that tells them")

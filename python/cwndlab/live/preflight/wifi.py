@@ -1,0 +1,335 @@
+"""Networks of a Wi-Fi survey, from what ``iw``, ``nmcli`` and ``netsh`` print.
+
+Formats: ``iw dev X scan`` (iw(8); its scan.c prints one ``BSS`` block per network), ``nmcli device wifi list`` as a
+table and, by ``-t``, with fields joined by colons and ``\\`` before a colon that is data (nmcli(1)), and ``netsh wlan
+show networks mode=bssid`` of Windows in any of its languages: of its words only ``SSID``, ``BSSID``, ``%`` and numbers
+are relied upon.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from unicodedata import combining, east_asian_width
+
+from cwndlab.errors import Fault, ScenarioError
+
+#: Fields that `cwndlab preflight` asks nmcli for, in this order.
+NMCLI_FIELDS = "IN-USE,BSSID,SSID,CHAN,FREQ,SIGNAL"
+_MAC = r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}"
+_HINT = f"output of `iw dev X scan`, `nmcli -t -f {NMCLI_FIELDS} dev wifi` or `netsh wlan show networks mode=bssid`"
+
+
+@dataclass(frozen=True)
+class Network:
+    """One access point as it was heard. What is not known is ``None``; a hidden network has no ``ssid``."""
+
+    ssid: str | None
+    bssid: str | None
+    channel: int | None
+    frequency_mhz: int | None
+    signal_dbm: float | None
+    """As iw tells it, or reckoned from a percentage: `dbm_of_nmcli`, `dbm_of_windows`."""
+    signal_percent: int | None = None
+    secondary: int = 0
+    """Channels from the primary to the secondary one of a network of 40 MHz in the 2.4 GHz band: 4, −4 or 0."""
+    associated: bool = False
+    """This machine is joined to it."""
+
+    @property
+    def band(self) -> str | None:
+        """``2.4 GHz``, ``5 GHz``, ``6 GHz``, …"""
+        return None if self.frequency_mhz is None else band_of(self.frequency_mhz)
+
+    def as_dict(self) -> dict[str, Any]:
+        """In the order of `COLUMNS`."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
+
+#: Columns of a network.
+COLUMNS = (
+    "ssid",
+    "bssid",
+    "band",
+    "channel",
+    "frequency_mhz",
+    "secondary",
+    "signal_dbm",
+    "signal_percent",
+    "associated",
+)
+
+
+def printable(text: str) -> str:
+    r"""A name as a terminal may show it: whoever names a network may write anything into it.
+
+    >>> printable("café \x1b[2J")
+    'café \\x1b[2J'
+    """
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
+
+
+def band_of(frequency_mhz: int) -> str:
+    """The band of a centre frequency.
+
+    >>> band_of(2412), band_of(5180), band_of(5955)
+    ('2.4 GHz', '5 GHz', '6 GHz')
+    """
+    for below, name in ((2500, "2.4 GHz"), (5925, "5 GHz"), (7126, "6 GHz")):
+        if frequency_mhz < below:
+            return name
+    return "60 GHz"
+
+
+def channel_of(frequency_mhz: int) -> int | None:
+    """The channel with this centre frequency (IEEE 802.11-2016, 17.3.8.4.2 and 19.3.15: start of the band + 5 MHz ×
+    channel, 14 apart; 802.11ax-2021, 27.3.23.2 for 6 GHz).
+
+    >>> [channel_of(mhz) for mhz in (2412, 2472, 2484, 5180, 5955, 5935, 58320)]
+    [1, 13, 14, 36, 1, 2, 1]
+    """
+    if frequency_mhz == 2484:
+        return 14
+    if frequency_mhz == 5935:
+        return 2
+    for first, last, base, step in (
+        (2412, 2472, 2407, 5),
+        (4910, 4980, 4000, 5),
+        (5005, 5920, 5000, 5),
+        (5955, 7115, 5950, 5),
+        (58320, 70200, 56160, 2160),
+    ):
+        if first <= frequency_mhz <= last and (frequency_mhz - base) % step == 0:
+            return (frequency_mhz - base) // step
+    return None
+
+
+def frequency_of(channel: int) -> int | None:
+    """Centre frequency of a channel whose number tells the band: 1 to 14 are taken for 2.4 GHz, from 36 on for 5 GHz.
+
+    >>> frequency_of(6), frequency_of(14), frequency_of(100), frequency_of(20)
+    (2437, 2484, 5500, None)
+    """
+    if channel == 14:
+        return 2484
+    if 1 <= channel <= 13:
+        return 2407 + 5 * channel
+    return 5000 + 5 * channel if 36 <= channel <= 177 else None
+
+
+def parse_networks(text: str, where: str = "wifi") -> list[Network]:
+    """The networks in the output of one of the tools, which is recognised; raises ``ScenarioError`` where it is of no
+    tool."""
+    if re.search(rf"^BSS {_MAC}", text, re.MULTILINE):
+        return list(_iw(text))
+    if re.search(r"^\s*SSID [0-9]+\s*:", text, re.MULTILINE):
+        return list(_netsh(text))
+    lines = [line for line in text.splitlines() if line.strip()]
+    if lines and {"SSID", "SIGNAL"} <= set(lines[0].split()):
+        return list(_nmcli_table(lines, where))
+    if lines and all(_is_terse(_split(line)) for line in lines):
+        return list(_nmcli_terse(lines))
+    if not lines or (len(lines) <= 2 and " : " in lines[0] and re.search(r"\b0\b", lines[-1])):
+        return []  # nothing was heard; netsh says on which interface, and that there are 0 networks
+    raise ScenarioError(Fault(where, "is no Wi-Fi survey that is known here", _HINT))
+
+
+# iw
+
+
+def _iw(text: str) -> Iterator[Network]:
+    blocks = re.split(rf"^BSS (?={_MAC})", text, flags=re.MULTILINE)[1:]
+    for block in blocks:
+        head, _, body = block.partition("\n")
+        # Fields of the network have one tab; deeper ones belong to elements, as the networks of a multiple BSSID set.
+        frequency = _number(_field(body, "freq"))
+        signal = _field(body, "signal")
+        level, percent = None, None
+        if signal is not None and "dBm" in signal:
+            level = _number(signal)
+        elif signal is not None and (share := re.match(r"([0-9]{1,3})/100", signal)):
+            percent = int(share[1])  # of drivers that know no unit: it says nothing of power
+        mhz = None if frequency is None else round(frequency)
+        channel = None if mhz is None else channel_of(mhz)
+        if channel is None:
+            told = re.search(r"DS Parameter set: channel ([0-9]{1,3})\b|\* primary channel: ([0-9]{1,3})\b", body)
+            channel = int(told[1] or told[2]) if told else None
+        offset = re.search(r"\* secondary channel offset: (above|below)", body)
+        yield Network(
+            ssid=_unescaped(_field(body, "SSID")),
+            bssid=head[:17].lower(),
+            channel=channel,
+            frequency_mhz=mhz,
+            signal_dbm=level,
+            signal_percent=percent,
+            secondary={"above": 4, "below": -4}[offset[1]] if offset and mhz is not None and mhz < 2500 else 0,
+            associated="-- associated" in head,
+        )
+
+
+def _field(body: str, name: str) -> str | None:
+    found = re.search(rf"^(?:\t| {{2,8}}){name}:[ \t]?(.*)$", body, re.MULTILINE)
+    return None if found is None else found[1]
+
+
+def _unescaped(text: str | None) -> str | None:
+    r"""The SSID that iw prints: bytes beyond printable ASCII, blanks at the ends and ``\`` are ``\xNN``."""
+    if text is None:
+        return None
+    raw = re.sub(r"\\x([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text.rstrip("\r"))
+    with contextlib.suppress(UnicodeEncodeError):  # where it is not escaped at all: it is text already
+        raw = raw.encode("latin-1").decode("utf-8", "replace")
+    return raw if raw.strip("\0") else None
+
+
+def _number(text: str | None) -> float | None:
+    """The first number, with a point or, as some languages write it, a comma."""
+    found = re.search(r"[-−]?[0-9]{1,6}(?:[.,][0-9]{1,6})?", text or "")
+    return None if found is None else float(found[0].replace("−", "-").replace(",", "."))
+
+
+# nmcli
+
+# Fields of a terse line by how many there are: ours, the default of NetworkManager, that of versions before 1.20.
+_TERSE = {
+    6: ("IN-USE", "BSSID", "SSID", "CHAN", "FREQ", "SIGNAL"),
+    9: ("IN-USE", "BSSID", "SSID", "MODE", "CHAN", "RATE", "SIGNAL", "BARS", "SECURITY"),
+    8: ("IN-USE", "SSID", "MODE", "CHAN", "RATE", "SIGNAL", "BARS", "SECURITY"),
+}
+
+
+def _split(line: str) -> list[str]:
+    r"""Fields between colons that have no ``\`` before them."""
+    fields, escaped = [""], False
+    for letter in line:
+        if escaped or letter not in "\\:":
+            fields[-1] += letter
+            escaped = False
+        elif letter == ":":
+            fields.append("")
+        else:
+            escaped = True
+    return fields
+
+
+def _is_terse(fields: list[str]) -> bool:
+    return len(fields) in _TERSE and fields[0].strip() in ("", "*")
+
+
+def _nmcli_terse(lines: list[str]) -> Iterator[Network]:
+    for line in lines:
+        fields = _split(line)
+        yield _of_nmcli(dict(zip(_TERSE[len(fields)], fields, strict=True)))
+
+
+def _nmcli_table(lines: list[str], where: str) -> Iterator[Network]:
+    header = lines[0]
+    names = [(found.start(), found[0]) for found in re.finditer(r"\S+", header)]
+    if "CHAN" not in {name for _, name in names}:
+        hint = f"`LC_ALL=C nmcli dev wifi`, or {_HINT}"
+        raise ScenarioError(Fault(where, "this table of nmcli has no column CHAN", hint))
+    starts = [0, *(start for start, _ in names[1:])]
+    for line in lines[1:]:
+        if line.split() == header.split():
+            continue  # nmcli repeats it for each device
+        cells = _cut(line, starts)
+        yield _of_nmcli({name: cell.strip() for (_, name), cell in zip(names, cells, strict=True)})
+
+
+def _cut(line: str, starts: list[int]) -> list[str]:
+    """A line cut at columns of the terminal, of which wide letters take two and combining ones none."""
+    cells = [""] * len(starts)
+    column = at = 0
+    for letter in line:
+        while at + 1 < len(starts) and column >= starts[at + 1]:
+            at += 1
+        cells[at] += letter
+        column += 0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1
+    return cells
+
+
+def _of_nmcli(fields: dict[str, str]) -> Network:
+    channel = _number(fields.get("CHAN"))
+    frequency = _number(fields.get("FREQ"))
+    percent = _number(fields.get("SIGNAL"))
+    ssid = fields.get("SSID")
+    number = None if channel is None else round(channel)
+    mhz = round(frequency) if frequency is not None else frequency_of(number) if number is not None else None
+    return Network(
+        ssid=None if ssid in ("", "--", None) else ssid,
+        bssid=fields["BSSID"].lower() if re.fullmatch(_MAC, fields.get("BSSID", "")) else None,
+        channel=number if number is not None else channel_of(mhz) if mhz is not None else None,
+        frequency_mhz=mhz,
+        signal_dbm=None if percent is None else dbm_of_nmcli(percent),
+        signal_percent=None if percent is None else round(percent),
+        associated=fields.get("IN-USE", "").strip() == "*",
+    )
+
+
+def dbm_of_nmcli(percent: float) -> float | None:
+    """Power behind a percentage of NetworkManager, which has 100 − 70 · (−20 − x) / 70 for x dBm within −90 and −20
+    (``nl80211_xbm_to_percent`` of its nm-wifi-utils-nl80211.c); nothing outside of what that gives.
+
+    >>> dbm_of_nmcli(63), dbm_of_nmcli(0)
+    (-57.0, None)
+    """
+    return percent - 120.0 if 30 <= percent <= 100 else None
+
+
+# netsh
+
+
+def _netsh(text: str) -> Iterator[Network]:
+    parts = re.split(r"^\s*SSID [0-9]+[ \t]*:", text, flags=re.MULTILINE)[1:]
+    for part in parts:
+        name, _, body = part.partition("\n")
+        ssid = name.strip() or None
+        points = re.split(rf"^\s*BSSID [0-9]+[ \t]*:[ \t]*(?=(?:{_MAC})?[ \t]*\r?$)", body, flags=re.MULTILINE)[1:]
+        for point in points:
+            yield _of_netsh(ssid, point)
+        if not points:  # without mode=bssid
+            yield Network(ssid, None, None, None, None)
+
+
+def _of_netsh(ssid: str | None, point: str) -> Network:
+    bssid, _, body = point.partition("\n")
+    # Values in the order of the lines: of two that could be meant the first one is; "Bss Load" of Windows 11 has
+    # percentages too, but in parentheses.
+    values = [value.strip() for _, colon, value in (line.partition(" : ") for line in body.splitlines()) if colon]
+    percent = _first(values, r"([0-9]{1,3})\s?%")
+    band = _first(values, r"([0-9](?:[.,][0-9])?)\s?GHz")
+    channel = _first(values, r"([0-9]{1,3})")
+    number = int(channel) if channel else None
+    mhz = None
+    if number is not None:
+        mhz = (5935 if number == 2 else 5950 + 5 * number) if band == "6" else frequency_of(number)
+    level = int(percent) if percent else None
+    return Network(
+        ssid=ssid,
+        bssid=bssid.strip().lower() or None,
+        channel=number,
+        frequency_mhz=mhz,
+        signal_dbm=None if level is None else dbm_of_windows(level),
+        signal_percent=level,
+    )
+
+
+def _first(values: list[str], pattern: str) -> str | None:
+    for value in values:
+        found = re.fullmatch(pattern, value)
+        if found:
+            return found[1]
+    return None
+
+
+def dbm_of_windows(percent: int) -> float | None:
+    """Power behind Windows' signal quality, which runs evenly from −100 dBm (0) to −50 dBm (100) and says no more
+    beyond (``wlanSignalQuality`` of WLAN_ASSOCIATION_ATTRIBUTES).
+
+    >>> dbm_of_windows(86), dbm_of_windows(0)
+    (-57.0, -100.0)
+    """
+    return percent / 2 - 100.0 if 0 <= percent <= 100 else None
