@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 # Columns of words.
-_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "says")
+_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "says", "minus", "sender", "begins")
 
 
 def comparison_page(found: Comparison) -> str:
