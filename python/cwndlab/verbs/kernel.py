@@ -74,9 +74,7 @@ def add(app: typer.Typer) -> None:
         with attach(algorithm, report=report) as attached, _ended_by_signals() as ended:
             say(f"registered: {', '.join(attached.names)}")
             if not attached.real_time:
-                say(
-                    "real-time priority (SCHED_FIFO) was refused: answers may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)"
-                )
+                say("real-time priority (SCHED_FIFO) was refused: answers may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")
             _show(attached, ended, span)
         write_rows([_row(one) for one in attached.totals], _SUMMARY, format)
         for one in attached.totals:
