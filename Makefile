@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
+KERNEL_PYTHON := crates/kernel-python/Cargo.toml
+# The kernel's datapath is compiled where what it takes is installed; asked when it is needed, since `make system` installs.
+HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null
 ALGORITHMS := $(wildcard crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs)
 
 .PHONY: help system build demo test check fmt bench bench-peers docs clean
@@ -36,7 +39,14 @@ $(VENV)/.built: $(VENV)/.ready $(RUST) pyproject.toml
 system:
 	@tools/system.sh
 
-build: $(VENV)/.built
+$(VENV)/.kernel: $(VENV)/.built $(shell find crates/kernel/bpf crates/kernel-python -type f)
+	@if $(HAS_DATAPATH); then \
+		VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet --manifest-path $(KERNEL_PYTHON) && touch $@; \
+	else \
+		echo 'make: cwndlab kernel is left out: it takes clang, pkg-config, libelf and zlib; on Debian: apt-get install clang pkg-config libelf-dev zlib1g-dev'; \
+	fi
+
+build: $(VENV)/.built $(VENV)/.kernel
 
 demo: build
 	@mkdir -p build
@@ -44,13 +54,13 @@ demo: build
 	@echo "pictures: build/demo.html"
 
 test: system build
-	cargo test --locked --workspace --exclude cwndlab-python
+	cargo test --locked --workspace --exclude cwndlab-python --exclude cwndlab-kernel-python $$($(HAS_DATAPATH) && echo --features cwndlab-kernel/datapath)
 	$(BIN)/python -m pytest -q
 
 check: build
 	cargo fmt --all --check
 	rustfmt --edition 2021 --check $(ALGORITHMS)
-	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --workspace --all-targets $$($(HAS_DATAPATH) && echo --features cwndlab-kernel-python/datapath) -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --document-private-items --quiet
 	$(BIN)/ruff check python tests tools benches
 	$(BIN)/ruff format --check python tests tools benches
@@ -68,6 +78,7 @@ fmt: $(VENV)/.ready
 bench: build
 	$(BIN)/python benches/engine.py
 	$(BIN)/python benches/sweep.py
+	$(BIN)/python benches/kernel.py
 
 bench-peers: build
 	$(BIN)/python benches/peers.py

@@ -21,6 +21,7 @@ from typing import Any
 
 import cwndlab
 import pytest
+from cwndlab import _engine
 from cwndlab.emulation import emulate
 from cwndlab.kernel import Attached, attach
 from cwndlab.records import Records
@@ -190,11 +191,8 @@ def test_the_window_falls_by_the_deciders_answer_and_the_loss_is_repaired() -> N
     assert heard["loss"] >= flow["recoveries"] > 0
     assert heard["timeout"] == flow["timeouts"]
     # CUBIC leaves 0.7 of the window: after a recovery the threshold is that share of the window before.
-    falls = [
-        row["cwnd_after_bytes"] / row["cwnd_before_bytes"]
-        for row in records.rows("events")
-        if row["kind"] == "recovery"
-    ]
+    events = [row for row in records.rows("events") if row["kind"] == "recovery"]
+    falls = [row["cwnd_after_bytes"] / row["cwnd_before_bytes"] for row in events]
     assert any(fall == pytest.approx(0.7, abs=0.06) for fall in falls), falls
     assert 8 * flow["delivered_bytes"] / 4 > 0.6 * 20e6
 
@@ -272,17 +270,11 @@ def test_the_watchdog_hands_back_when_answers_come_again() -> None:
 
 def in_the_kernel() -> list[str]:
     """Every growth and whole algorithm that asks no router, and every slow start of that kind in front of Reno."""
-    entries = cwndlab.algorithms.entries() if hasattr(cwndlab.algorithms, "entries") else _entries()
+    entries = _engine.algorithms()
     alone = [one for one in entries if not any(need.startswith("agent") for need in one["needs"])]
     growths = [one["name"] for one in alone if one["kind"] in ("growth", "whole")]
     starts = [one for one in alone if one["kind"] == "slow-start" and one["name"] != "standard"]
     return growths + [f"reno+{one['name']}" for one in starts if all(name != "reno" for name, _ in one["refuses"])]
-
-
-def _entries() -> list[dict[str, Any]]:
-    from cwndlab import _engine
-
-    return _engine.algorithms()
 
 
 BATCH = 8

@@ -1,14 +1,35 @@
-"""One algorithm, several places: the same events, and are the windows the same?"""
+"""One algorithm, several places: the same events, and are the windows the same? The same path, and where do runs part?"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from cwndlab.run import replay as _replay
 from cwndlab.run import replay_courses
 
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+    from cwndlab.scenario import Scenario
+
 COLUMNS = ("algorithm", "course", "place", "verdict", "windows", "differing", "most_segments", "first", "reason")
+RUN_COLUMNS = (
+    "algorithm",
+    "place",
+    "goodput_bps",
+    "mean_rtt_ns",
+    "retransmitted_packets",
+    "congestion_events",
+    "mean_cwnd_segments",
+    "parted_s",
+    "absent",
+)
+
+#: Windows have parted where their means over this long differ by more than a share of the simulator's.
+OVER_S, PARTED = 0.5, 0.2
+#: How long a run lasts: some tens of cycles of the path.
+DURATION_S = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +66,28 @@ class Replayed:
         return asdict(self) | {"told": list(self.told)}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What an algorithm did on the path in one place; ``absent`` says why it did not run there."""
+
+    algorithm: str
+    place: str
+    """``simulator``; ``kernel, ours``: decided by our algorithm; ``kernel, its own``: the kernel's of the same name."""
+    goodput_bps: float | None = None
+    mean_rtt_ns: int | None = None
+    retransmitted_packets: int | None = None
+    congestion_events: int | None = None
+    mean_cwnd_segments: float | None = None
+    parted_s: float | None = None
+    """When the window parted from the simulator's first: the mean over half a second by more than a fifth."""
+    absent: str | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self) | {"notes": list(self.notes)}
+
+
 def conform(algorithm: str) -> tuple[Replayed, ...]:
     """Records what the simulator's TCP tells ``algorithm`` on each of some short courses, and tells it again in every
     place. Raises ``ScenarioError`` where no algorithm has this name.
@@ -58,3 +101,84 @@ def conform(algorithm: str) -> tuple[Replayed, ...]:
 def courses() -> dict[str, str]:
     """The courses, and what happens on each."""
     return dict(replay_courses())
+
+
+def path(algorithm: str) -> Scenario:
+    """The path on which `on_a_path` runs: 20 Mbit/s, 40 ms, a queue of one bandwidth-delay product."""
+    import cwndlab
+
+    bottleneck = cwndlab.Link(rate="20 Mbps", delay="10 ms", queue=cwndlab.DropTail("1 bdp"))
+    return cwndlab.Scenario(
+        duration=f"{DURATION_S} s",
+        sample_interval="20 ms",
+        dumbbell=cwndlab.Dumbbell(bottleneck),
+        flows=[cwndlab.Flow(algorithm, rtt="40 ms")],
+    )
+
+
+def on_a_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
+    """Runs ``algorithm`` on one path in the simulator, in the kernel's TCP behind our datapath, and, where the kernel
+    has it, the kernel's own. The last two need root and take `DURATION_S` each on the wall clock; where something that
+    they need is missing the run says what.
+    """
+    import cwndlab
+
+    scenario = path(algorithm)
+    said = cwndlab.run(scenario, seed=seed)
+    window = _window(said)
+
+    def ours() -> Records:
+        from cwndlab.emulation import emulate
+        from cwndlab.kernel import attach, timing
+
+        with attach([algorithm], report="ack", patience_s=60) as datapath:
+            records = emulate(scenario, seed=seed, accept_late=True, datapath="cwndlab")
+        notes.append(timing(datapath.totals, real_time=datapath.real_time))
+        return records
+
+    def theirs() -> Records:
+        from cwndlab.emulation import emulate
+
+        return emulate(scenario, seed=seed, accept_late=True)
+
+    runs = [_run(algorithm, "simulator", said, window, ())]
+    places: list[tuple[str, Callable[[], Records]]] = [("kernel, ours", ours), ("kernel, its own", theirs)]
+    for place, go in places:
+        notes: list[str] = []
+        try:
+            records = go()
+        except cwndlab.Error as missing:
+            runs.append(Run(algorithm=algorithm, place=place, absent=str(missing).partition("\n")[0]))
+            continue
+        notes.append(records.notes[-1])
+        runs.append(_run(algorithm, place, records, window, tuple(notes)))
+    return tuple(runs)
+
+
+def _window(records: Records) -> dict[int, float]:
+    """Mean window of each half second, segments."""
+    mss = records.flows["mss_bytes"][0]
+    sums: dict[int, list[float]] = {}
+    for row in records.rows("samples"):
+        if row["cwnd_bytes"] is not None:
+            sums.setdefault(int(row["time_ns"] / 1e9 / OVER_S), []).append(row["cwnd_bytes"] / mss)
+    return {step: sum(values) / len(values) for step, values in sums.items()}
+
+
+def _run(algorithm: str, place: str, records: Records, said: dict[int, float], notes: tuple[str, ...]) -> Run:
+    from cwndlab.metrics import goodput
+
+    (flow,) = records.rows("flows")
+    window = _window(records)
+    parted = [step * OVER_S for step, mean in said.items() if step in window and abs(window[step] / mean - 1) > PARTED]
+    return Run(
+        algorithm=algorithm,
+        place=place,
+        goodput_bps=goodput(records)["goodput_bps"][0],
+        mean_rtt_ns=flow["mean_rtt_ns"],
+        retransmitted_packets=flow["retransmitted_packets"],
+        congestion_events=flow["recoveries"] + flow["timeouts"] + flow["ecn_reductions"],
+        mean_cwnd_segments=sum(window.values()) / max(1, len(window)),
+        parted_s=min(parted, default=None),
+        notes=notes,
+    )

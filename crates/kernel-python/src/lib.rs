@@ -75,6 +75,13 @@ fn total<'py>(py: Python<'py>, total: &Totals, text: &str) -> PyResult<Bound<'py
     dict.set_item("fallbacks", total.fallbacks)?;
     dict.set_item("applied", latency(py, &total.applied)?)?;
     dict.set_item("decided", latency(py, &total.decided)?)?;
+    let congestions = PyDict::new(py);
+    let events = &total.congestions;
+    for (key, count) in [("loss", events.loss), ("ecn", events.ecn), ("timeout", events.timeout), ("undo", events.undo)]
+    {
+        congestions.set_item(key, count)?;
+    }
+    dict.set_item("congestions", congestions)?;
     dict.set_item("failures", &total.failures)?;
     Ok(dict)
 }

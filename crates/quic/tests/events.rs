@@ -129,7 +129,7 @@ fn what_needs_no_router_runs() {
         .filter(|spec| controller(spec.name).is_err())
         .map(|spec| spec.name)
         .collect();
-    assert_eq!(refused, ["rcp-bbr", "iotcc", "rcp", "perc", "sirens", "abc-wireless"]);
+    assert_eq!(refused, ["iotcc", "rcp", "perc", "sirens", "abc-wireless"]);
     let of = |text: &str| -> Algorithm { catalogue.parse(text).expect("it is in the catalogue") };
     assert!(limits(&of("bbr1"))[0].contains("1.25 windows per smoothed RTT"));
 }

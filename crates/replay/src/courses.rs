@@ -42,7 +42,7 @@ pub const COURSES: &[Course] = &[
     Course {
         name: "marks",
         what: "packets that find more than ten waiting are marked",
-        bottleneck: "queue = { kind = \"step-ecn\", capacity = \"4000 packets\", mark_above = \"10 packets\" }",
+        bottleneck: "queue = { kind = \"step-ecn\", capacity = \"4000 packets\", mark_above = 10 }",
         flow: "",
         stack: ", ecn = \"accurate\"",
     },
@@ -56,7 +56,7 @@ pub const COURSES: &[Course] = &[
     Course {
         name: "dark",
         what: "nothing arrives for 800 ms",
-        bottleneck: "queue = { capacity = \"4000 packets\" }, schedule = [{ at = \"1 s\", loss = { probability = 1.0 } }, { at = \"1.8 s\", loss = { probability = 0.0 } }]",
+        bottleneck: "queue = { capacity = \"4000 packets\" }, schedule = [{ at = \"1 s\", loss = 1.0 }, { at = \"1.8 s\", loss = 0.0 }]",
         flow: "",
         stack: "",
     },

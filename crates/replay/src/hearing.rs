@@ -84,19 +84,22 @@ impl Collector<'_> {
         let acks: Vec<&Ack> =
             here.iter().filter_map(|one| if let Told::Ack(ack) = one { Some(ack) } else { None }).collect();
         let Some(last) = acks.last() else {
-            self.add(at, "the ACK", "told".to_owned(), "not told".to_owned(), None);
+            // What was given up is not waited for.
+            let nature = self.quic(Nature::Timer, self.torn);
+            self.add(at, "the ACK", "told".to_owned(), "not told".to_owned(), nature);
             return;
         };
         let (hurt, torn) = (self.hurt, self.torn);
         let acked: u64 = acks.iter().map(|one| one.acked.0).sum();
-        self.same(at, "acked", &ack.acked.0, &acked, None);
+        let timer = self.quic(Nature::Timer, torn);
+        self.same(at, "acked", &ack.acked.0, &acked, timer);
         self.same(at, "mss", &ack.mss, &last.mss, None);
         let numbers = self.quic(Nature::Numbers, hurt);
         self.same(at, "rtt", &ack.rtt, &last.rtt, numbers);
         self.same(at, "srtt", &ack.srtt, &last.srtt, numbers);
         self.same(at, "min_rtt", &ack.min_rtt, &last.min_rtt, numbers);
         self.same(at, "delivery_rate", &ack.delivery_rate, &last.delivery_rate, numbers);
-        self.same(at, "delivered", &ack.delivered, &last.delivered, None);
+        self.same(at, "delivered", &ack.delivered, &last.delivered, timer);
         let cumulative = self.quic(Nature::Cumulative, hurt);
         self.same(at, "round", &ack.round, &last.round, cumulative);
         // Without a cumulative acknowledgement there is no duplicate: what waits for a hole is not held back.
@@ -106,7 +109,6 @@ impl Collector<'_> {
         let limit = self.quic(Nature::Limit, true);
         self.same(at, "cwnd_limited", &ack.cwnd_limited, &last.cwnd_limited, limit);
         self.same(at, "app_limited", &ack.app_limited, &last.app_limited, limit);
-        let timer = self.quic(Nature::Timer, torn);
         self.same(at, "in_flight", &ack.in_flight, &last.in_flight, timer);
         self.same(at, "prior_in_flight", &ack.prior_in_flight, &last.prior_in_flight, timer);
         let lost: u64 = acks.iter().map(|one| one.lost.0).sum();

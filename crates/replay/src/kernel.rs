@@ -123,12 +123,9 @@ impl Datapath {
         self.delivered = ack.delivered.0;
         self.in_flight = ack.in_flight.0;
         let mut report = self.report(ack.now, Kind::Acks);
-        if ack.round > self.round {
-            report.una = (self.round_end + self.mss) as u32;
-            (self.round, self.round_end) = (ack.round, self.nxt);
-        }
         let falls = matches!(self.state, State::Cwr | State::Recovery);
         report.advanced = falls || !ack.recovering;
+        self.advance(ack.round, &mut report);
         report.lost_out = u32::from(!report.advanced);
         report.acked = self.segments(ack.acked.0);
         (report.acks, report.interval) = (ack.acks, ack.interval);
@@ -147,6 +144,15 @@ impl Datapath {
         reports
     }
 
+    /// What was sent after the last round began is acknowledged.
+    fn advance(&mut self, round: u64, report: &mut Report) {
+        if round > self.round {
+            report.advanced = true;
+            report.una = (self.round_end + self.mss) as u32;
+            (self.round, self.round_end) = (round, self.nxt);
+        }
+    }
+
     fn congestion(&mut self, event: &Congestion) -> Report {
         self.state = match event.cause {
             Cause::Timeout => State::Loss,
@@ -156,6 +162,7 @@ impl Datapath {
         (self.srtt, self.min_rtt) = (event.srtt, event.min_rtt);
         let kind = Kind::State { congestion: !event.repeated, ece: event.cause == Cause::Ecn };
         let mut report = self.report(event.now, kind);
+        self.advance(event.round, &mut report);
         report.flight = self.segments(event.in_flight.0);
         report.lost_out = self.segments(event.lost.0);
         report

@@ -30,7 +30,12 @@ pub fn conform(algorithm: &Algorithm) -> Vec<Finding> {
 pub fn on_course(algorithm: &Algorithm, course: &Course) -> Vec<Finding> {
     let tape = course.record(algorithm);
     let mut found = vec![verdict::simulator(course, &tape, algorithm.build(&tape.path))];
-    found.push(verdict::judge(course, Place::Kernel, &tape, &kernel::replay(algorithm, &tape)));
+    found.push(if algorithm.scheme().is_some() {
+        let why = format!("'{algorithm}' asks the routers of the path, and the kernel's packets carry no such header");
+        Finding::absent(course, Place::Kernel, why)
+    } else {
+        verdict::judge(course, Place::Kernel, &tape, &kernel::replay(algorithm, &tape))
+    });
     found.push(match quic::replay(algorithm, &tape) {
         Ok(heard) => verdict::judge(course, Place::Quic, &tape, &heard),
         Err(refused) => Finding::absent(course, Place::Quic, refused.to_string()),

@@ -33,6 +33,8 @@ struct Stack {
     /// The window before the event at hand.
     cwnd: u64,
     mss: u64,
+    /// The record's smoothed RTT.
+    srtt: u64,
 }
 
 /// What a replay changes of `quinn`'s calls, to prove that it is found.
@@ -78,7 +80,8 @@ pub fn replay_on(
         .initial_window_packets(tape.path.initial_cwnd.0 / mss);
     let base = origin();
     let adapter = factory.adapter(base, mss as u16);
-    let mut stack = Stack { adapter, base, out: Vec::new(), sent: 0, called: 0, cwnd: tape.path.initial_cwnd.0, mss };
+    let mut stack =
+        Stack { adapter, base, out: Vec::new(), sent: 0, called: 0, cwnd: tape.path.initial_cwnd.0, mss, srtt: 0 };
     let mut heard = Heard::default();
     let mut held = None;
     for (at, entry) in tape.entries.iter().enumerate() {
@@ -138,6 +141,9 @@ impl Stack {
             None => self.out.iter().position(|one| one.again),
         };
         let Some(newest) = newest.or(self.out.len().checked_sub(1)) else { return Vec::new() };
+        if let Some(packets) = self.in_order(ack, left_at) {
+            return packets;
+        }
         let mut picked = Vec::new();
         let mut bytes = 0;
         let before = (0..=newest).rev();
@@ -149,12 +155,40 @@ impl Stack {
             bytes += self.out[index].size;
             picked.push(index);
         }
+        self.reach_back(ack, &mut picked);
         picked.sort_unstable();
         let packets = picked.iter().map(|index| self.out[*index]).collect();
         for index in picked.iter().rev() {
             self.out.remove(*index);
         }
         packets
+    }
+
+    /// An ACK with a hole below its newest packet: the oldest that it acknowledges is the one that the smoothed RTT tells of.
+    fn reach_back(&self, ack: &Ack, picked: &mut [usize]) {
+        let smoothed = |index: usize| {
+            let sample = ack.now.0 - self.out[index].at;
+            if self.srtt == 0 {
+                sample.max(1)
+            } else {
+                (self.srtt - (self.srtt >> 3) + (sample >> 3)).max(1)
+            }
+        };
+        let Some(last) = picked.last_mut().filter(|last| smoothed(**last) != ack.srtt.0) else { return };
+        if let Some(oldest) = (0..*last).rev().find(|index| smoothed(*index) == ack.srtt.0) {
+            *last = oldest;
+        }
+    }
+
+    /// The oldest packets, where the sample is of the last of them: of those that left at one time it may be any.
+    fn in_order(&mut self, ack: &Ack, left_at: Option<u64>) -> Option<Vec<Packet>> {
+        let mut bytes = 0;
+        let count = 1 + self.out.iter().position(|one| {
+            bytes += one.size;
+            bytes >= ack.acked.0
+        })?;
+        let fits = left_at.is_some() && self.out.get(count - 1).map(|one| one.at) == left_at;
+        fits.then(|| self.out.drain(..count).collect())
     }
 
     /// Takes so many bytes of packets that are lost, and gives when the newest of them left.
@@ -180,6 +214,7 @@ impl Stack {
             let sent = self.instant(packet.at.saturating_sub(sooner));
             self.adapter.on_packet_acked(sent, if half { packet.size / 2 } else { packet.size }, idle);
         }
+        self.srtt = ack.srtt.0;
         let lost = ack.lost.0.saturating_sub(std::mem::take(&mut self.called));
         let largest = packets.last().map(|one| one.number);
         self.adapter.on_end_acks(now, ack.in_flight.0 + lost, idle, largest);
@@ -197,8 +232,8 @@ impl Stack {
     fn timer(&mut self, event: &Congestion) {
         let now = self.instant(event.now.0);
         let persistent = event.cause == Cause::Timeout;
-        let lost = event.lost.0.max(self.mss);
-        let newest = self.lose(if persistent { u64::MAX } else { lost });
+        let lost = if persistent { event.in_flight } else { event.lost }.0.max(self.mss);
+        let newest = self.lose(lost);
         self.called += lost;
         self.adapter.on_congestion_event(now, self.instant(newest), persistent, lost);
     }
@@ -209,6 +244,7 @@ impl Stack {
             return;
         }
         let (now, rtt) = (window.now.0, window.rtt.map_or(0, |rtt| rtt.0));
+        self.srtt = rtt;
         let sent = self.instant(now - rtt);
         self.adapter.on_sent(sent, HANDSHAKE, self.sent);
         self.sent += 1;

@@ -32,18 +32,20 @@ impl Place {
 }
 
 /// Why a place cannot know what the simulator's transport tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+///
+/// In the order of what they do to a window: of several that came before it the last is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Nature {
     /// The kernel's datapath.
     Sends,
     /// QUIC: packets of their own number.
     Numbers,
+    /// `quinn` counts no marks.
+    Marks,
     /// QUIC: no cumulative acknowledgement.
     Cumulative,
     /// QUIC: RFC 9002's recovery period.
     Period,
-    /// `quinn` counts no marks.
-    Marks,
     /// `quinn` knows one kind of limit.
     Limit,
     /// `quinn` tells no pauses.
@@ -246,7 +248,8 @@ pub fn judge(course: &Course, place: Place, tape: &Tape, heard: &Heard) -> Findi
         finding.differing += 1;
         finding.most_segments = finding.most_segments.max(answer.segments.abs_diff(recorded));
         if finding.window.is_none() {
-            let nature = finding.told.iter().filter(|one| one.event <= answer.at + 1).find_map(|one| one.nature);
+            let nature =
+                finding.told.iter().filter(|one| one.event <= answer.at + 1).filter_map(|one| one.nature).max();
             let text = |segments: u64| format!("{segments} segments");
             finding.window =
                 Some(difference(tape, answer.at, "the window", text(recorded), text(answer.segments), nature));

@@ -1,31 +1,125 @@
-//! Every algorithm of the library, in every place.
+//! Every algorithm of the library, in every place; and what is wrong on purpose is found.
+
+use std::sync::Arc;
 
 use cwndlab_conformance::texts;
-use cwndlab_replay::{conform, Place};
+use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl};
+use cwndlab_kernel::Report;
+use cwndlab_replay::quic::Spoil;
+use cwndlab_replay::verdict::{judge, simulator, Finding, Heard, Nature, Verdict};
+use cwndlab_replay::{conform, kernel, quic, Course, Place, COURSES};
 use cwndlab_simulator::catalogue;
+use cwndlab_units::{Bytes, Duration};
 
+fn of(text: &str) -> Algorithm {
+    catalogue().parse(text).expect("it is in the catalogue")
+}
+
+fn course(name: &str) -> &'static Course {
+    COURSES.iter().find(|one| one.name == name).expect("it is one of them")
+}
+
+/// The same events, the same windows. Where nothing is lost, marked or paused, nothing is told differently either: but that
+/// a sender whose pacer holds it back counts as limited, and that the kernel sums up what leaves.
 #[test]
-fn look() {
+fn every_algorithm_answers_alike_in_every_place() {
     let catalogue = catalogue();
-    for text in ["reno", "cubic", "cubic-linux", "bbr3", "copa", "ledbat", "dctcp", "vegas"] {
-        let algorithm = catalogue.parse(text).unwrap();
-        for f in conform(&algorithm) {
-            println!(
-                "{text:10} {:8} {:10} {:10} {}/{} most {}",
-                f.course,
-                f.place.name(),
-                f.verdict.name(),
-                f.differing,
-                f.windows,
-                f.most_segments
-            );
-            for d in &f.told {
-                println!("      {:?} {d}", d.nature);
+    let texts = texts(&catalogue);
+    assert!(texts.len() > 60);
+    for text in texts {
+        let algorithm = of(&text);
+        for found in conform(&algorithm) {
+            let Finding { course, place, verdict, windows, .. } = &found;
+            let told = format!("{text} on {course} in {}: {:?}", place.name(), found.first());
+            assert_ne!(*verdict, Verdict::Differs, "{told}");
+            if *verdict == Verdict::Absent {
+                assert!(algorithm.scheme().is_some(), "{told}");
+                continue;
             }
-            if let Some(d) = &f.window {
-                println!("   W  {:?} {d}", d.nature);
+            assert!(*windows > 100, "{told}: {windows} windows");
+            let natures: Vec<_> = found.told.iter().filter_map(|one| one.nature).collect();
+            match place {
+                Place::Simulator => assert_eq!(*verdict, Verdict::Same, "{told}"),
+                Place::Kernel => assert!(natures.iter().all(|one| *one == Nature::Sends), "{told}"),
+                Place::Quic if *course == "clean" => {
+                    assert_eq!(*verdict, Verdict::Same, "{told}");
+                    assert!(natures.iter().all(|one| *one == Nature::Limit), "{told}");
+                }
+                Place::Quic => {}
             }
         }
     }
-    let _ = (texts(&catalogue).len(), Place::Quic);
+}
+
+fn over_quic(text: &str, course: &Course, spoil: Spoil) -> Finding {
+    let algorithm = of(text);
+    let tape = course.record(&algorithm);
+    let (one, path) = (algorithm.clone(), tape.path.clone());
+    let heard = quic::replay_on(&tape, algorithm.growth.spec.model_based, Arc::new(move || one.build(&path)), spoil);
+    judge(course, Place::Quic, &tape, &heard)
+}
+
+/// An adapter that loses bytes, dates packets wrongly or keeps losses to itself is found, and the field is named.
+#[test]
+fn a_broken_adapter_is_found_and_what_it_breaks_is_named() {
+    assert_eq!(over_quic("cubic", course("clean"), Spoil::Nothing).verdict, Verdict::Same);
+    for (spoil, on, field) in
+        [(Spoil::HalfAcks, "clean", "acked"), (Spoil::Sooner, "clean", "rtt"), (Spoil::NoLosses, "loss", "in_flight")]
+    {
+        let found = over_quic("cubic", course(on), spoil);
+        let first = found.first().expect("something differs");
+        assert_eq!((found.verdict, first.field), (Verdict::Differs, field), "{spoil:?}: {first}");
+    }
+    let found = over_quic("cubic", course("clean"), Spoil::HalfAcks);
+    let text = found.first().expect("something differs").to_string();
+    assert_eq!(text, "event 13 at 0.081291 s, an ACK of 1448 B: acked is 1448 in the record and 724 here");
+}
+
+fn in_the_kernel(text: &str, spoil: impl Fn(Report) -> Report) -> Finding {
+    let algorithm = of(text);
+    let course = course("clean");
+    let tape = course.record(&algorithm);
+    let heard: Heard = kernel::replay_on(&tape, algorithm.growth.spec.model_based, algorithm.build(&tape.path), spoil);
+    judge(course, Place::Kernel, &tape, &heard)
+}
+
+#[test]
+fn a_broken_report_of_the_kernel_is_found_and_what_it_breaks_is_named() {
+    let field = |spoil: fn(Report) -> Report| {
+        let found = in_the_kernel("cubic", spoil);
+        assert_eq!(found.verdict, Verdict::Differs);
+        found.first().expect("something differs").field
+    };
+    assert_eq!(field(|report| Report { acked: report.acked * 2, ..report }), "acked");
+    assert_eq!(field(|report| Report { min_rtt: report.min_rtt + Duration(1), ..report }), "min_rtt");
+    assert_eq!(field(|report| Report { cwnd_limited: false, ..report }), "cwnd_limited");
+    assert_eq!(in_the_kernel("cubic", |report| report).verdict, Verdict::Same);
+}
+
+/// Its window depends on what is not among the events: how often it was made.
+#[derive(Debug)]
+struct Moody(u64);
+
+impl CongestionControl for Moody {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.0 += ack.acked.0;
+    }
+
+    fn on_congestion(&mut self, _: &Congestion) {}
+
+    fn cwnd(&self) -> Bytes {
+        Bytes(self.0)
+    }
+}
+
+#[test]
+fn an_algorithm_that_answers_by_something_else_than_its_events_is_found() {
+    let course = course("clean");
+    let tape = course.record(&of("reno"));
+    let found = simulator(course, &tape, Box::new(Moody(tape.path.initial_cwnd.0 + 1)));
+    let first = found.first().expect("something differs").to_string();
+    assert_eq!(
+        first,
+        "event 1 at 0.040083 s, the window (established): the window is 14480 B in the record and 14481 B here"
+    );
 }

@@ -7,28 +7,37 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cwndlab.options import FormatOption
-from cwndlab.output import Format, say, write, write_json, write_rows
+from cwndlab.output import Format, say, write, write_csv, write_json, write_rows
 
 if TYPE_CHECKING:
-    from cwndlab.conform import Replayed
+    from cwndlab.conform import Replayed, Run
 
 
 def conform(
     names: Annotated[list[str], typer.Argument(help="Algorithms, such as 'cubic'.", metavar="NAME…")],
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Only tell it the same again: nothing runs on the wall clock.")
+    ] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """Tell an algorithm the same in simulator, kernel and QUIC, and compare."""
-    from cwndlab.conform import COLUMNS
-    from cwndlab.conform import conform as replay
+    """Tell an algorithm the same in simulator, kernel and QUIC; run it on one path in simulator and kernel."""
+    from cwndlab.conform import COLUMNS, on_a_path
+    from cwndlab.conform import conform as again
 
-    found = [one for name in names for one in replay(name)]
-    if format is Format.json:
-        write_json([one.as_dict() for one in found])
-    elif format is Format.csv:
-        write_rows([one.as_dict() for one in found], COLUMNS, format)
-    else:
+    found = [one for name in names for one in again(name)]
+    if format is Format.table:
         _show(found)
-    if not all(one.conforms for one in found):
+    runs = [] if replay else [one for name in names for one in on_a_path(name)]
+    match format:
+        case Format.json:
+            write_json({"replays": [one.as_dict() for one in found], "runs": [one.as_dict() for one in runs]})
+        case Format.csv:
+            write_csv([one.as_dict() for one in found], COLUMNS)
+        case Format.table if runs:
+            _show_runs(runs)
+    parted = sum(not one.conforms for one in found)
+    if parted:
+        say(f"{parted} of {len(found)} replays differ for no reason")
         raise typer.Exit(1)
 
 
@@ -55,11 +64,40 @@ def _show(found: list[Replayed]) -> None:
         write(f"\n{reason}")
         for line in where:
             write(f"  {line}")
-    parted = sum(not one.conforms for one in found)
-    if parted:
-        say(f"{parted} of {len(found)} replays differ for no reason")
+
+
+def _show_runs(runs: list[Run]) -> None:
+    def part(value: float | None, of: float | None) -> str:
+        return "" if value is None or not of else f" ({100 * (value / of - 1):+.1f} %)"
+
+    rows = []
+    for one in runs:
+        said = next(run for run in runs if run.algorithm == one.algorithm)
+        if one.absent is not None:
+            continue
+        of = said if one is not said else None
+        rows.append(
+            {
+                "algorithm": one.algorithm,
+                "place": one.place,
+                "goodput": f"{(one.goodput_bps or 0) / 1e6:.2f} Mbit/s" + part(one.goodput_bps, of and of.goodput_bps),
+                "mean RTT": f"{(one.mean_rtt_ns or 0) / 1e6:.1f} ms" + part(one.mean_rtt_ns, of and of.mean_rtt_ns),
+                "sent again": one.retransmitted_packets,
+                "congestion": one.congestion_events,
+                "mean window": f"{one.mean_cwnd_segments:.1f}"
+                + part(one.mean_cwnd_segments, of and of.mean_cwnd_segments),
+                "parted": "" if of is None else "never" if one.parted_s is None else f"{one.parted_s:g} s",
+            }
+        )
+    write("")
+    write_rows(rows, tuple(rows[0]), Format.table)
+    for one in runs:
+        if one.absent is not None:
+            write(f"{one.algorithm}, {one.place}: not here, because {one.absent}")
+        for note in one.notes:
+            say(f"{one.algorithm}, {one.place}: {note}")
 
 
 def add(app: typer.Typer) -> None:
     """Registers the verb."""
-    app.command(epilog="Example: cwndlab conform cubic")(conform)
+    app.command(epilog="Example: cwndlab conform cubic --replay")(conform)

@@ -21,6 +21,7 @@ use cwndlab_units::Rate;
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 
 use crate::decider::Decider;
+use crate::report::{Kind, Report, State};
 use latency::{Latency, BUCKETS};
 use program::Program;
 pub use program::When;
@@ -75,6 +76,19 @@ pub struct Flow {
     pub state: u32,
 }
 
+/// Congestion events by cause.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Congestions {
+    /// Losses found.
+    pub loss: u64,
+    /// ECN echoes.
+    pub ecn: u64,
+    /// Timers that expired.
+    pub timeout: u64,
+    /// Reductions taken back.
+    pub undo: u64,
+}
+
 /// What a registration counts.
 #[derive(Clone, Debug)]
 pub struct Totals {
@@ -96,6 +110,8 @@ pub struct Totals {
     pub applied: Latency,
     /// From a report to its answer written.
     pub decided: Latency,
+    /// Congestion events of which deciders heard: losses, ECN echoes, timeouts, and reductions taken back.
+    pub congestions: Congestions,
     /// Algorithms that panicked, with the last message; their connections are the watchdog's.
     pub failures: Vec<String>,
 }
@@ -105,6 +121,8 @@ pub struct Totals {
 struct Board {
     decided: Vec<[AtomicU64; BUCKETS]>,
     longest: Vec<AtomicU64>,
+    /// In the order of [`Congestions`].
+    congestions: Vec<[AtomicU64; 4]>,
     failures: Mutex<Vec<(usize, String)>>,
 }
 
@@ -145,6 +163,9 @@ impl Desk {
         }
         let Some((_, decider)) = place else { return };
         let told = report.tell();
+        if let Some(cause) = cause(&told) {
+            board.congestions[self.index][cause].fetch_add(1, Ordering::Relaxed);
+        }
         match catch_unwind(AssertUnwindSafe(|| decider.report(&told))) {
             Ok(decision) => {
                 program.decisions.answer(report, &decision);
@@ -168,6 +189,17 @@ impl Desk {
             *place = None;
             self.live -= 1;
         }
+    }
+}
+
+/// Which of [`Congestions`] a report tells of.
+fn cause(report: &Report) -> Option<usize> {
+    match (report.kind, report.state) {
+        (Kind::Undo, _) => Some(3),
+        (Kind::State { .. }, State::Loss) => Some(2),
+        (Kind::State { congestion: true, ece: true }, State::Cwr) => Some(1),
+        (Kind::State { congestion: true, .. }, _) => Some(0),
+        _ => None,
     }
 }
 
@@ -239,6 +271,7 @@ impl Datapath {
         let board = Arc::new(Board {
             decided: programs.iter().map(|_| std::array::from_fn(|_| AtomicU64::new(0))).collect(),
             longest: programs.iter().map(|_| AtomicU64::new(0)).collect(),
+            congestions: programs.iter().map(|_| Default::default()).collect(),
             failures: Mutex::default(),
         });
         let stop = Arc::new(AtomicBool::new(false));
@@ -300,6 +333,7 @@ impl Datapath {
         let each = self.programs.iter().zip(&self.whens).enumerate();
         each.map(|(index, (program, when))| {
             let raw = program.totals.get(0);
+            let counted = |at: usize| self.board.congestions[index][at].load(Ordering::Relaxed);
             let decided = std::array::from_fn(|at| self.board.decided[index][at].load(Ordering::Relaxed));
             Totals {
                 name: program.name.clone(),
@@ -311,6 +345,7 @@ impl Datapath {
                 fallbacks: raw.fallbacks,
                 applied: Latency { counts: raw.latency, most: raw.applied_max_ns },
                 decided: Latency { counts: decided, most: self.board.longest[index].load(Ordering::Relaxed) },
+                congestions: Congestions { loss: counted(0), ecn: counted(1), timeout: counted(2), undo: counted(3) },
                 failures: failures.iter().filter(|(at, _)| *at == index).map(|(_, text)| text.clone()).collect(),
             }
         })

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use cwndlab_quic::{Answer, Factory};
-use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig,
     ServerConfig, StreamId, Transmit, TransportConfig, VarInt,
@@ -22,17 +21,17 @@ pub(crate) const MTU: u16 = 1452;
 /// One direction: a drop-tail queue in packets, a line, a wire.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    pub(crate) rate_bps: u64,
-    pub(crate) delay_ns: u64,
+    rate_bps: u64,
+    delay_ns: u64,
     /// The packet in service not counted.
-    pub(crate) capacity: usize,
+    capacity: usize,
     /// From so many packets in the queue on they are marked instead.
-    pub(crate) mark_from: Option<usize>,
+    mark_from: Option<usize>,
     /// Everything that enters between these times is lost.
-    pub(crate) dark: Option<(u64, u64)>,
+    dark: Option<(u64, u64)>,
     busy_until: u64,
     starts: VecDeque<u64>,
-    pub(crate) drops: u64,
+    drops: u64,
 }
 
 impl Line {
@@ -47,6 +46,16 @@ impl Line {
             starts: VecDeque::new(),
             drops: 0,
         }
+    }
+
+    /// The same with marks from so many waiting packets on.
+    pub(crate) fn marking(self, from: usize) -> Self {
+        Self { mark_from: Some(from), ..self }
+    }
+
+    /// The same with everything lost that enters between these times.
+    pub(crate) fn dark(self, from: u64, to: u64) -> Self {
+        Self { dark: Some((from, to)), ..self }
     }
 
     /// When a packet arrives at the other end, and whether it is marked; `None`: dropped.
@@ -83,7 +92,7 @@ pub(crate) struct Outcome {
     pub(crate) delivered: u64,
     /// Packets that the forward line dropped.
     pub(crate) drops: u64,
-    /// UDP payload that was in flight at most.
+    /// In flight at most, after an answer.
     pub(crate) most_in_flight: u64,
 }
 

@@ -1,0 +1,110 @@
+"""Our algorithms inside the kernel's TCP: how late answers are, what a call costs, and ours beside the kernel's own.
+
+`make bench`; as root. `python benches/kernel.py latency` or `beside` runs one part. Prints Markdown tables.
+
+Latency is from a report of the kernel to its answer in force at a later ACK, as the program in the kernel counts it. The
+comparison runs the same scenario over the emulator with the kernel's own algorithm and with ours in the datapath, five
+times each in turn, so that a disturbance of the machine meets both.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import cwndlab
+from cwndlab.emulation import emulate
+from cwndlab.kernel import attach
+
+#: rate, base RTT, queue in packets
+PATHS = (
+    ("10 Mbps", "40 ms", 33),
+    ("20 Mbps", "80 ms", 133),
+    ("50 Mbps", "20 ms", 83),
+    ("50 Mbps", "100 ms", 200),
+    ("100 Mbps", "40 ms", 333),
+)
+PAIRS = ("reno", "cubic-linux")
+REPETITIONS = 5
+DURATION = "8 s"
+
+
+def scenario(algorithm: str, rate: str, rtt: str, queue: int, duration: str = DURATION) -> cwndlab.Scenario:
+    bottleneck = cwndlab.Link(rate=rate, delay="5 ms", queue=cwndlab.DropTail(f"{queue} packets"))
+    flow = cwndlab.Flow(algorithm, rtt=rtt)
+    return cwndlab.Scenario(duration=duration, dumbbell=cwndlab.Dumbbell(bottleneck), flows=[flow])
+
+
+def latency() -> Iterator[str]:
+    """A row per rate: percentiles of the latency, reports, lost ones."""
+    yield "| algorithm | reports | path | goodput | reports sent | lost | decided p50, p99 | in force p50, p99 |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for algorithm, report in (("reno", "ack"), ("reno", "rtt"), ("bbr1", "ack")):
+        for rate, rtt, queue in (("100 Mbps", "40 ms", 333), ("500 Mbps", "10 ms", 417)):
+            with attach([algorithm], report=report, patience_s=60) as datapath:
+                question = scenario(algorithm, rate, rtt, queue)
+                records = emulate(question, seed=1, accept_late=True, datapath="cwndlab")
+            total = datapath.totals[0]
+            flow = records.flows.row(0, named=True)
+            goodput = 8 * flow["delivered_bytes"] / records.runs["duration_ns"][0] * 1e3
+            decided, applied = (
+                ", ".join(f"{total[key][share] / 1e3:.0f} µs" for share in ("p50_ns", "p99_ns"))
+                for key in ("decided", "applied")
+            )
+            yield (
+                f"| {algorithm} | {report} | {rate}, {rtt} | {goodput:.1f} Mbit/s | {total['reports']} | "
+                f"{total['lost']} | {decided} | {applied} |"
+            )
+
+
+def _measured(question: cwndlab.Scenario, seed: int, datapath: Any) -> dict[str, float]:
+    records = emulate(question, seed=seed, accept_late=True, datapath=datapath)
+    flow = records.flows.row(0, named=True)
+    return {
+        "goodput": 8 * flow["delivered_bytes"] / records.runs["duration_ns"][0] * 1e3,
+        "rtt": flow["mean_rtt_ns"] / 1e6,
+        "again": flow["retransmitted_packets"],
+    }
+
+
+def beside() -> Iterator[str]:
+    """A row per algorithm and path: means of the kernel's own and of ours, and by how much they part."""
+    yield "| algorithm | path | goodput, kernel → ours | mean RTT | sent again |"
+    yield "|---|---|---|---|---|"
+    with attach(PAIRS, report="ack", patience_s=60):
+        for algorithm in PAIRS:
+            for rate, rtt, queue in PATHS:
+                question = scenario(algorithm, rate, rtt, queue)
+                runs: dict[str, list[dict[str, float]]] = {"kernel": [], "cwndlab": []}
+                for seed in range(REPETITIONS):
+                    for datapath, found in runs.items():
+                        found.append(_measured(question, seed, datapath))
+                cells = []
+                for key, unit in (("goodput", " Mbit/s"), ("rtt", " ms"), ("again", "")):
+                    theirs, ours = (statistics.mean(run[key] for run in found) for found in runs.values())
+                    part = f"{100 * (ours / theirs - 1):+.1f} %" if theirs else "–"
+                    cells.append(f"{theirs:.1f} → {ours:.1f}{unit} ({part})")
+                yield f"| {algorithm} | {rate}, {rtt}, {queue} packets | {' | '.join(cells)} |"
+
+
+def main() -> int:
+    """Prints the tables that are asked for."""
+    if os.geteuid() != 0:
+        sys.stderr.write("benches/kernel.py: registering with the kernel wants root\n")
+        return 0
+    parts = {"latency": latency, "beside": beside}
+    wanted = sys.argv[1:] or list(parts)
+    for name in wanted:
+        for line in parts[name]():
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+        sys.stdout.write("\n")
+    sys.stdout.write(f"Load of the machine meanwhile: {os.getloadavg()[2]:.1f} on {os.cpu_count()} cores.\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
