@@ -40,6 +40,7 @@ trace_make = _engine.trace_make
 trace_moments = _engine.trace_moments
 conformance_texts = _engine.conformance_texts
 serve = _engine.serve
+serve_limits = _engine.serve_limits
 fetch = _engine.fetch
 Server = _engine.Server
 replay = _engine.replay
