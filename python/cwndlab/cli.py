@@ -19,6 +19,7 @@ from cwndlab.options import (
     SeedOption,
     SetOption,
     WorkersOption,
+    listed,
     scenario_of,
     whole,
 )
@@ -227,7 +228,7 @@ def compare(
     from cwndlab.compare import compare, repeated
     from cwndlab.comparison import refuse
 
-    names = _names(algorithms) or []
+    names = listed(algorithms) or []
     if out is not None:
         refuse(out, repeated(question, repetitions if until is None else at_most))
     with several() as progress:
@@ -241,7 +242,7 @@ def compare(
             until=until,
             at_most=at_most,
             warm_up=warm_up,
-            metrics=_names(metrics),
+            metrics=listed(metrics),
         )
     show_comparison(found, format)
     if out is not None:
@@ -267,7 +268,7 @@ def matrix(
     """Put every algorithm in the same settings, side by side."""
     from cwndlab.matrix import COLUMNS, matrix, summary
 
-    names = _names(algorithms)
+    names = listed(algorithms)
     for name in names or ():
         _check(name)
     with several() as progress:
@@ -293,34 +294,6 @@ def _check(text: str) -> None:
     from cwndlab.algorithms import canonical
 
     canonical(text)
-
-
-@app.command(epilog="Example: cwndlab validate --reference known-answers/ns2")
-def validate(
-    reference: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--reference",
-            help="Folder of a reference; the bundled ones by default.",
-            metavar="DIR",
-            show_default=False,
-        ),
-    ] = None,
-    algorithms: AlgorithmsOption = None,
-    workers: WorkersOption = None,
-    format: FormatOption = Format.table,
-) -> None:
-    """Hold the simulator against a reference."""
-    from cwndlab.validate import COLUMNS, shares, validate
-
-    with several() as progress:
-        rows, notes = validate(reference, algorithms=_names(algorithms), progress=progress, workers=workers)
-    write_rows([row.as_dict() for row in rows], COLUMNS, format)
-    if format is Format.table:
-        write("")
-        write_rows(shares(rows), ("algorithm", "judged", "hold", "share"), format)
-    for note in notes:
-        say(note)
 
 
 @app.command(epilog="Example: cwndlab check cubic+ccm-ss mine.py")
@@ -387,20 +360,6 @@ def bench(
     write_rows(rows, OVERHEAD_COLUMNS if overhead else COLUMNS, format)
 
 
-def _names(text: str | None) -> list[str] | None:
-    """``a,b(x=1, y=2),c`` at the commas that stand outside of parentheses."""
-    if text is None:
-        return None
-    names, depth = [""], 0
-    for letter in text:
-        depth += (letter == "(") - (letter == ")")
-        if letter == "," and depth == 0:
-            names.append("")
-        else:
-            names[-1] += letter
-    return [name.strip() for name in names if name.strip()]
-
-
 def _add_verbs() -> None:
     """Verbs that have a file of their own."""
     from cwndlab.verbs import (
@@ -416,6 +375,7 @@ def _add_verbs() -> None:
         sweep,
         trace,
         tune,
+        validate,
     )
 
     verbs = (
@@ -431,6 +391,7 @@ def _add_verbs() -> None:
         measure,
         preflight,
         serve,
+        validate,
     )
     for verb in verbs:
         verb.add(app)

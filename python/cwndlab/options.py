@@ -37,6 +37,20 @@ def whole(option: str, low: int, high: int = 2**64 - 1) -> Callable[[str], int]:
     return whole
 
 
+def listed(text: str | None) -> list[str] | None:
+    """``a,b(x=1, y=2),c`` at the commas that stand outside of parentheses."""
+    if text is None:
+        return None
+    found, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += letter
+    return [name.strip() for name in found if name.strip()]
+
+
 FormatOption = Annotated[
     Format, typer.Option("--format", help="How the data is printed.", metavar="table|json|csv", parser=_format)
 ]

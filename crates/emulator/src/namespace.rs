@@ -118,3 +118,33 @@ pub fn sysctl(name: &str) -> Option<String> {
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
     std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
+
+/// Counters of the calling thread's namespace that tell what its TCP senders did (`/proc/net/netstat`, `TcpExt`).
+const COUNTERS: &[&str] = &[
+    "TCPSackRecovery",
+    "TCPRenoRecovery",
+    "TCPTimeouts",
+    "TCPLossProbes",
+    "TCPLostRetransmit",
+    "TCPFullUndo",
+    "TCPPartialUndo",
+    "TCPDSACKUndo",
+    "TCPLossUndo",
+    "TCPDSACKRecv",
+    "TCPHystartTrainDetect",
+    "TCPHystartDelayDetect",
+];
+
+/// What the kernel counted in the calling thread's namespace, by its own names.
+#[must_use]
+pub fn counters() -> Vec<(String, u64)> {
+    let text = std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap_or_default();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
+    let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    names
+        .split_whitespace()
+        .zip(values.split_whitespace())
+        .filter(|(name, _)| COUNTERS.contains(name))
+        .filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)))
+        .collect()
+}

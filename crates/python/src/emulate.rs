@@ -190,5 +190,10 @@ fn told<'py>(py: Python<'py>, quality: &Quality) -> PyResult<Bound<'py, PyDict>>
     dict.set_item("strangers", quality.strangers)?;
     dict.set_item("refused", quality.refused)?;
     dict.set_item("notes", quality.notes.clone())?;
+    let counters = PyDict::new(py);
+    for (name, count) in &quality.counters {
+        counters.set_item(name, count)?;
+    }
+    dict.set_item("counters", counters)?;
     Ok(dict)
 }

@@ -402,6 +402,12 @@ impl Scoreboard {
         self.resent.push_back(Resent { seq, sent_at: now, next });
     }
 
+    /// Something that was sent again is not acknowledged yet (Linux, tcp_any_retrans_done).
+    #[must_use]
+    pub fn any_resent(&self) -> bool {
+        self.retrans > 0 || (self.outstanding() > 0 && self.get(self.una).flags & EVER_RETRANS != 0)
+    }
+
     /// The timer expired: everything not SACKed is lost, retransmissions too (RFC 5681, RFC 6675 section 5.1).
     pub fn lose_all(&mut self) {
         self.queue.clear();

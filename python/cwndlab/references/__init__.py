@@ -31,11 +31,19 @@ _MERGED = ("sender_stacks", "not_counted")
 
 def bundled() -> list[Path]:
     """The reference folders that come with cwndlab."""
+    return [_bundled(kind) for kind in ("ns2", "linux", "ns3")]
+
+
+def kernel_paths() -> Path:
+    """The file of paths on which simulator and kernel are held against each other (`cwndlab.references.paths`)."""
+    return _bundled("kernel") / "paths.toml"
+
+
+def _bundled(kind: str) -> Path:
     here = Path(__file__).resolve()
     for base in (here.parents[1] / "_known_answers", here.parents[3] / "known-answers"):
-        folders = [base / kind for kind in ("ns2", "linux", "ns3")]
-        if all((folder / "reference.json").is_file() for folder in folders):
-            return folders
+        if (base / kind).is_dir():
+            return base / kind
     raise RecordsError(
         Fault("known-answers", "the bundled references are not installed", "name a folder: --reference DIR")
     )

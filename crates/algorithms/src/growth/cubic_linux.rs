@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! K      = ((W_max − w) / C)^(1/3),  C = 410/1024                  (1)
-//! target = W_max + C (t + RTT_min − K)³                            (2)
+//! target = W_max ± ⌊C |t + RTT_min − K|³⌋, − before K              (2)
 //! cnt    = w / (target − w) below the target, 100 w above          (3)
 //! cnt   ≤ 20 before the first loss                                 (4)
 //! friendliness: w_tcp += 1 per ⌊15 w / 8⌋ segments; cnt ≤ w / (w_tcp − w)  (5)
@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Units: whole segments; time in 1/1024 s. A timeout forgets everything.
-//! Differs from the source: (1) and (2) in floating point rather than in Linux' shifted integers, rounded to whole segments.
+//! Differs from the source: (1) and the cube of (2) in floating point rather than in Linux' shifted integers.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
@@ -153,7 +153,9 @@ impl CubicLinux {
 
     fn follow(&mut self, now: u64, w: f64) {
         let t = (now - self.epoch + self.delay_min) as f64 * 1e-9 - self.k;
-        let target = floor(self.origin + C * t * t * t); // (2)
+        // (2): the distance from the origin is what is cut to whole segments, so that the plateau is a segment high.
+        let distance = floor(C * t.abs() * t.abs() * t.abs());
+        let target = if t < 0.0 { self.origin - distance } else { self.origin + distance };
         self.cnt = if target > w { floor(w / (target - w)) } else { 100.0 * w }; // (3)
         if self.last_max == 0.0 {
             self.cnt = self.cnt.min(20.0); // (4)
@@ -250,6 +252,21 @@ mod tests {
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 70.0);
         flow.begin(1, 70.0, 1.0);
         assert!((flow.k - 4.2158).abs() < 1e-4, "{}", flow.k);
+    }
+
+    /// (2): a second before K the curve is C = 0.4 segments below the origin, which is no whole one: the target is the origin
+    /// already, and the window comes there within a round trip; two seconds before K it is 3.2, cut to 3.
+    #[test]
+    fn the_plateau_is_a_whole_segment_high() {
+        let mut flow = flow();
+        let second = 1_000_000_000;
+        (flow.origin, flow.k, flow.epoch, flow.last_max) = (135.0, 4.0, second, 135.0);
+        flow.follow(4 * second, 134.0);
+        assert_eq!(flow.cnt, 134.0);
+        flow.follow(3 * second, 130.0);
+        assert_eq!(flow.cnt, 65.0); // 130 / (132 - 130)
+        flow.follow(7 * second, 135.0);
+        assert_eq!(flow.cnt, 45.0); // 135 / (138 - 135)
     }
 
     /// (7): a window below the last maximum remembers 1741/2048 of itself.

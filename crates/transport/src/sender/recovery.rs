@@ -116,9 +116,7 @@ impl Sender {
         self.high_rxt = self.board.una;
         self.rescued = false;
         self.force = !self.leaves_window();
-        self.undo_from = Some(self.board.una);
-        self.undo_retrans = 0;
-        self.retrans_stamp = 0;
+        self.begin_doubt();
         self.count.recoveries += 1;
         let at_once = match self.kind {
             RecoveryKind::Sack => self.stack.rampdown != Rampdown::Proportional,
@@ -226,6 +224,16 @@ impl Sender {
         }
     }
 
+    /// From here on a reduction may turn out to be spurious. What is on its way again from a recovery before keeps its stamp:
+    /// its ACKs are no sign that nothing was lost now (Linux, tcp_init_undo, tcp_retrans_stamp_cleanup).
+    pub(crate) fn begin_doubt(&mut self) {
+        self.undo_from = Some(self.board.una);
+        self.undo_retrans = self.board.retrans.cast_signed();
+        if !self.board.any_resent() {
+            self.retrans_stamp = 0;
+        }
+    }
+
     /// Was the reduction spurious? Eifel by timestamps (RFC 3522), D-SACK (RFC 3708), F-RTO (RFC 5682).
     fn try_undo(&mut self, now: u64, ack: &AckPacket, gain: &Gain, out: &mut impl Output) -> bool {
         if !self.stack.undo || self.undo_from.is_none() {
@@ -233,6 +241,9 @@ impl Sender {
         }
         let eifel =
             self.stack.timestamps && self.retrans_stamp > 0 && ack.echo.0 > 0 && ack.echo.0 < self.retrans_stamp;
+        // Linux, tcp_try_undo_partial: a part of the window that came late says nothing of the rest while some of it is sent again.
+        let partial = self.state == State::Recovery && self.board.una < self.high_seq;
+        let eifel = eifel && !(partial && self.board.retrans > 0);
         let frto = self.frto && self.state == State::Loss && gain.original;
         let resent = self.undo_retrans == 0 && self.retrans_stamp > 0 && ack.blocks.duplicate;
         if !(eifel || frto || resent) {

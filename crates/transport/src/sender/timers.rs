@@ -135,6 +135,9 @@ impl Sender {
         self.rtt.back_off();
         self.count.timeouts += 1;
         self.congestion(now, Cause::Timeout, true, repeated);
+        if first {
+            self.begin_doubt();
+        }
         self.board.lose_all();
         self.lost_total += u64::from(self.board.lost);
         self.high_seq = self.board.next;
@@ -146,9 +149,6 @@ impl Sender {
         self.probe_at = NEVER;
         self.reorder_at = NEVER;
         if first {
-            self.undo_from = Some(self.board.una);
-            self.undo_retrans = 0;
-            self.retrans_stamp = 0;
             self.frto = self.stack.undo;
         }
         self.force = true;

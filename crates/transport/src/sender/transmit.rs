@@ -17,6 +17,20 @@ const BURST_SHIFT: u32 = 10;
 const UNPACED_PACKETS: u64 = 10;
 /// A super-segment holds 64 kB.
 const MAX_BURST_BYTES: u64 = 65_536;
+/// tcp_min_tso_segs.
+const MIN_BURST: u32 = 2;
+/// Linux holds a small burst back only where the last one left within a millisecond, and the next ACK is due within
+/// another (tcp_tso_should_defer).
+const RECENT_NS: u64 = 1_000_000;
+
+/// A super-segment in the making: what was found out about it once for all its segments, since divisions are dear.
+#[derive(Default)]
+struct Burst {
+    /// Its size by the rate; 0 until somebody asks.
+    goal: u32,
+    /// Segments that may leave without another question.
+    cleared: u32,
+}
 
 impl Sender {
     /// Sends what may leave now.
@@ -32,14 +46,15 @@ impl Sender {
         self.deferred = false;
         let mut sent_new = false;
         let mut sent = 0;
-        let mut goal = None;
+        let mut super_segment = Burst::default();
         loop {
             if paced && self.pace_next > now && !self.force {
                 break;
             }
+            super_segment.cleared = 0;
             let mut step = 0;
             while step < if paced { burst } else { u32::MAX } {
-                match self.send_one(now, &mut goal, out) {
+                match self.send_one(now, &mut super_segment, out) {
                     Sending::Old => {}
                     Sending::New => sent_new = true,
                     Sending::Nothing => break,
@@ -99,7 +114,7 @@ impl Sender {
     }
 
     #[inline]
-    fn send_one(&mut self, now: u64, goal: &mut Option<u32>, out: &mut impl Output) -> Sending {
+    fn send_one(&mut self, now: u64, burst: &mut Burst, out: &mut impl Output) -> Sending {
         let in_flight = self.board.in_flight();
         if self.board.lost > 0 {
             if in_flight < self.cwnd || self.force {
@@ -133,13 +148,16 @@ impl Sender {
                 return Sending::Nothing;
             }
         }
-        if self.stack.tso_burst
-            && !self.spaced
-            && self.state <= State::Cwr
-            && self.defers(now, window - in_flight, goal)
-        {
-            self.deferred = true;
-            return Sending::Nothing;
+        if self.stack.tso_burst && !self.spaced && self.state <= State::Cwr {
+            if burst.cleared == 0 {
+                let room = (window - in_flight).min(self.next_supply());
+                if self.defers(now, window - in_flight, burst) {
+                    self.deferred = true;
+                    return Sending::Nothing;
+                }
+                burst.cleared = if room <= MIN_BURST { room } else { room.min(self.goal(burst)) };
+            }
+            burst.cleared -= 1;
         }
         self.send_new(now, out);
         Sending::New
@@ -265,18 +283,31 @@ impl Sender {
         }
     }
 
-    /// Linux, tcp_tso_should_defer: wait for a larger burst while an ACK that allows it is near. `goal` is the burst's, once
-    /// for all segments that leave now: its divisions are the dearest part.
+    /// Linux, tcp_tso_should_defer: wait for a larger burst while an ACK that allows it is near.
     #[inline]
-    fn defers(&self, now: u64, room: u32, goal: &mut Option<u32>) -> bool {
+    fn defers(&self, now: u64, room: u32, burst: &mut Burst) -> bool {
         if room >= (self.cwnd / 3).max(1) || self.board.outstanding() == 0 {
             return false;
         }
-        if room >= (*goal.get_or_insert_with(|| self.burst_goal())).min(self.next_supply()) {
+        if now > self.last_sent_at.max(self.pace_next) + RECENT_NS {
             return false;
         }
-        // The oldest segment must have been out for half an RTT: its ACK is the one to wait for.
-        now - self.board.get(self.board.una).sent_at >= self.rtt.srtt / 2
+        let supply = self.next_supply();
+        if room >= supply || (room >= MIN_BURST && room >= self.goal(burst)) {
+            return false;
+        }
+        // Only where the ACK of the oldest segment is due within a millisecond, or half an RTT (Linux since 6.18; before,
+        // half an RTT alone).
+        let due = self.board.get(self.board.una).sent_at + self.rtt.srtt;
+        due <= now + RECENT_NS.min(self.rtt.srtt / 2)
+    }
+
+    #[inline]
+    fn goal(&self, burst: &mut Burst) -> u32 {
+        if burst.goal == 0 {
+            burst.goal = self.burst_goal();
+        }
+        burst.goal
     }
 
     fn next_supply(&self) -> u32 {
@@ -290,7 +321,7 @@ impl Sender {
     /// Linux, tcp_tso_autosize: a millisecond of the pacing rate, two segments at least.
     fn burst_goal(&self) -> u32 {
         let rate = if self.pacing_bps > 0 { self.pacing_bps } else { self.linux_rate() };
-        (((rate / 8) >> BURST_SHIFT).min(MAX_BURST_BYTES) as u32 / self.mss).max(2)
+        (((rate / 8) >> BURST_SHIFT).min(MAX_BURST_BYTES) as u32 / self.mss).max(MIN_BURST)
     }
 
     /// Segments that a paced sender sends at once: with Linux' bursts at least what the rate gives in a millisecond.

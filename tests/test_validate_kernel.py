@@ -1,0 +1,249 @@
+"""The simulator against the kernel: judging by numbers worked out by hand, campaigns that stop and go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import cwndlab
+import pytest
+from cwndlab.references import kernel_paths
+from cwndlab.references.paths import Paths, Trial, read
+from cwndlab.validate_kernel import Run, campaign, events_counted, judge, kept, markdown, notes
+
+SHORT = """
+repetitions = 1
+[senders]
+reno = "reno+standard/rack"
+cubic = "cubic-linux+hystart-linux/rack"
+[beside]
+reno = "cubic"
+cubic = "reno"
+[stack]
+quick_acks = 700
+[tolerances]
+goodput_bps = { relative = 0.03 }
+share_bps = { of_the_link = 0.08 }
+mean_rtt_s = { relative = 0.05, absolute = 0.001 }
+congestion_events = { relative = 0.15, absolute = 1 }
+[[path]]
+name = "one"
+why = "one flow"
+rate = "10 Mbps"
+rtt = "20 ms"
+buffer = "1 bdp"
+duration = "3 s"
+flows = ["*"]
+[[path]]
+name = "two"
+why = "two flows"
+rate = "10 Mbps"
+rtt = "20 ms"
+buffer = "1 bdp"
+duration = "3 s"
+flows = ["*", "beside after 0.5 s"]
+"""
+
+TOLERANCES = {
+    "goodput_bps": {"relative": 0.03},
+    "share_bps": {"of_the_link": 0.08},
+    "mean_rtt_s": {"relative": 0.05, "absolute": 0.001},
+    "congestion_events": {"relative": 0.15, "absolute": 1.0},
+}
+
+
+def a_run(**changes: Any) -> Run:
+    plain = Run(
+        path="p",
+        algorithm="reno",
+        repetition=1,
+        flow=0,
+        sender="reno",
+        goodput_bps=10e6,
+        mean_rtt_s=0.040,
+        min_rtt_s=0.030,
+        congestion_events=20,
+        retransmitted_packets=0,
+        queue_drops=0,
+        late_p50_s=0.0,
+        late_p99_s=1e-4,
+        late_max_s=0.0,
+        kernel="6.18",
+        date="2026-01-01",
+        scenario="0",
+    )
+    return replace(plain, **changes)
+
+
+def judged(senders: tuple[str, ...], mine: list[Run], theirs: list[Run]) -> dict[str, tuple[Any, Any, bool]]:
+    trial = Trial("p", "reno", senders, 20e6, {})
+    verdicts = judge(Paths((trial,), 1, TOLERANCES, {}), mine, theirs)
+    return {one.quantity: (one.deviation, one.tolerance, one.holds) for one in verdicts}
+
+
+def test_means_of_one_flow_are_held_against_the_kernels_mean() -> None:
+    """Kernel: 9.8 and 10.2 Mbit/s, mean 10, so that 3 % are 0.3; 5 % of 10 ms are less than 1 ms; 15 % of 20 are 3."""
+    theirs = [a_run(goodput_bps=9.8e6, mean_rtt_s=0.010), a_run(repetition=2, goodput_bps=10.2e6, mean_rtt_s=0.010)]
+    found = judged(("reno",), [a_run(goodput_bps=10.29e6, mean_rtt_s=0.0109, congestion_events=23)], theirs)
+    assert found == {
+        "goodput_bps": (pytest.approx(0.29e6), pytest.approx(0.3e6), True),
+        "mean_rtt_s": (pytest.approx(0.0009), 0.001, True),
+        "congestion_events": (3.0, 3.0, True),
+    }
+    found = judged(("reno",), [a_run(goodput_bps=9.69e6, mean_rtt_s=0.0111, congestion_events=24)], theirs)
+    assert [holds for _, _, holds in found.values()] == [False, False, False]
+
+
+def test_few_events_may_differ_by_one() -> None:
+    """15 % of 2 are 0.3; one more or less is allowed all the same."""
+    found = judged(("reno",), [a_run(congestion_events=1)], [a_run(congestion_events=2)])
+    assert found["congestion_events"] == (-1.0, 1.0, True)
+
+
+def test_shares_of_two_flows_are_allowed_a_part_of_the_link() -> None:
+    """8 % of 20 Mbit/s are 1.6, for each of the two; their events are counted together, once."""
+    theirs = [a_run(goodput_bps=12e6), a_run(flow=1, sender="cubic", goodput_bps=7e6)]
+    mine = [a_run(goodput_bps=13.5e6), a_run(flow=1, sender="cubic", goodput_bps=5.3e6)]
+    found = judged(("reno", "cubic"), mine, theirs)
+    assert list(found) == [
+        "share_bps[0 reno]",
+        "mean_rtt_s[0 reno]",
+        "share_bps[1 cubic]",
+        "mean_rtt_s[1 cubic]",
+        "congestion_events",
+    ]
+    assert found["share_bps[0 reno]"] == (pytest.approx(1.5e6), pytest.approx(1.6e6), True)
+    assert found["share_bps[1 cubic]"] == (pytest.approx(-1.7e6), pytest.approx(1.6e6), False)
+    assert found["congestion_events"] == (0.0, 3.0, True)
+
+
+def test_the_kernels_own_counters_tell_its_events() -> None:
+    counted = {"TCPSackRecovery": 3, "TCPRenoRecovery": 1, "TCPTimeouts": 2, "TCPLossProbes": 7}
+    assert events_counted(counted) == 6
+
+
+def test_the_bundled_paths_are_ten_and_lose_nothing_at_random() -> None:
+    paths = read(kernel_paths())
+    assert len({trial.path for trial in paths.trials}) == 10
+    assert {trial.algorithm for trial in paths.trials} == {"reno", "cubic", "bbr"}
+    assert len(paths.trials) == 30
+    assert paths.repetitions == 5
+    assert sum(len(trial.senders) == 1 for trial in paths.trials) == 21
+    for trial in paths.trials:
+        assert "loss" not in trial.document["dumbbell"]["bottleneck"]
+        cwndlab.Scenario.from_json(json.dumps(trial.document))
+    mixed = next(trial for trial in paths.trials if (trial.path, trial.algorithm) == ("mixed-50", "bbr"))
+    assert mixed.senders == ("bbr", "reno")
+    later = next(trial for trial in paths.trials if (trial.path, trial.algorithm) == ("later-20", "cubic"))
+    assert [flow["start"] for flow in later.document["flow"]] == ["0 s", "5 s"]
+
+
+def test_names_that_are_not_there_are_said() -> None:
+    with pytest.raises(cwndlab.ScenarioError, match="--paths: 'fast' is not among them\n  hint: there are slow-5, "):
+        read(kernel_paths(), paths=["fast"])
+    with pytest.raises(cwndlab.ScenarioError, match="--algorithms: 'vegas' is not among them"):
+        read(kernel_paths(), algorithms=["vegas"])
+
+
+class Machine:
+    """In place of the kernel: simulations, with the timing that a test wants."""
+
+    def __init__(self, late_ns: list[int]) -> None:
+        self.late_ns = late_ns
+        self.seeds: list[int] = []
+
+    def emulate_many(self, jobs: list[tuple[Any, int]], *, workers: int) -> Iterator[tuple[int, Any]]:
+        for index, (document, seed) in enumerate(jobs):
+            self.seeds.append(seed)
+            records = cwndlab.run(document, seed=seed)
+            late = self.late_ns.pop(0) if self.late_ns else 50_000
+            recoveries = sum(flow["recoveries"] for flow in records.rows("flows"))
+            times = {"late_p50_ns": 1_000, "late_p99_ns": late, "late_max_ns": late}
+            yield index, (records, times | {"counters": {"TCPSackRecovery": recoveries}})
+
+
+@pytest.fixture
+def paths_file(tmp_path: Path) -> Path:
+    file = tmp_path / "paths.toml"
+    file.write_text(SHORT, encoding="utf-8")
+    return file
+
+
+def test_a_campaign_repeats_late_runs_and_goes_on_where_it_was(
+    tmp_path: Path, paths_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine([2_000_000])  # the first run is late by 2 ms
+    monkeypatch.setattr(import_module("cwndlab.run"), "emulate_many", machine.emulate_many)
+    said: list[str] = []
+    asked = {"paths": ["one"], "algorithms": ["reno"], "file": paths_file}
+    verdicts, noted = campaign(tmp_path / "out", say=said.append, **asked)  # type: ignore[arg-type]
+    assert said == ["one reno 1: late by 2.00 ms, repeated"]
+    assert machine.seeds == [1, 1]
+    assert [one.deviation for one in verdicts] == [0, 0, 0]  # both sides were simulated
+    assert "1 runs" in noted[0]
+
+    campaign(tmp_path / "out", repetitions=2, **asked)  # type: ignore[arg-type]
+    assert machine.seeds == [1, 1, 2]
+    campaign(tmp_path / "out", repetitions=2, **asked)  # type: ignore[arg-type]
+    assert machine.seeds == [1, 1, 2]
+
+    # A path of another form is another path.
+    paths_file.write_text(SHORT.replace('duration = "3 s"', 'duration = "4 s"'), encoding="utf-8")
+    campaign(tmp_path / "out", **asked)  # type: ignore[arg-type]
+    assert machine.seeds == [1, 1, 2, 1]
+    assert len(kept(tmp_path / "out" / "runs.csv", read(paths_file, paths=["one"], algorithms=["reno"]))) == 1
+
+
+def test_a_run_that_stays_late_counts_and_is_named(
+    tmp_path: Path, paths_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine([2_000_000] * 4)
+    monkeypatch.setattr(import_module("cwndlab.run"), "emulate_many", machine.emulate_many)
+    _, noted = campaign(tmp_path / "out", paths=["one"], algorithms=["reno"], file=paths_file)
+    assert machine.seeds == [1, 1, 1, 1]
+    assert noted[1] == "one reno 1: late in 4 attempts, counted all the same"
+
+
+def test_a_foreign_file_of_runs_is_refused(tmp_path: Path, paths_file: Path) -> None:
+    (tmp_path / "runs.csv").write_text("path,algorithm\na,b\n", encoding="utf-8")
+    with pytest.raises(cwndlab.RecordsError, match=r"runs\.csv: a line is not what this version writes"):
+        campaign(tmp_path, file=paths_file)
+
+
+def test_the_page_has_every_quantity_in_its_unit() -> None:
+    trial = Trial("p", "reno", ("reno",), 20e6, {})
+    runs = [a_run(), a_run(repetition=2, mean_rtt_s=0.044)]
+    page = markdown(judge(Paths((trial,), 1, TOLERANCES, {}), [a_run(congestion_events=30)], runs), notes(runs))
+    assert page.splitlines() == [
+        "Linux 6.18, 2026-01-01: 2 runs; 99 % of a run's deliveries were late by less than 100 us "
+        "(median over the runs; worst run 100 us).",
+        "",
+        "| algorithm | judged | hold | share |",
+        "|---|---:|---:|---:|",
+        "| `reno` | 3 | 2 | 67% |",
+        "",
+        "| path | algorithm | quantity | simulator | kernel | spread | deviation | tolerance | holds |",
+        "|---|---|---|---:|---:|---:|---:|---:|---|",
+        "| p | `reno` | goodput, Mbit/s | 10.00 | 10.00 | 0.00 | +0.00 | ±0.30 | holds |",
+        "| p | `reno` | mean rtt, ms | 40.0 | 42.0 | 4.0 | -2.0 | ±2.1 | holds |",
+        "| p | `reno` | congestion events | 30.0 | 20.0 | 0.0 | +10.0 | ±3.0 | **no** |",
+    ]
+
+
+def test_a_short_campaign_on_this_kernel(tmp_path: Path, paths_file: Path) -> None:
+    """Function alone: every trial has its row, and the kernel fills the link as far as headers let it."""
+    try:
+        verdicts, noted = campaign(tmp_path / "out", file=paths_file, jobs=4)
+    except cwndlab.RunError as error:
+        if "unshare" in str(error) or "/dev/net/tun" in str(error):
+            pytest.skip(str(error))
+        raise
+    assert len(verdicts) == 2 * (3 + 5)
+    assert noted
+    alone = [one for one in verdicts if one.quantity == "goodput_bps"]
+    assert all(0 < one.kernel <= 10e6 * 1448 / 1500 * 1.01 for one in alone)
+    assert all(one.kernel >= 0.020 for one in verdicts if one.quantity.startswith("mean_rtt_s"))
