@@ -116,11 +116,6 @@ def emulate(
     return Records(records), timing
 
 
-def fetcher() -> Callable[..., dict[str, Any]]:
-    """The engine's client of `cwndlab serve`."""
-    return _engine.fetch
-
-
 def between(scenario: Question, *, seed: int, late_s: float, algorithm: str | None) -> _engine.Between:
     """The two sides of ``scenario`` for programs (`cwndlab.emulation.Between`)."""
     text, _ = _asked(scenario, {})
