@@ -2,9 +2,9 @@
 
 `make bench`; as root. `python benches/kernel.py latency` or `beside` runs one part. Prints Markdown tables.
 
-Latency is from a report of the kernel to its answer in force at a later ACK, as the program in the kernel counts it. The
-comparison runs the same scenario over the emulator with the kernel's own algorithm and with ours in the datapath, five
-times each in turn, so that a disturbance of the machine meets both.
+Latency is from a report of the kernel to its answer in force at a later ACK, as the program in the kernel counts it.
+The comparison runs the same scenario over the emulator with the kernel's own algorithm and with ours in the datapath,
+five times each in turn, so that a disturbance of the machine meets both.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from pathlib import Path
 import cwndlab
 import pytest
 from cwndlab.compare import compare, with_algorithm
-from cwndlab.comparison import Comparison, slug
+from cwndlab.comparison import Comparison
 from cwndlab.digits import interval, mean_and_half
+from cwndlab.files import slug
 from cwndlab.metrics import COLUMNS
 from cwndlab.references import Reference, bundled
 from cwndlab.statistics import Estimate

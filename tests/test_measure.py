@@ -25,6 +25,7 @@ from cwndlab.live.joined import joined, looks, sender_begins_ns
 from cwndlab.live.question import Question, bytes_of
 from cwndlab.live.results import Measurement
 from cwndlab.live.schedule import PARTS, Schedule, Slot, instant, part_of, zone_of
+from cwndlab.report import figures
 from cwndlab.statistics import blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -608,7 +609,7 @@ def test_the_verb_report_opens_a_campaign(
     page = (folder / "report.html").read_text()
     assert "Throughput of every round" in page
     assert "Time of day" in page
-    drawn = cwndlab.report.figures(Measurement(published.question, published.rows), folder / "figures")
+    drawn = figures(Measurement(published.question, published.rows), folder / "figures")
     assert [one.name for one in drawn][:2] == ["goodput_bps.png", "boxes-goodput_bps.png"]
     status, out, _ = cli("report", folder, "--format", "json")
     assert len(json.loads(out)["rows"]) == 18

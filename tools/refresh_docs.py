@@ -33,6 +33,7 @@ FILES = (
     "docs/reproductions.md",
     "docs/sweeps.md",
     "docs/tuning.md",
+    "docs/kernel.md",
     "docs/emulation.md",
 )
 BLOCK = re.compile(r"(<!-- output: (?P<name>[^>]*?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
@@ -194,6 +195,8 @@ MAKERS: dict[str, Callable[[], str]] = {
         f"`cwndlab bench --python`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--python')}\n```"
     ),
     "bench sweep": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/sweep.py')}",
+    "bench kernel latency": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', 'latency')}",
+    "bench kernel beside": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', 'beside')}",
     "bench emulator": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/emulator.py')}",
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "tune ccm-ss": lambda: _shown("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.digits import interval, mean_and_half
 from cwndlab.errors import Fault, RecordsError, ScenarioError
+from cwndlab.files import slug
 from cwndlab.metrics import COLUMNS
 from cwndlab.records import Records
 from cwndlab.run import version
@@ -435,8 +435,3 @@ def refuse(folder: Path | str, scenario: Scenario) -> None:
     if other or (Path(folder) / "flows.parquet").exists():
         what = "holds another comparison" if other else "holds a run"
         raise ScenarioError(Fault(str(folder), what, _ELSEWHERE))
-
-
-def slug(text: str) -> str:
-    """A folder's name for an algorithm."""
-    return re.sub(r"[^A-Za-z0-9.+=-]+", "_", text).strip("_")

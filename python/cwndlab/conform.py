@@ -1,4 +1,4 @@
-"""One algorithm, several places: the same events, and are the windows the same? The same path, and where do runs part?"""
+"""One algorithm, several places: the same events and their windows; the same path and where runs part."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,3 +34,8 @@ def save(text: str, path: Path | str) -> None:
     """Writes a text whole, or not at all."""
     with whole(path) as file:
         file.write(text.encode())
+
+
+def slug(text: str) -> str:
+    """A name of a file or folder for any text, such as an algorithm's."""
+    return re.sub(r"[^A-Za-z0-9.+=-]+", "_", text).strip("_")

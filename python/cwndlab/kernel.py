@@ -66,8 +66,9 @@ class Attached:
         """What each algorithm counted, also after the end.
 
         Keys: ``algorithm, name, report, connections, reports, lost`` (reports without room in the ring)``, refused,
-        fallbacks, applied, decided, congestions`` (of which deciders heard)``, failures``; ``applied`` is the latency from a report to its answer in force,
-        ``decided`` to its answer written, each with ``count, p50_ns, p99_ns, p999_ns, max_ns, buckets_ns``.
+        fallbacks, applied, decided, congestions`` (of which deciders heard)``, failures``. ``applied`` is the latency
+        from a report to its answer in force, ``decided`` to its answer written, each with ``count, p50_ns, p99_ns,
+        p999_ns, max_ns, buckets_ns``.
         """
         return self._last if self._last is not None else self._datapath.totals()
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 # Columns of words.
-_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "says")
+_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "says", "minus", "sender", "begins")
 
 
 def comparison_page(found: Comparison) -> str:
@@ -158,7 +158,7 @@ def _how(found: Comparison) -> str:
 def over_time(runs: Mapping[str, Records], heading: str, opens: Mapping[str, str] | None = None) -> list[str]:
     """Lines and distributions of runs side by side."""
     from cwndlab.plots import CDFS, SERIES, cdf, phase, series, share
-    from cwndlab.plots.series import MOST_FLOWS
+    from cwndlab.plots.series import MOST_FLOWS, lines
 
     parts = [f"<h2>{html.escape(heading)}</h2>"]
     flows = max(len(records.flows) for records in runs.values())
@@ -168,6 +168,8 @@ def over_time(runs: Mapping[str, Records], heading: str, opens: Mapping[str, str
     if flows > MOST_FLOWS:
         parts.append(f'<p class="quiet">The first {MOST_FLOWS} of {flows} flows are drawn.</p>')
     for kind, what in SERIES.items():
+        if not any(any(line.time_s for line in lines(records, kind, points=2)) for records in runs.values()):
+            continue  # of a path that is not seen there are no queues
         drawn = figure(series(runs, kind), f"series-{kind}", f"{what.axis} over time")
         parts += [f"<h3>{html.escape(what.axis)}</h3>", drawn]
     if flows > 1:
@@ -330,6 +332,7 @@ def _figures(found: Comparison | Measurement | Records, folder: Path, format: st
     from cwndlab.plots.cdf import draw as draw_cdf
     from cwndlab.plots.phase import draw as draw_phase
     from cwndlab.plots.series import draw as draw_series
+    from cwndlab.plots.series import lines
     from cwndlab.plots.share import draw as draw_share
     from cwndlab.records import Records
 
@@ -340,6 +343,8 @@ def _figures(found: Comparison | Measurement | Records, folder: Path, format: st
         return folder / f"{name}.{format}"
 
     for kind in SERIES if runs else ():
+        if not any(any(line.time_s for line in lines(records, kind, points=2)) for records in runs.values()):
+            continue
         draw_series(runs, kind, str(place(kind)), style)
         yield place(kind)
     if any(len(records.flows) > 1 for records in runs.values()):

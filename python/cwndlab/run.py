@@ -40,6 +40,7 @@ trace_make = _engine.trace_make
 trace_moments = _engine.trace_moments
 conformance_texts = _engine.conformance_texts
 serve = _engine.serve
+serve_limits = _engine.serve_limits
 fetch = _engine.fetch
 Server = _engine.Server
 replay = _engine.replay
@@ -135,11 +136,6 @@ def emulate_many(
     with closing(_spread(work, jobs, workers, progress)) as several:
         for index, (records, timing) in several:
             yield index, (Records(records), timing)
-
-
-def fetcher() -> Callable[..., dict[str, Any]]:
-    """The engine's client of `cwndlab serve`."""
-    return _engine.fetch
 
 
 def between(scenario: Question, *, seed: int, late_s: float, algorithm: str | None) -> _engine.Between:

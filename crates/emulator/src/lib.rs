@@ -122,6 +122,7 @@ pub fn emulate(
             let (begin, opener, between) = (begins[index], Talk::opener(one), &between);
             scope.spawn(move || {
                 if between.join(opener.other()).is_ok() {
+                    path::ask_for_an_ends_priority();
                     match talk {
                         Some(talk) => talk.answer(run, listener),
                         None => ends::receiver(run, flow, listener, end),
@@ -130,13 +131,20 @@ pub fn emulate(
             });
             senders.push(scope.spawn(move || {
                 between.join(opener)?;
+                path::ask_for_an_ends_priority();
                 match talk {
                     Some(talk) => talk.open(run),
                     None => ends::sender(run, flow, one, (seed, begin), name, end),
                 }
             }));
         }
-        observer.watch(cancel);
+        let observer = &mut observer;
+        let _ = scope
+            .spawn(move || {
+                path::ask_for_an_ends_priority();
+                observer.watch(cancel);
+            })
+            .join();
         stop.store(true, Ordering::Relaxed);
         for sender in senders {
             if let Ok(Err(fault)) = sender.join() {

@@ -424,12 +424,26 @@ impl Path {
     }
 }
 
+/// Of the path's thread and of the ends' among the real-time priorities: nothing that waits for the path goes before it.
+const PATH: i32 = 50;
+const ENDS: i32 = 20;
+
 /// Asks for SCHED_FIFO for the calling thread; else at least for short timer slack.
 fn ask_for_real_time() -> bool {
-    let wish = libc::sched_param { sched_priority: 50 };
+    ask(libc::SCHED_FIFO, PATH)
+}
+
+/// Asks for SCHED_RR for an end of a flow: what it does is a host's own work, which others of this machine shall not
+/// hold up.
+pub(crate) fn ask_for_an_ends_priority() {
+    ask(libc::SCHED_RR, ENDS);
+}
+
+fn ask(policy: i32, priority: i32) -> bool {
+    let wish = libc::sched_param { sched_priority: priority };
     // SAFETY: the parameter lives; both calls change this thread alone.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1_000);
-        libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wish) == 0
+        libc::sched_setscheduler(0, policy, &raw const wish) == 0
     }
 }

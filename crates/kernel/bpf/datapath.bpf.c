@@ -543,6 +543,7 @@ void BPF_PROG(cong_control, struct sock *sk, __u32 ack, int flag, const struct r
 		reduce(tp, f, rs->acked_sacked, rs->losses, flag);
 	else if (f->fallback && (flag & FLAG_DATA_ACKED))
 		tcp_reno_cong_avoid(sk, ack, rs->acked_sacked);
+	f->cwnd = tp->snd_cwnd;
 	if (f->acks && is_due(tp, f, now))
 		tell(tp, f, slot, now, KIND_ACKS, state, 0, BPF_RB_NO_WAKEUP);
 }

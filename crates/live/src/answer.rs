@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::account::{lock, Asked, Transfer};
 use crate::body::{Content, Stream};
+use crate::certificate::hex;
 use crate::counters::count;
 use crate::house::{Full, House, Link};
 use crate::request::{range, target, Refusal, Target};
@@ -265,5 +266,5 @@ fn chosen(link: &Link, asked: Option<&str>) -> Result<String, Box<Reply>> {
 fn identity() -> Option<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).ok()?;
-    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(hex(&bytes))
 }

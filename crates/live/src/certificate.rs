@@ -20,7 +20,13 @@ pub struct Certificate {
 /// SHA-256 of a certificate as DER, lower-case hex: what `openssl x509 -fingerprint -sha256` prints, without colons.
 #[must_use]
 pub fn fingerprint(certificate: &[u8]) -> String {
-    Sha256::digest(certificate).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(certificate))
+}
+
+/// In lower case.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 impl Certificate {

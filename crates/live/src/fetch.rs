@@ -395,7 +395,8 @@ async fn receive<T: Transport>(
         }
     };
     // What is whole is whole, also when its last piece was no longer wanted.
-    fetched.ended = if fetched.received_bytes >= length { "whole" } else { ended }.to_owned();
+    let ended = if fetched.received_bytes >= length { "whole" } else { ended };
+    fetched.ended = String::from(ended);
     fetched.why = why;
     fetched.arrivals = arrivals.finished(fetched.last_byte_ns.map(|at| (at, fetched.received_bytes)));
 }

@@ -100,7 +100,7 @@ impl Default for Limits {
             progress_bps: 8_000,
             sample_interval: Duration::from_millis(100),
             samples: 1000,
-            transfers_kept: 256,
+            transfers_kept: 600,
             envelope: Envelope::default(),
         }
     }
@@ -114,36 +114,47 @@ impl Limits {
     }
 }
 
-/// How a limit is set by its name.
-type Set = fn(&mut Limits, f64);
+/// A limit by its name, which ends in its unit.
+pub struct Limit {
+    /// Its name.
+    pub name: &'static str,
+    /// The least that it may be.
+    pub least: f64,
+    /// Of what it is one.
+    pub doc: &'static str,
+    /// Its value.
+    pub get: fn(&Limits) -> Option<f64>,
+    set: fn(&mut Limits, f64),
+}
 
-/// Names of the limits, with their units, the least that each may be, and what they set.
-const NAMES: [(&str, f64, Set); 25] = [
-    ("connections", 1.0, |l, v| l.connections = v as usize),
-    ("connections_per_address", 1.0, |l, v| l.connections_per_address = v as usize),
-    ("waiting", 1.0, |l, v| l.waiting = v as usize),
-    ("unproven", 1.0, |l, v| l.unproven = v as usize),
-    ("attempts_per_address_per_s", 1.0, |l, v| l.attempts_per_address_per_s = v as u32),
-    ("attempts_per_prefix_per_s", 1.0, |l, v| l.attempts_per_prefix_per_s = v as u32),
-    ("handshakes_per_s", 1.0, |l, v| l.handshakes_per_s = v as u32),
-    ("transfers_per_token", 1.0, |l, v| l.transfers_per_token = v as usize),
-    ("transfer_bytes", 1.0, |l, v| l.transfer_bytes = v as u64),
-    ("rate_bps", 1000.0, |l, v| l.rate_bps = Some(v as u64)),
-    ("duration_s", 0.001, |l, v| l.duration = Duration::from_secs_f64(v)),
-    ("handshake_s", 0.001, |l, v| l.handshake = Duration::from_secs_f64(v)),
-    ("header_s", 0.001, |l, v| l.header = Duration::from_secs_f64(v)),
-    ("header_bytes", 8192.0, |l, v| l.header_bytes = v as usize),
-    ("patience_s", 0.001, |l, v| l.patience = Duration::from_secs_f64(v)),
-    ("progress_bps", 0.0, |l, v| l.progress_bps = v as u64),
-    ("sample_interval_s", 0.001, |l, v| l.sample_interval = Duration::from_secs_f64(v)),
-    ("samples", 2.0, |l, v| l.samples = v as usize),
-    ("transfers_kept", 1.0, |l, v| l.transfers_kept = v as usize),
-    ("breaker_interval_s", 0.001, |l, v| l.envelope.interval = Duration::from_secs_f64(v)),
-    ("breaker_intervals", 1.0, |l, v| l.envelope.intervals = v as u32),
-    ("breaker_loss", 0.0, |l, v| l.envelope.loss = v),
-    ("breaker_timeouts", 1.0, |l, v| l.envelope.timeouts = v as u64),
-    ("breaker_inflation", 1.0, |l, v| l.envelope.inflation = v),
-    ("breaker_rtt_s", 0.0, |l, v| l.envelope.rtt = Duration::from_secs_f64(v)),
+/// All limits.
+#[rustfmt::skip]
+pub const LIMITS: [Limit; 25] = [
+    Limit { name: "connections", least: 1.0, doc: "connections with a valid token at once", get: |l| Some(l.connections as f64), set: |l, v| l.connections = v as usize },
+    Limit { name: "connections_per_address", least: 1.0, doc: "of them from one address", get: |l| Some(l.connections_per_address as f64), set: |l, v| l.connections_per_address = v as usize },
+    Limit { name: "waiting", least: 1.0, doc: "connections that have not sent a byte; the oldest gives way to one more", get: |l| Some(l.waiting as f64), set: |l, v| l.waiting = v as usize },
+    Limit { name: "unproven", least: 1.0, doc: "connections between their first byte and a valid token; the oldest gives way to one more", get: |l| Some(l.unproven as f64), set: |l, v| l.unproven = v as usize },
+    Limit { name: "attempts_per_address_per_s", least: 1.0, doc: "connection attempts of an IPv4 address or an IPv6 /64; four seconds' worth at once", get: |l| Some(l.attempts_per_address_per_s as f64), set: |l, v| l.attempts_per_address_per_s = v as u32 },
+    Limit { name: "attempts_per_prefix_per_s", least: 1.0, doc: "connection attempts of an IPv4 /24 or an IPv6 /48; four seconds' worth at once", get: |l| Some(l.attempts_per_prefix_per_s as f64), set: |l, v| l.attempts_per_prefix_per_s = v as u32 },
+    Limit { name: "handshakes_per_s", least: 1.0, doc: "TLS handshakes of addresses that showed no valid token within a day, all together", get: |l| Some(l.handshakes_per_s as f64), set: |l, v| l.handshakes_per_s = v as u32 },
+    Limit { name: "transfers_per_token", least: 1.0, doc: "transfers of one token at once", get: |l| Some(l.transfers_per_token as f64), set: |l, v| l.transfers_per_token = v as usize },
+    Limit { name: "transfer_bytes", least: 1.0, doc: "bytes of one transfer", get: |l| Some(l.transfer_bytes as f64), set: |l, v| l.transfer_bytes = v as u64 },
+    Limit { name: "rate_bps", least: 1000.0, doc: "rate of one token over all its transfers; no limit by default", get: |l| l.rate_bps.map(|bps| bps as f64), set: |l, v| l.rate_bps = Some(v as u64) },
+    Limit { name: "duration_s", least: 0.001, doc: "duration of one transfer", get: |l| Some(l.duration.as_secs_f64()), set: |l, v| l.duration = Duration::from_secs_f64(v) },
+    Limit { name: "handshake_s", least: 0.001, doc: "from the connection to the end of the TLS handshake", get: |l| Some(l.handshake.as_secs_f64()), set: |l, v| l.handshake = Duration::from_secs_f64(v) },
+    Limit { name: "header_s", least: 0.001, doc: "for the head of a request, and between two requests", get: |l| Some(l.header.as_secs_f64()), set: |l, v| l.header = Duration::from_secs_f64(v) },
+    Limit { name: "header_bytes", least: 8192.0, doc: "head of a request", get: |l| Some(l.header_bytes as f64), set: |l, v| l.header_bytes = v as usize },
+    Limit { name: "patience_s", least: 0.001, doc: "a transfer must reach progress_bps over each such time", get: |l| Some(l.patience.as_secs_f64()), set: |l, v| l.patience = Duration::from_secs_f64(v) },
+    Limit { name: "progress_bps", least: 0.0, doc: "the slowest reader", get: |l| Some(l.progress_bps as f64), set: |l, v| l.progress_bps = v as u64 },
+    Limit { name: "sample_interval_s", least: 0.001, doc: "between two samples of a transfer", get: |l| Some(l.sample_interval.as_secs_f64()), set: |l, v| l.sample_interval = Duration::from_secs_f64(v) },
+    Limit { name: "samples", least: 2.0, doc: "samples of a transfer; when full every other one goes and the interval doubles", get: |l| Some(l.samples as f64), set: |l, v| l.samples = v as usize },
+    Limit { name: "transfers_kept", least: 1.0, doc: "transfers whose account is kept; the oldest that ended gives way to one more", get: |l| Some(l.transfers_kept as f64), set: |l, v| l.transfers_kept = v as usize },
+    Limit { name: "breaker_interval_s", least: 0.001, doc: "one measurement of the circuit breaker; at least ten round trips", get: |l| Some(l.envelope.interval.as_secs_f64()), set: |l, v| l.envelope.interval = Duration::from_secs_f64(v) },
+    Limit { name: "breaker_intervals", least: 1.0, doc: "measurements in a row outside the envelope that end a transfer", get: |l| Some(l.envelope.intervals as f64), set: |l, v| l.envelope.intervals = v as u32 },
+    Limit { name: "breaker_loss", least: 0.0, doc: "share of retransmitted packets", get: |l| Some(l.envelope.loss), set: |l, v| l.envelope.loss = v },
+    Limit { name: "breaker_timeouts", least: 1.0, doc: "retransmission timeouts within a measurement", get: |l| Some(l.envelope.timeouts as f64), set: |l, v| l.envelope.timeouts = v as u64 },
+    Limit { name: "breaker_inflation", least: 1.0, doc: "smoothed over smallest RTT, and", get: |l| Some(l.envelope.inflation), set: |l, v| l.envelope.inflation = v },
+    Limit { name: "breaker_rtt_s", least: 0.0, doc: "smoothed RTT above this", get: |l| Some(l.envelope.rtt.as_secs_f64()), set: |l, v| l.envelope.rtt = Duration::from_secs_f64(v) },
 ];
 
 /// No limit is larger, in whatever unit.
@@ -154,15 +165,15 @@ impl Limits {
     pub fn set<'a>(&mut self, values: impl IntoIterator<Item = (&'a str, f64)>) -> Result<(), Vec<Fault>> {
         let mut faults = Vec::new();
         for (name, value) in values {
-            match NAMES.iter().find(|(known, ..)| *known == name) {
+            match LIMITS.iter().find(|limit| limit.name == name) {
                 None => {
-                    let known: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();
+                    let known: Vec<&str> = LIMITS.iter().map(|limit| limit.name).collect();
                     faults.push(fault(name, "there is no such limit", format!("there are {}", known.join(", "))));
                 }
-                Some((_, least, _)) if !(*least..=LARGEST).contains(&value) => {
-                    faults.push(fault(name, format!("{value} is no such limit"), format!("from {least} on")));
+                Some(limit) if !(limit.least..=LARGEST).contains(&value) => {
+                    faults.push(fault(name, format!("{value} is no such limit"), format!("from {} on", limit.least)));
                 }
-                Some((.., set)) => set(self, value),
+                Some(limit) => (limit.set)(self, value),
             }
         }
         if faults.is_empty() {
@@ -195,10 +206,17 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_named_once() {
-        let mut names: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();
+    fn a_limit_is_named_once_and_sets_what_it_tells() {
+        let mut names: Vec<&str> = LIMITS.iter().map(|limit| limit.name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), NAMES.len());
+        assert_eq!(names.len(), LIMITS.len());
+        for limit in &LIMITS {
+            let mut limits = Limits::default();
+            let value = (limit.get)(&limits).unwrap_or(1e6);
+            assert!(value >= limit.least, "{}", limit.name);
+            limits.set([(limit.name, 3.0 * value)]).unwrap();
+            assert_eq!((limit.get)(&limits), Some(3.0 * value), "{}", limit.name);
+        }
     }
 }

@@ -177,10 +177,9 @@ async fn serve(house: Arc<House>, incoming: Incoming, crypto: Arc<QuicServerConf
 type Requests = h3::server::Connection<H3, Bytes>;
 
 async fn talk(house: &Arc<House>, link: &Link, connection: &quinn::Connection) {
-    let opening = h3::server::builder()
-        .max_field_section_size(house.limits.header_bytes as u64)
-        .send_grease(false)
-        .build(H3::new(connection.clone()));
+    let mut builder = h3::server::builder();
+    builder.max_field_section_size(house.limits.header_bytes as u64).send_grease(false);
+    let opening = builder.build(H3::new(connection.clone()));
     let Ok(Ok(mut requests)) = timeout(house.limits.header, opening).await else { return };
     while let Some(close) = one(house, link, &mut requests).await {
         if close {

@@ -168,7 +168,7 @@ async fn serve(house: Arc<House>, stream: Arc<TcpStream>, peer: IpAddr, acceptor
     // When the connection is over the kernel still has to bring what it was given: looked at until it has.
     while open || link.running().is_some() {
         tokio::select! {
-            _ = stopped(&mut stop) => {
+            () = stopped(&mut stop) => {
                 link.end(End::Stopped, "the server stopped");
                 cut(&stream);
                 return;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use cwndlab_emulator::fault::{fault, Fault};
 use cwndlab_live::certificate::Certificate;
 use cwndlab_live::fetch::{Ask, Fetched};
-use cwndlab_live::limits::Limits;
+use cwndlab_live::limits::{Limits, LIMITS};
 use cwndlab_live::server::Settings;
 use cwndlab_live::tokens::{made, Tokens};
 use pyo3::prelude::*;
@@ -163,6 +163,13 @@ pub(crate) fn serve(
         notes: server.notes().to_vec(),
         server: Mutex::new(server),
     })
+}
+
+/// Limits of a server: name, default (if there is one), the least it may be, what it is.
+#[pyfunction]
+pub(crate) fn serve_limits() -> Vec<(&'static str, Option<f64>, f64, &'static str)> {
+    let usual = Limits::default();
+    LIMITS.iter().map(|limit| (limit.name, (limit.get)(&usual), limit.least, limit.doc)).collect()
 }
 
 #[pymethods]

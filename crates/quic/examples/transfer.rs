@@ -8,10 +8,11 @@
 //! The client sends, the server reads and answers with the number of bytes that came. The certificate is made on the spot and the
 //! client believes any: this measures a path and protects nothing.
 
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -176,7 +177,17 @@ fn option(words: &mut Vec<String>, name: &str) -> Option<String> {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Failure> {
+async fn main() -> ExitCode {
+    match work().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn work() -> Result<(), Failure> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     let name = option(&mut words, "--algorithm").unwrap_or_else(|| "cubic".to_owned());
     let trace = option(&mut words, "--trace");

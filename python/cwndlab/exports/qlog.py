@@ -39,8 +39,7 @@ _METRICS = (
 def write(records: Records, folder: Path | str) -> list[Path]:
     """Writes ``<flow>.sqlog`` for each flow of a run into ``folder``; raises ``RecordsError`` where one cannot be
     written."""
-    from cwndlab.comparison import slug
-    from cwndlab.files import whole
+    from cwndlab.files import slug, whole
 
     wire = Wire(records) if len(records.packets) else None
     made = []

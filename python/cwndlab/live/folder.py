@@ -20,9 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.comparison import slug
 from cwndlab.errors import Fault, RecordsError
-from cwndlab.files import save
+from cwndlab.files import save, slug
 from cwndlab.live.question import Question
 from cwndlab.sweeps.journal import entries, entry
 from cwndlab.sweeps.lock import FileLock

@@ -67,26 +67,27 @@ def _show(found: list[Replayed]) -> None:
 
 
 def _show_runs(runs: list[Run]) -> None:
-    def part(value: float | None, of: float | None) -> str:
-        return "" if value is None or not of else f" ({100 * (value / of - 1):+.1f} %)"
+    def part(value: float | None, said: float | None, is_said: bool) -> str:
+        return "" if is_said or value is None or not said else f" ({100 * (value / said - 1):+.1f} %)"
 
     rows = []
     for one in runs:
         said = next(run for run in runs if run.algorithm == one.algorithm)
         if one.absent is not None:
             continue
-        of = said if one is not said else None
+        first = one is said
         rows.append(
             {
                 "algorithm": one.algorithm,
                 "place": one.place,
-                "goodput": f"{(one.goodput_bps or 0) / 1e6:.2f} Mbit/s" + part(one.goodput_bps, of and of.goodput_bps),
-                "mean RTT": f"{(one.mean_rtt_ns or 0) / 1e6:.1f} ms" + part(one.mean_rtt_ns, of and of.mean_rtt_ns),
+                "goodput": f"{(one.goodput_bps or 0) / 1e6:.2f} Mbit/s"
+                + part(one.goodput_bps, said.goodput_bps, first),
+                "mean RTT": f"{(one.mean_rtt_ns or 0) / 1e6:.1f} ms" + part(one.mean_rtt_ns, said.mean_rtt_ns, first),
                 "sent again": one.retransmitted_packets,
                 "congestion": one.congestion_events,
                 "mean window": f"{one.mean_cwnd_segments:.1f}"
-                + part(one.mean_cwnd_segments, of and of.mean_cwnd_segments),
-                "parted": "" if of is None else "never" if one.parted_s is None else f"{one.parted_s:g} s",
+                + part(one.mean_cwnd_segments, said.mean_cwnd_segments, first),
+                "parted": "" if first else "never" if one.parted_s is None else f"{one.parted_s:g} s",
             }
         )
     write("")

@@ -129,12 +129,12 @@ def add(app: typer.Typer) -> None:
             _confirm(state, yes)
             names = meant(question.url, secret, trust, question.algorithms, question.transport)
             say("the server sends with " + ", ".join(f"{one} for {name}" for name, one in names.items()))
-            from cwndlab.run import fetcher
+            from cwndlab.run import fetch
 
             with _bar() as progress:
                 try:
                     state = campaign(
-                        question, place, fetch=fetcher(), token=secret, trust=trust, meant=names, progress=progress
+                        question, place, fetch=fetch, token=secret, trust=trust, meant=names, progress=progress
                     )
                 except KeyboardInterrupt:
                     left = len(state_of(place, question).todo())

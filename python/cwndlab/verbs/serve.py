@@ -61,15 +61,22 @@ def serve(
         list[str] | None,
         typer.Option(
             "--limit",
-            help="Such as connections=100 or rate_bps=50e6; may be repeated.",
+            help="Such as connections=100; may be repeated. --list-limits names them.",
             metavar="NAME=VALUE",
             show_default=False,
         ),
     ] = None,
+    list_limits: Annotated[bool, typer.Option("--list-limits", help="Print the limits, and end.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
     """Serve a stream whose sender's algorithm each client chooses."""
     from cwndlab.run import serve as start
+    from cwndlab.run import serve_limits
+
+    if list_limits:
+        columns = ("limit", "default", "least", "of")
+        write_rows([dict(zip(columns, row, strict=True)) for row in serve_limits()], columns, format, wrap=("of",))
+        return
 
     folder = state or _folder()
     limits = _limits(limit or ())

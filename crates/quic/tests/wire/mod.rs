@@ -286,6 +286,6 @@ fn read(receiver: &mut End) -> u64 {
             read += chunk.bytes.len() as u64;
         }
         let _ = chunks.finalize();
-    };
+    }
     read
 }
