@@ -1,8 +1,8 @@
 """Refreshes the blocks between `<!-- output: … -->` and `<!-- end -->` in README.md and docs/: runs what they name.
 
 `python tools/refresh_docs.py [WORD …]` refreshes only blocks of whose name the word is a part (`bench`, `records`) or
-whose file has it as a name (`README`, `validity`). `make docs` refreshes all but `bench-peers`, which needs ns-2 and
-ns-3 and takes minutes: name it.
+whose file has it as a name (`README`, `validity`). `make docs` refreshes all but what has to be named: `bench-peers`,
+which needs ns-2 and ns-3 and takes minutes, and `applications`, which needs the rights of an emulation.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ FILES = (
     "docs/statistics.md",
     "README.md",
     "docs/validity.md",
+    "docs/applications.md",
     "docs/matrix.md",
     "docs/performance.md",
     "docs/reproductions.md",
@@ -53,6 +54,19 @@ def _validity() -> str:
 
     rows, notes = validate()
     return markdown(rows, notes)
+
+
+def _kernel() -> str:
+    """The bundled campaign, judged with the simulator as it is; what is missing of it is run on this machine's kernel."""
+    from cwndlab.validate_kernel import campaign, markdown
+
+    return markdown(*campaign(ROOT / "known-answers" / "kernel"))
+
+
+def _applications() -> str:
+    table = _text(sys.executable, "examples/applications/run.py")
+    kernel = _text("uname", "-r")
+    return f"{_machine()}, Linux {kernel}, `python examples/applications/run.py`:\n\n```\n{table}\n```"
 
 
 def _profile() -> str:
@@ -168,6 +182,8 @@ def _coverage() -> str:
 
 MAKERS: dict[str, Callable[[], str]] = {
     "validate": _validity,
+    "validate --kernel": _kernel,
+    "applications": _applications,
     "bench": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py', 'engine')}",
     "bench algorithms": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py', 'algorithms')}",
     "bench-peers": lambda: f"{_machine()}\n\n" + _text(sys.executable, "benches/peers.py").split("\n\n", 1)[1],
@@ -195,6 +211,10 @@ MAKERS: dict[str, Callable[[], str]] = {
 }
 
 
+#: What is refreshed only where it is asked for.
+NAMED = ("bench-peers", "applications")
+
+
 def body(name: str) -> str:
     """What stands between the marks."""
     if name in MAKERS:
@@ -209,7 +229,7 @@ def body(name: str) -> str:
 
 def wanted(name: str, file: str, words: list[str]) -> bool:
     """Whether the block is asked for."""
-    return any(word in (name, *name.split(), Path(file).stem) for word in words) if words else name != "bench-peers"
+    return any(word in (name, *name.split(), Path(file).stem) for word in words) if words else name not in NAMED
 
 
 def main(words: list[str]) -> None:

@@ -116,6 +116,28 @@ def emulate(
     return Records(records), timing
 
 
+def emulate_many(
+    jobs: Sequence[tuple[Question, int]],
+    *,
+    workers: int,
+    late_s: float,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Iterator[tuple[int, tuple[Records, dict[str, Any]]]]:
+    """`emulate` for every (scenario, seed), ``workers`` at a time.
+
+    Yields (index of the job, (records, timing)) in the order in which runs end. Each has namespaces of its own, so that
+    they meet at the processor alone.
+    """
+
+    def work(job: tuple[Question, int], cancel: _engine.Cancel) -> tuple[_engine.Records, dict[str, Any]]:
+        text, _ = _asked(job[0], {})
+        return _engine.emulate(text, "json", job[1], cancel, late_ns=round(late_s * 1e9))
+
+    with closing(_spread(work, jobs, workers, progress)) as several:
+        for index, (records, timing) in several:
+            yield index, (Records(records), timing)
+
+
 def between(scenario: Question, *, seed: int, late_s: float, algorithm: str | None) -> _engine.Between:
     """The two sides of ``scenario`` for programs (`cwndlab.emulation.Between`)."""
     text, _ = _asked(scenario, {})
