@@ -30,10 +30,10 @@ PATHS = (
     ("50 Mbps", "100 ms", 200),
     ("100 Mbps", "40 ms", 333),
 )
-#: Linux' Reno halves the window, RFC 5681, and so our default, what is in flight: the first two rows tell them apart.
-PAIRS = ("reno(base=cwnd)", "reno", "cubic-linux")
+#: Linux' Reno halves the window; RFC 5681, and so our default, what is in flight.
+PAIRS = ("reno(base=cwnd)", "cubic-linux")
 REPETITIONS = 5
-DURATION = "8 s"
+DURATION = "6 s"
 
 
 def scenario(algorithm: str, rate: str, rtt: str, queue: int, duration: str = DURATION) -> cwndlab.Scenario:

@@ -97,7 +97,7 @@ def serving(algorithms: Iterable[str]) -> Iterator[Callable[[], list[str]] | Non
     Where it may not, because somebody has registered one of them or for want of a right, whoever asks for a name that
     is not there says so.
     """
-    wanted = list(dict.fromkeys(algorithms))
+    wanted = list(dict.fromkeys(text.partition("/")[0] for text in algorithms))  # the recovery is the kernel's
     try:
         attached = attach(wanted) if wanted else None
     except RunError:
