@@ -195,9 +195,12 @@ MAKERS: dict[str, Callable[[], str]] = {
         f"`cwndlab bench --python`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--python')}\n```"
     ),
     "bench sweep": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/sweep.py')}",
-    "bench kernel latency": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', 'latency')}",
-    "bench kernel beside": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', 'beside')}",
-    "bench emulator": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/emulator.py')}",
+    **{
+        f"bench kernel {part}": partial(
+            lambda part: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', part)}", part
+        )
+        for part in ("latency", "cost", "beside")
+    },
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "tune ccm-ss": lambda: _shown("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _shown("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
