@@ -15,7 +15,7 @@ help:
 	@echo 'make test         all tests'
 	@echo 'make check        formatting, lints, types, documentation'
 	@echo 'make fmt          formats everything'
-	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds'
+	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; what the server withstands'
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
 	@echo 'make docs         the generated parts of docs/ and README.md'
 
@@ -68,6 +68,7 @@ fmt: $(VENV)/.ready
 bench: build
 	$(BIN)/python benches/engine.py
 	$(BIN)/python benches/sweep.py
+	$(BIN)/python benches/serve.py
 
 bench-peers: build
 	$(BIN)/python benches/peers.py

@@ -191,7 +191,9 @@ def test_the_window_falls_by_the_deciders_answer_and_the_loss_is_repaired() -> N
     assert heard["timeout"] == flow["timeouts"]
     # CUBIC leaves 0.7 of the window: after a recovery the threshold is that share of the window before.
     falls = [
-        row["cwnd_after_bytes"] / row["cwnd_before_bytes"] for row in records.rows("events") if row["kind"] == "recovery"
+        row["cwnd_after_bytes"] / row["cwnd_before_bytes"]
+        for row in records.rows("events")
+        if row["kind"] == "recovery"
     ]
     assert any(fall == pytest.approx(0.7, abs=0.06) for fall in falls), falls
     assert 8 * flow["delivered_bytes"] / 4 > 0.6 * 20e6
