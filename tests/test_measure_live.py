@@ -26,8 +26,8 @@ Called = tuple[int, str, str]
 
 
 @contextmanager
-def serving(**limits: float) -> Iterator[Server]:
-    server = serve("127.0.0.1:0", tokens=f"anna {TOKEN}\n", limits=limits)
+def serving(*, quic: bool = False, **limits: float) -> Iterator[Server]:
+    server = serve("127.0.0.1:0", tokens=f"anna {TOKEN}\n", quic=quic, limits=limits)
     try:
         yield server
     finally:
@@ -113,6 +113,18 @@ def test_a_campaign_that_is_killed_goes_on(tmp_path: Path) -> None:
     assert all(row["received_bytes"] == 2_000_000 for row in rows)
 
 
+def test_a_campaign_over_quic_has_algorithms_that_no_kernel_knows(cli: Callable[..., Called], tmp_path: Path) -> None:
+    with serving(quic=True) as server:
+        options = arguments(server, tmp_path / "c", algorithms="phcc,reno", rounds=1, transport="quic", bytes="200kB")
+        status, _, err = cli(*options)
+        assert status == 0, err
+    found = Measurement.read(tmp_path / "c")
+    assert found.seeds == [1]
+    records = cwndlab.Records.read(place_of(tmp_path / "c", 1, "phcc"))
+    assert records.flows["profile"][0] == "quic"
+    assert records.flows["algorithm"][0].startswith("phcc")
+
+
 def test_what_a_server_refuses_is_told_before_anything_begins(cli: Callable[..., Called], tmp_path: Path) -> None:
     with serving() as server:
         url, folder = f"https://{server.address}", tmp_path / "c"
@@ -133,11 +145,14 @@ def test_what_a_server_refuses_is_told_before_anything_begins(cli: Callable[...,
         status, _, err = cli(*arguments(server, folder, trust=tmp_path / "none.pem"))
         assert status == 2
         assert "none.pem': No such file or directory" in err
-        status, _, err = cli(*arguments(server, folder, algorithms="newreno,no-such,neither"))
+        status, _, err = cli(*arguments(server, folder, algorithms="newreno,copa,tcp-fit"))
         assert status == 1
-        assert "--algorithms: the server has no 'no-such'\n  hint: it offers " in err
-        assert "--algorithms: the server has no 'neither'" in err
-        assert "`cwndlab kernel run --algorithm neither` adds it" in err
+        assert "--algorithms: the server has no 'copa'\n  hint: it offers " in err
+        assert "--algorithms: the server has no 'tcp-fit'" in err
+        assert "`cwndlab kernel run --algorithm tcp-fit` adds it" in err
+        status, _, err = cli(*arguments(server, folder, algorithms="newreno,no-such"))
+        assert status == 2
+        assert "no algorithm is called 'no-such'" in err
         status, _, err = cli(*arguments(server, folder, transport="quic"))
         assert status == 1
         assert "--transport: the server offers no QUIC" in err

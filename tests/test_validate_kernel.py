@@ -156,13 +156,14 @@ class Machine:
         self.late_ns = late_ns
         self.seeds: list[int] = []
 
-    def emulate_many(self, jobs: list[tuple[Any, int]], *, workers: int) -> Iterator[tuple[int, Any]]:
+    def emulate_many(self, jobs: list[tuple[Any, int]], *, workers: int, late_s: float) -> Iterator[tuple[int, Any]]:
         for index, (document, seed) in enumerate(jobs):
             self.seeds.append(seed)
             records = cwndlab.run(document, seed=seed)
             late = self.late_ns.pop(0) if self.late_ns else 50_000
             recoveries = sum(flow["recoveries"] for flow in records.rows("flows"))
-            times = {"late_p50_ns": 1_000, "late_p99_ns": late, "late_max_ns": late}
+            times: dict[str, Any] = {"late_p50_ns": 1_000, "late_p99_ns": late, "late_max_ns": late}
+            times["unreliable"] = "late" if late > late_s * 1e9 else None
             yield index, (records, times | {"counters": {"TCPSackRecovery": recoveries}})
 
 

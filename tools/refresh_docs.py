@@ -1,8 +1,8 @@
 """Refreshes the blocks between `<!-- output: … -->` and `<!-- end -->` in README.md and docs/: runs what they name.
 
 `python tools/refresh_docs.py [WORD …]` refreshes only blocks of whose name the word is a part (`bench`, `records`) or
-whose file has it as a name (`README`, `validity`). `make docs` refreshes all but `bench-peers`, which needs ns-2 and
-ns-3 and takes minutes: name it.
+whose file has it as a name (`README`, `validity`). `make docs` refreshes all but what has to be named: `bench-peers`,
+which needs ns-2 and ns-3 and takes minutes, and `applications`, which needs the rights of an emulation.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ FILES = (
     "docs/statistics.md",
     "README.md",
     "docs/validity.md",
+    "docs/applications.md",
     "docs/matrix.md",
     "docs/performance.md",
     "docs/reproductions.md",
@@ -34,12 +35,20 @@ FILES = (
     "docs/tuning.md",
     "docs/kernel.md",
     "docs/emulation.md",
+    "docs/serve.md",
 )
 BLOCK = re.compile(r"(<!-- output: (?P<name>[^>]*?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
 
 def _text(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip("\n")
+
+
+def _limits() -> str:
+    from cwndlab.run import serve_limits
+
+    rows = ((f"`{name}`", "–" if usual is None else f"{usual:,g}", doc) for name, usual, _, doc in serve_limits())
+    return "\n".join(["| limit | default | of |", "|---|---:|---|", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def _machine() -> str:
@@ -53,6 +62,19 @@ def _validity() -> str:
 
     rows, notes = validate()
     return markdown(rows, notes)
+
+
+def _kernel() -> str:
+    """The bundled campaign, judged with the simulator as it is; what is missing of it is run on this machine's kernel."""
+    from cwndlab.validate_kernel import campaign, markdown
+
+    return markdown(*campaign(ROOT / "known-answers" / "kernel"))
+
+
+def _applications() -> str:
+    table = _text(sys.executable, "examples/applications/run.py")
+    kernel = _text("uname", "-r")
+    return f"{_machine()}, Linux {kernel}, `python examples/applications/run.py`:\n\n```\n{table}\n```"
 
 
 def _profile() -> str:
@@ -168,6 +190,8 @@ def _coverage() -> str:
 
 MAKERS: dict[str, Callable[[], str]] = {
     "validate": _validity,
+    "validate --kernel": _kernel,
+    "applications": _applications,
     "bench": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py', 'engine')}",
     "bench algorithms": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py', 'algorithms')}",
     "bench-peers": lambda: f"{_machine()}\n\n" + _text(sys.executable, "benches/peers.py").split("\n\n", 1)[1],
@@ -178,10 +202,15 @@ MAKERS: dict[str, Callable[[], str]] = {
     "bench python": lambda: (
         f"`cwndlab bench --python`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--python')}\n```"
     ),
+    "bench serve": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/serve.py')}",
+    "limits": _limits,
     "bench sweep": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/sweep.py')}",
-    "bench kernel latency": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', 'latency')}",
-    "bench kernel beside": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', 'beside')}",
-    "bench emulator": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/emulator.py')}",
+    **{
+        f"bench kernel {part}": partial(
+            lambda part: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', part)}", part
+        )
+        for part in ("latency", "cost", "beside")
+    },
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "tune ccm-ss": lambda: _shown("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _shown("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
@@ -193,6 +222,10 @@ MAKERS: dict[str, Callable[[], str]] = {
     "coverage": _coverage,
     **{f"records {table}": partial(records_doc.markdown, table) for table in records_doc.TABLES},
 }
+
+
+#: What is refreshed only where it is asked for.
+NAMED = ("bench-peers", "applications")
 
 
 def body(name: str) -> str:
@@ -209,7 +242,7 @@ def body(name: str) -> str:
 
 def wanted(name: str, file: str, words: list[str]) -> bool:
     """Whether the block is asked for."""
-    return any(word in (name, *name.split(), Path(file).stem) for word in words) if words else name != "bench-peers"
+    return any(word in (name, *name.split(), Path(file).stem) for word in words) if words else name not in NAMED
 
 
 def main(words: list[str]) -> None:

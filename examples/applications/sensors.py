@@ -63,7 +63,8 @@ async def work(asked):
         listening = group.create_task(listen(ear, site))
         clients = [Client(asked.broker, asked.port, **options) for _ in range(asked.clients)]
         await asyncio.gather(*(client.__aenter__() for client in clients))
-        print("connected", flush=True)
+        sys.stdout.write("connected\n")
+        sys.stdout.flush()
         await asyncio.to_thread(sys.stdin.readline)
         start = asyncio.get_running_loop().time() + 0.1
         await asyncio.gather(*(sensor(one, n, site, asked, start) for n, one in enumerate(clients)))
@@ -72,7 +73,8 @@ async def work(asked):
             await asyncio.sleep(0.05)
         listening.cancel()
         await asyncio.gather(*(client.__aexit__(None, None, None) for client in clients))
-    print(json.dumps(vars(site) | {"seen": len(site.seen)}))
+    fates = {"sent": site.sent, "delays": site.delays, "acknowledged": site.acknowledged, "doubles": site.doubles}
+    sys.stdout.write(json.dumps(fates))
 
 
 def main():

@@ -111,9 +111,37 @@ def emulate(
     scenario: Question, *, seed: int, late_s: float, datapath: Literal["kernel", "cwndlab"] = "kernel"
 ) -> tuple[Records, dict[str, Any]]:
     """Runs ``scenario`` between real TCP of this machine (`cwndlab.emulation.emulate`): records, and the timing."""
+    from cwndlab.kernel import serving
+
     text, _ = _asked(scenario, {})
-    records, timing = _engine.emulate(text, "json", seed, datapath=datapath, late_ns=round(late_s * 1e9))
+    flows = json.loads(text).get("flow", []) if datapath == "cwndlab" else []
+    with serving(flow["algorithm"] for flow in flows if flow.get("algorithm")) as remarks:
+        records, timing = _engine.emulate(
+            text, "json", seed, datapath=datapath, late_ns=round(late_s * 1e9), remarks=remarks
+        )
     return Records(records), timing
+
+
+def emulate_many(
+    jobs: Sequence[tuple[Question, int]],
+    *,
+    workers: int,
+    late_s: float,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Iterator[tuple[int, tuple[Records, dict[str, Any]]]]:
+    """`emulate` for every (scenario, seed), ``workers`` at a time.
+
+    Yields (index of the job, (records, timing)) in the order in which runs end. Each has namespaces of its own, so that
+    they meet at the processor alone.
+    """
+
+    def work(job: tuple[Question, int], cancel: _engine.Cancel) -> tuple[_engine.Records, dict[str, Any]]:
+        text, _ = _asked(job[0], {})
+        return _engine.emulate(text, "json", job[1], cancel, late_ns=round(late_s * 1e9))
+
+    with closing(_spread(work, jobs, workers, progress)) as several:
+        for index, (records, timing) in several:
+            yield index, (Records(records), timing)
 
 
 def between(scenario: Question, *, seed: int, late_s: float, algorithm: str | None) -> _engine.Between:

@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 #: Columns of the answer, in the order in which they are printed.
 COLUMNS = ("path", "algorithm", "quantity", "simulator", "kernel", "spread", "deviation", "tolerance", "holds")
 
-#: A run of whose packets 1 % were delivered later than this is repeated.
-LATE_S = 1e-3
-
-#: So many times at most; the last one counts, and the answer's notes say so.
+#: A run whose deliveries were late is repeated so many times at most; the last one counts, and the notes say so.
 ATTEMPTS = 4
 
 
@@ -233,14 +230,17 @@ def _emulated(
     trials: list[tuple[Trial, int]], jobs: int, progress: Callable[[], None], say: Callable[[str], None]
 ) -> Iterator[list[Run]]:
     """Emulates each (trial, repetition), again where its timing was bad."""
+    from cwndlab.emulation import LATE_S
     from cwndlab.run import emulate_many
 
     waiting, attempt = trials, 1
     while waiting:
         late = []
-        for index, (records, timing) in emulate_many([(trial.document, seed) for trial, seed in waiting], workers=jobs):
+        for index, (records, timing) in emulate_many(
+            [(trial.document, seed) for trial, seed in waiting], workers=jobs, late_s=LATE_S
+        ):
             trial, seed = waiting[index]
-            if timing["late_p99_ns"] > LATE_S * 1e9 and attempt < ATTEMPTS:
+            if timing["unreliable"] is not None and attempt < ATTEMPTS:
                 late.append((trial, seed))
                 say(f"{trial.path} {trial.algorithm} {seed}: late by {timing['late_p99_ns'] / 1e6:.2f} ms, repeated")
                 continue
@@ -296,6 +296,8 @@ def campaign(
 
 def notes(runs: Sequence[Run]) -> list[str]:
     """What must be known of the kernel's side."""
+    from cwndlab.emulation import LATE_S
+
     if not runs:
         return []
     kernels = ", ".join(sorted({run.kernel for run in runs}))

@@ -13,7 +13,7 @@ use crate::device::{self, Tun};
 use crate::fault::{fault, Fault};
 use crate::keeper::Keeper;
 use crate::lateness::Lateness;
-use crate::namespace::{set_sysctl, sysctl, Namespace};
+use crate::namespace::{counters, set_sysctl, sysctl, Namespace};
 use crate::netlink;
 use crate::path::{Drops, Path, Traffic};
 
@@ -68,6 +68,8 @@ pub struct Quality {
     pub unreliable: Option<String>,
     /// Of the kernel: release, and the settings that were in force.
     pub notes: Vec<String>,
+    /// What the kernel counted at the senders over the whole run, by its own names: exact, of all flows together.
+    pub counters: Vec<(String, u64)>,
 }
 
 /// The lateness that a run may have, unless told otherwise, ns.
@@ -105,11 +107,17 @@ pub struct Between {
     pub start: Instant,
 }
 
-/// Settings of both namespaces; a flow's window must not be cut short by buffers.
-fn settle(plan: &Plan) -> Result<(), Fault> {
+/// What our own ends' buffers begin with, bytes: so much that neither waits for the other's auto-tuning, and that the
+/// receiver acknowledges as in `known-answers/linux`, each of the first 700 segments or so and then every second one.
+const FIRST_BUFFER: u64 = 16 << 20;
+
+/// Settings of both namespaces; a flow's window must not be cut short by buffers. Programs find the kernel's own first
+/// sizes.
+fn settle(plan: &Plan, programs: bool) -> Result<(), Fault> {
     let rate = plan.links.iter().filter_map(|link| link.rate).map(|rate| rate.0).max().unwrap_or(1_000_000_000);
     let rtt = plan.flows.iter().map(|flow| flow.base_rtt.0).max().unwrap_or(0);
-    let buffer = ((rate as f64 / 8.0 * (rtt as f64 * 1e-9 + 0.2)) as u64 * 4).clamp(6 << 20, 512 << 20);
+    let buffer = ((rate as f64 / 8.0 * (rtt as f64 * 1e-9 + 0.2)) as u64 * 4).clamp(64 << 20, 512 << 20);
+    let (receive, send) = if programs { (131_072, 65_536) } else { (FIRST_BUFFER, FIRST_BUFFER) };
     let stack = &plan.flows[0].stack;
     let flag = |on: bool| if on { "1" } else { "0" };
     let ecn = plan.flows.iter().any(|flow| flow.stack.ecn != Ecn::Off);
@@ -119,8 +127,8 @@ fn settle(plan: &Plan) -> Result<(), Fault> {
         ("net.ipv4.tcp_timestamps", flag(stack.header.0 > 40).to_owned()),
         ("net.ipv4.tcp_sack", flag(stack.sack).to_owned()),
         ("net.ipv4.tcp_ecn", flag(ecn).to_owned()),
-        ("net.ipv4.tcp_rmem", format!("4096 131072 {buffer}")),
-        ("net.ipv4.tcp_wmem", format!("4096 65536 {buffer}")),
+        ("net.ipv4.tcp_rmem", format!("4096 {receive} {buffer}")),
+        ("net.ipv4.tcp_wmem", format!("4096 {send} {buffer}")),
         ("net.ipv4.conf.all.rp_filter", "0".to_owned()),
         ("net.ipv4.conf.default.rp_filter", "0".to_owned()),
         ("net.ipv4.ip_nonlocal_bind", "1".to_owned()),
@@ -131,16 +139,16 @@ fn settle(plan: &Plan) -> Result<(), Fault> {
 }
 
 /// A side: its addresses are local as a loopback's are, what goes to the other side leaves by the device.
-fn side(plan: &Plan, side: Side, algorithm: Option<&str>) -> Result<(Namespace, Tun), Fault> {
+fn side(plan: &Plan, side: Side, ends: &Ends) -> Result<(Namespace, Tun), Fault> {
     let namespace = Namespace::new()?;
     let mtu =
         plan.flows.iter().map(|flow| flow.stack.mss.0 + flow.stack.header.0).max().unwrap_or(1500).max(576) as u32;
     let tun = namespace.enter(|| {
-        settle(plan)?;
+        settle(plan, ends.programs)?;
         device::own_prefix(side.address(0))?;
         let tun = Tun::new(DEVICE, mtu)?;
         let far = side.other().prefix();
-        netlink::route([far[0], far[1], 0, 0], side.address(0), DEVICE, algorithm)?;
+        netlink::route([far[0], far[1], 0, 0], side.address(0), DEVICE, ends.algorithm.as_deref())?;
         Ok(tun)
     })?;
     Ok((namespace, tun))
@@ -153,8 +161,8 @@ impl Between {
             let hint = "leave it out; a capture on the device path0 has the real ones";
             return Err(fault("packets", "the emulator does not write them down", hint));
         }
-        let (left, left_tun) = side(&plan, Side::Senders, ends.algorithm.as_deref())?;
-        let (right, right_tun) = side(&plan, Side::Receivers, ends.algorithm.as_deref())?;
+        let (left, left_tun) = side(&plan, Side::Senders, ends)?;
+        let (right, right_tun) = side(&plan, Side::Receivers, ends)?;
         let keeper = ends.programs.then(Keeper::new).transpose()?;
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), drops: Drops::new(plan.flows.len()) });
         let late = if ends.late == 0 { LATE } else { ends.late };
@@ -255,7 +263,8 @@ impl Between {
         let notes = vec![format!("kernel {}", sysctl("kernel.osrelease").unwrap_or_default())];
         let passed = &path.passed;
         let (real_time, strangers, refused) = (passed.real_time, passed.strangers, passed.refused);
-        (records, Quality { lateness, real_time, strangers, refused, unreliable, notes })
+        let counters = self.namespace(Side::Senders).enter(|| Ok(counters())).unwrap_or_default();
+        (records, Quality { lateness, real_time, strangers, refused, unreliable, notes, counters })
     }
 }
 

@@ -7,7 +7,6 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cwndlab_emulator::namespace::sysctl;
 use hyper::body::Body as _;
 use hyper::header::{HeaderValue, CONNECTION};
 use hyper::server::conn::http1;
@@ -51,7 +50,7 @@ impl Carrier for Tcp {
     }
 
     fn usual(&self) -> String {
-        sysctl("net.ipv4.tcp_congestion_control").unwrap_or_else(|| congestion::NEUTRAL.to_owned())
+        congestion::usual()
     }
 
     fn choose(&self, name: &str) -> Result<String, String> {
