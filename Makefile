@@ -18,7 +18,7 @@ help:
 	@echo 'make test         all tests'
 	@echo 'make check        formatting, lints, types, documentation'
 	@echo 'make fmt          formats everything'
-	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; the emulator'
+	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; the emulator, the kernel, the server'
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
 	@echo 'make docs         the generated parts of docs/ and README.md'
 
@@ -80,6 +80,7 @@ bench: build
 	$(BIN)/python benches/sweep.py
 	$(BIN)/python benches/emulator.py
 	$(BIN)/python benches/kernel.py
+	$(BIN)/python benches/serve.py
 
 bench-peers: build
 	$(BIN)/python benches/peers.py

@@ -1,6 +1,6 @@
 """Our algorithms inside the kernel's TCP: how late answers are, what a call costs, and ours beside the kernel's own.
 
-`make bench`; as root. `python benches/kernel.py latency` or `beside` runs one part. Prints Markdown tables.
+`make bench`; as root. `python benches/kernel.py latency`, `cost` or `beside` runs one part. Prints Markdown tables.
 
 Latency is from a report of the kernel to its answer in force at a later ACK, as the program in the kernel counts it.
 The comparison runs the same scenario over the emulator with the kernel's own algorithm and with ours in the datapath,
@@ -9,10 +9,13 @@ five times each in turn, so that a disturbance of the machine meets both.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import statistics
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import cwndlab
@@ -27,9 +30,10 @@ PATHS = (
     ("50 Mbps", "100 ms", 200),
     ("100 Mbps", "40 ms", 333),
 )
-PAIRS = ("reno", "cubic-linux")
+#: Linux' Reno halves the window; RFC 5681, and so our default, what is in flight.
+PAIRS = ("reno(base=cwnd)", "cubic-linux")
 REPETITIONS = 5
-DURATION = "8 s"
+DURATION = "6 s"
 
 
 def scenario(algorithm: str, rate: str, rtt: str, queue: int, duration: str = DURATION) -> cwndlab.Scenario:
@@ -60,6 +64,44 @@ def latency() -> Iterator[str]:
             )
 
 
+@contextmanager
+def _counted() -> Iterator[None]:
+    """While it is open the kernel counts calls and run time of eBPF programs (BPF_ENABLE_STATS), as their fds tell."""
+    attributes = (ctypes.c_uint32 * 2)(0, 0)  # BPF_STATS_RUN_TIME
+    calls = {"x86_64": 321, "aarch64": 280}
+    descriptor = ctypes.CDLL(None, use_errno=True).syscall(calls[os.uname().machine], 32, attributes, 8)
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), "BPF_ENABLE_STATS")
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _calls() -> tuple[int, int]:
+    """Run time in ns and calls of all eBPF programs that this process has loaded."""
+    sums = [0, 0]
+    for path in Path("/proc/self/fdinfo").iterdir():
+        try:
+            lines = dict(line.split(":", 1) for line in path.read_text(encoding="ascii").splitlines() if ":" in line)
+        except OSError:
+            continue
+        if "prog_type" in lines:
+            sums = [sums[0] + int(lines["run_time_ns"]), sums[1] + int(lines["run_cnt"])]
+    return sums[0], sums[1]
+
+
+def cost() -> Iterator[str]:
+    """What a call of the program takes, the kernel's own count of it included, and what deciding takes."""
+    yield "| algorithm | reports | calls of the program | ns per call | calls per report |"
+    yield "|---|---|---|---|---|"
+    for algorithm, report in (("reno", "ack"), ("reno", "rtt"), ("bbr1", "ack")):
+        with _counted(), attach([algorithm], report=report, patience_s=60) as datapath:
+            emulate(scenario(algorithm, *PATHS[-1]), seed=1, accept_late=True, datapath="cwndlab")
+            (spent, calls), reports = _calls(), datapath.totals[0]["reports"]
+        yield f"| {algorithm} | {report} | {calls} | {spent / calls:.0f} | {calls / reports:.1f} |"
+
+
 def _measured(question: cwndlab.Scenario, seed: int, datapath: Any) -> dict[str, float]:
     records = emulate(question, seed=seed, accept_late=True, datapath=datapath)
     flow = records.flows.row(0, named=True)
@@ -71,11 +113,11 @@ def _measured(question: cwndlab.Scenario, seed: int, datapath: Any) -> dict[str,
 
 
 def beside() -> Iterator[str]:
-    """A row per algorithm and path: means of the kernel's own and of ours, and by how much they part."""
+    """A row per algorithm and path: medians of the kernel's own and of ours, and by how much they part."""
     yield "| algorithm | path | goodput, kernel → ours | mean RTT | sent again |"
     yield "|---|---|---|---|---|"
-    with attach(PAIRS, report="ack", patience_s=60):
-        for algorithm in PAIRS:
+    for algorithm in PAIRS:
+        with attach([algorithm], report="ack", patience_s=60):
             for rate, rtt, queue in PATHS:
                 question = scenario(algorithm, rate, rtt, queue)
                 runs: dict[str, list[dict[str, float]]] = {"kernel": [], "cwndlab": []}
@@ -84,7 +126,7 @@ def beside() -> Iterator[str]:
                         found.append(_measured(question, seed, datapath))
                 cells = []
                 for key, unit in (("goodput", " Mbit/s"), ("rtt", " ms"), ("again", "")):
-                    theirs, ours = (statistics.mean(run[key] for run in found) for found in runs.values())
+                    theirs, ours = (statistics.median(run[key] for run in found) for found in runs.values())
                     part = f"{100 * (ours / theirs - 1):+.1f} %" if theirs else "–"
                     cells.append(f"{theirs:.1f} → {ours:.1f}{unit} ({part})")
                 yield f"| {algorithm} | {rate}, {rtt}, {queue} packets | {' | '.join(cells)} |"
@@ -95,7 +137,7 @@ def main() -> int:
     if os.geteuid() != 0:
         sys.stderr.write("benches/kernel.py: registering with the kernel wants root\n")
         return 0
-    parts = {"latency": latency, "beside": beside}
+    parts = {"latency": latency, "cost": cost, "beside": beside}
     wanted = sys.argv[1:] or list(parts)
     for name in wanted:
         for line in parts[name]():

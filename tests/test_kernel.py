@@ -21,10 +21,10 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab import _engine
 from cwndlab.emulation import emulate
 from cwndlab.kernel import Attached, attach
 from cwndlab.records import Records
+from cwndlab.run import entries
 
 #: Names are the machine's: another test run may have them for a while.
 PATIENCE_S = 60.0
@@ -213,6 +213,16 @@ def test_a_name_can_be_taken_again_while_connections_of_before_live_on() -> None
         old.close()
 
 
+def test_a_run_registers_what_it_asks_for_and_notes_how_late_answers_were() -> None:
+    attached("bic", "cubic").close()
+    records = emulated(scenario("bic", "cubic", duration="2 s"))
+    assert [row["algorithm"] for row in records.rows("flows")] == ["kernel:cwndlab_bic", "kernel:cwndlab_cubic"]
+    line = next(note for note in records.notes if note.startswith("kernel datapath: "))
+    assert "answers were in force after" in line
+    assert "lost reports: 0" in line
+    assert "cwndlab_bic" not in available()
+
+
 def served(*options: str) -> subprocess.Popen[str]:
     """The command line as a process of its own, once it has registered."""
     attached("reno").close()  # skips, and waits for the name
@@ -270,8 +280,7 @@ def test_the_watchdog_hands_back_when_answers_come_again() -> None:
 
 def in_the_kernel() -> list[str]:
     """Every growth and whole algorithm that asks no router, and every slow start of that kind in front of Reno."""
-    entries = _engine.algorithms()
-    alone = [one for one in entries if not any(need.startswith("agent") for need in one["needs"])]
+    alone = [one for one in entries() if not any(need.startswith("agent") for need in one["needs"])]
     growths = [one["name"] for one in alone if one["kind"] in ("growth", "whole")]
     starts = [one for one in alone if one["kind"] == "slow-start" and one["name"] != "standard"]
     return growths + [f"reno+{one['name']}" for one in starts if all(name != "reno" for name, _ in one["refuses"])]

@@ -223,10 +223,11 @@ def test_what_lies_on_the_disk_cannot_be_reached(server: Server) -> None:
 
 def test_the_sender_really_uses_what_was_asked_for() -> None:
     ss = shutil.which("ss")
-    offered = json.loads(once_algorithms())
-    assert {"reno", "cubic"} & set(offered["algorithms"])
     with serving(rate_bps=4e6) as server:
         _, port = place(server)
+        offered = json.loads(once(server, "/algorithms")[2])["tcp"]
+        assert offered["usual"] in offered["algorithms"]
+        assert "reno" in offered["algorithms"]
         for name in offered["algorithms"]:
             seen: list[str] = []
 
@@ -244,9 +245,25 @@ def test_the_sender_really_uses_what_was_asked_for() -> None:
             assert re.search(rf"\b{name}\b", seen[-1]), seen
 
 
-def once_algorithms() -> bytes:
-    with serving() as server:
-        return once(server, "/algorithms")[2]
+def test_every_algorithm_of_the_library_sends_over_quic() -> None:
+    with serving(quic=True) as server:
+        names = json.loads(once(server, "/algorithms")[2])["quic"]["algorithms"]
+        assert {"cubic", "reno", "bbr1", "phcc", "quinn:cubic"} <= set(names)
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda name: fetched(server, 300_000, name, transport="quic"), names))
+    assert [one["ended"] for one in found] == ["whole"] * len(names)
+
+
+def test_datagrams_that_make_no_sense_break_nothing() -> None:
+    chance = random.Random(9000)
+    with serving(quic=True) as server:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for _ in range(2000):
+                first = chance.choice([0xC0, 0xE3, 0x40, chance.randrange(256)])
+                version = chance.choice([b"\0\0\0\1", chance.randbytes(4)])
+                sender.sendto(bytes([first]) + version + chance.randbytes(chance.randrange(1300)), place(server))
+        assert fetched(server, 100_000, "cubic", transport="quic")["ended"] == "whole"
+        assert server.counters()["transfers"] == 1
 
 
 def test_a_connection_keeps_its_algorithm(server: Server) -> None:

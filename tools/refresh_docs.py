@@ -35,12 +35,20 @@ FILES = (
     "docs/tuning.md",
     "docs/kernel.md",
     "docs/emulation.md",
+    "docs/serve.md",
 )
 BLOCK = re.compile(r"(<!-- output: (?P<name>[^>]*?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
 
 def _text(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip("\n")
+
+
+def _limits() -> str:
+    from cwndlab.run import serve_limits
+
+    rows = ((f"`{name}`", "–" if usual is None else f"{usual:,g}", doc) for name, usual, _, doc in serve_limits())
+    return "\n".join(["| limit | default | of |", "|---|---:|---|", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def _machine() -> str:
@@ -194,10 +202,15 @@ MAKERS: dict[str, Callable[[], str]] = {
     "bench python": lambda: (
         f"`cwndlab bench --python`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--python')}\n```"
     ),
+    "bench serve": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/serve.py')}",
+    "limits": _limits,
     "bench sweep": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/sweep.py')}",
-    "bench kernel latency": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', 'latency')}",
-    "bench kernel beside": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', 'beside')}",
-    "bench emulator": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/emulator.py')}",
+    **{
+        f"bench kernel {part}": partial(
+            lambda part: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', part)}", part
+        )
+        for part in ("latency", "cost", "beside")
+    },
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "tune ccm-ss": lambda: _shown("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _shown("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),

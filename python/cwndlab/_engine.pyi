@@ -97,6 +97,7 @@ def emulate(
     folder: str | PathLike[str] | None = None,
     datapath: Literal["kernel", "cwndlab"] = "kernel",
     late_ns: int = 1_000_000,
+    remarks: Callable[[], list[str]] | None = None,
 ) -> tuple[Records, dict[str, Any]]: ...
 def fetch(
     url: str,

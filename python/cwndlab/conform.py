@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.run import canonical_algorithm, replay_courses
 from cwndlab.run import replay as _replay
-from cwndlab.run import replay_courses
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -28,6 +29,8 @@ RUN_COLUMNS = (
 
 #: Windows have parted where their means over this long differ by more than a share of the simulator's.
 OVER_S, PARTED = 0.5, 0.2
+#: Growths that Linux has of its own (`cwndlab.emulation`).
+OWN = frozenset({"reno", "cubic", "cubic-linux", "bbr1"})
 #: How long a run lasts: some tens of cycles of the path.
 DURATION_S = 10
 
@@ -143,12 +146,16 @@ def on_a_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
 
     runs = [_run(algorithm, "simulator", said, window, ())]
     places: list[tuple[str, Callable[[], Records]]] = [("kernel, ours", ours), ("kernel, its own", theirs)]
+    if re.split(r"[+/(]", canonical_algorithm(algorithm))[0] not in OWN:
+        places.pop()
+        missing = "Linux has no algorithm of this name"
+        runs.append(Run(algorithm=algorithm, place="kernel, its own", absent=missing))
     for place, go in places:
         notes: list[str] = []
         try:
             records = go()
-        except cwndlab.Error as missing:
-            runs.append(Run(algorithm=algorithm, place=place, absent=str(missing).partition("\n")[0]))
+        except cwndlab.Error as error:
+            runs.append(Run(algorithm=algorithm, place=place, absent=str(error).partition("\n")[0]))
             continue
         notes.append(records.notes[-1])
         runs.append(_run(algorithm, place, records, window, tuple(notes)))

@@ -49,10 +49,11 @@ def emulate(
 ) -> Records:
     """Runs ``scenario`` for as long as it says, with ``seed`` for its losses and starts; returns what was recorded.
 
-    ``datapath`` "kernel" takes the kernel's own algorithms, "cwndlab" ours, which ``cwndlab kernel run`` must have
-    registered. The last note of the records says how late deliveries were. Raises ``RunError`` where the machine may
-    not emulate, and where 1 % of the deliveries were later than ``late_s``, unless ``accept_late``: then a note of the
-    records says ``unreliable``.
+    ``datapath`` "kernel" takes the kernel's own algorithms, "cwndlab" ours: registered for the run and decided for by
+    this process, unless somebody has registered one of them (``cwndlab kernel run``, `cwndlab.kernel.attach`). The last
+    note of the records says how late deliveries were. Raises ``RunError`` where the machine may not emulate, and where
+    1 % of the deliveries were later than ``late_s``, unless ``accept_late``: then a note of the records says
+    ``unreliable``.
     """
     records, timing = engine(scenario, seed=seed, late_s=late_s, datapath=datapath)
     if not accept_late:

@@ -10,7 +10,8 @@ Needs the module of ``cwndlab[kernel]``, root (CAP_BPF, CAP_PERFMON, CAP_NET_ADM
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from cwndlab.errors import Fault, RunError
 if TYPE_CHECKING:
     from cwndlab_kernel import Datapath
 
-__all__ = ["Attached", "attach", "timing"]
+__all__ = ["Attached", "attach", "serving", "timing"]
 
 
 def _module() -> type[Datapath]:
@@ -87,6 +88,25 @@ def attach(algorithms: Sequence[str], *, report: str | None = None, patience_s: 
     module, the right or the kernel's BTF is missing, where an algorithm asks routers, and where a name is taken.
     """
     return Attached(_module()(list(algorithms), report, patience_s))
+
+
+@contextmanager
+def serving(algorithms: Iterable[str]) -> Iterator[Callable[[], list[str]] | None]:
+    """Registers what a run asks for, and yields what has a line for its records; ``None`` where it registers nothing.
+
+    Where it may not, because somebody has registered one of them or for want of a right, whoever asks for a name that
+    is not there says so.
+    """
+    wanted = list(dict.fromkeys(text.partition("/")[0] for text in algorithms))  # the recovery is the kernel's
+    try:
+        attached = attach(wanted) if wanted else None
+    except RunError:
+        attached = None
+    if attached is None:
+        yield None
+        return
+    with attached:
+        yield lambda: [timing(attached.totals, real_time=attached.real_time)]
 
 
 def timing(totals: Sequence[dict[str, Any]], *, real_time: bool) -> str:

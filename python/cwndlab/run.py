@@ -111,8 +111,14 @@ def emulate(
     scenario: Question, *, seed: int, late_s: float, datapath: Literal["kernel", "cwndlab"] = "kernel"
 ) -> tuple[Records, dict[str, Any]]:
     """Runs ``scenario`` between real TCP of this machine (`cwndlab.emulation.emulate`): records, and the timing."""
+    from cwndlab.kernel import serving
+
     text, _ = _asked(scenario, {})
-    records, timing = _engine.emulate(text, "json", seed, datapath=datapath, late_ns=round(late_s * 1e9))
+    flows = json.loads(text).get("flow", []) if datapath == "cwndlab" else []
+    with serving(flow["algorithm"] for flow in flows if flow.get("algorithm")) as remarks:
+        records, timing = _engine.emulate(
+            text, "json", seed, datapath=datapath, late_ns=round(late_s * 1e9), remarks=remarks
+        )
     return Records(records), timing
 
 

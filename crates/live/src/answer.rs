@@ -15,6 +15,7 @@ use crate::certificate::hex;
 use crate::counters::count;
 use crate::house::{Full, House, Link};
 use crate::request::{range, target, Refusal, Target};
+use crate::{congestion, switch};
 
 /// The transfer's name in `/transfers/ID`.
 pub const TRANSFER: HeaderName = HeaderName::from_static("cwndlab-transfer");
@@ -112,7 +113,9 @@ fn asked(house: &Arc<House>, link: &Link, request: &Parts, has_body: bool) -> Re
     }
     match target {
         Target::Algorithms => {
-            let offered = json!({"transport": link.carrier.transport(), "usual": link.carrier.usual(), "algorithms": link.carrier.offered(), "quic": house.quic});
+            let quic = house.quic.then(|| json!({"usual": switch::NEUTRAL, "algorithms": switch::offered()}));
+            let tcp = json!({"usual": congestion::usual(), "algorithms": congestion::offered()});
+            let offered = json!({"tcp": tcp, "quic": quic});
             Ok(Reply::text(StatusCode::OK, "application/json", format!("{offered}\n")))
         }
         Target::Account(id) => account(house, link, owner, &id),

@@ -22,6 +22,12 @@ pub fn offered() -> Vec<String> {
     names
 }
 
+/// What the system uses where nothing is named.
+#[must_use]
+pub fn usual() -> String {
+    sysctl("net.ipv4.tcp_congestion_control").unwrap_or_else(|| NEUTRAL.to_owned())
+}
+
 /// The kernel's name for one of this library's: the kernel's own where it stands for ours, `cwndlab_NAME` where
 /// `cwndlab kernel` has registered it.
 #[must_use]

@@ -15,9 +15,11 @@ use crate::work::{aside, guarded, header, Cancel};
 use crate::{own, question, raise};
 
 /// Emulates a scenario for as long as it says; Ctrl-C and `cancel` stop it within milliseconds. Answers what was
-/// recorded, and how good the clockwork was. `datapath` says whose congestion control it is: `kernel` or `cwndlab`.
+/// recorded, and how good the clockwork was. `datapath` says whose congestion control it is: `kernel` or `cwndlab`;
+/// `remarks` is asked at the end for lines that are noted with the records.
 #[pyfunction]
-#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel", late_ns=LATE))]
+#[allow(clippy::too_many_arguments, reason = "names and defaults of a Python function")]
+#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel", late_ns=LATE, remarks=None))]
 pub(crate) fn emulate<'py>(
     py: Python<'py>,
     text: &str,
@@ -27,6 +29,7 @@ pub(crate) fn emulate<'py>(
     folder: Option<std::path::PathBuf>,
     datapath: &str,
     late_ns: u64,
+    remarks: Option<Py<PyAny>>,
 ) -> PyResult<(Records, Bound<'py, PyDict>)> {
     let datapath = match datapath {
         "kernel" => Datapath::Kernel,
@@ -42,6 +45,7 @@ pub(crate) fn emulate<'py>(
     let outcome = aside(py, &stop, move || {
         guarded(|| {
             cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, late_ns, &inner).map(|(records, quality)| {
+                header.notes.extend(remarks.iter().flat_map(remarked));
                 note(&mut header, &quality);
                 (Tables::new(header, &records), quality)
             })
@@ -54,6 +58,12 @@ pub(crate) fn emulate<'py>(
             Err(raise(py, "RunError", vec![("emulate".to_owned(), panic, "please report with this line".to_owned())]))
         }
     }
+}
+
+/// What whoever took part has to say.
+fn remarked(remarks: &Py<PyAny>) -> Vec<String> {
+    Python::attach(|py| remarks.call0(py).and_then(|lines| lines.extract(py)))
+        .unwrap_or_else(|error| vec![error.to_string()])
 }
 
 fn refused(py: Python<'_>, fault: Fault) -> PyErr {

@@ -79,7 +79,7 @@ impl Factory {
         if algorithm.all_needs().any(|need| matches!(need, Need::Agent(_))) {
             return refuse(
                 format!("'{algorithm}' asks the routers of the path, and QUIC encrypts what routers would read"),
-                "`cwndlab simulate` runs it",
+                "`cwndlab run` simulates it",
             );
         }
         if algorithm.recovery_kind() == Some(RecoveryKind::Tahoe) {
@@ -180,7 +180,7 @@ mod tests {
         let message = |text: &str| controller(text).expect_err("QUIC cannot").to_string();
         assert_eq!(
             message("rcp"),
-            "'rcp' asks the routers of the path, and QUIC encrypts what routers would read (hint: `cwndlab simulate` runs it)"
+            "'rcp' asks the routers of the path, and QUIC encrypts what routers would read (hint: `cwndlab run` simulates it)"
         );
         assert_eq!(
             message("tahoe"),

@@ -4,13 +4,12 @@ use cwndlab_control::{Algorithm, Build, Need, Path};
 use cwndlab_units::Bytes;
 
 /// It paces, and `quinn` does not ask at which rate.
-const PACING: &str = "quinn paces by itself, at 1.25 windows per smoothed RTT with bursts of up to ten packets, and does not \
-                      ask the controller for a rate: of what this algorithm would have the sender do only the window has an \
-                      effect, so a pacing gain other than 1.25 is lost";
+const PACING: &str = "quinn paces by itself, at 1.25 windows per smoothed RTT with bursts of ten packets or more, and does \
+                      not ask the controller for a rate: of what this algorithm would have the sender do only the window \
+                      has an effect, so a pacing gain other than 1.25 is lost";
 /// It measures the spacing of single packets.
-const SPACING: &str =
-    "quinn sends bursts of up to ten packets, so the spacing of single packets, from which this algorithm \
-                       measures, is not kept";
+const SPACING: &str = "quinn sends bursts of ten packets or more, so the spacing of single packets, from which this \
+                       algorithm measures, is not kept";
 /// It counts marks.
 const ECN: &str = "quinn tells that an ACK reported CE marks, not how many: one packet is counted as marked for each such \
                    ACK, which is exact where the receiver acknowledges marked packets at once, as RFC 9000 (13.2.1) advises";

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from cwndlab.live.offer import ours
 from cwndlab.records import Records
 from cwndlab.run import assemble_records, canonical_algorithm, check, version
 
@@ -70,6 +71,7 @@ def joined(
 ) -> Records:
     """The records of one transfer: tables `runs`, `flows`, `samples`, `events`, `transfers`; nothing is known of the
     links between."""
+    algorithm = ours(algorithm)
     sender = looks(answer)
     arrivals = [(int(at), int(count)) for at, count in answer["arrivals"]]
     end = max([int(answer.get("last_byte_ns") or answer["handshake_ns"]), *(look["time_ns"] for look in sender)])

@@ -9,7 +9,7 @@ import json
 import re
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -96,17 +96,34 @@ def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
     return found
 
 
-def meant(url: str, token: str, trust: str | None, names: Sequence[str], transport: str = "tcp") -> dict[str, str]:
+def ours(name: str) -> str:
+    """What a scenario calls an algorithm: a kernel's ``cwndlab_NAME`` is the library's NAME. Raises ``ScenarioError``
+    where the library has none of this name."""
+    from cwndlab.run import canonical_algorithm
+
+    plain = name.removeprefix("cwndlab_").replace("_", "-") if name.startswith("cwndlab_") else name
+    canonical_algorithm(plain)
+    return plain
+
+
+def meant(
+    url: str, token: str, trust: str | None, names: Sequence[str], transport: str, fetch: Callable[..., dict[str, Any]]
+) -> dict[str, str]:
     """What the server takes each name for; raises ``RunError`` with all names that it has not, and what it offers.
 
-    Over QUIC, which this does not speak, names are the server's to refuse.
+    Over QUIC, of which Python knows nothing, ``fetch`` asks for a byte under each.
     """
     found = offered(url, token, trust)
+    for name in names:
+        ours(name)
+    taken, missing = {}, []
     if transport == "quic":
         if not found.get("quic"):
             raise RunError(Fault("--transport", "the server offers no QUIC", "--transport tcp"))
-        return {name: name for name in names}
-    taken, missing = {}, []
+        for name in names:
+            asked = {"token": token, "algorithm": name, "transport": transport, "trust": trust, "timeout_s": 10.0}
+            taken[name] = str(fetch(url, size_bytes=1, **asked)["algorithm"])
+        return taken
     for name in names:
         status, _, headers = ask(url, f"/bytes/1?cc={quote(name, safe='/+')}", token, trust, method="HEAD")
         if status == 200 and _ALGORITHM in headers:

@@ -127,10 +127,10 @@ def add(app: typer.Typer) -> None:
             if not secret:
                 raise ScenarioError(Fault("--token", "no token is given", f"set {TOKEN}, or write --token TEXT"))
             _confirm(state, yes)
-            names = meant(question.url, secret, trust, question.algorithms, question.transport)
-            say("the server sends with " + ", ".join(f"{one} for {name}" for name, one in names.items()))
             from cwndlab.run import fetch
 
+            names = meant(question.url, secret, trust, question.algorithms, question.transport, fetch)
+            say("the server sends with " + ", ".join(f"{one} for {name}" for name, one in names.items()))
             with _bar() as progress:
                 try:
                     state = campaign(

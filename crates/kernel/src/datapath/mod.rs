@@ -147,7 +147,8 @@ impl std::fmt::Debug for Datapath {
 struct Desk {
     index: usize,
     algorithm: Algorithm,
-    deciders: Vec<Option<(u32, Decider)>>,
+    /// By slot, with the slot's generation; one that panicked is not asked again, so that the watchdog takes over.
+    deciders: Vec<Option<(u32, Option<Decider>)>>,
     live: usize,
     begun: u64,
 }
@@ -159,35 +160,38 @@ impl Desk {
             self.live += usize::from(place.is_none());
             self.begun += 1;
             let path = report.tell().path(self.begun);
-            *place = Some((report.generation, Decider::new(&self.algorithm, &path)));
+            *place = Some((report.generation, Some(Decider::new(&self.algorithm, &path))));
         }
-        let Some((_, decider)) = place else { return };
-        let told = report.tell();
-        if let Some(cause) = cause(&told) {
-            board.congestions[self.index][cause].fetch_add(1, Ordering::Relaxed);
-        }
-        match catch_unwind(AssertUnwindSafe(|| decider.report(&told))) {
-            Ok(decision) => {
-                program.decisions.answer(report, &decision);
-                let took = now_ns().saturating_sub(report.now_ns);
-                let bucket = latency::bucket(took).min(BUCKETS - 1);
-                board.decided[self.index][bucket].fetch_add(1, Ordering::Relaxed);
-                board.longest[self.index].fetch_max(took, Ordering::Relaxed);
-            }
-            Err(panic) => {
-                let text = panic.downcast_ref::<String>().cloned();
-                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-                let mut failures = board.failures.lock().unwrap_or_else(PoisonError::into_inner);
-                failures.push((self.index, text.unwrap_or_default()));
-                // Not asked again: without answers the watchdog takes the connection over.
-                *place = None;
-                self.live -= 1;
-                return;
-            }
+        if let Some((_, decider)) = place {
+            answer(self.index, decider, report, program, board);
         }
         if report.closes() {
             *place = None;
             self.live -= 1;
+        }
+    }
+}
+
+/// Decides, and writes the answer.
+fn answer(index: usize, place: &mut Option<Decider>, report: &RawReport, program: &Program, board: &Board) {
+    let Some(decider) = place else { return };
+    let told = report.tell();
+    if let Some(cause) = cause(&told) {
+        board.congestions[index][cause].fetch_add(1, Ordering::Relaxed);
+    }
+    match catch_unwind(AssertUnwindSafe(|| decider.report(&told))) {
+        Ok(decision) => {
+            program.decisions.answer(report, &decision);
+            let took = now_ns().saturating_sub(report.now_ns);
+            board.decided[index][latency::bucket(took).min(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
+            board.longest[index].fetch_max(took, Ordering::Relaxed);
+        }
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            let mut failures = board.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            failures.push((index, text.unwrap_or_default()));
+            *place = None;
         }
     }
 }

@@ -1,0 +1,76 @@
+//! A server and its client over the loopback, without Python; `tests/test_serve.py` has what else the server withstands.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use cwndlab_live::certificate::Certificate;
+use cwndlab_live::fetch::{fetch, Ask, Fetched};
+use cwndlab_live::limits::Limits;
+use cwndlab_live::server::{Server, Settings};
+use cwndlab_live::tokens::Tokens;
+use proptest::prelude::*;
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+fn serving(limits: &[(&str, f64)]) -> Server {
+    let mut allowed = Limits::default();
+    allowed.set(limits.iter().copied()).unwrap();
+    let settings = Settings {
+        listen: "127.0.0.1:0".to_owned(),
+        certificate: Certificate::made(&["localhost".to_owned()]).unwrap(),
+        tokens: Tokens::read(&format!("anna {TOKEN}\n"), "tokens").unwrap(),
+        limits: allowed,
+        quic: true,
+    };
+    Server::start(settings).unwrap()
+}
+
+fn fetched(server: &Server, transport: &str, algorithm: &str, size_bytes: u64) -> Fetched {
+    let ask = Ask {
+        url: format!("https://{}", server.address()),
+        token: TOKEN.to_owned(),
+        algorithm: Some(algorithm.to_owned()),
+        size_bytes,
+        first_byte: 0,
+        transport: transport.to_owned(),
+        trust: Some(server.fingerprint().to_owned()),
+        timeout: Duration::from_secs(60),
+    };
+    fetch(&ask, &AtomicBool::new(false), &mut |_| true).unwrap()
+}
+
+#[test]
+fn all_of_it_comes_over_both_transports_and_the_sender_says_so() {
+    let server = serving(&[]);
+    for (transport, algorithm) in [("tcp", "reno"), ("quic", "cubic"), ("quic", "quinn:bbr")] {
+        let found = fetched(&server, transport, algorithm, 2_000_000);
+        assert_eq!((found.ended.as_str(), found.received_bytes), ("whole", 2_000_000), "{transport}");
+        assert_eq!(found.algorithm, algorithm);
+        assert_eq!(found.sender.unwrap()["ended"], "whole");
+    }
+    assert_eq!(server.counters().whole.load(Ordering::Relaxed), 3);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever comes instead of TLS: the server closes, and serves the next one.
+    #[test]
+    fn bytes_that_are_no_tls_are_refused(begin in prop::option::of(Just(22u8)), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        static SERVER: std::sync::OnceLock<Server> = std::sync::OnceLock::new();
+        let loose = [("attempts_per_address_per_s", 1e5), ("attempts_per_prefix_per_s", 1e5), ("handshakes_per_s", 1e5)];
+        let server = SERVER.get_or_init(|| serving(&loose));
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let text: Vec<u8> = begin.into_iter().chain(bytes).collect();
+        let _ = stream.write_all(&text);
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        prop_assert!(answer.len() < 1000);
+        prop_assert_eq!(server.counters().requests.load(Ordering::Relaxed), 0);
+        prop_assert_eq!(server.counters().panics.load(Ordering::Relaxed), 0);
+    }
+}
