@@ -10,12 +10,14 @@ mosquitto, curl, openssl, aiomqtt (`pip install aiomqtt`), and the rights of an 
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import cwndlab
@@ -72,9 +74,15 @@ def certificate(folder, address):
 def broker(path, folder):
     """Mosquitto at the servers' end."""
     lines = ["listener 1883 0.0.0.0", "allow_anonymous true", "set_tcp_nodelay true", "user root", "log_dest none"]
-    lines += ["max_queued_messages 0", "persistence false"]
+    # Twenty unacknowledged messages, its default, would be the listener's bottleneck: all of a site in a round trip.
+    lines += ["max_inflight_messages 0", "max_queued_messages 0", "persistence false"]
     (folder / "mosquitto.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    path.serve("sender", ["mosquitto", "-c", str(folder / "mosquitto.conf")])
+    with (folder / "mosquitto.log").open("w+", encoding="utf-8") as log:
+        try:
+            path.serve("sender", ["mosquitto", "-c", str(folder / "mosquitto.conf")], stderr=log)
+        except cwndlab.RunError:
+            log.seek(0)
+            raise cwndlab.RunError(Fault("mosquitto", log.read().strip() or "did not start", "")) from None
 
 
 def download(path, paper, size, until):
@@ -157,6 +165,9 @@ def main():
     if lacking := missing():
         packages = " ".join(NEEDED[program] for program in lacking)
         sys.exit(str(Fault("applications", f"{', '.join(lacking)} is not installed", f"apt-get install {packages}")))
+    with suppress(PermissionError):
+        # The programs inherit it: delays shall be the line's, not a busy machine's. The path's thread stands above.
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(5))
     scenario = cwndlab.Scenario.load(HERE / "path.toml")
     rows = []
     for algorithm in asked.algorithms.split(","):

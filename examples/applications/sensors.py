@@ -9,6 +9,7 @@ so, and the line that then comes on standard input begins the publishing.
 import argparse
 import asyncio
 import json
+import socket
 import sys
 import time
 
@@ -58,7 +59,8 @@ async def sensor(client, index, site, asked, start):
 
 async def work(asked):
     site = Site()
-    options = {"timeout": asked.patience, "max_queued_outgoing_messages": 0}
+    nodelay = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]  # a message does not wait for the ACK of the one before
+    options = {"timeout": asked.patience, "max_queued_outgoing_messages": 0, "socket_options": nodelay}
     async with asyncio.TaskGroup() as group, Client(asked.broker, asked.port, **options) as ear:
         listening = group.create_task(listen(ear, site))
         clients = [Client(asked.broker, asked.port, **options) for _ in range(asked.clients)]

@@ -324,7 +324,7 @@ async fn run<T: Transport>(
         fetched.sender =
             timeout(ACCOUNT, account(ask, place, &mut connection, &fetched.transfer)).await.unwrap_or(None);
     }
-    if fetched.sender.is_none() {
+    if fetched.sender.is_none() && !stop.load(Ordering::Relaxed) {
         // Over a connection of its own; the one that carried the transfer is closed first.
         drop(connection);
         let anew = async {

@@ -28,6 +28,9 @@ use crate::switch::{self, Hold, Inner};
 /// What a client may send before it is read: requests are small.
 const RECEIVE_WINDOW: u32 = 64 << 10;
 
+/// Clients that have answered from their address and not been looked at.
+const PENDING: usize = 1024;
+
 /// What waits for its acknowledgement at most: a window of 10 Gbit/s over 10 ms, or of 1 Gbit/s over 100 ms.
 const SEND_WINDOW: u64 = 12_500_000;
 
@@ -106,7 +109,8 @@ pub(crate) fn listen(
     let broken = |cause: String| fault("--quic", cause, "");
     let crypto = tls(certificate, b"h3")?;
     let crypto = Arc::new(QuicServerConfig::try_from(crypto).map_err(|cause| broken(cause.to_string()))?);
-    let config = quinn::ServerConfig::with_crypto(Arc::<QuicServerConfig>::clone(&crypto));
+    let mut config = quinn::ServerConfig::with_crypto(Arc::<QuicServerConfig>::clone(&crypto));
+    config.max_incoming(PENDING).incoming_buffer_size(1 << 16).incoming_buffer_size_total(PENDING as u64 * (1 << 14));
     let endpoint = Endpoint::server(config, address).map_err(|cause| {
         let hint = "another port, or port 0 for a free one";
         fault("--listen", format!("UDP '{address}': {cause}"), hint)

@@ -76,6 +76,11 @@ impl AsyncWrite for Shared {
     }
 }
 
+/// Takes `cut` back: closing it says goodbye, and what was sent still arrives.
+pub(crate) fn part(stream: &TcpStream) {
+    let _ = SockRef::from(stream).set_linger(None);
+}
+
 /// Closing it then drops what was not sent and tells the other side at once, instead of sending on.
 pub(crate) fn cut(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));

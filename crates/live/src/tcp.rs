@@ -25,7 +25,7 @@ use crate::congestion;
 use crate::counters::count;
 use crate::house::{Carrier, Guard, House, Link};
 use crate::look::Look;
-use crate::socket::{cut, Shared};
+use crate::socket::{cut, part, Shared};
 
 /// First byte of a TLS record that begins a handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;
@@ -96,25 +96,23 @@ pub(crate) async fn accept(house: Arc<House>, listener: TcpListener, acceptor: T
 
 /// Waits for the first byte, which costs a socket and nothing else; then hands on.
 async fn wait(house: Arc<House>, stream: TcpStream, peer: IpAddr, acceptor: TlsAcceptor, place: Place) {
+    // Whoever gives way to another leaves nothing in the kernel either.
+    cut(&stream);
     let mut first = [0];
     let spoke = timeout(house.limits.handshake, stream.peek(&mut first)).await;
     if !matches!(spoke, Ok(Ok(1))) {
         count(&house.counters.silent);
-        cut(&stream);
         return;
     }
     if first[0] != HANDSHAKE {
         count(&house.counters.silent);
         if first[0].is_ascii_uppercase() {
             plain(&stream);
-        } else {
-            cut(&stream);
         }
         return;
     }
     if !lock(&house.admission).handshake(peer, house.age_ns()) {
         count(&house.counters.over_handshakes);
-        cut(&stream);
         return;
     }
     if !place.keep() {
@@ -129,6 +127,7 @@ async fn wait(house: Arc<House>, stream: TcpStream, peer: IpAddr, acceptor: TlsA
 
 /// Somebody speaks plain HTTP; the request is read so that closing does not take back the answer.
 fn plain(stream: &TcpStream) {
+    part(stream);
     let _ = stream.try_read(&mut [0; 4096]);
     let line = "this server speaks https alone\n";
     let head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n";
@@ -143,6 +142,7 @@ async fn serve(house: Arc<House>, stream: Arc<TcpStream>, peer: IpAddr, acceptor
         return;
     };
     count(&house.counters.handshakes);
+    part(&stream);
     let link = Arc::new(Link::new(peer, place, Box::new(Tcp(Arc::clone(&stream)))));
     let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| {
         let has_body = !request.body().is_end_stream();
