@@ -230,7 +230,7 @@ def test_the_page_has_every_quantity_in_its_unit() -> None:
         "| path | algorithm | quantity | simulator | kernel | spread | deviation | tolerance | holds |",
         "|---|---|---|---:|---:|---:|---:|---:|---|",
         "| p | `reno` | goodput, Mbit/s | 10.00 | 10.00 | 0.00 | +0.00 | ±0.30 | holds |",
-        "| p | `reno` | mean rtt, ms | 40.0 | 42.0 | 4.0 | -2.0 | ±2.1 | holds |",
+        "| p | `reno` | mean RTT, ms | 40.0 | 42.0 | 4.0 | -2.0 | ±2.1 | holds |",
         "| p | `reno` | congestion events | 30.0 | 20.0 | 0.0 | +10.0 | ±3.0 | **no** |",
     ]
 

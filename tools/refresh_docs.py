@@ -65,7 +65,7 @@ def _validity() -> str:
 
 
 def _kernel() -> str:
-    """The bundled campaign, judged with the simulator as it is; what is missing of it is run on this machine's kernel."""
+    """The bundled campaign, judged with the simulator as it is; what is missing of it is run on this kernel."""
     from cwndlab.validate_kernel import campaign, markdown
 
     return markdown(*campaign(ROOT / "known-answers" / "kernel"))

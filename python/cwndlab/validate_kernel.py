@@ -340,7 +340,8 @@ def markdown(verdicts: Sequence[Verdict], said: Sequence[str]) -> str:
         numbers = [one.simulator, one.kernel, one.spread, one.deviation, one.tolerance]
         cells = [f"{number * scale:{'+' if index == 3 else ''}.{digits}f}" for index, number in enumerate(numbers)]
         cells[4] = f"±{cells[4]}"
-        name = one.quantity.replace("_bps", "").replace("_s[", "[").removesuffix("_s").replace("_", " ")
+        name = one.quantity.replace("_bps", "").replace("_s[", "[").removesuffix("_s")
+        name = name.replace("_", " ").replace("rtt", "RTT")
         label = f"{name}{f', {unit}' if unit else ''}"
         held = "holds" if one.holds else "**no**"
         lines.append(f"| {one.path} | `{one.algorithm}` | {label} | {' | '.join(cells)} | {held} |")

@@ -209,6 +209,37 @@ fn timeouts_with_progress_between_them_lower_ssthresh() {
     assert!(records.flows[0].delivered_bytes > 60_000_000, "{} bytes", records.flows[0].delivered_bytes);
 }
 
+/// Linux 6.18, tcp_tso_should_defer: nothing is held back where the last burst left more than a millisecond ago and the
+/// next ACK is further away. At 10 Mbit/s two segments take 2.4 ms: but for moments after a step of the window all of it
+/// is in flight, as the kernel shows (`cwndlab validate --kernel`, path short-10). Held back for good it would be one less.
+#[test]
+fn a_burst_leaves_no_segment_behind() {
+    let flow = json!([{ "algorithm": "reno", "rtt": "20 ms", "stack": { "quick_acks": 700 } }]);
+    let mut document = dumbbell("10 Mbps", "17 packets", "10 s", flow);
+    document["sample_interval"] = json!("5 ms");
+    let records = simulate(&document, 1);
+    let open = records.samples.iter().filter(|row| row.state == 0 && row.time_ns > 2_000_000_000);
+    let missing = open.filter_map(|row| Some((row.cwnd_bytes? - row.in_flight_bytes?) as f64 / 1448.0));
+    let (sum, count) = missing.fold((0.0, 0), |(sum, count), one| (sum + one, count + 1));
+    assert!(count > 1_000, "{count} samples");
+    assert!(sum / f64::from(count) < 0.6, "{} segments of the window are not in flight", sum / f64::from(count));
+}
+
+/// On a path that reorders nothing and delays nobody by more than its queue no reduction is spurious. BBR's start overruns
+/// this queue by so much that one recovery follows upon another within one ACK, while retransmissions are under way.
+#[test]
+fn a_recovery_upon_another_is_not_taken_back() {
+    let flow = json!([{ "algorithm": "bbr1", "rtt": "40 ms", "stack": { "quick_acks": 700 } }]);
+    let mut document = dumbbell("100 Mbps", "167 packets", "2 s", flow);
+    document["dumbbell"]["bottleneck"]["delay"] = json!("20 ms");
+    document["dumbbell"]["access"] = json!({});
+    document["dumbbell"]["reverse"] = json!({ "rate": "none" });
+    let flow = &simulate(&document, 1).flows[0];
+    assert!(flow.queue_drops > 500, "{} drops", flow.queue_drops);
+    assert_eq!(flow.undos, 0);
+    assert!(flow.recoveries < 10, "{} recoveries", flow.recoveries);
+}
+
 /// The same plan and seed give the same records; another seed does not.
 #[test]
 fn a_run_is_a_function_of_scenario_and_seed() {
