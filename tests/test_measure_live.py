@@ -90,11 +90,11 @@ def test_a_campaign_that_is_killed_goes_on(tmp_path: Path) -> None:
                 assert time.monotonic() < end
                 assert first.poll() is None
                 time.sleep(0.02)
-            # Another process at the same time is refused.
+            # Another process at the same time is refused; the first one shall not be done before that is there.
+            os.kill(first.pid, signal.SIGSTOP)
             other = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
             assert other.returncode == 2
             assert f"{folder}: is in use by process {first.pid}" in other.stderr
-            time.sleep(0.2)
         finally:
             os.kill(first.pid, signal.SIGKILL)
             first.wait()
