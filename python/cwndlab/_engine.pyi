@@ -28,6 +28,8 @@ __all__ = [
     "engine_version",
     "fetch",
     "read",
+    "replay",
+    "replay_courses",
     "run",
     "serve",
     "serve_limits",
@@ -96,7 +98,7 @@ def emulate(
     *,
     folder: str | PathLike[str] | None = None,
     datapath: Literal["kernel", "cwndlab"] = "kernel",
-    late_ns: int = 1_000_000,
+    late_ns: int = ...,
     remarks: Callable[[], list[str]] | None = None,
 ) -> tuple[Records, dict[str, Any]]: ...
 def fetch(
@@ -274,7 +276,7 @@ class Between:
         *,
         folder: str | PathLike[str] | None = None,
         algorithm: str | None = None,
-        late_ns: int = 1_000_000,
+        late_ns: int = ...,
     ) -> Between: ...
     def join(self, side: _Side) -> None: ...
     def flows(self) -> list[str]: ...
@@ -284,6 +286,7 @@ class Between:
     def address(side: _Side, flow: int) -> str: ...
     def close(self) -> tuple[Records, dict[str, Any]]: ...
 
+@final
 class Records:
     @property
     def scenario(self) -> str: ...

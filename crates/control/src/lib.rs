@@ -4,7 +4,7 @@
 //! - [`parts`]: [`SlowStart`] and [`Growth`], the two parts that [`Composed`] joins;
 //! - [`spec`]: the entry by which an algorithm is known everywhere: name, parameters, source;
 //! - [`catalogue`]: all entries, and the text form `GROWTH[+SLOW_START][/RECOVERY]`.
-//! - [`kernel_name`]: the name of an algorithm in the kernel.
+//! - [`kernel_name()`]: the name of an algorithm in the kernel.
 
 pub mod catalogue;
 pub mod composed;

@@ -44,7 +44,7 @@ pub enum Datapath {
     /// The kernel's own, where it has what the flow asks for.
     #[default]
     Kernel,
-    /// Ours in the kernel's TCP, under the names by which [`kernel_name`] registers them.
+    /// Ours in the kernel's TCP, under the names by which [`kernel_name()`] registers them.
     Ours,
 }
 

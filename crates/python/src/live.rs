@@ -100,7 +100,7 @@ fn told(py: Python<'_>, fetched: Fetched) -> PyResult<Bound<'_, PyDict>> {
 /// A server that runs until `stop`, or until it is no longer held.
 #[pyclass(frozen, module = "cwndlab._engine")]
 pub(crate) struct Server {
-    server: Mutex<cwndlab_live::server::Server>,
+    inner: Mutex<cwndlab_live::server::Server>,
     #[pyo3(get)]
     address: String,
     #[pyo3(get)]
@@ -161,7 +161,7 @@ pub(crate) fn serve(
         fingerprint: server.fingerprint().to_owned(),
         tokens: fresh,
         notes: server.notes().to_vec(),
-        server: Mutex::new(server),
+        inner: Mutex::new(server),
     })
 }
 
@@ -176,12 +176,12 @@ pub(crate) fn serve_limits() -> Vec<(&'static str, Option<f64>, f64, &'static st
 impl Server {
     /// Ends every transfer and connection.
     fn stop(&self, py: Python<'_>) {
-        py.detach(|| self.server.lock().unwrap_or_else(PoisonError::into_inner).stop());
+        py.detach(|| self.inner.lock().unwrap_or_else(PoisonError::into_inner).stop());
     }
 
     /// What happened so far: names and counts.
     fn counters(&self) -> BTreeMap<&'static str, u64> {
-        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         server.counters().all().into_iter().collect()
     }
 }

@@ -1,8 +1,8 @@
 //! Every algorithm of the library that needs no router's help, as the congestion controller of a [`quinn`] connection.
 //!
-//! - [`controller`]: the name of an algorithm in, a factory for [`quinn`]'s transport configuration out;
+//! - [`controller()`]: the name of an algorithm in, a factory for [`quinn`]'s transport configuration out;
 //! - [`factory`]: initial window, seed, an observer of every answer;
-//! - [`limits`]: what an algorithm does not get from QUIC as `quinn` has it.
+//! - [`limits()`]: what an algorithm does not get from QUIC as `quinn` has it.
 //!
 //! ```
 //! use quinn_proto::TransportConfig;

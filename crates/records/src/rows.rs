@@ -242,7 +242,7 @@ pub struct EventRow {
 }
 
 /// A transfer that was completed.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TransferRow {
     /// Which flow.
     pub flow: u32,

@@ -80,7 +80,7 @@ def ask(url: str, path: str, token: str, trust: str | None, *, method: str = "GE
 
 
 def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
-    """What ``GET /algorithms`` tells: ``transport, usual, algorithms, quic``."""
+    """What ``GET /algorithms`` tells: ``tcp`` and ``quic`` (None without), each with ``usual`` and ``algorithms``."""
     status, text, _ = ask(url, "/algorithms", token, trust)
     if status == 401:
         raise RunError(Fault(url, "the token is not one of the server's", "give one of them by --token"))
@@ -88,7 +88,7 @@ def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
         if status != 200:
             raise ValueError
         found: dict[str, Any] = json.loads(text)
-        if not isinstance(found["algorithms"], list):
+        if not isinstance(found["tcp"]["algorithms"], list):
             raise TypeError
     except (ValueError, KeyError, TypeError):
         said = f"{status}: {text.splitlines()[0][:200]}" if text else str(status)
@@ -131,7 +131,7 @@ def meant(
         else:
             missing.append(name)
     if missing:
-        there = ", ".join(map(str, found["algorithms"]))
+        there = ", ".join(map(str, found["tcp"]["algorithms"]))
         faults = []
         for name in missing:
             hint = f"it offers {there}; on that machine `cwndlab kernel run --algorithm {name}` adds it"
