@@ -44,8 +44,10 @@ fn fetched(server: &Server, transport: &str, algorithm: &str, size_bytes: u64) -
 #[test]
 fn all_of_it_comes_over_both_transports_and_the_sender_says_so() {
     let server = serving(&[]);
-    for (transport, algorithm) in [("tcp", "reno"), ("quic", "cubic"), ("quic", "quinn:bbr")] {
-        let found = fetched(&server, transport, algorithm, 2_000_000);
+    for (transport, asked, algorithm) in
+        [("tcp", "reno", "reno"), ("quic", "cubic", "cubic+hystart-pp"), ("quic", "quinn:bbr", "quinn:bbr")]
+    {
+        let found = fetched(&server, transport, asked, 2_000_000);
         assert_eq!((found.ended.as_str(), found.received_bytes), ("whole", 2_000_000), "{transport}");
         assert_eq!(found.algorithm, algorithm);
         assert_eq!(found.sender.unwrap()["ended"], "whole");
