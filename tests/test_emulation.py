@@ -123,8 +123,6 @@ def test_what_the_kernel_does_not_have_is_said() -> None:
     arrivals = {"kind": "arrivals", "per_second": 5, "size": "10 kB"}
     with pytest.raises(cwndlab.RunError, match=r"flow\[0\].workload: the emulator's own ends do not send transfers"):
         emulate(scenario("reno").with_({"flow[0].workload": arrivals}), seed=1)
-    with pytest.raises(cwndlab.RunError, match=r"no 'cwndlab_reno' to stand for 'reno'.*\n.*cwndlab kernel run"):
-        emulate(scenario("reno"), seed=1, datapath="cwndlab")
     with pytest.raises(cwndlab.RunError, match="packets: the emulator does not write them down"):
         emulate(scenario("reno").with_(packets=True), seed=1)
 

@@ -320,12 +320,15 @@ fn announce(end: &End, bytes: u64, now: u64) {
     *lock(&end.boundary) = Some((at, bytes, now));
 }
 
-/// The listener of a side, made before any sender begins; connections that it accepts have the algorithm.
+/// The listener of a side, made before any sender begins. Where the senders' side listens, what it accepts will send, and has
+/// the algorithm.
 pub fn listener(flow: u32, plan: &FlowPlan, side: Side, algorithm: &str) -> Result<TcpListener, Fault> {
     let at = SocketAddrV4::new(Ipv4Addr::from(side.address(flow)), PORT);
     let place = |error: std::io::Error| fault(format!("flow {}: listen on {at}", plan.name), error.to_string(), "");
     let listener = TcpListener::bind(at).map_err(place)?;
-    select(listener.as_raw_fd(), algorithm).map_err(place)?;
+    if side == Side::Senders {
+        select(listener.as_raw_fd(), algorithm).map_err(place)?;
+    }
     listener.set_nonblocking(true).map_err(place)?;
     Ok(listener)
 }
