@@ -6,7 +6,7 @@ from pathlib import Path
 
 import cwndlab
 import pytest
-from cwndlab.emulation import beside, emulate
+from cwndlab.emulation import beside, emulate, stand_ins
 from cwndlab.records import Records
 
 
@@ -129,7 +129,14 @@ def test_what_the_kernel_does_not_have_is_said() -> None:
 
 def test_both_engines_stand_side_by_side() -> None:
     question = scenario("reno", duration="2 s")
-    rows = beside(cwndlab.run(question, seed=1), emulated(question))
+    simulated, real = cwndlab.run(question, seed=1), emulated(question)
+    rows = beside(simulated, real)
     assert {row["quantity"] for row in rows} >= {"goodput_bps", "mean_rtt_ns", "queue_drops"}
     goodput = next(row for row in rows if row["quantity"] == "goodput_bps")
     assert goodput["deviation"] == pytest.approx(goodput["kernel"] / goodput["simulated"] - 1)
+    assert stand_ins(simulated, real) == []
+    other = cwndlab.run(scenario("reno+limited", duration="1 s"), seed=1)
+    (told,) = stand_ins(other, real)
+    assert told.startswith(
+        "flow0: simulated is reno+limited/rack, the kernel sent with its own, which is reno+standard/rack"
+    )

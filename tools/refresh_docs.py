@@ -204,6 +204,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     ),
     "bench serve": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/serve.py')}",
     "limits": _limits,
+    "bench emulator": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/emulator.py')}",
     "bench sweep": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/sweep.py')}",
     **{
         f"bench kernel {part}": partial(

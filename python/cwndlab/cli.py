@@ -162,7 +162,7 @@ def run(
     if engine == "simulate":
         records = run(question, seed=seed)
     else:
-        from cwndlab.emulation import become_root, beside, emulate
+        from cwndlab.emulation import become_root, beside, emulate, stand_ins
 
         become_root()
         whose: Datapath = "cwndlab" if datapath == "cwndlab" else "kernel"
@@ -171,7 +171,10 @@ def run(
     if out is not None:
         records.write(out)
     if engine == "both":
-        rows = beside(run(question, seed=seed), records)
+        simulated = run(question, seed=seed)
+        for note in stand_ins(simulated, records):
+            say(note)
+        rows = beside(simulated, records)
         write_rows(rows, tuple(rows[0]) if rows else (), format)
         return
     if pcap is not None:

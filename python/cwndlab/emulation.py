@@ -231,6 +231,24 @@ def _tell(program: subprocess.Popen[Any], what: signal.Signals) -> None:
             program.send_signal(what)
 
 
+#: What the kernel's own algorithms are in our words; recovery is RACK's.
+KERNELS_OWN = {"reno": "reno+standard", "cubic": "cubic-linux+hystart-linux", "bbr": "bbr1"}
+
+
+def stand_ins(simulated: Records, emulated: Records) -> list[str]:
+    """Flows whose algorithm in the kernel is its own and not the one that was simulated, each with what to write."""
+    found = []
+    for ours, theirs in zip(simulated.flows.to_dicts(), emulated.flows.to_dicts(), strict=True):
+        own = KERNELS_OWN.get(str(theirs["algorithm"]).removeprefix("kernel:"))
+        name, _, recovery = str(ours["algorithm"]).partition("/")
+        if own is not None and (name != own or recovery not in ("", "rack")):
+            found.append(
+                f"{ours['name']}: simulated is {ours['algorithm']}, the kernel sent with its own, which is {own}/rack: "
+                f"write that, or --datapath cwndlab, to compare the same"
+            )
+    return found
+
+
 def beside(simulated: Records, emulated: Records) -> list[dict[str, Any]]:
     """A row per flow and quantity: what the simulator says, what the kernel did, and by how much they part.
 
