@@ -28,7 +28,7 @@ fn handle_of(process: libc::pid_t) -> Result<OwnedFd, Fault> {
     unsafe {
         let handle = libc::syscall(libc::SYS_pidfd_open, process, 0);
         if handle < 0 {
-            return Err(system("pidfd_open", "programs at the ends need Linux 5.8 or later"));
+            return Err(system("pidfd_open", "programs at the ends need Linux 5.9 or later"));
         }
         Ok(OwnedFd::from_raw_fd(handle as i32))
     }

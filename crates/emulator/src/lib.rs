@@ -147,7 +147,8 @@ pub fn emulate(
             .join();
         stop.store(true, Ordering::Relaxed);
         for sender in senders {
-            if let Ok(Err(fault)) = sender.join() {
+            let ended = sender.join().unwrap_or_else(|_| Err(fault("emulate", "an end of a flow failed", "")));
+            if let Err(fault) = ended {
                 failure.get_or_insert(fault);
             }
         }

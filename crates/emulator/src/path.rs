@@ -201,6 +201,9 @@ impl Path {
         }
         self.world = World::new(&self.plan, self.seed);
         self.world.observed = Some(Observed::default());
+        for count in drops.queue.iter().chain(&drops.wire) {
+            count.store(0, Ordering::Relaxed); // the probes' are not the flows'
+        }
         self.store = Store::default();
         self.passed = Passed { traffic: vec![Traffic::default(); self.plan.flows.len()], ..Passed::default() };
         #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]

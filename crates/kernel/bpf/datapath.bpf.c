@@ -173,7 +173,7 @@ static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot
 		f->waiting_since_ns = now;
 	f->cwnd = tp->snd_cwnd;
 	f->srtt_us = tp->srtt_us >> 3;
-	f->min_rtt_us = rtt_min;
+	f->min_rtt_us = rtt_min == ~0U ? 0 : rtt_min; // no sample yet
 	f->delivered = tp->delivered;
 	f->mss = tp->mss_cache;
 	f->state = state;
@@ -223,8 +223,8 @@ static __always_inline void take(struct flow *f, __u32 slot, __u64 now)
 	f->ssthresh = ssthresh;
 	f->pacing_Bps = pacing;
 	f->answered = number;
-	// What is still unanswered is younger than what was answered now.
-	f->waiting_since_ns = number == f->number ? 0 : asked;
+	// What is still unanswered is younger than what was answered now: by how much is known of the last report.
+	f->waiting_since_ns = number == f->number ? 0 : number + 1 == f->number ? f->report_ns : asked;
 	f->fallback = 0;
 	struct totals *t = sums();
 	if (t && now > asked) {

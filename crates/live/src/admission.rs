@@ -74,7 +74,7 @@ fn prefix(address: IpAddr) -> [u8; 7] {
 }
 
 /// One who has IPv6 has a /64 of it.
-fn host(address: IpAddr) -> [u8; 9] {
+pub(crate) fn host(address: IpAddr) -> [u8; 9] {
     let mut key = [0; 9];
     match address.to_canonical() {
         IpAddr::V4(four) => {

@@ -9,7 +9,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use serde_json::json;
 
-use crate::account::{lock, Asked, Transfer};
+use crate::account::{lock, Asked, End, Transfer};
 use crate::body::{Content, Stream};
 use crate::certificate::hex;
 use crate::counters::count;
@@ -129,19 +129,23 @@ fn account(house: &Arc<House>, link: &Link, owner: usize, id: &str) -> Result<Re
         let line = "you have no transfer of this name, or it was so long ago that it is forgotten";
         return Err(Box::new(Reply::line(StatusCode::NOT_FOUND, line)));
     };
-    settle(house, link);
+    settle(house, link)?;
     Ok(Reply::text(StatusCode::OK, "application/json", format!("{}\n", transfer.json())))
 }
 
 /// Who asks for something else on a connection has what came before.
-fn settle(house: &House, link: &Link) {
-    link.watch(house);
+fn settle(house: &House, link: &Link) -> Result<(), Box<Reply>> {
+    if link.watch(house).is_some_and(|end| end != End::Whole) {
+        let line = "the transfer before was ended, and the connection with it: its account says why";
+        return Err(Box::new(Reply::line(StatusCode::SERVICE_UNAVAILABLE, line).closing()));
+    }
     if let Some(before) = link.running() {
         before.received();
         if before.has_ended() {
             count(&house.counters.whole);
         }
     }
+    Ok(())
 }
 
 /// What of the stream is asked for: first byte, length, and whether it is a part.
@@ -201,7 +205,7 @@ fn bytes(
     if request.method == Method::HEAD {
         return Ok(head(Content::Text(None), &name));
     }
-    settle(house, link);
+    settle(house, link)?;
     let client = &house.clients[owner];
     if !client.begin(house.limits.transfers_per_token) {
         let most = house.limits.transfers_per_token;

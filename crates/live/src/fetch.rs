@@ -300,7 +300,8 @@ async fn run<T: Transport>(
     let answered = wanted(stop, timeout(left, connection.get(place, ask, &path))).await?;
     let (status, headers) = answered.map_err(|_| late())??;
     if status != StatusCode::OK && status != StatusCode::PARTIAL_CONTENT {
-        return Err(refused(ask, &mut connection, status, &headers).await);
+        let line = wanted(stop, timeout(ACCOUNT, refused(ask, &mut connection, status, &headers))).await?;
+        return Err(line.unwrap_or_else(|_| late()));
     }
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
     let mut fetched = Fetched {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use tokio::sync::watch;
 
 use crate::account::{lock, Accounts, Client, End, Transfer};
-use crate::admission::{Admission, Place, Room};
+use crate::admission::{host, Admission, Place, Room};
 use crate::clock::{now, since_ns};
 use crate::counters::{count, Counters};
 use crate::limits::Limits;
@@ -28,7 +28,7 @@ pub(crate) struct House {
     pub(crate) epoch: Instant,
     pub(crate) stop: watch::Receiver<bool>,
     pub(crate) quic: bool,
-    guests: Mutex<(usize, BTreeMap<IpAddr, usize>)>,
+    guests: Mutex<(usize, BTreeMap<[u8; 9], usize>)>,
 }
 
 /// Why somebody with a valid token does not get in.
@@ -61,8 +61,9 @@ impl House {
     }
 
     fn seat(self: &Arc<Self>, address: IpAddr) -> Result<Seat, Full> {
+        let host = host(address);
         let mut guests = lock(&self.guests);
-        let here = guests.1.get(&address).copied().unwrap_or(0);
+        let here = guests.1.get(&host).copied().unwrap_or(0);
         if guests.0 >= self.limits.connections {
             return Err(Full::House);
         }
@@ -70,25 +71,25 @@ impl House {
             return Err(Full::Address);
         }
         guests.0 += 1;
-        guests.1.insert(address, here + 1);
-        Ok(Seat { house: Arc::clone(self), address })
+        guests.1.insert(host, here + 1);
+        Ok(Seat { house: Arc::clone(self), host })
     }
 }
 
 /// A connection that showed a valid token.
 pub(crate) struct Seat {
     house: Arc<House>,
-    address: IpAddr,
+    host: [u8; 9],
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut guests = lock(&self.house.guests);
         guests.0 -= 1;
-        match guests.1.get_mut(&self.address) {
+        match guests.1.get_mut(&self.host) {
             Some(here) if *here > 1 => *here -= 1,
             _ => {
-                guests.1.remove(&self.address);
+                guests.1.remove(&self.host);
             }
         }
     }

@@ -25,6 +25,10 @@ use crate::look::Look;
 use crate::server::tls;
 use crate::switch::{self, Hold, Inner};
 
+/// What a client may send before anything was sent to it.
+const FREE_BYTES: u64 = 1 << 18;
+/// How often that is looked at.
+const GLANCE: Duration = Duration::from_millis(20);
 /// What a client may send before it is read: requests are small.
 const RECEIVE_WINDOW: u32 = 64 << 10;
 
@@ -185,7 +189,7 @@ async fn talk(house: &Arc<House>, link: &Link, connection: &quinn::Connection) {
     builder.max_field_section_size(house.limits.header_bytes as u64).send_grease(false);
     let opening = builder.build(H3::new(connection.clone()));
     let Ok(Ok(mut requests)) = timeout(house.limits.header, opening).await else { return };
-    while let Some(close) = one(house, link, &mut requests).await {
+    while let Some(close) = one(house, link, connection, &mut requests).await {
         if close {
             // What was said last should arrive: the client closes when it has read it.
             let _ = timeout(Duration::from_secs(1), connection.closed()).await;
@@ -194,17 +198,31 @@ async fn talk(house: &Arc<House>, link: &Link, connection: &quinn::Connection) {
     }
 }
 
+/// Clients send requests and acknowledgements. `h3` gathers a frame as a whole before it looks at its size, so what comes is
+/// bounded here: a quarter of what went out, and a start.
+fn is_talkative(connection: &quinn::Connection) -> bool {
+    let stats = connection.stats();
+    stats.udp_rx.bytes > FREE_BYTES + stats.udp_tx.bytes / 4
+}
+
 /// Serves one request; says whether the connection ends with it, and nothing where it has ended.
-async fn one(house: &Arc<House>, link: &Link, requests: &mut Requests) -> Option<bool> {
+async fn one(house: &Arc<House>, link: &Link, connection: &quinn::Connection, requests: &mut Requests) -> Option<bool> {
     let mut stop = house.stop.clone();
     let mut tick = interval(house.limits.sample_interval.max(Duration::from_millis(1)));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut glance = interval(GLANCE);
+    glance.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (answered, mut close) = (asked(house, link, requests), None);
     tokio::pin!(answered);
     while close.is_none() {
         tokio::select! {
             _ = stop.wait_for(|&stop| stop) => return None,
             done = &mut answered => close = Some(done?),
+            _ = glance.tick() => {
+                if is_talkative(connection) {
+                    return None;
+                }
+            }
             _ = tick.tick() => {
                 if link.watch(house).is_some_and(|end| end != End::Whole) {
                     return None;
@@ -229,9 +247,11 @@ async fn asked(house: &Arc<House>, link: &Link, requests: &mut Requests) -> Opti
     let has_body = parts.headers.get(CONTENT_LENGTH).is_some_and(|length| length.as_bytes() != b"0");
     let reply = answer(house, link, &parts, has_body);
     let (head, content) = reply.response.into_parts();
-    stream.send_response(Response::from_parts(head, ())).await.ok()?;
+    // All but a transfer, which has its own limits, must be taken in the time that a request may take.
+    let patience = house.limits.header;
+    timeout(patience, stream.send_response(Response::from_parts(head, ()))).await.ok()?.ok()?;
     match content {
-        Content::Text(Some(text)) => stream.send_data(text).await.ok()?,
+        Content::Text(Some(text)) => timeout(patience, stream.send_data(text)).await.ok()?.ok()?,
         Content::Text(None) => {}
         Content::Stream(mut body) => {
             while let Some(chunk) = poll_fn(|cx| body.poll_chunk(cx)).await {
@@ -239,6 +259,6 @@ async fn asked(house: &Arc<House>, link: &Link, requests: &mut Requests) -> Opti
             }
         }
     }
-    stream.finish().await.ok()?;
+    timeout(patience, stream.finish()).await.ok()?.ok()?;
     Some(reply.close)
 }

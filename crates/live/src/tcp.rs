@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::body::Body as _;
 use hyper::header::{HeaderValue, CONNECTION};
@@ -21,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::account::{lock, End};
 use crate::admission::{Place, Room};
 use crate::answer::answer;
+use crate::clock::{now, since_ns};
 use crate::congestion;
 use crate::counters::count;
 use crate::house::{Carrier, Guard, House, Link};
@@ -164,6 +165,7 @@ async fn serve(house: Arc<House>, stream: Arc<TcpStream>, peer: IpAddr, acceptor
     let mut tick = interval(house.limits.sample_interval.max(Duration::from_millis(1)));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut open = true;
+    let mut moved = (0, now());
     // When the connection is over the kernel still has to bring what it was given: looked at until it has.
     while open || link.running().is_some() {
         tokio::select! {
@@ -180,13 +182,25 @@ async fn serve(house: Arc<House>, stream: Arc<TcpStream>, peer: IpAddr, acceptor
                 }
             }
             _ = tick.tick() => {
-                if link.watch(&house).is_some_and(|end| end != End::Whole) {
+                if link.watch(&house).is_some_and(|end| end != End::Whole) || stuck(&house, &link, &mut moved) {
                     cut(&stream);
                     return;
                 }
             }
         }
     }
+}
+
+/// Nothing but answers is on its way, and for as long as a transfer may stand still the client has taken none of them.
+fn stuck(house: &House, link: &Link, moved: &mut (u64, Instant)) -> bool {
+    let Some(look) = link.carrier.look().filter(|look| !look.idle && link.running().is_none()) else {
+        *moved = (0, now());
+        return false;
+    };
+    if look.acked_bytes != moved.0 {
+        *moved = (look.acked_bytes, now());
+    }
+    since_ns(moved.1) > house.limits.patience.as_nanos() as u64
 }
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {

@@ -225,6 +225,8 @@ def _transfer(
     """One transfer, again where the network failed; its row is in the journal when this returns."""
     host, port = place_of(question.url)
     for attempt in range(1, _ATTEMPTS + 1):
+        if attempt > 1:
+            _mind_the_day(question, kept, progress, clock)
         began = clock.now()
         mark = f"{number}/{name}/{began.isoformat()}"
         kept.add({"kind": "begin", "id": mark, "round": number, "algorithm": name, "at": began.isoformat()})

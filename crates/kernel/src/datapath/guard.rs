@@ -1,8 +1,9 @@
 //! Names are the machine's: one process at a time registers a name of ours.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,10 +18,13 @@ pub(super) struct Guard {
     _file: File,
 }
 
+/// A folder into which nobody else may put anything; of who may not make it, the folder of temporary files, for which
+/// registering is refused anyway.
 fn folder() -> PathBuf {
-    let run = PathBuf::from("/run/lock");
-    if run.is_dir() {
-        run
+    let own = PathBuf::from("/run/cwndlab");
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&own);
+    if made.is_ok() {
+        own
     } else {
         std::env::temp_dir()
     }
@@ -34,8 +38,9 @@ impl Guard {
             what: format!("{} cannot be locked: {error}", path.display()),
             hint: "registering a name with the kernel wants root".to_owned(),
         };
-        let mut file =
-            File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        let mut file = options.open(&path).map_err(failed)?;
         let mut left = patience;
         loop {
             // SAFETY: the descriptor is open.

@@ -8,6 +8,7 @@ pub mod latency;
 mod program;
 mod shared;
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::net::Ipv4Addr;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -160,7 +161,8 @@ impl Desk {
             self.live += usize::from(place.is_none());
             self.begun += 1;
             let path = report.tell().path(self.begun);
-            *place = Some((report.generation, Some(Decider::new(&self.algorithm, &path))));
+            let built = catch_unwind(AssertUnwindSafe(|| Decider::new(&self.algorithm, &path)));
+            *place = Some((report.generation, built.map_err(|panic| failed(self.index, &*panic, board)).ok()));
         }
         if let Some((_, decider)) = place {
             answer(self.index, decider, report, program, board);
@@ -187,13 +189,17 @@ fn answer(index: usize, place: &mut Option<Decider>, report: &RawReport, program
             board.longest[index].fetch_max(took, Ordering::Relaxed);
         }
         Err(panic) => {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            let mut failures = board.failures.lock().unwrap_or_else(PoisonError::into_inner);
-            failures.push((index, text.unwrap_or_default()));
+            failed(index, &*panic, board);
             *place = None;
         }
     }
+}
+
+/// An algorithm panicked; its connection is the watchdog's from here on.
+fn failed(index: usize, panic: &(dyn Any + Send), board: &Board) {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    board.failures.lock().unwrap_or_else(PoisonError::into_inner).push((index, text.unwrap_or_default()));
 }
 
 /// Which of [`Congestions`] a report tells of.

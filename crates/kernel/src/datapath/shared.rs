@@ -201,10 +201,10 @@ pub(super) struct Mapped<T> {
     entries: usize,
 }
 
-// SAFETY: plain memory without an owner's thread; who writes which entry is said at `Decisions` and `Flows`.
-unsafe impl<T> Send for Mapped<T> {}
+// SAFETY: plain memory without an owner's thread; an entry of decisions is written by the deciding thread alone, the others by the program.
+unsafe impl<T: Send> Send for Mapped<T> {}
 // SAFETY: as above; readers copy by volatile loads.
-unsafe impl<T> Sync for Mapped<T> {}
+unsafe impl<T: Send> Sync for Mapped<T> {}
 
 impl<T: Copy> Mapped<T> {
     /// Entry `index` as it is now; a field may be newer than another.
