@@ -245,8 +245,8 @@ def test_the_records_of_a_transfer_are_those_of_every_engine(tmp_path: Path) -> 
     """1 MB at 8 Mbit/s takes 1 s from the request at 80 ms: the last byte comes at 1.08 s."""
     records = records_of(answer())
     [run], [flow], [transfer] = (records.rows(name) for name in ("runs", "flows", "transfers"))
-    # The sender's last look is at 1.1 s.
-    assert (run["engine"], run["duration_ns"], run["sample_interval_ns"]) == ("live", 1_100_000_000, 10_000_000)
+    # The sender looks every 250 ms, from 100 ms to 1.1 s: the grid of 1, 2, 5 that is not finer has half a second.
+    assert (run["engine"], run["duration_ns"], run["sample_interval_ns"]) == ("live", 1_500_000_000, 500_000_000)
     assert (flow["algorithm"], flow["base_rtt_ns"], flow["delivered_bytes"]) == (
         "reno+standard/newreno",
         40_000_000,
@@ -259,11 +259,15 @@ def test_the_records_of_a_transfer_are_those_of_every_engine(tmp_path: Path) -> 
     kinds = [(event["kind"], event["time_ns"]) for event in records.rows("events")]
     assert kinds == [("open", 0), ("established", 40_000_000), ("recovery", 600_000_000), ("close", 1_080_000_000)]
     samples = {row["time_ns"]: row for row in records.rows("samples")}
-    assert samples[90_000_000]["cwnd_bytes"] is None  # nothing was heard of the sender yet
-    assert samples[600_000_000]["cwnd_bytes"] == 10_002
-    assert samples[600_000_000]["congestion_events"] == 1
-    assert samples[120_000_000]["delivered_bytes"] == 0
-    assert samples[1_080_000_000]["delivered_bytes"] == MB
+    # Looks at 350, 850 and 1100 ms; the recovery is seen at 600. Of 20 pieces 48 ms apart from 120 ms on 7 are there.
+    assert [samples[time]["cwnd_bytes"] for time in (500_000_000, 1_000_000_000, 1_500_000_000)] == [
+        10_001,
+        10_003,
+        10_004,
+    ]
+    assert [samples[time]["congestion_events"] for time in (500_000_000, 1_000_000_000)] == [0, 1]
+    assert samples[500_000_000]["delivered_bytes"] == 7 * MB // 20
+    assert samples[1_500_000_000]["delivered_bytes"] == MB
     assert cwndlab.metrics.goodput(records)["goodput_bps"][0] == pytest.approx(8 * MB / 1.08)
     records.write(tmp_path / "kept")
     assert cwndlab.Records.read(tmp_path / "kept").hash() == records.hash()
