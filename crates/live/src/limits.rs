@@ -131,7 +131,7 @@ pub struct Limit {
 #[rustfmt::skip]
 pub const LIMITS: [Limit; 25] = [
     Limit { name: "connections", least: 1.0, doc: "connections with a valid token at once", get: |l| Some(l.connections as f64), set: |l, v| l.connections = v as usize },
-    Limit { name: "connections_per_address", least: 1.0, doc: "of them from one address", get: |l| Some(l.connections_per_address as f64), set: |l, v| l.connections_per_address = v as usize },
+    Limit { name: "connections_per_address", least: 1.0, doc: "of them from one IPv4 address or IPv6 /64", get: |l| Some(l.connections_per_address as f64), set: |l, v| l.connections_per_address = v as usize },
     Limit { name: "waiting", least: 1.0, doc: "connections that have not sent a byte; the oldest gives way to one more", get: |l| Some(l.waiting as f64), set: |l, v| l.waiting = v as usize },
     Limit { name: "unproven", least: 1.0, doc: "connections between their first byte and a valid token; the oldest gives way to one more", get: |l| Some(l.unproven as f64), set: |l, v| l.unproven = v as usize },
     Limit { name: "attempts_per_address_per_s", least: 1.0, doc: "connection attempts of an IPv4 address or an IPv6 /64; four seconds' worth at once", get: |l| Some(l.attempts_per_address_per_s as f64), set: |l, v| l.attempts_per_address_per_s = v as u32 },
