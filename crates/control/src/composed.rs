@@ -2,10 +2,10 @@
 
 use cwndlab_units::{Bytes, Rate};
 
-use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Window};
+use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Ssthresh, Window};
 use crate::parts::{Asks, Growth, SlowStart};
 
-/// The largest window, bytes: 2³⁰ times what a receiver without window scaling offers, and far beyond any path.
+/// The largest window, bytes: 512 GiB, far beyond any path.
 const MAX_BYTES: f64 = (1u64 << 39) as f64;
 
 /// The floor of `ssthresh`, segments (RFC 5681, equation 4).
@@ -57,13 +57,14 @@ impl Composed {
         if !may_grow || step.grow <= 0.0 {
             return;
         }
-        let room = self.ssthresh - self.w;
-        if step.grow <= room || step.exit.is_some() {
-            self.w += step.grow.min(room.max(0.0));
+        let room = (self.ssthresh - self.w).max(0.0);
+        if step.grow <= room {
+            self.w += step.grow;
             return;
         }
-        // Linux, tcp_slow_start: what the threshold leaves over counts for avoidance.
-        self.w = self.ssthresh;
+        // Linux, tcp_slow_start: what the threshold leaves over counts for avoidance. Where the slow start ends at the
+        // present window, as HyStart does, that is the whole ACK (tcp_cong_avoid runs after pkts_acked).
+        self.w = self.w.max(self.ssthresh);
         let left = Bytes((ack.acked.0 as f64 * (1.0 - room / step.grow)) as u64);
         if left.0 > 0 {
             let rest = Ack { acked: left, ..ack.clone() };
@@ -155,10 +156,12 @@ impl CongestionControl for Composed {
         None
     }
 
+    #[inline]
+    fn ssthresh(&self) -> Ssthresh {
+        Ssthresh::of(self.ssthresh, self.mss)
+    }
+
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        if self.ssthresh.is_finite() {
-            put("ssthresh_segments", self.ssthresh);
-        }
         put("w_segments", self.w);
         if let Some(part) = &self.slow_start {
             part.trace(put);
@@ -170,7 +173,8 @@ impl CongestionControl for Composed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parts::Step;
+    use crate::contract::Note;
+    use crate::parts::{Exit, Step};
     use crate::testing::{ack, path};
 
     #[derive(Debug)]
@@ -193,6 +197,47 @@ mod tests {
         fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {
             w
         }
+    }
+
+    /// Leaves at the present window with its third ACK.
+    #[derive(Debug)]
+    struct Third(u32);
+
+    impl SlowStart for Third {
+        fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+            self.0 += 1;
+            let note = Note { what: "slow-start-exit", reason: "delay", cwnd_segments: w, pipe_segments: f64::NAN };
+            let exit = (self.0 == 3).then_some(Exit { ssthresh: w, note });
+            Step { grow: ack.acked.0 as f64 / ack.mss.0 as f64, exit }
+        }
+    }
+
+    /// Adds a thousandth of what it is given.
+    #[derive(Debug)]
+    struct Thousandth;
+
+    impl Growth for Thousandth {
+        fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+            w + ack.acked.0 as f64 / ack.mss.0 as f64 / 1000.0
+        }
+
+        fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {
+            w
+        }
+    }
+
+    /// Linux, tcp_ack: hystart sets ssthresh = cwnd in pkts_acked, and cubictcp_cong_avoid, which runs after it, gives the
+    /// whole ACK to bictcp_update. By hand from 10: 12, 14, then avoidance with 2 and 2 segments.
+    #[test]
+    fn the_ack_that_ends_slow_start_counts_in_avoidance() {
+        let mut flow = Composed::new(&path(10), Some(Box::new(Third(0))), Box::new(Thousandth));
+        assert_eq!(flow.ssthresh(), Ssthresh::Unlimited);
+        let windows = [2, 2, 2, 2].map(|n| {
+            flow.on_ack(&ack(n));
+            flow.cwnd().0
+        });
+        assert_eq!(windows, [12_000, 14_000, 14_002, 14_004]);
+        assert_eq!(flow.ssthresh(), Ssthresh::At(Bytes(14_000)));
     }
 
     /// By hand: 10, then 4, then not below one segment; while a loss is repaired it is the transport's.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-/// A congestion control as the transport sees it: three methods to write, four with a default.
+/// A congestion control as the transport sees it: three methods to write, six with a default.
 ///
 /// The same sequence of calls must give the same answers: no clock, no chance but
 /// [`Path::seed`], no global state.
@@ -23,19 +23,69 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// The congestion window.
     fn cwnd(&self) -> Bytes;
 
-    /// A segment leaves. Few algorithms care.
+    /// A segment leaves. Called for every segment, retransmissions included, of algorithms that ask for it by
+    /// [`needs_sent`](Self::needs_sent).
     fn on_sent(&mut self, _sent: &Sent) {}
+
+    /// Whether [`on_sent`](Self::on_sent) is to be called; read once, when the flow begins.
+    fn needs_sent(&self) -> bool {
+        false
+    }
 
     /// The transport changed the window for a reason of its own, or takes a reduction back.
     fn on_window(&mut self, _window: &Window) {}
 
-    /// The rate at which to send, of payload as in [`DeliveryRate`]; `None` leaves pacing to the transport's profile.
+    /// The slow-start threshold: the flow is in slow start while its window is below it.
+    fn ssthresh(&self) -> Ssthresh {
+        Ssthresh::Unknown
+    }
+
+    /// The rate at which to send; `None` leaves pacing to the transport's profile.
+    ///
+    /// It counts payload, as [`DeliveryRate`] and the window do: `cwnd / rtt` spreads a window over a round trip, and the
+    /// link carries `(mss + headers) / mss` times as much. A rate of the wire, headers included, is converted by the
+    /// algorithm. (Linux' `sk_pacing_rate` is payload too, and its internal timer divides the payload by it; `sch_fq`
+    /// divides the packet's whole length by it and is that much slower.)
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Named numbers for the records; `ssthresh_segments` fills the column of that name.
+    /// Named numbers of the algorithm's state, for debugging. None may be NaN.
     fn trace(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// A slow-start threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ssthresh {
+    /// The algorithm keeps none: the transport derives one from the congestion events (RFC 5681, section 3.1).
+    Unknown,
+    /// Slow start until something ends it.
+    Unlimited,
+    /// Slow start while the window is below it.
+    At(Bytes),
+}
+
+impl Ssthresh {
+    /// A threshold of `segments` of `mss` bytes, where infinity is "without limit".
+    #[inline]
+    #[must_use]
+    pub fn of(segments: f64, mss: f64) -> Self {
+        if segments.is_finite() {
+            // A hair more, as of the window: k segments stored as a sum of fractions are k segments.
+            Self::At(Bytes(((segments + 1e-9) * mss) as u64))
+        } else {
+            Self::Unlimited
+        }
+    }
+
+    /// The threshold where there is one.
+    #[must_use]
+    pub fn bytes(self) -> Option<Bytes> {
+        match self {
+            Self::At(bytes) => Some(bytes),
+            Self::Unknown | Self::Unlimited => None,
+        }
+    }
 }
 
 /// What is known of the path when a flow begins.

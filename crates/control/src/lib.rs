@@ -17,7 +17,8 @@ pub mod testing;
 pub use catalogue::{Algorithm, Catalogue, Fault};
 pub use composed::Composed;
 pub use contract::{
-    Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Note, Path, Scheme, Sent, Window,
+    Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Note, Path, Scheme, Sent, Ssthresh,
+    Window,
 };
 pub use kernel_name::kernel_name;
 pub use parts::{Asks, Exit, Growth, SlowStart, Step};

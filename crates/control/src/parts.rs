@@ -11,7 +11,8 @@ use crate::contract::{Ack, Congestion, Note, Window};
 /// What a slow start answers to an ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Segments to add to the window; below zero it falls, not under one segment, and not while a loss is repaired.
+    /// Segments to add to the window up to the threshold, the one that `exit` sets included; what is left over counts for
+    /// avoidance. Below zero the window falls, not under one segment, and not while a loss is repaired.
     pub grow: f64,
     /// Leave slow start now, or where it sets a threshold above the window, at that window.
     pub exit: Option<Exit>,

@@ -226,16 +226,12 @@ impl Decider {
     #[must_use]
     pub fn decision(&self) -> Decision {
         let falls = matches!(self.state, State::Cwr | State::Recovery) && !self.model_based;
-        let mut ssthresh = None;
-        if falls {
-            ssthresh = Some(self.target);
+        let threshold = self.control.ssthresh().bytes().map(|bytes| bytes.0.div_ceil(self.mss));
+        let ssthresh = if falls {
+            Some(self.target)
         } else {
-            self.control.trace(&mut |name, value| {
-                if name == "ssthresh_segments" && value.is_finite() {
-                    ssthresh = Some((value.ceil() as u32).max(1));
-                }
-            });
-        }
+            threshold.map(|segments| segments.clamp(1, u64::from(u32::MAX >> 1)) as u32)
+        };
         let cwnd = if falls { self.target } else { self.window() };
         Decision { cwnd, ssthresh, pacing: self.control.pacing_rate() }
     }

@@ -7,8 +7,9 @@ use std::cell::RefCell;
 use std::fmt;
 
 use cwndlab_conformance::Broken;
-use cwndlab_control::{self as control, Arguments, Cause, CongestionControl, Note, Value};
+use cwndlab_control::{self as control, Arguments, Cause, CongestionControl, Note, Ssthresh, Value};
 use cwndlab_units::{Bytes, Rate, Time};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat};
 
@@ -70,6 +71,9 @@ pub(crate) struct Object {
     on_sent: Option<Py<PyAny>>,
     pacing_rate: Option<Py<PyAny>>,
     trace: Option<Py<PyAny>>,
+    /// The object, where it has the attribute `ssthresh`.
+    keeper: Option<Py<PyAny>>,
+    threshold: Ssthresh,
     window: Bytes,
     rate: Option<Rate>,
     now: Time,
@@ -115,6 +119,8 @@ impl Object {
                 on_sent: method("on_sent")?,
                 pacing_rate: method("pacing_rate")?,
                 trace: method("trace")?,
+                keeper: object.hasattr(intern!(py, "ssthresh"))?.then(|| object.clone().unbind()),
+                threshold: Ssthresh::Unknown,
                 window: path.initial_cwnd,
                 rate: None,
                 now: Time::ZERO,
@@ -153,6 +159,7 @@ impl Object {
         }
         // As `Composed` does: a hair more, so that k segments stored as a sum of fractions are k segments.
         self.window = Bytes(((w.max(1.0) + 1e-9) * self.mss.0 as f64) as u64);
+        self.read_threshold(py, method)?;
         let Some(ask) = &self.pacing_rate else { return Ok(()) };
         let answer = ask.bind(py).call0().map_err(|error| self.raised(py, "pacing_rate", error))?;
         if answer.is_none() {
@@ -167,6 +174,26 @@ impl Object {
             )
         })?;
         self.rate = Some(Rate((rate * 8.0 * self.mss.0 as f64) as u64));
+        Ok(())
+    }
+
+    /// The attribute `ssthresh`: a number of segments, infinite for "without limit", or `None`.
+    fn read_threshold(&mut self, py: Python<'_>, method: &str) -> Told<()> {
+        let Some(object) = &self.keeper else { return Ok(()) };
+        let found =
+            object.bind(py).getattr(intern!(py, "ssthresh")).map_err(|error| self.raised(py, "ssthresh", error))?;
+        self.threshold = if found.is_none() {
+            Ssthresh::Unknown
+        } else {
+            let segments = number(&found).filter(|segments| *segments >= 0.0).ok_or_else(|| {
+                self.wrong(
+                    "no-panic",
+                    format!("ssthresh is {} after {method}", shown(&found)),
+                    "the attribute is a number of segments, at least 0 (infinite: without limit), or None",
+                )
+            })?;
+            Ssthresh::of(segments, self.mss.0 as f64)
+        };
         Ok(())
     }
 
@@ -282,6 +309,15 @@ impl CongestionControl for Object {
             let event = events::Sent { raw: *sent, mss: self.mss };
             or_fail(Python::attach(|py| self.tell(py, "on_sent", |one| one.on_sent.as_ref(), event)));
         }
+    }
+
+    fn needs_sent(&self) -> bool {
+        self.on_sent.is_some()
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> Ssthresh {
+        self.threshold
     }
 
     fn on_window(&mut self, window: &control::Window) {

@@ -310,12 +310,7 @@ impl Controller for Adapter {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = state.cwnd();
         metrics.pacing_rate = state.control.pacing_rate().map(|rate| rate.0);
-        let mss = state.mss as f64;
-        state.control.trace(&mut |name, value| {
-            if name == "ssthresh_segments" {
-                metrics.ssthresh = Some((value * mss) as u64);
-            }
-        });
+        metrics.ssthresh = state.control.ssthresh().bytes().map(|threshold| threshold.0);
         metrics
     }
 

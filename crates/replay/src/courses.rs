@@ -102,7 +102,7 @@ struct Watch {
 impl Make for Watch {
     fn make(&self, path: &Path, _: &Arguments) -> Box<dyn CongestionControl> {
         *self.path.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.clone());
-        Box::new(Recorder::of_every_segment(self.algorithm.build(path), Arc::clone(&self.reel)))
+        Box::new(Recorder::new(self.algorithm.build(path), Arc::clone(&self.reel)))
     }
 }
 

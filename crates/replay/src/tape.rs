@@ -2,11 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Sent, Window};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Sent, Ssthresh, Window};
 use cwndlab_units::{Bytes, Rate, Time};
-
-/// A rate at which nothing is held back: whoever paces hears of every segment that leaves.
-const AT_ONCE: Rate = Rate(1 << 60);
 
 /// An event as it was told.
 #[derive(Clone, Debug)]
@@ -89,21 +86,13 @@ pub fn unwound(reel: &Reel) -> Vec<Entry> {
 pub struct Recorder {
     inner: Box<dyn CongestionControl>,
     reel: Reel,
-    /// Answers a pacing rate that holds nothing back where the algorithm gives none.
-    at_once: bool,
 }
 
 impl Recorder {
     /// Writes down what `inner` is told.
     #[must_use]
     pub fn new(inner: Box<dyn CongestionControl>, reel: Reel) -> Self {
-        Self { inner, reel, at_once: false }
-    }
-
-    /// The same for the simulator's transport, which tells only those that pace of segments that leave.
-    #[must_use]
-    pub fn of_every_segment(inner: Box<dyn CongestionControl>, reel: Reel) -> Self {
-        Self { inner, reel, at_once: true }
+        Self { inner, reel }
     }
 
     fn write(&mut self, told: Told) {
@@ -130,12 +119,21 @@ impl CongestionControl for Recorder {
         self.write(Told::Sent(*sent));
     }
 
+    /// Segments that leave are written down whatever the algorithm needs.
+    fn needs_sent(&self) -> bool {
+        true
+    }
+
+    fn ssthresh(&self) -> Ssthresh {
+        self.inner.ssthresh()
+    }
+
     fn on_window(&mut self, window: &Window) {
         self.write(Told::Window(*window));
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        self.inner.pacing_rate().or_else(|| self.at_once.then_some(AT_ONCE))
+        self.inner.pacing_rate()
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {

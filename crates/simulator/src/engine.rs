@@ -214,19 +214,13 @@ impl<'a> Engine<'a> {
             // Of many connections there is no window, of none neither.
             let windowed = plan.algorithm.is_some() && !self.sources.contains_key(&index);
             let datagrams = flow.datagrams.as_ref();
-            let mut ssthresh = None;
             let mss = plan.stack.mss.0;
-            sender.control.trace(&mut |name, value| {
-                if name == "ssthresh_segments" {
-                    ssthresh = Some((value * mss as f64) as u64);
-                }
-            });
             let rtt = &sender.rtt;
             self.records.samples.push(SampleRow {
                 time_ns: now,
                 flow: flow.index,
                 cwnd_bytes: windowed.then_some(u64::from(sender.cwnd) * mss),
-                ssthresh_bytes: ssthresh,
+                ssthresh_bytes: sender.control.ssthresh().bytes().map(|threshold| threshold.0),
                 in_flight_bytes: datagrams.is_none().then_some(in_flight),
                 srtt_ns: (rtt.srtt > 0).then_some(rtt.srtt),
                 rtt_ns: (rtt.last > 0).then_some(rtt.last),
@@ -260,7 +254,7 @@ impl<'a> Engine<'a> {
         let mut delivered_packets = 0;
         for (flow, plan) in self.flows.iter_mut().zip(&self.plan.flows) {
             let count = flow.totals();
-            let rtt = &flow.sender.rtt;
+            let min_rtt = flow.min_rtt();
             let (sum, samples) = flow.rtt_sum();
             let losses = self.world.losses[flow.index as usize];
             let delays = flow.datagrams.as_ref().map(|one| one.delays).filter(|one| one.count > 0);
@@ -290,7 +284,7 @@ impl<'a> Engine<'a> {
                 ecn_reductions: count.ecn_reductions,
                 undos: count.undos,
                 loss_probes: count.loss_probes,
-                min_rtt_ns: (rtt.min_ever != u64::MAX).then_some(rtt.min_ever),
+                min_rtt_ns: (min_rtt != u64::MAX).then_some(min_rtt),
                 mean_rtt_ns: (samples > 0).then(|| sum / samples),
                 min_delay_ns: delays.map(|one| one.min),
                 mean_delay_ns: delays.and_then(|one| one.mean()),

@@ -89,12 +89,14 @@ pub struct Flow {
     past_delivered: u64,
     past_acks: u64,
     past_rtt: (u64, u64),
+    past_min_rtt: u64,
     /// Its source and sink of datagrams, where it has no connection.
     pub datagrams: Option<Box<Datagrams>>,
     /// Its half of a conversation.
     pub talk: Option<Box<Talk>>,
-    /// When it answered a SYN.
+    /// When it answered the SYN of this connection, and how often.
     pub(crate) answered: u64,
+    pub(crate) answers: u32,
     /// Draws lengths of periods.
     times: Option<Box<Stream>>,
 }
@@ -182,10 +184,12 @@ impl Flow {
             past_delivered: 0,
             past_acks: 0,
             past_rtt: (0, 0),
+            past_min_rtt: u64::MAX,
             asks: plan.algorithm.as_ref().and_then(|one| Some((spoken(one.scheme()?), request(one)))),
             datagrams,
             talk: None,
             answered: 0,
+            answers: 0,
             driven: false,
             times: random.then(|| Box::new(Stream::new(seed, TIME_STREAM, u64::from(index)))),
         }
@@ -253,6 +257,7 @@ impl Flow {
             SYN if mine => {
                 let header = (packet.flags & EXTRA != 0).then_some(packet.aux);
                 self.answered = now;
+                self.answers += 1;
                 self.port(world, now).answer(header);
             }
             SYN_ACK if mine => {
@@ -487,7 +492,7 @@ impl Flow {
         to.past_acks += self.acks_sent();
         let (sum, count) = self.rtt_sum();
         to.past_rtt = (to.past_rtt.0 + sum, to.past_rtt.1 + count);
-        to.sender.rtt.min_ever = to.sender.rtt.min_ever.min(self.sender.rtt.min_ever);
+        to.past_min_rtt = to.past_min_rtt.min(self.min_rtt());
         to.transfers.append(&mut self.transfers);
         (self.past, self.past_delivered, self.past_acks, self.past_rtt) = (Counters::default(), 0, 0, (0, 0));
         self.sender.count = Counters::default();
@@ -502,8 +507,8 @@ impl Flow {
         self.stage = Stage::Sending;
     }
 
-    /// The connection that the other end opened is this one's, too; its SYN was answered at `answered`.
-    pub(crate) fn accept(&mut self, answered: u64, now: u64, world: &mut World) {
+    /// The connection that the other end opened is this one's, too; its SYN was answered at `answered`, or several times.
+    pub(crate) fn accept(&mut self, answered: Option<u64>, now: u64, world: &mut World) {
         let window = self.receiver.first_window();
         let mut port = self.port(world, now);
         self.sender.accept(answered, now, window, &mut port);
@@ -527,6 +532,8 @@ impl Flow {
         self.past_delivered = self.delivered();
         self.past_acks = self.acks_sent();
         self.past_rtt = self.rtt_sum();
+        self.past_min_rtt = self.min_rtt();
+        self.answers = 0;
         self.connection = (self.connection + 1) & 0xff;
         let nagle = self.sender.nagle;
         self.sender = new_sender(plan, seed, self.index);
@@ -559,6 +566,12 @@ impl Flow {
     #[must_use]
     pub fn rtt_sum(&self) -> (u64, u64) {
         (self.past_rtt.0 + self.sender.rtt.sum, self.past_rtt.1 + self.sender.rtt.count)
+    }
+
+    /// The smallest RTT of all connections, ns; `u64::MAX` without a sample.
+    #[must_use]
+    pub fn min_rtt(&self) -> u64 {
+        self.past_min_rtt.min(self.sender.rtt.min_ever)
     }
 
     /// Bytes on the wire that the sender caused.

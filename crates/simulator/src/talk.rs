@@ -157,7 +157,7 @@ impl Engine<'_> {
 
     /// The end that did not open the connection takes part from the first message on.
     fn accept(&mut self, index: usize, opener: usize, now: u64) {
-        let answered = self.flows[opener].answered;
+        let answered = Some(self.flows[opener].answered).filter(|_| self.flows[opener].answers == 1);
         let flow = &mut self.flows[index];
         flow.accept(answered, now, &mut self.world);
     }

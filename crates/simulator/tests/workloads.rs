@@ -266,6 +266,33 @@ fn a_request_and_its_response_take_two_rounds() {
     }
 }
 
+/// RFC 6298, section 3, and Linux' tcp_synack_rtt_meas: with 1,100 ms the SYN leaves again after a second and is answered twice,
+/// so that the request after the first answer says nothing of the second. No sample is shorter than the path.
+#[test]
+fn an_answer_that_was_sent_twice_is_no_rtt_sample() {
+    let workload = json!({ "kind": "request-response", "request": "100 B", "response": "1460 B", "think": "1 s",
+        "count": 3, "new_connection": true });
+    let flow = json!([{ "algorithm": "reno", "rtt": "1100 ms", "profile": "linux", "workload": workload }]);
+    let records = simulate(&dumbbell("12 Mbps", "100 packets", "40 s", flow), 1);
+    assert_eq!(records.transfers.len(), 3);
+    assert!(records.flows[0].min_rtt_ns.is_some_and(|rtt| rtt >= 1_100_000_000), "{:?}", records.flows[0].min_rtt_ns);
+}
+
+/// By hand: the first connections have the path to themselves, so 40 ms, 4.333 ms of one packet and ACK on the line of
+/// 3 Mbit/s at most; from 5 s on a bulk flow keeps a queue of 100 packets, 4 ms each, half empty at worst.
+#[test]
+fn the_smallest_rtt_of_a_flow_is_that_of_all_its_connections() {
+    let flows = json!([
+        { "algorithm": "reno", "rtt": "40 ms", "workload":
+            { "kind": "transfers", "bytes": "1448 B", "gap": "1 s", "new_connection": true } },
+        { "algorithm": "reno", "rtt": "40 ms", "start": "5 s" },
+    ]);
+    let records = simulate(&dumbbell("3 Mbps", "100 packets", "30 s", flows), 1);
+    assert!(records.transfers.len() > 10);
+    let least = records.flows[0].min_rtt_ns.expect("a sample");
+    assert!((40_000_000..45_000_000).contains(&least), "{least}");
+}
+
 /// Many at once over a line that loses: every exchange ends once, bytes are what the responses' sizes say.
 #[test]
 fn exchanges_survive_losses() {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Sent, Window};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Sent, Ssthresh, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 /// Wraps an algorithm so that it hears of ACKs at most once per `interval` (congestion is told at once), and what
@@ -14,37 +14,51 @@ pub struct Remote {
     interval: Duration,
     pending: Option<Ack>,
     reported: Time,
-    answers: VecDeque<(Time, Bytes, Option<Rate>)>,
+    answers: VecDeque<(Time, Answer)>,
+    /// The answer in force.
+    answer: Answer,
+}
+
+/// What the algorithm wants.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
     cwnd: Bytes,
+    ssthresh: Ssthresh,
     pacing: Option<Rate>,
+}
+
+impl Answer {
+    fn of(control: &dyn CongestionControl) -> Self {
+        Self { cwnd: control.cwnd(), ssthresh: control.ssthresh(), pacing: control.pacing_rate() }
+    }
 }
 
 impl Remote {
     /// Asks `inner` from afar.
     #[must_use]
     pub fn new(inner: Box<dyn CongestionControl>, delay: Duration, interval: Duration) -> Self {
-        let (cwnd, pacing) = (inner.cwnd(), inner.pacing_rate());
-        Self { inner, delay, interval, pending: None, reported: Time::ZERO, answers: VecDeque::new(), cwnd, pacing }
+        let answer = Answer::of(&*inner);
+        Self { inner, delay, interval, pending: None, reported: Time::ZERO, answers: VecDeque::new(), answer }
     }
 
     fn report(&mut self, now: Time) {
         if let Some(ack) = self.pending.take() {
             self.inner.on_ack(&ack);
             self.reported = now;
-            self.answer(now);
+            self.queue_answer(now);
         }
     }
 
-    fn answer(&mut self, now: Time) {
-        self.answers.push_back((now + self.delay, self.inner.cwnd(), self.inner.pacing_rate()));
+    fn queue_answer(&mut self, now: Time) {
+        self.answers.push_back((now + self.delay, Answer::of(&*self.inner)));
     }
 
     fn apply(&mut self, now: Time) {
-        while let Some(&(due, cwnd, pacing)) = self.answers.front() {
+        while let Some(&(due, answer)) = self.answers.front() {
             if due > now {
                 break;
             }
-            (self.cwnd, self.pacing) = (cwnd, pacing);
+            self.answer = answer;
             self.answers.pop_front();
         }
     }
@@ -62,7 +76,7 @@ impl CongestionControl for Remote {
                 self.inner.on_ack(&pending);
                 ack.note.set(pending.note.get());
                 self.reported = ack.now;
-                self.answer(ack.now);
+                self.queue_answer(ack.now);
             }
         }
         self.apply(ack.now);
@@ -74,15 +88,23 @@ impl CongestionControl for Remote {
         if event.restart {
             // A timeout is the datapath's own: it does not wait for an answer.
             self.answers.clear();
-            (self.cwnd, self.pacing) = (self.inner.cwnd(), self.inner.pacing_rate());
+            self.answer = Answer::of(&*self.inner);
         } else {
-            self.answer(event.now);
+            self.queue_answer(event.now);
             self.apply(event.now);
         }
     }
 
     fn cwnd(&self) -> Bytes {
-        self.cwnd
+        self.answer.cwnd
+    }
+
+    fn ssthresh(&self) -> Ssthresh {
+        self.answer.ssthresh
+    }
+
+    fn needs_sent(&self) -> bool {
+        self.inner.needs_sent()
     }
 
     fn on_sent(&mut self, sent: &Sent) {
@@ -93,11 +115,11 @@ impl CongestionControl for Remote {
         self.report(window.now);
         self.inner.on_window(window);
         self.answers.clear();
-        (self.cwnd, self.pacing) = (self.inner.cwnd(), self.inner.pacing_rate());
+        self.answer = Answer::of(&*self.inner);
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        self.pacing
+        self.answer.pacing
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {

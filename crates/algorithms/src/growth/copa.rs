@@ -20,7 +20,7 @@
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Kind, Need, Note, Parameter,
-    Path, Spec, Value, Window,
+    Path, Spec, Ssthresh, Value, Window,
 };
 use cwndlab_units::{Bytes, Rate};
 
@@ -283,6 +283,15 @@ impl CongestionControl for Copa {
     fn pacing_rate(&self) -> Option<Rate> {
         (self.delays.rtt > 0.0).then(|| Rate((2.0 * self.now.w * self.mss * 8e9 / self.delays.rtt) as u64))
         // (7)
+    }
+
+    /// Copa keeps no threshold: slow start has no limit, and outside of it the threshold is the window.
+    fn ssthresh(&self) -> Ssthresh {
+        if self.now.slow_start {
+            Ssthresh::Unlimited
+        } else {
+            Ssthresh::At(self.cwnd())
+        }
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {

@@ -24,7 +24,7 @@
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Kind, Need, Note, Parameter,
-    Path, Scheme, Spec, Value, Window,
+    Path, Scheme, Spec, Ssthresh, Value, Window,
 };
 use cwndlab_units::{Bytes, Rate};
 
@@ -257,10 +257,12 @@ impl CongestionControl for Iotcc {
         self.pace
     }
 
+    #[inline]
+    fn ssthresh(&self) -> Ssthresh {
+        Ssthresh::of(self.ssthresh, self.mss)
+    }
+
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        if self.ssthresh.is_finite() {
-            put("ssthresh_segments", self.ssthresh);
-        }
         put("w_segments", self.w);
         put("beta", self.beta);
         if let Some(stamp) = self.stamp {

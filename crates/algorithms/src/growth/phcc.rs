@@ -24,7 +24,7 @@
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Kind, Need, Note, Parameter,
-    Path, Spec, Value, Window,
+    Path, Spec, Ssthresh, Value, Window,
 };
 use cwndlab_units::{Bytes, Rate};
 
@@ -285,10 +285,12 @@ impl CongestionControl for Phcc {
         (self.paces && self.r > 0.0).then(|| Rate((factor * self.now.w * self.mss / self.r) as u64))
     }
 
+    #[inline]
+    fn ssthresh(&self) -> Ssthresh {
+        Ssthresh::of(self.now.ssthresh, self.mss)
+    }
+
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        if self.now.ssthresh.is_finite() {
-            put("ssthresh_segments", self.now.ssthresh);
-        }
         if let Some(w_loss) = self.now.w_loss {
             put("w_loss_segments", w_loss);
         }

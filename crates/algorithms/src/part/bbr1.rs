@@ -1,6 +1,6 @@
 //! The machine of BBR version 1, which [`crate::growth::bbr1`] describes; the numbers are its equations.
 
-use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, Note, Path, Sent, Window};
+use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, Note, Path, Sent, Ssthresh, Window};
 use cwndlab_units::{Bytes, Rate};
 
 use super::bbr::{send_quantum, Chance, Departures, Repair};
@@ -260,6 +260,10 @@ impl CongestionControl for Bbr1 {
         self.departures.sent(sent, self.pacing);
     }
 
+    fn needs_sent(&self) -> bool {
+        true
+    }
+
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Established => {
@@ -285,10 +289,12 @@ impl CongestionControl for Bbr1 {
         Some(Rate((self.pacing as u64).max(1)))
     }
 
+    #[inline]
+    fn ssthresh(&self) -> Ssthresh {
+        Ssthresh::of(self.ssthresh, self.mss)
+    }
+
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        if self.ssthresh.is_finite() {
-            put("ssthresh_segments", self.ssthresh);
-        }
         put("bw_segments_per_s", self.path.rate());
         put("min_rtt_s", self.path.min_rtt as f64 * 1e-9);
         put("pacing_gain", self.pacing_gain);

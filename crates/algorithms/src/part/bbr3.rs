@@ -1,6 +1,6 @@
 //! The machine of BBR version 3, which [`crate::growth::bbr3`] describes; the numbers are its equations.
 
-use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, Path, Sent, Window};
+use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, Path, Sent, Ssthresh, Window};
 use cwndlab_units::{Bytes, Rate};
 
 use super::bbr::{over, send_quantum, Aggregation, Chance, Departures, ProbeRtt, Repair, Rounds};
@@ -251,6 +251,10 @@ impl CongestionControl for Bbr3 {
         self.departures.sent(sent, self.pacing);
     }
 
+    fn needs_sent(&self) -> bool {
+        true
+    }
+
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Established => {
@@ -279,10 +283,12 @@ impl CongestionControl for Bbr3 {
         Some(Rate((self.pacing as u64).max(1)))
     }
 
+    #[inline]
+    fn ssthresh(&self) -> Ssthresh {
+        Ssthresh::of(self.ssthresh, self.mss)
+    }
+
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        if self.ssthresh.is_finite() {
-            put("ssthresh_segments", self.ssthresh);
-        }
         put("bw_segments_per_s", self.rate());
         put("min_rtt_s", self.min_rtt.get().unwrap_or(0) as f64 * 1e-9);
         put("pacing_gain", self.pacing_gain);

@@ -1,13 +1,10 @@
 //! Pacing rates for windows of payload.
 //!
-//! A transport paces what is on the wire: `rate = w (MSS + H) / T` spreads w segments over T. H = 52 bytes are the headers of
-//! IPv4 and TCP with timestamps; what a link adds below them is not known here, and makes the spread by so much longer.
+//! A pacing rate counts payload (`CongestionControl::pacing_rate`), so `rate = w MSS / T` spreads w segments over T.
 
 use cwndlab_control::Ack;
 use cwndlab_units::Rate;
 
-/// IPv4, TCP and the timestamps option, bytes.
-const HEADER: f64 = 52.0;
 /// A window counts as spread when so much of it is out, or after so many rounds.
 const USED: f64 = 0.9;
 const ROUNDS: u64 = 4;
@@ -15,7 +12,7 @@ const ROUNDS: u64 = 4;
 /// Spreads `w` segments of `mss` bytes over `ns`; `None` where the time is not known.
 #[must_use]
 pub fn over(w: f64, mss: f64, ns: u64) -> Option<Rate> {
-    (ns > 0).then(|| Rate((w * (mss + HEADER) * 8e9 / ns as f64) as u64))
+    (ns > 0).then(|| Rate((w * mss * 8e9 / ns as f64) as u64))
 }
 
 /// The window `w` that was to be spread from `round` on is out, and begins to be acknowledged. A receiver's window may open
@@ -30,10 +27,10 @@ pub fn is_spread(ack: &Ack, w: f64, round: u64) -> bool {
 mod tests {
     use super::*;
 
-    /// By hand: 100 segments of 1448 + 52 bytes in 100 ms are 12 Mbit/s.
+    /// By hand: 100 segments of 1448 bytes in 100 ms are 11.584 Mbit/s of payload.
     #[test]
-    fn a_window_is_spread_over_the_time_with_its_headers() {
-        assert_eq!(over(100.0, 1448.0, 100_000_000), Some(Rate(12_000_000)));
+    fn a_window_is_spread_over_the_time() {
+        assert_eq!(over(100.0, 1448.0, 100_000_000), Some(Rate(11_584_000)));
         assert_eq!(over(100.0, 1448.0, 0), None);
     }
 

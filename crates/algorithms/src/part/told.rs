@@ -9,7 +9,9 @@
 //! The two segments more let a receiver hold an ACK back without stalling a paced sender. Where a router of the path has
 //! no agent nothing is told, and the sender is Reno with standard slow start.
 
-use cwndlab_control::{Ack, Arguments, Change, Composed, Congestion, CongestionControl, Feedback, Path, Window};
+use cwndlab_control::{
+    Ack, Arguments, Change, Composed, Congestion, CongestionControl, Feedback, Path, Ssthresh, Window,
+};
 use cwndlab_units::{Bytes, Duration, Rate};
 
 use crate::{growth, slow_start};
@@ -89,6 +91,14 @@ impl CongestionControl for Told {
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.rate
+    }
+
+    /// At a rate of the routers there is no slow start: the threshold is the window.
+    fn ssthresh(&self) -> Ssthresh {
+        match self.rate {
+            None => self.fallback.ssthresh(),
+            Some(_) => Ssthresh::At(self.cwnd()),
+        }
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {

@@ -14,7 +14,7 @@
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Composed, Confidence, Congestion, CongestionControl, Kind, Need, Path, Scheme, Spec,
-    Window,
+    Ssthresh, Window,
 };
 use cwndlab_units::Bytes;
 
@@ -100,6 +100,10 @@ impl CongestionControl for AbcWireless {
             self.told = window.feedback.is_some();
         }
         self.cubic.on_window(window);
+    }
+
+    fn ssthresh(&self) -> Ssthresh {
+        self.cubic.ssthresh()
     }
 
     fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {

@@ -127,7 +127,7 @@ impl SlowStart for AfStart {
                 // (3). The last fraction of a segment would take for ever: each round adds a little less than the gap.
                 let target = self.a * ack.min_rtt.as_secs() / mss;
                 if target < w + 1.0 {
-                    return Step { grow: 0.0, exit: Some(leave::now("available", w, target)) };
+                    return Step { grow: n, exit: Some(leave::now("available", w, target)) };
                 }
                 (self.w_round, self.add) = (w, increment(w, target));
                 self.pace = pace::over(w + self.add, mss, ack.min_rtt.0);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     /// By hand: ACKs of 1000 bytes each 0.5 ms over 100 ms: 200 segments. Three trains take 31 ACKs; the next round begins
-    /// with w = 41 and a gap of 159: it grows by 79.5 (half the gap), at 120.5 · 1052 · 8 / 0.1 s.
+    /// with w = 41 and a gap of 159: it grows by 79.5 (half the gap), at 120.5 · 1000 · 8 / 0.1 s.
     #[test]
     fn three_trains_set_the_threshold() {
         let mut start = AfStart::default();
@@ -197,7 +197,7 @@ mod tests {
         let step = start.on_ack(&next, w, 1e9);
         assert_eq!(step.exit.map(|exit| exit.ssthresh), Some(200.0));
         assert!((step.grow - 79.5 / 41.0).abs() < 1e-12);
-        assert_eq!(start.pacing_rate(), Some(Rate(10_141_280)));
+        assert_eq!(start.pacing_rate(), Some(Rate(9_640_000)));
     }
 
     /// (1): ten segments of 1000 bytes 1 ms apart are 1 MB/s. With an RTT that stays they say "at least"; with one that rises

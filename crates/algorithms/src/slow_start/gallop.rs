@@ -116,7 +116,7 @@ impl SlowStart for Gallop {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         if self.round != ack.round {
             if let Some(diff) = self.next_round(ack, w) {
-                return Step { grow: 0.0, exit: Some(leave::now("diff", w, w - diff)) };
+                return Step { grow: segments(ack), exit: Some(leave::now("diff", w, w - diff)) };
             }
             if self.paces {
                 self.pace = pace::over(w + self.incr, ack.mss.0 as f64, ack.srtt.0);

@@ -121,7 +121,7 @@ impl SlowStart for HyStartPp {
         }
         if self.next_round(ack) {
             self.over = true;
-            return Step { grow: 0.0, exit: Some(Exit { ssthresh: w, note: Self::note("css", "slow-start-exit", w) }) };
+            return Step { grow, exit: Some(Exit { ssthresh: w, note: Self::note("css", "slow-start-exit", w) }) };
         }
         if let Some(rtt) = ack.rtt {
             self.current = self.current.min(rtt.0);

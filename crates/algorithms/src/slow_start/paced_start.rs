@@ -212,7 +212,7 @@ impl SlowStart for PacedStart {
             Phase::Standard => return Step { grow: segments(ack), exit: None },
             Phase::Spread(round) if pace::is_spread(ack, w, round) => {
                 self.give_up();
-                return Step { grow: 0.0, exit: Some(leave::now("turning-point", w, w)) };
+                return Step { grow: segments(ack), exit: Some(leave::now("turning-point", w, w)) };
                 // (5)
             }
             Phase::Spread(_) => return Step { grow: 0.0, exit: None },
@@ -316,7 +316,7 @@ mod tests {
                 }
             }
             now += 50_000_000;
-            gap_ns = start.pacing_rate().map_or(1_000_000, |rate| (1052 * 8_000_000_000 / rate.0).max(1_000_000));
+            gap_ns = start.pacing_rate().map_or(1_000_000, |rate| (1000 * 8_000_000_000 / rate.0).max(1_000_000));
         }
         panic!("it never left");
     }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! the SYN asks for rate(N) = 40 kbit/s · 2^N                                          (1)   N = 1 … 15
-//! approved rate R: w = max(IW, R RTT / (MSS + H)), paced at R until the first ACK     (2)   H = 40 bytes
+//! approved rate R: w = max(IW, R RTT / (MSS + H)), paced at R until the first ACK     (2)   H = 40 bytes; R includes them
 //! first ACK: w = min(w, what was sent), pacing ends; then w += n                      (3)   ssthresh unchanged
 //! loss of a Quick-Start packet: w = IW, ssthresh as before                            (4)
 //! no approval: IW, w += n                                                             (5)
@@ -67,6 +67,11 @@ pub fn rate(n: u32) -> Rate {
 #[must_use]
 pub fn window(rate: Rate, rtt: Duration, mss: Bytes) -> f64 {
     rate.0 as f64 * rtt.as_secs() / (8 * (mss.0 + HEADER)) as f64
+}
+
+/// The payload of a rate that counts headers too.
+fn payload(rate: Rate, mss: Bytes) -> Rate {
+    Rate((u128::from(rate.0) * u128::from(mss.0) / u128::from(mss.0 + HEADER)) as u64)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -141,7 +146,7 @@ impl SlowStart for QuickStart {
             return (w, ssthresh); // (5)
         }
         self.phase = Phase::Sending;
-        self.pace = approved.map(|(rate, _)| rate);
+        self.pace = approved.map(|(rate, _)| payload(rate, self.mss));
         (quick, ssthresh) // (2)
     }
 
@@ -198,14 +203,15 @@ mod tests {
         assert_eq!(of(10) as u64, 341);
     }
 
-    /// By hand: 8.32 Mbit/s · 0.1 s / (1040 · 8) = 100 segments; of them 60 were sent when the first ACK comes.
+    /// By hand: 8.32 Mbit/s · 0.1 s / (1040 · 8) = 100 segments, 8 Mbit/s of payload; of them 60 were sent when the first ACK
+    /// comes.
     #[test]
     fn the_approved_window_is_paced_until_the_first_ack() {
         let mut start = QuickStart::new(&path(10));
         let mut window = approved(1);
         window.feedback = Some(Feedback { rate: Rate(8_320_000), accelerated: Bytes::ZERO });
         assert_eq!(start.established(&window, 10.0, f64::INFINITY), (100.0, f64::INFINITY));
-        assert_eq!(start.pacing_rate(), Some(Rate(8_320_000)));
+        assert_eq!(start.pacing_rate(), Some(Rate(8_000_000)));
         let mut first = ack(1);
         first.prior_in_flight = MSS * 60;
         assert_eq!(start.on_ack(&first, 100.0, f64::INFINITY).grow, -39.0);

@@ -8,7 +8,9 @@ mod transmit;
 
 use std::cell::Cell;
 
-use cwndlab_control::{Ack, Change, CongestionControl, DeliveryRate, Feedback, Need, RecoveryKind, Spec, Window};
+use cwndlab_control::{
+    Ack, Change, CongestionControl, DeliveryRate, Feedback, Need, RecoveryKind, Spec, Ssthresh, Window,
+};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::receiver::NEVER;
@@ -74,7 +76,8 @@ pub struct Sender {
     pub established: bool,
     /// What it is doing.
     pub state: State,
-    pub(crate) slow_start: bool,
+    /// The algorithm wants to know of every segment that leaves.
+    pub(crate) needs_sent: bool,
     pub(crate) window_limited: bool,
     /// The last sending held back for a larger burst: the window was the limit.
     pub(crate) deferred: bool,
@@ -139,6 +142,9 @@ pub struct Sender {
     pub(crate) prr_delivered: u32,
     pub(crate) recover_fs: u32,
     pub(crate) halving_odd: bool,
+    /// The threshold of an algorithm that keeps none, segments, and what an undo restores.
+    pub(crate) derived_ssthresh: u32,
+    pub(crate) derived_before: u32,
     /// Segments that duplicates reported delivered and that are not acknowledged yet.
     pub(crate) delivered_before: u32,
     pub(crate) partial_seen: bool,
@@ -184,6 +190,7 @@ impl Sender {
         let mss = stack.mss.0 as u32;
         let cwnd = (control.cwnd().0 as u32 / mss).max(1);
         Self {
+            needs_sent: control.needs_sent(),
             control,
             board: Scoreboard::new(),
             rtt: RttEstimator::new(stack),
@@ -208,6 +215,8 @@ impl Sender {
             prr_out: 0,
             recover_fs: 0,
             halving_odd: false,
+            derived_ssthresh: u32::MAX,
+            derived_before: u32::MAX,
             dupacks: 0,
             delivered_before: 0,
             force: false,
@@ -254,7 +263,6 @@ impl Sender {
             accelerated: 0,
             syn_tries: 0,
             opened_at: 0,
-            slow_start: true,
             deferred: false,
         }
     }
@@ -324,9 +332,14 @@ impl Sender {
         (exact as u32).max(1)
     }
 
-    /// The peer opened the connection: its SYN was answered at `answered`, and now its first data is here.
-    pub fn accept(&mut self, answered: u64, now: u64, window: u32, out: &mut impl Output) {
-        self.opened_at = answered;
+    /// The peer opened the connection: its SYN was answered at `answered`, and now its first data is here. `None`: it was
+    /// answered several times, so that nobody knows which answer the data follows (Karn's rule; Linux,
+    /// tcp_synack_rtt_meas: no sample with `num_retrans`).
+    pub fn accept(&mut self, answered: Option<u64>, now: u64, window: u32, out: &mut impl Output) {
+        match answered {
+            Some(at) => self.opened_at = at,
+            None => self.syn_tries = 1,
+        }
         self.on_syn_ack(now, window, None, out);
     }
 
@@ -572,9 +585,6 @@ impl Sender {
         self.control.on_ack(&ack);
         if let Some(note) = ack.note.get() {
             let window = note.cwnd_segments as u32;
-            if note.what == "slow-start-exit" {
-                self.slow_start = false;
-            }
             out.event(note.what, note.reason, self.cwnd, window, note.pipe_segments);
         }
     }
@@ -582,7 +592,19 @@ impl Sender {
     /// Linux' `tcp_is_cwnd_limited`: in slow start a window counts as used when half of it was.
     #[inline]
     fn is_window_limited(&self) -> bool {
-        self.window_limited || (self.slow_start && self.cwnd < 2 * self.usage_max)
+        self.window_limited || (self.cwnd < self.usage_max.saturating_mul(2) && self.is_below_ssthresh(1))
+    }
+
+    /// The window is below the `part`th part of the slow-start threshold; with `part` 1 Linux' `tcp_in_slow_start`.
+    #[inline]
+    pub(crate) fn is_below_ssthresh(&self, part: u64) -> bool {
+        let above = u64::from(self.cwnd) + 1;
+        match self.control.ssthresh() {
+            Ssthresh::Unlimited => true,
+            // In whole segments, without a division: cwnd < ⌊⌊ssthresh / mss⌋ / part⌋.
+            Ssthresh::At(threshold) => above * part * u64::from(self.mss) <= threshold.0,
+            Ssthresh::Unknown => above * part <= u64::from(self.derived_ssthresh),
+        }
     }
 
     /// The transport tells the algorithm of a window of its own.

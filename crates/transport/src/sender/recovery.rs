@@ -84,8 +84,11 @@ impl Sender {
             min_rtt: self.rtt.min_rtt(),
             round: self.round,
         });
-        self.slow_start = restart;
         self.target = self.control_window();
+        if !repeated {
+            self.derived_before = self.derived_ssthresh;
+            self.derived_ssthresh = if restart { (flight / 2).max(2) } else { self.target };
+        }
     }
 
     fn start_reduction(&mut self) {
@@ -266,6 +269,7 @@ impl Sender {
     fn undo(&mut self, now: u64, cause: &'static str, out: &mut impl Output) {
         let before = self.cwnd;
         self.undo_from = None;
+        self.derived_ssthresh = self.derived_before;
         self.count.undos += 1;
         self.impose(now, Change::Undo, before, 0);
         self.board.unlose_all();

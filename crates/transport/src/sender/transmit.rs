@@ -253,7 +253,7 @@ impl Sender {
         let cwr = self.cwr_pending && !again;
         self.cwr_pending &= again;
         out.data(&Data { seq, len, retransmission: again, ect, cwr, stamp: Time(now), feedback: None });
-        if self.pacing_bps > 0 {
+        if self.needs_sent {
             self.control.on_sent(&Sent {
                 now: Time(now),
                 size: Bytes(u64::from(len)),
@@ -337,13 +337,15 @@ impl Sender {
         }
     }
 
-    /// Linux' own pacing rate: twice cwnd per srtt in slow start, 1.2 times after.
+    /// Linux, tcp_update_pacing_rate: the window, or what is out of it, per SRTT; twice that below half of ssthresh, where slow
+    /// start has another round trip before it, and 1.2 times above.
     fn linux_rate(&self) -> u64 {
         if self.rtt.srtt == 0 {
             return u64::MAX >> 4;
         }
-        let factor = if self.slow_start { 2.0 } else { 1.2 };
-        (f64::from(self.cwnd) * f64::from(self.mss) * 8e9 * factor / self.rtt.srtt as f64) as u64
+        let factor = if self.is_below_ssthresh(2) { 2.0 } else { 1.2 };
+        (f64::from(self.cwnd.max(self.board.outstanding())) * f64::from(self.mss) * 8e9 * factor / self.rtt.srtt as f64)
+            as u64
     }
 
     /// Asks the algorithm, and the profile, for the pacing rate.

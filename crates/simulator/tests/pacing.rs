@@ -1,0 +1,176 @@
+//! The pacing rate against hand calculations: its gain by the phase of slow start, the payload that it counts.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
+
+use cwndlab_control::{Ack, Congestion, CongestionControl, Feedback, Path, RecoveryKind, Sent, Ssthresh};
+use cwndlab_records::rows::{Records, SampleRow};
+use cwndlab_scenario::plan::Stack;
+use cwndlab_scenario::{profile, Scenario};
+use cwndlab_simulator::{catalogue, run};
+use cwndlab_transport::sender::{Sender, ENDLESS};
+use cwndlab_transport::wire::{AckPacket, Blocks, Data, Output};
+use cwndlab_units::{Bytes, Rate, Time};
+use serde_json::{json, Value};
+
+const MS: u64 = 1_000_000;
+
+/// When each segment left.
+#[derive(Default)]
+struct Line(Vec<u64>);
+
+impl Output for Line {
+    fn data(&mut self, segment: &Data) {
+        self.0.push(segment.stamp.0);
+    }
+    fn ack(&mut self, _: &AckPacket) {}
+    fn syn(&mut self) {}
+    fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
+}
+
+/// Linux' stack without its bursts: each segment leaves on its own.
+fn stack() -> Stack {
+    Stack { tso_burst: false, pacing_quantum: 1, ..profile::find("linux").expect("the profile exists").0.clone() }
+}
+
+/// An endless sender after a handshake of 100 ms on which routers wrote `bps`.
+fn sender(control: Box<dyn CongestionControl>, stack: &Stack, bps: Option<u64>, line: &mut Line) -> Sender {
+    let mut sender = Sender::new(control, RecoveryKind::Rack, stack);
+    sender.open(0, line);
+    sender.supply(ENDLESS, 0, line);
+    let feedback = bps.map(|bps| Feedback { rate: Rate(bps), accelerated: Bytes::ZERO });
+    sender.on_syn_ack(100 * MS, 1 << 20, feedback, line);
+    sender
+}
+
+fn build(algorithm: &str, stack: &Stack) -> Box<dyn CongestionControl> {
+    catalogue().parse(algorithm).expect("it parses").build(&Path {
+        mss: stack.mss,
+        initial_cwnd: stack.mss * u64::from(stack.initial_window),
+        initial_ssthresh: None,
+        paced: false,
+        seed: 1,
+        oracle_buffer: None,
+    })
+}
+
+fn acknowledge(sender: &mut Sender, now: u64, ack: u32, line: &mut Line) {
+    let packet = AckPacket {
+        ack,
+        window: 1 << 20,
+        echo: Time(now - 100 * MS),
+        ece: false,
+        ce_count: 0,
+        blocks: Blocks::default(),
+        feedback: None,
+    };
+    sender.on_ack(now, &packet, line);
+}
+
+/// Mean distance of the segments that leave from `from` to `to`, ns.
+fn mean_gap(sender: &mut Sender, from: u64, to: u64, line: &mut Line) -> f64 {
+    while sender.pace_timer < to {
+        sender.on_pace(sender.pace_timer, line);
+    }
+    let left: Vec<u64> = line.0.iter().copied().filter(|at| (from..to).contains(at)).collect();
+    (left[left.len() - 1] - left[0]) as f64 / (left.len() - 1) as f64
+}
+
+/// Partridge et al. 2002, by hand: ACKs of 1448 bytes 1 ms apart are 1448 B/ms; half of the pipe of 100 ms are 50 segments, and
+/// spread over 100 ms one of them leaves each 2 ms.
+#[test]
+fn swift_start_spreads_its_window_over_a_round_trip() {
+    let (stack, mut line) = (stack(), Line::default());
+    let mut sender = sender(build("reno+swift-start", &stack), &stack, None, &mut line);
+    for n in 0..4u32 {
+        acknowledge(&mut sender, (200 + u64::from(n)) * MS, n + 1, &mut line);
+    }
+    assert_eq!(sender.cwnd, 50);
+    let gap = mean_gap(&mut sender, 204 * MS, 280 * MS, &mut line);
+    assert!((gap / 2e6 - 1.0).abs() < 1e-3, "{gap} ns");
+}
+
+/// RFC 4782, section 3.2: the rate of the request counts IP and TCP headers, 40 bytes a packet. By hand: at 11.904 Mbit/s a packet
+/// of 1448 + 40 bytes leaves each millisecond, the second one after half of that: who is late gets half of a gap back.
+#[test]
+fn quick_start_keeps_the_approved_rate_headers_included() {
+    let (stack, mut line) = (stack(), Line::default());
+    let mut sender = sender(build("reno+quick-start", &stack), &stack, Some(11_904_000), &mut line);
+    assert_eq!(sender.cwnd, 100);
+    let gap = mean_gap(&mut sender, 100 * MS + 1, 180 * MS, &mut line);
+    assert!((gap / 1e6 - 1.0).abs() < 1e-3, "{gap} ns");
+}
+
+/// A window of ten segments, never paced.
+#[derive(Debug)]
+struct Ten {
+    sent: Arc<AtomicU64>,
+    asks: bool,
+}
+
+impl CongestionControl for Ten {
+    fn on_ack(&mut self, _: &Ack) {}
+    fn on_congestion(&mut self, _: &Congestion) {}
+    fn cwnd(&self) -> Bytes {
+        Bytes(14_480)
+    }
+    fn on_sent(&mut self, _: &Sent) {
+        self.sent.fetch_add(1, Ordering::Relaxed);
+    }
+    fn needs_sent(&self) -> bool {
+        self.asks
+    }
+    fn ssthresh(&self) -> Ssthresh {
+        Ssthresh::Unlimited
+    }
+}
+
+/// Ten segments, one for an ACK, and the ten that are out again after a timeout: 21.
+#[test]
+fn every_segment_is_reported_to_algorithms_that_ask_for_it() {
+    for (asks, expected) in [(true, 21), (false, 0)] {
+        let (sent, mut line) = (Arc::new(AtomicU64::new(0)), Line::default());
+        let control = Box::new(Ten { sent: Arc::clone(&sent), asks });
+        let mut sender = sender(control, &Stack { tail_loss_probe: false, ..stack() }, None, &mut line);
+        acknowledge(&mut sender, 200 * MS, 1, &mut line);
+        sender.on_timer(sender.timer, &mut line);
+        assert_eq!((line.0.len(), sender.count.retransmitted_packets), (21, 10));
+        assert_eq!(sent.load(Ordering::Relaxed), expected);
+    }
+}
+
+fn simulate(document: &Value) -> Records {
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    run(&plan, 1, &AtomicBool::new(false), None).expect("nobody cancels")
+}
+
+/// Linux, tcp_update_pacing_rate: 2 · cwnd / SRTT below ssthresh / 2, 1.2 · cwnd / SRTT above. After 2 s without a packet slow
+/// start begins anew and ends at the ssthresh of the timeout, without a remark of any algorithm.
+#[test]
+fn after_an_outage_the_gain_is_that_of_avoidance_from_ssthresh_on() {
+    for algorithm in ["reno", "cubic"] {
+        let records = simulate(&json!({
+            "schema_version": 1, "duration": "30 s", "sample_interval": "10 ms",
+            "dumbbell": { "bottleneck": { "rate": "10 Mbps", "delay": "10 ms", "queue": { "capacity": "4 bdp" },
+                "schedule": [{ "at": "5 s", "loss": 1.0 }, { "at": "7 s", "loss": 0.0 }] } },
+            "flow": [{ "algorithm": algorithm, "rtt": "100 ms", "stack": { "pacing": "always", "initial_ssthresh": 80 } }],
+        }));
+        let open = |row: &&SampleRow| row.state == 0 && row.srtt_ns.is_some() && row.ssthresh_bytes.is_some();
+        let (mut slow, mut avoiding) = (0, 0);
+        for row in records.samples.iter().filter(open) {
+            let (cwnd, ssthresh) = (row.cwnd_bytes.expect("one"), row.ssthresh_bytes.expect("one"));
+            let window = cwnd.max(row.in_flight_bytes.expect("one")) as f64;
+            let (rate, srtt) = (row.pacing_rate_bps.expect("paced") as f64, row.srtt_ns.expect("sampled") as f64);
+            let gain = rate * srtt / (window * 8e9);
+            if cwnd + 3 * 1448 < ssthresh / 2 {
+                slow += 1;
+                assert!((gain - 2.0).abs() < 1e-3, "{algorithm}: {gain} at {row:?}");
+            } else if cwnd >= ssthresh && row.time_ns > 7_000_000_000 {
+                avoiding += 1;
+                assert!((gain - 1.2).abs() < 1e-3, "{algorithm}: {gain} at {row:?}");
+            }
+        }
+        assert!(slow >= 3 && avoiding > 1000, "{algorithm}: {slow} samples of slow start, {avoiding} of avoidance");
+    }
+}
