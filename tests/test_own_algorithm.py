@@ -439,8 +439,8 @@ sys.path.insert(0, {folder!r})
 from mine import Mine
 path = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbps", delay="10 ms"))
 flow = cwndlab.Flow(Mine, rtt="40 ms")
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     long = cwndlab.Scenario(duration="100 h", sample_interval="10 s", dumbbell=path, flows=[flow])
     jobs = [(long, seed) for seed in (1, 2)]
     list(cwndlab.run_many(jobs)) if {many} else cwndlab.run(jobs[0][0], seed=1)
