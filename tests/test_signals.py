@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -65,10 +66,13 @@ def test_an_ignored_sigint_stays_ignored_and_sigterm_ends_in_order(verb: str, pa
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("after_s", [0.0, 2.0])
 @pytest.mark.parametrize("verb", VERBS)
-def test_ctrl_c_ends_every_verb_with_130(verb: str, path: Path, tmp_path: Path) -> None:
+def test_ctrl_c_ends_every_verb_with_130(verb: str, after_s: float, path: Path, tmp_path: Path) -> None:
+    """At any time: while the command line is imported, and later while it computes."""
     process = start(*verbs(path, tmp_path)[verb])
     wait_until_ready(process)
+    time.sleep(after_s)
     process.send_signal(signal.SIGINT)
     _, err = finish(process)
     assert process.returncode == 130

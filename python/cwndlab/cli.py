@@ -450,6 +450,10 @@ def status(arguments: Sequence[str] | None = None) -> int:
         say(str(Fault(str(place), f"failed ({cause.strerror})", "")))
         return 1
     except Exception as error:
+        if signals.received():
+            # A library was interrupted where it tells any failure as one of its own, such as an import.
+            say("stopped")
+            return signals.status()
         message = getattr(error, "format_message", None)
         if message is None:
             raise

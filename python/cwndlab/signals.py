@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from types import FrameType
+from typing import NoReturn
 
 #: Signals that end a verb in order.
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -29,7 +30,7 @@ def install() -> None:
     # Polars takes SIGINT over when it is imported, also where it was ignored; a blocked signal stays without effect.
     signal.pthread_sigmask(signal.SIG_BLOCK, ignored)
     for one in ENDING:
-        if one not in ignored:
+        if one not in ignored and not received():
             signal.signal(one, _interrupt)
     sys.unraisablehook = _unraisable
 
@@ -44,7 +45,12 @@ def status() -> int:
     return 128 + int(_received or signal.SIGINT)
 
 
-def leave(status: int) -> None:
+def received() -> bool:
+    """Whether an interrupt has come."""
+    return _received is not None
+
+
+def leave(status: int) -> NoReturn:
     """Ends the process now. Threads that still compute are not waited for."""
     for stream in (sys.stdout, sys.stderr):
         try:
