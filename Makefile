@@ -53,9 +53,16 @@ demo: build
 	$(BIN)/cwndlab compare ccm-ss-path --algorithms cubic+hystart,cubic+ccm-ss,reno,highspeed,bic,ctcp --repetitions 5 --seed 1 --out build/demo --report build/demo.html
 	@echo "pictures: build/demo.html"
 
+# A limit for a slow machine under load: cargo names a test that runs for more than a minute, and this ends one that hangs.
+RUST_LIMIT := $(shell command -v timeout >/dev/null && echo timeout --kill-after=30 3600)
+RUST_TESTS = cargo test --locked --workspace --exclude cwndlab-python --exclude cwndlab-kernel-python $$($(HAS_DATAPATH) && echo --features cwndlab-kernel/datapath)
+# Options of pytest, such as PYTEST=--allowed-skips=tests/allowed-skips.toml.
+PYTEST ?=
+
 test: system build
-	cargo test --locked --workspace --exclude cwndlab-python --exclude cwndlab-kernel-python $$($(HAS_DATAPATH) && echo --features cwndlab-kernel/datapath)
-	$(BIN)/python -m pytest -q
+	$(RUST_TESTS) --no-run
+	$(RUST_LIMIT) $(RUST_TESTS)
+	$(BIN)/python -m pytest -q $(PYTEST)
 
 check: build
 	cargo fmt --all --check

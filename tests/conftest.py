@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import cwndlab
 import pytest
+import skips
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--allowed-skips", type=Path, metavar="FILE", help="fail where a test is skipped that this list does not name"
+    )
+
+
+def _stay(_number: int, _frame: FrameType | None) -> None:
+    """As if the signal were ignored."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    file = config.getoption("--allowed-skips")
+    if file is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(skips.Watch(skips.read(file)), "allowed-skips")
+    # A background job of a shell ignores SIGINT, and its children would inherit that. A handler of ours has the same
+    # effect here and is not inherited: programs that tests start have default signals (execve(2)).
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, _stay)
+
 
 PATH = """\
 schema_version = 1

@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -22,16 +21,10 @@ from cwndlab import Records, Scenario
 from cwndlab.reproduce import Finding, Outcome, find
 from cwndlab.reproduce.measured import Measured
 from cwndlab.validate import Row
+from programs import END_S, finish, start, wait_until_ready
 
 Cli = Callable[..., tuple[int, str, str]]
 VERBS = ("list", "explain", "run", "compare", "matrix", "reproduce", "report", "validate", "check", "bench")
-
-
-def start(*arguments: object, **options: object) -> subprocess.Popen[str]:
-    """The command line in a process of its own."""
-    command = [sys.executable, "-m", "cwndlab", *(str(argument) for argument in arguments)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
-    return subprocess.Popen(command, **pipes)  # type: ignore[call-overload, no-any-return]
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -216,7 +209,7 @@ def test_a_reader_who_leaves_is_no_fault() -> None:
     process.stdout.close()
     assert process.stderr is not None
     assert process.stderr.read() == ""
-    assert process.wait(timeout=10) == 1
+    assert process.wait(timeout=END_S) == 1
     process.stderr.close()
 
 
@@ -224,15 +217,15 @@ def test_a_reader_who_leaves_is_no_fault() -> None:
 def test_output_that_does_not_fit_is_told() -> None:
     with Path("/dev/full").open("w") as full:
         process = start("list", "--format", "json", stdout=full)
-        _, err = process.communicate(timeout=10)
+        _, err = finish(process)
     assert (process.returncode, err) == (1, "standard output: failed (No space left on device)\n")
 
 
 def test_ctrl_c_ends_with_130(path: Path) -> None:
     process = start("run", path, "--seed", 1, "--set", "duration=1000000 s")
-    time.sleep(1)
+    wait_until_ready(process)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=10)
+    out, err = finish(process)
     assert (process.returncode, out, err) == (130, "", "stopped\n")
 
 
@@ -306,15 +299,34 @@ def test_compare_keeps_what_is_finished(cli: Cli, path: Path, tmp_path: Path, mo
     assert json.loads((out / "comparison.json").read_text()) == json.loads(printed)
 
 
-def test_compare_stops_at_once(path: Path) -> None:
+SAYS_THAT_IT_RUNS = """
+class Mine:
+    def __init__(self, path):
+        self.w = path.initial_cwnd
+        print("runs", flush=True)
+
+    def on_ack(self, ack):
+        pass
+
+    def on_congestion(self, event):
+        pass
+
+    def cwnd(self):
+        return self.w
+"""
+
+
+def test_compare_stops_at_once(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(SAYS_THAT_IT_RUNS)
     endless = ("--set", "duration=1000000 s", "--repetitions", 3, "--seed", 1)
-    process = start("compare", path, "--algorithms", "cubic,reno", *endless)
-    time.sleep(3)
+    process = start("compare", path, "--algorithms", "mine,reno", "--algorithm-file", tmp_path / "mine.py", *endless)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "runs\n"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=10)
-    assert (process.returncode, out) == (130, "")
-    # The shorter line where the machine was still busy with imports.
-    assert err in ("stopped; 0 of 6 runs finished\n", "stopped\n")
+    out, err = finish(process)
+    assert process.returncode == 130
+    assert set(out.splitlines()) <= {"runs"}
+    assert err == "stopped; 0 of 6 runs finished\n"
 
 
 def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from cwndlab.pages.runs import ROOM, pack
 from cwndlab.pages.sweep import Swept
 from cwndlab.plots.series import lines
 from cwndlab.report import figures, report
+from drawings import is_blank
 
 BUFFERS, RATES, ALGORITHMS = ("0.1 bdp", "1 bdp", "4 bdp"), (10, 100), ("reno", "cubic")
 
@@ -291,4 +292,4 @@ def test_figures_of_a_sweep_are_files(tmp_path: Path) -> None:
         for metric in ("goodput_bps", "queue_ms")
         for ending in ("svg", "pdf")
     }
-    assert all(path.stat().st_size > 3000 for path in made)
+    assert [path.name for path in made if is_blank(path)] == []

@@ -44,8 +44,9 @@ def test_the_phcc_path_holds_three_thousand_packets() -> None:
     assert found["goodput_2_bps"] is None
 
 
-def test_the_window_of_phcc_doubles_until_it_loses() -> None:
-    """By hand: slow start doubles, and a loss halves."""
+def test_the_phases_of_a_start_of_reno_are_measured_as_doubling_and_halving() -> None:
+    """By hand: slow start doubles, and a loss halves. The measurement is the PHCC paper's; the algorithm is Reno, of
+    which both are known."""
     document = phcc.scenario(["reno"], buffer=2000, duration_s=10, sample_ms=20)
     found = phcc.measure_phases(records_of(document))
     assert found["cut"] == pytest.approx(0.5, abs=0.01)

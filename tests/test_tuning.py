@@ -197,7 +197,15 @@ def test_the_command_judges_on_what_was_held_back(file: Path, cli: Callable[...,
         ("held back", "default, published"),
         ("held back", "tuned"),
     ]
-    assert {row["verdict"] for row in rows} <= {None, "higher", "lower", "no difference"}
+    for default, tuned in (rows[:2], rows[2:]):
+        assert (default["against"], default["verdict"], default["score"]) == (None, None, pytest.approx(1.0))
+        assert tuned["against"] == "default"
+        assert tuned["difference"] == pytest.approx(tuned["score"] - default["score"])
+        # The verdict is the interval's.
+        assert (tuned["verdict"] == "higher") is (tuned["low"] > 0)
+        assert (tuned["verdict"] == "lower") is (tuned["high"] < 0)
+    # The default is among the trials, so that the best of them is not worse where it was searched.
+    assert rows[1]["score"] >= rows[0]["score"]
     status, printed, _ = cli("tune", file, "--out", out, "--trials", 4, "--list")
     assert len(printed.splitlines()) == 5
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from cwndlab import signals
 from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
 from cwndlab.options import (
     AlgorithmsOption,
@@ -327,11 +329,13 @@ def check(
     try:
         with several("algorithms") as progress:
             answers = check_many(texts, quick=quick, workers=workers, progress=progress, algorithms=classes)
-            for index, examined in answers:
-                found[index] = examined
-                while early and told in found:
-                    show_examined([found[told]], format, begins=told == 0)
-                    told += 1
+            # Ctrl-C in this block stops what still runs, such as a class that loops for ever.
+            with closing(answers):
+                for index, examined in answers:
+                    found[index] = examined
+                    while early and told in found:
+                        show_examined([found[told]], format, begins=told == 0)
+                        told += 1
     except Stopped:
         stop = Stopped(f"stopped; {len(found)} of {len(texts)} algorithms were examined")
     show_examined([found[index] for index in sorted(found) if index >= told], format, begins=told == 0)
@@ -402,13 +406,17 @@ def _add_verbs() -> None:
 
 _add_verbs()
 
-# As a shell reports a process that Ctrl-C ended.
-STOPPED = 130
+# What typer answers for a ``KeyboardInterrupt``.
+_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Runs the command line; ends the process with 0, 1 (failed run), 2 (bad input) or 130 (stopped)."""
-    sys.exit(status(arguments))
+    """Runs the command line; ends the process with 0, 1 (failed run), 2 (bad input), 130 or 143 (stopped)."""
+    signals.install()
+    ended = status(arguments)
+    if ended == signals.status():
+        signals.leave(ended)
+    sys.exit(ended)
 
 
 def status(arguments: Sequence[str] | None = None) -> int:
@@ -416,8 +424,9 @@ def status(arguments: Sequence[str] | None = None) -> int:
     try:
         ended = app(arguments, prog_name="cwndlab", standalone_mode=False)
         sys.stdout.flush()
-        if ended == STOPPED:
+        if ended == _INTERRUPTED:
             say("stopped")
+            return signals.status()
         return ended if isinstance(ended, int) else 0
     except Error as error:
         if isinstance(error, AlgorithmError) and error.__cause__ is not None:
@@ -428,10 +437,10 @@ def status(arguments: Sequence[str] | None = None) -> int:
         return error.exit_status
     except Stopped as stop:
         say(str(stop))
-        return STOPPED
+        return signals.status()
     except KeyboardInterrupt:
         say("stopped")
-        return STOPPED
+        return signals.status()
     except BrokenPipeError:
         # Whoever read has gone; nothing is left to say, also not when the interpreter flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -441,6 +450,10 @@ def status(arguments: Sequence[str] | None = None) -> int:
         say(str(Fault(str(place), f"failed ({cause.strerror})", "")))
         return 1
     except Exception as error:
+        if signals.received():
+            # A library was interrupted where it tells any failure as one of its own, such as an import.
+            say("stopped")
+            return signals.status()
         message = getattr(error, "format_message", None)
         if message is None:
             raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -84,16 +85,17 @@ def check_many(
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
     algorithms: Classes | None = None,
-) -> Iterator[tuple[int, Examined]]:
+) -> Generator[tuple[int, Examined], None, None]:
     """Examines several, on ``workers`` threads; yields (index, what was found) in the order in which they end.
 
     ``algorithms`` are classes of one's own by name; they are examined one at a time.
     """
     several = conformance_many(texts, quick=quick, workers=workers, progress=progress, algorithms=algorithms)
-    for index, (rows, ns_per_ack, notes) in several:
-        rules = tuple(Rule(**row) for row in rows)
-        name = rules[0].algorithm
-        yield index, Examined(algorithm=name, rules=rules, ns_per_ack=ns_per_ack, notes=tuple(notes))
+    with closing(several):
+        for index, (rows, ns_per_ack, notes) in several:
+            rules = tuple(Rule(**row) for row in rows)
+            name = rules[0].algorithm
+            yield index, Examined(algorithm=name, rules=rules, ns_per_ack=ns_per_ack, notes=tuple(notes))
 
 
 class Chosen(NamedTuple):

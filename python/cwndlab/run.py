@@ -189,7 +189,7 @@ def conformance_many(
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
     algorithms: Classes | None = None,
-) -> Iterator[tuple[int, tuple[list[dict[str, Any]], float | None, list[str]]]]:
+) -> Generator[tuple[int, tuple[list[dict[str, Any]], float | None, list[str]]], None, None]:
     """The conformance battery on several algorithms: (index, (rows, ns per ACK, notes)) in the order in which they end.
 
     ``algorithms`` are classes of one's own by name.

@@ -1,11 +1,14 @@
-//! Who gets in when too many want to: token buckets per address and per prefix in tables of fixed size, and room for the
-//! newest where somebody has to wait.
+//! Admission control under overload: token buckets per address and per prefix, and eviction of the oldest waiting
+//! connection.
 //!
-//! A flood from one address or one network empties its own buckets. One from everywhere cannot be told from honest
-//! newcomers before they speak; so nothing is spent on a connection before its first byte, those who do not speak give
-//! way to those who come, and only who speaks TLS counts against the handshakes that all newcomers share.
+//! A flood from one address or one network empties its own buckets. A flood from everywhere cannot be distinguished
+//! from honest newcomers before they send something. So nothing is spent on a connection before its first byte, silent
+//! connections are evicted first, and only a TLS client hello counts against the handshakes that all newcomers share.
+//!
+//! Every table compares whole keys: two hosts never share an entry, whatever the hash function does.
 
 use std::collections::hash_map::RandomState;
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -18,16 +21,22 @@ use crate::limits::Limits;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Buckets of a table; whoever shares one by chance (the key is drawn at the start) shares its rate.
-const SLOTS: usize = 1 << 16;
+/// Largest number of entries of a table.
+const MAX_ENTRIES: usize = 1 << 16;
 
-/// A valid token speaks for its address so long.
+/// Number of entries from which a table looks for expired ones.
+const FIRST_SWEEP: usize = 1 << 10;
+
+/// Shortest time between two sweeps of a full table.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How long a valid token vouches for its address.
 const KNOWN: Duration = Duration::from_secs(24 * 3600);
 
-/// How much more than a second's worth may come at once.
+/// Depth of a bucket, in seconds of its rate.
 const BURST: u64 = 4;
 
-/// A token bucket in one number: the time when it is full again (the generic cell rate algorithm of ITU-T I.371).
+/// A token bucket as one number: the time at which it is full again (the generic cell rate algorithm, ITU-T I.371).
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     gap_ns: u64,
@@ -39,27 +48,80 @@ impl Pace {
         Self { gap_ns: SECOND / u64::from(per_s.max(1)), depth_ns: seconds * SECOND }
     }
 
-    /// When the bucket would be full again after one more at `now`; nothing where there is no more.
-    fn one_more(self, full_ns: u64, now_ns: u64) -> Option<u64> {
+    /// The time at which the bucket is full again if one token is taken at `now`; `None` where it is empty.
+    fn take(self, full_ns: u64, now_ns: u64) -> Option<u64> {
         let full = full_ns.max(now_ns) + self.gap_ns;
         (full - now_ns <= self.depth_ns.max(self.gap_ns)).then_some(full)
     }
 }
 
+/// Times by key. An entry matters until its time has come and is then dropped, so that a table holds live entries only;
+/// there are at most `MAX_ENTRIES`.
+#[derive(Debug)]
+struct Table<K, S> {
+    times: HashMap<K, u64, S>,
+    sweep_at_len: usize,
+    next_sweep_ns: u64,
+}
+
+impl<K: Eq + Hash + Copy, S: BuildHasher> Table<K, S> {
+    fn new(hasher: S) -> Self {
+        Self { times: HashMap::with_hasher(hasher), sweep_at_len: FIRST_SWEEP, next_sweep_ns: 0 }
+    }
+
+    /// The time of this key; 0 where there is none.
+    fn get(&self, key: K) -> u64 {
+        self.times.get(&key).copied().unwrap_or(0)
+    }
+
+    /// Whether the time of this key can be stored.
+    fn has_room(&mut self, key: K, now_ns: u64) -> bool {
+        if self.times.len() >= self.sweep_at_len && now_ns >= self.next_sweep_ns {
+            self.times.retain(|_, time| *time > now_ns);
+            self.times.shrink_to(FIRST_SWEEP);
+            // Each sweep of n entries follows n / 2 insertions at least, or the interval.
+            self.sweep_at_len = (2 * self.times.len()).clamp(FIRST_SWEEP, MAX_ENTRIES);
+            self.next_sweep_ns =
+                if self.times.len() < MAX_ENTRIES { 0 } else { now_ns + SWEEP_INTERVAL.as_nanos() as u64 };
+        }
+        self.times.len() < MAX_ENTRIES || self.times.contains_key(&key)
+    }
+
+    fn set(&mut self, key: K, time_ns: u64) {
+        self.times.insert(key, time_ns);
+    }
+
+    /// Drops the entry with the earliest time.
+    fn drop_earliest(&mut self) {
+        if let Some(key) = self.times.iter().min_by_key(|(_, time)| **time).map(|(key, _)| *key) {
+            self.times.remove(&key);
+        }
+    }
+}
+
+/// Key of a host: an IPv4 address, or a /64 of IPv6.
+type Host = [u8; 9];
+
+/// Key of a network: a /24 of IPv4, or a /48 of IPv6.
+type Prefix = [u8; 7];
+
 /// The tables.
 #[derive(Debug)]
-pub(crate) struct Admission {
-    keys: RandomState,
+pub(crate) struct Admission<S = RandomState> {
     address: Pace,
     prefix: Pace,
     handshake: Pace,
-    addresses: Vec<u64>,
-    prefixes: Vec<u64>,
-    known: Vec<u64>,
+    /// When the bucket of a host is full again.
+    addresses: Table<Host, S>,
+    /// When the bucket of a network is full again.
+    prefixes: Table<Prefix, S>,
+    /// Until when a host is known. Known hosts have buckets of their own, which a flood of others cannot fill.
+    known: Table<Host, S>,
+    known_addresses: Table<Host, S>,
     handshakes: u64,
 }
 
-fn prefix(address: IpAddr) -> [u8; 7] {
+fn prefix(address: IpAddr) -> Prefix {
     match address.to_canonical() {
         IpAddr::V4(four) => {
             let [a, b, c, _] = four.octets();
@@ -73,8 +135,8 @@ fn prefix(address: IpAddr) -> [u8; 7] {
     }
 }
 
-/// One who has IPv6 has a /64 of it.
-pub(crate) fn host(address: IpAddr) -> [u8; 9] {
+/// The key of a host: an IPv6 host has a /64 at its disposal.
+pub(crate) fn host(address: IpAddr) -> Host {
     let mut key = [0; 9];
     match address.to_canonical() {
         IpAddr::V4(four) => {
@@ -91,49 +153,66 @@ pub(crate) fn host(address: IpAddr) -> [u8; 9] {
 
 impl Admission {
     pub(crate) fn new(limits: &Limits) -> Self {
+        Self::with_hasher(limits, &RandomState::new())
+    }
+}
+
+impl<S: BuildHasher + Clone> Admission<S> {
+    fn with_hasher(limits: &Limits, hasher: &S) -> Self {
         Self {
-            keys: RandomState::new(),
             address: Pace::new(limits.attempts_per_address_per_s, BURST),
             prefix: Pace::new(limits.attempts_per_prefix_per_s, BURST),
             handshake: Pace::new(limits.handshakes_per_s, 1),
-            addresses: vec![0; SLOTS],
-            prefixes: vec![0; SLOTS],
-            known: vec![0; SLOTS],
+            addresses: Table::new(hasher.clone()),
+            prefixes: Table::new(hasher.clone()),
+            known: Table::new(hasher.clone()),
+            known_addresses: Table::new(hasher.clone()),
             handshakes: 0,
         }
     }
 
-    fn slot(&self, key: impl Hash) -> usize {
-        self.keys.hash_one(key) as usize % SLOTS
-    }
-
     /// Whether this address may try now; one that may not is closed at once. Times in ns since the server's start.
+    ///
+    /// A new host is refused where a table is full of hosts whose buckets are not: by default that takes more than half
+    /// a million admitted attempts a second.
     pub(crate) fn attempt(&mut self, address: IpAddr, now_ns: u64) -> bool {
-        let (host, net) = (self.slot(host(address)), self.slot(prefix(address)));
-        let Some(full) = self.address.one_more(self.addresses[host], now_ns) else { return false };
-        // Somebody who is known does not suffer from the neighbours.
-        if self.known[host] <= now_ns {
-            let Some(full) = self.prefix.one_more(self.prefixes[net], now_ns) else { return false };
-            self.prefixes[net] = full;
+        let (host, net) = (host(address), prefix(address));
+        // A known host does not suffer from its neighbours.
+        if self.known.get(host) > now_ns {
+            let Some(full) = self.address.take(self.known_addresses.get(host), now_ns) else { return false };
+            if self.known_addresses.has_room(host, now_ns) {
+                self.known_addresses.set(host, full);
+            }
+            return true;
         }
-        self.addresses[host] = full;
+        let Some(address_full) = self.address.take(self.addresses.get(host), now_ns) else { return false };
+        let Some(prefix_full) = self.prefix.take(self.prefixes.get(net), now_ns) else { return false };
+        if !(self.addresses.has_room(host, now_ns) && self.prefixes.has_room(net, now_ns)) {
+            return false;
+        }
+        self.addresses.set(host, address_full);
+        self.prefixes.set(net, prefix_full);
         true
     }
 
     /// Whether there is room for one more handshake.
     pub(crate) fn handshake(&mut self, address: IpAddr, now_ns: u64) -> bool {
-        if self.known[self.slot(host(address))] > now_ns {
+        if self.known.get(host(address)) > now_ns {
             return true;
         }
-        let more = self.handshake.one_more(self.handshakes, now_ns);
+        let more = self.handshake.take(self.handshakes, now_ns);
         self.handshakes = more.unwrap_or(self.handshakes);
         more.is_some()
     }
 
-    /// Somebody at this address showed a valid token.
+    /// A client at this address presented a valid token. Where there is no room, the host that proved itself longest ago
+    /// is forgotten.
     pub(crate) fn proved(&mut self, address: IpAddr, now_ns: u64) {
-        let slot = self.slot(host(address));
-        self.known[slot] = now_ns + KNOWN.as_nanos() as u64;
+        let host = host(address);
+        if !self.known.has_room(host, now_ns) {
+            self.known.drop_earliest();
+        }
+        self.known.set(host, now_ns + KNOWN.as_nanos() as u64);
     }
 }
 
@@ -211,9 +290,27 @@ mod tests {
         assert!((29..=31).contains(&later), "{later}");
     }
 
-    #[test]
-    fn a_network_that_floods_is_cut_and_others_and_the_known_are_not() {
-        let mut admission = Admission::new(&limits());
+    /// Every key has the same hash: the worst a seed can do.
+    #[derive(Clone, Default)]
+    struct OneHash;
+
+    impl std::hash::Hasher for OneHash {
+        fn finish(&self) -> u64 {
+            0
+        }
+
+        fn write(&mut self, _: &[u8]) {}
+    }
+
+    impl BuildHasher for OneHash {
+        type Hasher = Self;
+
+        fn build_hasher(&self) -> Self {
+            Self
+        }
+    }
+
+    fn flooding_network_is_limited_others_and_known_hosts_are_not<S: BuildHasher + Clone>(mut admission: Admission<S>) {
         admission.proved(four(250), 0);
         // By hand: a burst is four seconds of the prefix's hundred, though 250 hosts may have 40 each.
         let admitted: usize = (0..250).map(|host| (0..10).filter(|_| admission.attempt(four(host), 1)).count()).sum();
@@ -221,6 +318,52 @@ mod tests {
         assert!((0..250).all(|host| !admission.attempt(four(host), 1)));
         assert!(admission.attempt(four(250), 1), "known");
         assert!(admission.attempt(Ipv4Addr::new(198, 51, 100, 1).into(), 1), "elsewhere");
+    }
+
+    #[test]
+    fn a_flooding_network_is_limited_whatever_the_hash_seeds() {
+        flooding_network_is_limited_others_and_known_hosts_are_not(Admission::with_hasher(&limits(), &OneHash));
+        for _ in 0..100 {
+            flooding_network_is_limited_others_and_known_hosts_are_not(Admission::new(&limits()));
+        }
+    }
+
+    #[test]
+    fn hosts_with_the_same_hash_have_buckets_of_their_own() {
+        let mut admission = Admission::with_hasher(&limits(), &OneHash);
+        admission.proved(four(1), 0);
+        assert_eq!((0..1000).filter(|_| admission.attempt(four(2), 0)).count(), 40);
+        assert_eq!((0..1000).filter(|_| admission.attempt(four(1), 0)).count(), 40, "known");
+        assert_eq!((0..1000).filter(|_| admission.attempt(four(3), 0)).count(), 40, "another newcomer");
+    }
+
+    /// The rate of an address is 10 a second: the bucket of one attempt is full again after 100 ms.
+    #[test]
+    fn a_table_is_bounded_and_forgets_hosts_whose_buckets_are_full() {
+        let mut admission = Admission::new(&Limits { attempts_per_prefix_per_s: u32::MAX, ..limits() });
+        let newcomer = |n: u32| IpAddr::from(Ipv4Addr::from(n << 8));
+        admission.proved(newcomer(200_000), 0);
+        let most = MAX_ENTRIES as u32;
+        assert!((0..most).all(|n| admission.attempt(newcomer(n), 0)));
+        assert!(!admission.attempt(newcomer(most), 1), "full");
+        assert!(admission.attempt(newcomer(200_000), 1), "a known host has its place");
+        assert!(admission.attempt(newcomer(5), 1), "a host with an entry has its bucket");
+        let later = 200_000_000;
+        assert!((0..most).all(|n| admission.attempt(newcomer(most + n), later)));
+        assert!(admission.addresses.times.len() <= MAX_ENTRIES);
+        assert!(admission.attempt(newcomer(9), 2 * later));
+        assert_eq!(admission.addresses.times.len(), 1);
+        assert!(admission.addresses.times.capacity() < 4 * FIRST_SWEEP);
+    }
+
+    #[test]
+    fn a_full_table_of_known_hosts_forgets_the_oldest() {
+        let mut admission = Admission::new(&limits());
+        let host = |n: u32| IpAddr::from(Ipv4Addr::from(n));
+        let most = MAX_ENTRIES as u32;
+        (0..=most).for_each(|n| admission.proved(host(n), u64::from(n)));
+        let known = |n: u32| admission.known.get(super::host(host(n))) > 0;
+        assert_eq!([known(0), known(1), known(most)], [false, true, true]);
     }
 
     #[test]

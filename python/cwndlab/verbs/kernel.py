@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cwndlab import signals
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.options import FormatOption
 from cwndlab.output import Format, say, write_rows
@@ -104,12 +105,12 @@ def _seconds(text: str) -> float:
 
 
 class _ended_by_signals:  # noqa: N801
-    """While it is open, SIGINT and SIGTERM ask for an end instead of ending the process."""
+    """While it is open, SIGINT and SIGTERM request an end instead of ending the process, unless they are ignored."""
 
     def __enter__(self) -> _ended_by_signals:
         self.asked = False
-        signals = (signal.SIGINT, signal.SIGTERM)
-        self._before = [(one, signal.signal(one, self._ask)) for one in signals]
+        taken = (one for one in signals.ENDING if not signals.is_ignored(one))
+        self._before = [(one, signal.signal(one, self._ask)) for one in taken]
         return self
 
     def __exit__(self, *_: object) -> None:

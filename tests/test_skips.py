@@ -1,0 +1,42 @@
+"""The list of tests that may be skipped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from skips import Allowed, read
+
+ROOT = Path(__file__).parents[1]
+LIST = ROOT / "tests" / "allowed-skips.toml"
+
+
+def test_the_list_is_sound() -> None:
+    assert read(LIST)
+
+
+def test_an_entry_covers_its_tests_for_its_reason_at_its_place() -> None:
+    entry = Allowed("tests/test_a.py::*", "no [a-z]+", "anywhere")
+    assert entry.covers("tests/test_a.py::test_b[1-2]", "no cluster")
+    assert not entry.covers("tests/test_a.py::test_b", "no cluster here")
+    assert not entry.covers("tests/test_ab.py::test_b", "no cluster")
+    as_root, not_as_root = (Allowed("*", ".*", where) for where in ("as root", "not as root"))
+    assert as_root.covers("x", "y") is not not_as_root.covers("x", "y")
+
+
+@pytest.mark.parametrize(("reason", "status"), [("SLURM is not here", 0), ("no chromium is installed", 1)])
+def test_a_skip_that_is_not_on_the_list_fails(tmp_path: Path, reason: str, status: int) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tests / "test_sweeps_cluster.py").write_text(
+        f"import pytest\n\ndef test_a():\n    pytest.skip({reason!r})\n\ndef test_b():\n    pass\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pytest.ini"]
+    command += ["-o", f"pythonpath={ROOT / 'tests'}", f"--allowed-skips={LIST}", "tests"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert (f"tests/test_sweeps_cluster.py::test_a: {reason}" in done.stdout) is bool(status)
