@@ -114,7 +114,7 @@ def test_explain_suggests_the_nearest_name(cli: Cli) -> None:
 
 def test_run_prints_flows_and_links(cli: Cli, path: Path, scenario: Scenario) -> None:
     status, out, err = cli("run", path, "--seed", 1, "--format", "json")
-    assert (status, err) == (0, "")
+    assert (status, err) == (0, "seed: 1\n")
     printed = json.loads(out)
     records = cwndlab.run(scenario, seed=1)
     assert printed == {"flows": records.rows("flows"), "links": records.rows("links")}
@@ -132,7 +132,7 @@ def test_run_prints_flows_and_links(cli: Cli, path: Path, scenario: Scenario) ->
 def test_run_writes_records(cli: Cli, path: Path, scenario: Scenario, tmp_path: Path) -> None:
     out = tmp_path / "out"
     status, _, err = cli("run", path, "--seed", 3, "--out", out, "--set", "duration=1 s", "--set", "flow[0].rtt=50 ms")
-    assert (status, err) == (0, f"2 links more with --format json\nrecords: {out}\n")
+    assert (status, err) == (0, f"2 links more with --format json\nseed: 3\nrecords: {out}\n")
     records = Records.read(out)
     assert records.scenario == scenario.with_({"flow[0].rtt": "50 ms"}, duration="1 s")
     assert records.seed == 3
@@ -149,7 +149,6 @@ def test_run_writes_records(cli: Cli, path: Path, scenario: Scenario, tmp_path: 
     [
         (("--seed", "x"), "--seed: 'x' is no whole number from 0 on\n  hint: write --seed 1\n"),
         (("--seed", -1), "--seed: '-1' is no whole number from 0 on\n  hint: write --seed 1\n"),
-        ((), "cwndlab run: missing option '--seed'\n  hint: `cwndlab run --help` shows an example\n"),
         (
             ("--seed", 1, "--set", "duration"),
             "--set: 'duration' has no '='\n  hint: write --set 'flow[0].rtt=50 ms'\n",
@@ -209,8 +208,49 @@ def test_a_reader_who_leaves_is_no_fault() -> None:
     process.stdout.close()
     assert process.stderr is not None
     assert process.stderr.read() == ""
-    assert process.wait(timeout=END_S) == 1
+    assert process.wait(timeout=END_S) == 141  # 128 + SIGPIPE, as a shell reports `yes | true`
     process.stderr.close()
+
+
+def test_results_are_saved_although_nobody_reads_the_output(path: Path, tmp_path: Path) -> None:
+    """The reader has gone before anything is printed; then standard output is closed from the start."""
+    runs = [
+        ("run", path, "--out", "run"),
+        ("compare", path, "--algorithms", "cubic,reno", "--repetitions", 2, "--out", "out", "--report", "page.html"),
+        ("report", "out", "--report", "again.html", "--figures", "svg"),
+    ]
+    for number, (arguments, files) in enumerate(
+        zip(
+            runs,
+            (["run/flows.parquet"], ["out/comparison.json", "page.html"], ["again.html", "out/figures"]),
+            strict=True,
+        )
+    ):
+        process = start(*arguments, stdout=subprocess.PIPE, cwd=tmp_path)
+        assert process.stdout is not None
+        process.stdout.close()
+        _, err = process.communicate(timeout=120)
+        assert (process.returncode, "Traceback" in err) == (141, False), (number, err)
+        assert [file for file in files if not (tmp_path / file).exists()] == []
+
+
+def test_a_closed_standard_output_is_told(path: Path, tmp_path: Path) -> None:
+    """As `ls >&-`; no file that the verb opens takes the descriptor's place."""
+    command = f"exec {sys.executable} -m cwndlab run {path} --out {tmp_path / 'out'} >&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=120)
+    assert done.stderr.splitlines()[-1] == "standard output: failed (Bad file descriptor)"
+    assert done.returncode == 1
+    assert Records.read(tmp_path / "out").seed == 1
+
+
+def test_the_seed_is_1_unless_another_is_named_and_is_told(cli: Cli, path: Path) -> None:
+    _, printed, err = cli("run", path, "--format", "json")
+    assert err == "seed: 1\n"
+    assert cli("run", path, "--format", "json", "--seed", 1)[1] == printed
+    assert cli("run", path, "--format", "json", "--seed", 2)[1:] != (printed, err)
+    _, printed, err = cli("compare", path, "--algorithms", "reno", "--repetitions", 2, "--format", "json")
+    assert (json.loads(printed)["seeds"], err) == ([1, 2], "seeds: 1 to 2\n")
+    assert cli("trace", "make", "lte-driving", "--duration", 1)[2] == "seed: 1\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -233,7 +273,7 @@ def test_compare_prints_writes_and_reports(cli: Cli, path: Path, tmp_path: Path)
     out, page = tmp_path / "out", tmp_path / "page.html"
     arguments = ("compare", path, "--algorithms", "cubic+ccm-ss(mu=2, beta=0.3),reno", "--seed", 5, "--repetitions", 3)
     status, printed, err = cli(*arguments, "--out", out, "--report", page, "--format", "json")
-    assert (status, err) == (0, f"comparison: {out}\nreport: {page}\n")
+    assert (status, err) == (0, f"seeds: 5 to 7\ncomparison: {out}\nreport: {page}\n")
     found = json.loads(printed)
     assert found["algorithms"] == ["cubic+ccm-ss(mu=2, beta=0.3)", "reno"]
     assert found["seeds"] == [5, 6, 7]
@@ -351,7 +391,7 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(import_module("cwndlab.reproduce"), "reproduce", outcomes)
     status, out, err = cli("reproduce", "ccm-ss", "--quick", "--format", "json")
-    assert (status, err) == (130, "stopped after 1 experiments, whose findings are above\n")
+    assert (status, err) == (130, "seed: 1\nstopped after 1 experiments, whose findings are above\n")
     keys = ["id", "quantity", "published", "measured", "low", "high", "measured_is", "verdict", "reason"]
     assert [list(row) for row in json.loads(out)] == [[*keys, "beside", "beside_is"]]
 

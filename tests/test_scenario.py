@@ -25,11 +25,10 @@ from cwndlab import (
     ParkingLot,
     Scenario,
     ScenarioError,
-    StepEcn,
     Transfers,
 )
 from cwndlab.media import Beacon, Medium, Wlan, WlanStation
-from cwndlab.queues import Ared, Codel, DualPi2, Fq, FqCodel, FqPie, Pie, Red
+from cwndlab.queues import Ared, Codel, DualPi2, Fq, FqCodel, FqPie, Pie, Red, StepEcn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

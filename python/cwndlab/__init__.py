@@ -1,26 +1,46 @@
 """A laboratory for TCP congestion control: scenario, run, records, metrics, report.
 
-Nothing is imported before it is used, so that a program that only simulates does not wait for what draws.
+``cwndlab.NAME`` is the function or class of `__all__`, else the public module of that name. A function hides the module
+that defines it: ``cwndlab.run`` is always the function, also after ``import cwndlab.run``. Modules and functions are
+imported on first use, so that a program that only simulates does not load the plotting libraries.
 """
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+import sys as _sys
+from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from cwndlab import metrics, plots, presets, statistics
+if _TYPE_CHECKING:
+    from cwndlab import (  # noqa: F401 (part of the interface, through __getattr__)
+        emulation,
+        errors,
+        exports,
+        kernel,
+        live,
+        media,
+        metrics,
+        own,
+        plots,
+        presets,
+        queues,
+        scenario,
+        statistics,
+        sweeps,
+        traces,
+        tuning,
+        workloads,
+    )
     from cwndlab.algorithms import Algorithm, algorithms, explain
     from cwndlab.bench import bench
     from cwndlab.compare import compare
     from cwndlab.comparison import Comparison
     from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
-    from cwndlab.queues import DropTail, StepEcn
+    from cwndlab.queues import DropTail
     from cwndlab.records import Records
-    from cwndlab.report import report
+    from cwndlab.report import figures, report
     from cwndlab.reproduce import reproduce
     from cwndlab.run import run, run_many, version
     from cwndlab.scenario import (
@@ -64,13 +84,13 @@ __all__ = [
     "RunError",
     "Scenario",
     "ScenarioError",
-    "StepEcn",
     "Transfers",
     "algorithms",
     "bench",
     "check",
     "compare",
     "explain",
+    "figures",
     "metrics",
     "plots",
     "presets",
@@ -83,7 +103,7 @@ __all__ = [
     "version",
 ]
 
-# Where each name lives.
+# The module that defines each name.
 _HOMES = {
     "algorithms": ("Algorithm", "algorithms", "explain"),
     "bench": ("bench",),
@@ -91,9 +111,9 @@ _HOMES = {
     "comparison": ("Comparison",),
     "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
-    "queues": ("DropTail", "StepEcn"),
+    "queues": ("DropTail",),
     "records": ("Records",),
-    "report": ("report",),
+    "report": ("figures", "report"),
     "reproduce": ("reproduce",),
     "run": ("run", "run_many", "version"),
     "scenario": (
@@ -113,31 +133,50 @@ _HOMES = {
     "validate": ("validate",),
     "workloads": ("Bulk", "OnOff", "Transfers"),
 }
-_MODULES = ("metrics", "plots", "presets", "statistics", "workloads")
+#: The public modules. ``docs/python.md`` lists them.
+_MODULES = (
+    "emulation",
+    "errors",
+    "exports",
+    "kernel",
+    "live",
+    "media",
+    "metrics",
+    "own",
+    "plots",
+    "presets",
+    "queues",
+    "scenario",
+    "statistics",
+    "sweeps",
+    "traces",
+    "tuning",
+    "workloads",
+)
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _MODULES:
-        return import_module(f"cwndlab.{name}")
+        return _import_module(f"cwndlab.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'cwndlab' has no attribute '{name}'")
-    value = getattr(import_module(f"cwndlab.{_HOME[name]}"), name)
-    setattr(sys.modules[__name__], name, value)
+    value = getattr(_import_module(f"cwndlab.{_HOME[name]}"), name)
+    setattr(_sys.modules[__name__], name, value)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_MODULES})
 
 
-class _Package(ModuleType):
-    """Keeps ``cwndlab.run`` the verb: to import the module of that name would put the module in its place."""
+class _Package(_ModuleType):
+    """Keeps the functions in place: the import system would replace ``cwndlab.run`` by the module of that name."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, ModuleType) and name in _HOME:
+        if isinstance(value, _ModuleType) and name in _HOME:
             value = getattr(value, name)
         super().__setattr__(name, value)
 
 
-sys.modules[__name__].__class__ = _Package
+_sys.modules[__name__].__class__ = _Package

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from cwndlab.options import (
     scenario_of,
     whole,
 )
-from cwndlab.output import Format, Row, say, write, write_rows
+from cwndlab.output import Format, Row, say, say_seed, write, write_rows
 from cwndlab.progress import Stopped, several, stopped
 from cwndlab.show import show_comparison, show_examined, show_run
 
@@ -115,10 +116,10 @@ def explain(
     write_rows(rows, tuple(rows[0]), format)
 
 
-@app.command(epilog="Example: cwndlab run path.toml --seed 1 --out out --set 'duration=5 s'")
+@app.command(epilog="Example: cwndlab run path.toml --out out --set 'duration=5 s'")
 def run(
     scenario: ScenarioArgument,
-    seed: SeedOption,
+    seed: SeedOption = 1,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False),
@@ -174,10 +175,13 @@ def run(
         records.write(out)
     if engine == "both":
         simulated = run(question, seed=seed)
-        for note in stand_ins(simulated, records):
-            say(note)
         rows = beside(simulated, records)
         write_rows(rows, tuple(rows[0]) if rows else (), format)
+        for note in stand_ins(simulated, records):
+            say(note)
+        say_seed(seed)
+        if out is not None:
+            say(f"records: {out}")
         return
     if pcap is not None:
         from cwndlab.exports import export
@@ -190,14 +194,14 @@ def run(
         say(f"records: {out}")
 
 
-@app.command(epilog="Example: cwndlab compare two-flows --algorithms cubic,reno --seed 1")
+@app.command(epilog="Example: cwndlab compare two-flows --algorithms cubic,reno")
 def compare(
     scenario: ScenarioArgument,
     algorithms: Annotated[
         str,
         typer.Option("--algorithms", help="What every flow uses in turn, joined by commas.", metavar="A,B,C"),
     ],
-    seed: SeedOption,
+    seed: SeedOption = 1,
     repetitions: Annotated[
         int,
         typer.Option(
@@ -249,14 +253,17 @@ def compare(
             warm_up=warm_up,
             metrics=listed(metrics),
         )
-    show_comparison(found, format)
+    # Saved before anything is printed: standard output may be closed by then.
     if out is not None:
         found.write(out)
-        say(f"comparison: {out}")
     if report is not None:
         from cwndlab.report import report as draw
 
         draw(found, report)
+    show_comparison(found, format)
+    if out is not None:
+        say(f"comparison: {out}")
+    if report is not None:
         say(f"report: {report}")
     finished, total = len(found.rows), len(found.algorithms) * len(found.seeds)
     if finished < total:
@@ -276,6 +283,7 @@ def matrix(
     names = listed(algorithms)
     for name in names or ():
         _check(name)
+    say_seed(seed)
     with several() as progress:
         rows = list(matrix(names, seed=seed, workers=workers, progress=progress))
     if format is not Format.table:
@@ -421,6 +429,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def status(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status."""
+    if sys.stdout is None:
+        _refuse_output()
     try:
         ended = app(arguments, prog_name="cwndlab", standalone_mode=False)
         sys.stdout.flush()
@@ -441,11 +451,16 @@ def status(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("stopped")
         return signals.status()
-    except BrokenPipeError:
-        # Whoever read has gone; nothing is left to say, also not when the interpreter flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except (BrokenPipeError, SystemExit) as ended:
+        # typer makes SystemExit(1) of EPIPE.
+        if isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        # What is left in the buffer must not fail again when the interpreter flushes it at its end.
+        _discard_output()
+        return UNREAD
     except OSError as cause:
+        if cause.errno == errno.EBADF:
+            _discard_output()
         place = cause.filename or "standard output"
         say(str(Fault(str(place), f"failed ({cause.strerror})", "")))
         return 1
@@ -463,3 +478,20 @@ def status(arguments: Sequence[str] | None = None) -> int:
         hint = near[:1].lower() + near[1:] if near else f"`{where} --help` shows an example"
         say(str(Fault(where, what[:1].lower() + what[1:], hint)))
         return 2
+
+
+# As a shell reports a process that SIGPIPE ended: nobody reads its output.
+UNREAD = 141
+
+
+def _refuse_output() -> None:
+    """Makes writing to a closed standard output (``>&-``) fail with EBADF, and keeps its descriptor from the files that
+    the verb opens."""
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    if descriptor != 1:
+        os.dup2(descriptor, 1)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

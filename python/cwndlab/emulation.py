@@ -269,3 +269,7 @@ def beside(simulated: Records, emulated: Records) -> list[dict[str, Any]]:
         for quantity in ("mean_rtt_ns", "min_rtt_ns", "queue_drops", "retransmitted_packets", "recoveries", "timeouts"):
             add(ours["name"], quantity, ours[quantity], theirs[quantity])
     return rows
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -14,6 +14,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+__all__ = ["AlgorithmError", "Error", "Fault", "RecordsError", "RunError", "ScenarioError"]
+
 
 class Fault(NamedTuple):
     """One thing that is wrong.
@@ -82,3 +84,7 @@ def text_of(path: Path, hint: str) -> str:
     except ValueError as cause:
         what = f"cannot be read ({cause})"
     raise ScenarioError(Fault(str(path), what, hint))
+
+
+def __dir__() -> list[str]:
+    return __all__

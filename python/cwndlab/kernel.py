@@ -119,3 +119,7 @@ def timing(totals: Sequence[dict[str, Any]], *, real_time: bool) -> str:
         late = f"answers were in force after {p50:.0f} us (median), {p99:.0f} us (99 %), {most:.0f} us (most)"
     priority = "SCHED_FIFO" if real_time else "no real-time priority"
     return f"kernel datapath: {late}; lost reports: {lost}; {priority}"
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from cwndlab.queues import Queue
     from cwndlab.scenario import Access
 
+__all__ = ["Beacon", "Medium", "Wlan", "WlanStation"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Beacon(Table):
@@ -82,3 +84,7 @@ class Wlan(_Rules):
 
 
 TABLES.update({"wlan": Wlan, "media": Medium, "stations": WlanStation, "beacon": Beacon})
+
+
+def __dir__() -> list[str]:
+    return __all__

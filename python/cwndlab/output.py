@@ -26,6 +26,11 @@ def say(text: str) -> None:
     print(text, file=sys.stderr)  # noqa: T201
 
 
+def say_seed(first: int, last: int | None = None) -> None:
+    """Which seed was used, or which ones, from ``first`` to ``last``."""
+    say(f"seed: {first}" if last in (None, first) else f"seeds: {first} to {last}")
+
+
 def write(text: str) -> None:
     """Text on standard output."""
     sys.stdout.write(text if text.endswith("\n") else text + "\n")

@@ -230,3 +230,7 @@ def _source(kind: type) -> str:
 def _fingerprint(code: CodeType) -> str:
     inner = (_fingerprint(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts)
     return "\n".join([code.co_code.hex(), *code.co_names, *code.co_varnames, *inner])
+
+
+def __dir__() -> list[str]:
+    return __all__

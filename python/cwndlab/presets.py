@@ -7,6 +7,8 @@ from pathlib import Path
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.scenario import Scenario
 
+__all__ = ["folder", "load", "names"]
+
 
 def folder() -> Path:
     """Where they are: in the package, or beside it in a working tree."""
@@ -33,3 +35,7 @@ def load(name: str | Path) -> Scenario:
             Fault(str(name), "no scenario is called so", f"a file in TOML, or one of {', '.join(names())}")
         )
     return Scenario.load(path)
+
+
+def __dir__() -> list[str]:
+    return __all__

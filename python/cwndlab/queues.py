@@ -7,6 +7,8 @@ from typing import ClassVar, Literal
 
 from cwndlab.tables import Table
 
+__all__ = ["Ared", "Codel", "DropTail", "DualPi2", "Fq", "FqCodel", "FqPie", "Pie", "Queue", "Red", "StepEcn"]
+
 
 @dataclass(frozen=True)
 class Queue(Table):
@@ -128,3 +130,7 @@ class FqPie(Pie):
     queues: int | None = None
     quantum: str | None = None
     batch: int | None = None
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -24,6 +24,25 @@ from cwndlab.workloads import Distribution, Workload
 if TYPE_CHECKING:
     from cwndlab.own import Classes
 
+__all__ = [
+    "Access",
+    "Bernoulli",
+    "Control",
+    "Dumbbell",
+    "Flow",
+    "GilbertElliott",
+    "Harq",
+    "Jitter",
+    "Link",
+    "LossList",
+    "Node",
+    "ParkingLot",
+    "Scenario",
+    "Step",
+    "TokenBucket",
+    "Trace",
+]
+
 SCHEMA_VERSION = 1
 
 
@@ -455,3 +474,7 @@ def toml_value(value: Any) -> str:
 
 def _path(folder: str | Path | None) -> Path | None:
     return None if folder is None else Path(folder)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cwndlab.output import Format, Row, say, write, write_csv, write_json, write_rows, write_table
+from cwndlab.output import Format, Row, say, say_seed, write, write_csv, write_json, write_rows, write_table
 
 if TYPE_CHECKING:
     from cwndlab.comparison import Comparison
@@ -31,6 +31,7 @@ def show_run(records: Records, format: Format) -> None:
         case Format.table:
             _flows_and_links(flows, links)
             _transfers(records, flows)
+    say_seed(records.seed)
 
 
 def _milliseconds(value: float | None) -> str:
@@ -156,6 +157,7 @@ def show_comparison(found: Comparison, format: Format) -> None:
                 say(found.method())
             for note in found.notes:
                 say(note)
+    say_seed(found.seeds[0], found.seeds[-1])
 
 
 def show_swept(found: Swept, format: Format) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.run import trace_kinds, trace_make, trace_moments
 
+__all__ = ["Description", "describe", "load", "make", "names", "picture"]
+
 #: Bytes of an opportunity.
 OPPORTUNITY_BYTES = 1500
 
@@ -90,3 +92,7 @@ def picture(rates: Sequence[float], *, width: int = 72) -> str:
     means = [sum(rates[a:b]) / (b - a) for a, b in pairwise(edges)]
     top = max(means) or 1.0
     return "".join(bars[round(mean / top * (len(bars) - 1))] for mean in means)
+
+
+def __dir__() -> list[str]:
+    return __all__

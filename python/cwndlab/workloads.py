@@ -11,6 +11,25 @@ from typing import ClassVar, Literal
 
 from cwndlab.tables import KINDS, Table
 
+__all__ = [
+    "Arrivals",
+    "Bulk",
+    "Cbr",
+    "Cdf",
+    "Distribution",
+    "Exponential",
+    "Gamma",
+    "LogNormal",
+    "Mqtt",
+    "OnOff",
+    "Pareto",
+    "RequestResponse",
+    "Transfers",
+    "Uniform",
+    "Vbr",
+    "Workload",
+]
+
 
 @dataclass(frozen=True)
 class Distribution(Table):
@@ -183,3 +202,7 @@ class Vbr(Workload):
     frame_rate: float | None = None
     cv: float | None = None
     sizes: Literal["log-normal", "gamma"] | None = None
+
+
+def __dir__() -> list[str]:
+    return __all__

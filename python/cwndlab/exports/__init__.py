@@ -10,6 +10,8 @@ from cwndlab.errors import Fault, RecordsError
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
+__all__ = ["FORMATS", "export"]
+
 #: Formats, and what a place of that format is.
 FORMATS = {"csv": "folder", "qlog": "folder", "ns2": "file", "pcap": "file"}
 
@@ -40,3 +42,7 @@ def export(records: Records, format: str, place: Path | str, *, at: str = "sende
         case _:
             raise RecordsError(Fault("--format", f"'{format}' is no format", f"write {', '.join(FORMATS)}"))
     return [Path(place)]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -72,3 +72,7 @@ __all__ = [
     "utilisation",
     "warm_up",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

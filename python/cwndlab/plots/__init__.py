@@ -29,3 +29,7 @@ __all__ = [
     "series",
     "share",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -33,3 +33,7 @@ __all__ = [
     "welch",
     "wilcoxon",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -45,3 +45,7 @@ def scenario(place: str | Path, cell: int) -> Scenario:
     if not 0 <= cell < len(found):
         raise ScenarioError(Fault(f"cell {cell}", "is not in the sweep", f"there are 0 to {len(found) - 1}"))
     return Scenario.from_json(found["scenario"][cell])
+
+
+def __dir__() -> list[str]:
+    return __all__

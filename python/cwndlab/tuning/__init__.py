@@ -4,3 +4,7 @@ from cwndlab.tuning.question import Range, Tuning, load
 from cwndlab.tuning.search import Found, tune
 
 __all__ = ["Found", "Range", "Tuning", "load", "tune"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -14,7 +14,7 @@ import typer
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.options import FormatOption, ScenarioArgument, SetOption, scenario_of, whole
-from cwndlab.output import Format, say, write_rows
+from cwndlab.output import Format, say, say_seed, write_rows
 from cwndlab.progress import Stopped
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def add(app: typer.Typer) -> None:
         question = scenario_of(scenario, set_)
         for note in question.notes:
             say(note)
+        say_seed(seed)
         side = cast("Side", on)
         if calibrate:
             _calibrate(Between(question, seed=seed), out, format)

@@ -11,7 +11,7 @@ import typer
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.options import FormatOption, SeedOption, whole
-from cwndlab.output import Format, say, write, write_csv, write_json, write_table
+from cwndlab.output import Format, say, say_seed, write, write_csv, write_json, write_table
 from cwndlab.progress import Stopped
 
 if TYPE_CHECKING:
@@ -142,11 +142,12 @@ def add(app: typer.Typer) -> None:
                     told = f"stopped; {count - left} of {count} transfers are kept in {place}; the same command goes on"
                     raise Stopped(told) from None
         found = Measurement.of(state, place)
-        show(found, format)
         from cwndlab.report import report as draw
 
         page = report or place / "report.html"
         draw(found, page)
+        show(found, format)
+        say_seed(seed)
         say(f"records: {place}")
         say(f"report: {page}")
 

@@ -58,6 +58,10 @@ def report(
 
     chosen(figures or "png", style)
     found = load(folder)
+    page = report or folder / "report.html"
+    # Saved before anything is printed: standard output may be closed by then.
+    draw(found, page, series=series)
+    drawn = [] if figures is None else draw_figures(found, folder / "figures", format=figures, style=style)
     if isinstance(found, Records):
         show_run(found, format)
     elif isinstance(found, Swept):
@@ -66,12 +70,9 @@ def report(
         show_measurement(found, format)
     else:
         show_comparison(found, format)
-    page = report or folder / "report.html"
-    draw(found, page, series=series)
     say(f"report: {page}")
-    if figures is not None:
-        for figure in draw_figures(found, folder / "figures", format=figures, style=style):
-            say(f"figure: {figure}")
+    for figure in drawn:
+        say(f"figure: {figure}")
 
 
 def add(app: typer.Typer) -> None:

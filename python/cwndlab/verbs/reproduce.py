@@ -9,7 +9,7 @@ import typer
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.options import FormatOption, SeedOption, WorkersOption
-from cwndlab.output import Format, say, write_rows
+from cwndlab.output import Format, say, say_seed, write_rows
 from cwndlab.progress import Stopped, several
 
 if TYPE_CHECKING:
@@ -66,6 +66,11 @@ def add(app: typer.Typer) -> None:
         except Stopped:
             kept = f"; finished runs are kept in {out}, the same command goes on" if out is not None else ""
             stop = Stopped(f"stopped after {len(outcomes)} experiments, whose findings are above{kept}")
+        index = None
+        if out is not None and outcomes:
+            from cwndlab.reproduce.site import write_index
+
+            index = write_index(out)
         if all_ and format is Format.table:
             _show_counts(outcomes)
         else:
@@ -78,10 +83,9 @@ def add(app: typer.Typer) -> None:
         if format is Format.table and len(outcomes) == 1:
             for sentence in outcomes[0].why:
                 say(sentence)
-        if out is not None and outcomes:
-            from cwndlab.reproduce.site import write_index
-
-            say(f"site: {write_index(out)}")
+        say_seed(seed)
+        if index is not None:
+            say(f"site: {index}")
         if stop is not None:
             raise stop
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.output import write
+from cwndlab.output import say_seed, write
 
 verb = typer.Typer(help="Make and describe traces in Mahimahi's format.", rich_markup_mode=None, no_args_is_help=True)
 
@@ -26,6 +26,7 @@ def make(
     if not 1 <= duration <= 86_400:
         raise ScenarioError(Fault("--duration", f"{duration} s are not between 1 s and a day", "write --duration 120"))
     write("\n".join(map(str, traces.make(kind, seed=seed, duration_s=duration))))
+    say_seed(seed)
 
 
 @verb.command()

@@ -1,0 +1,86 @@
+"""The public Python interface: names that the documents mention exist, and completion offers nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import cwndlab
+import pytest
+
+ROOT = Path(__file__).parents[1]
+#: Keys in the footer of a Parquet file (docs/records.md), which look like Python names.
+FOOTER_KEYS = {f"cwndlab.{key}" for key in ("engine", "scenario_hash", "schema_version", "seed")}
+MODULES = sorted(name for name in dir(cwndlab) if isinstance(getattr(cwndlab, name), ModuleType))
+
+
+def in_a_fresh_interpreter(code: str) -> str:
+    """What ``code`` prints in an interpreter that has imported nothing yet."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def documented() -> list[str]:
+    """Every dotted name that README and docs/ mention."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    found = {name for page in pages for name in re.findall(r"\bcwndlab(?:\.[A-Za-z_]\w*)+", page.read_text("utf-8"))}
+    return sorted(found - FOOTER_KEYS)
+
+
+def test_every_documented_name_resolves_in_a_fresh_interpreter() -> None:
+    """Each name by itself: what an earlier one imported must not help a later one."""
+    names = documented()
+    assert {"cwndlab.figures", "cwndlab.live.serve", "cwndlab.sweeps.Sweep", "cwndlab.queues"} <= set(names)
+    code = (
+        "import importlib, json, sys\n"
+        "missing = []\n"
+        f"for name in {names!r}:\n"
+        "    for module in [one for one in sys.modules if one.partition('.')[0] == 'cwndlab']:\n"
+        "        del sys.modules[module]\n"
+        "    thing = importlib.import_module('cwndlab')\n"
+        "    try:\n"
+        "        for part in name.split('.')[1:]:\n"
+        "            thing = getattr(thing, part)\n"
+        "    except AttributeError:\n"
+        "        missing.append(name)\n"
+        "print(json.dumps(missing))\n"
+    )
+    assert json.loads(in_a_fresh_interpreter(code)) == []
+
+
+def test_a_function_hides_its_module_whatever_is_imported_before() -> None:
+    code = (
+        "import cwndlab.run, cwndlab.report, cwndlab.algorithms, cwndlab.reproduce.catalogue, cwndlab.bench\n"
+        "from cwndlab.run import run\n"
+        "names = ('run', 'report', 'algorithms', 'reproduce', 'bench', 'compare', 'validate')\n"
+        "print([type(getattr(cwndlab, name)).__name__ for name in names], cwndlab.run is run)\n"
+    )
+    assert in_a_fresh_interpreter(code) == f"{['function'] * 7} True\n"
+
+
+def test_completion_offers_public_names_only() -> None:
+    assert {"Any", "sys", "TYPE_CHECKING", "annotations"} & set(dir(cwndlab)) == set()
+    assert set(cwndlab.__all__) <= set(dir(cwndlab))
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    assert [name for name in MODULES if f"| `cwndlab.{name}` |" not in page] == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_public_module_lists_its_names(name: str) -> None:
+    module = getattr(cwndlab, name)
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, one) for one in module.__all__)
+
+
+def test_importing_the_package_imports_none_of_its_modules() -> None:
+    """Neither the engine nor what draws: the first use of a name does."""
+    code = "import sys, cwndlab\nprint([name for name in sys.modules if name.startswith('cwndlab.')])"
+    assert in_a_fresh_interpreter(code) == "[]\n"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'cwndlab' has no attribute 'simulate'"):
+        cwndlab.simulate  # noqa: B018
