@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,9 @@ SCENARIOS = {
 
 
 def metric_values(records: Records) -> dict[str, float | None]:
-    """Every metric of a run; nine digits, since the last ones of a float are a library's."""
-    return {name: None if value is None else float(f"{value:.9g}") for name, value in sorted(summary(records).items())}
+    """Every metric of a run, null where it has no value; nine digits, since the last ones of a float are a library's."""
+    found = sorted(summary(records).items())
+    return {name: float(f"{value:.9g}") if value is not None and isfinite(value) else None for name, value in found}
 
 
 def of_scenarios() -> tuple[dict[str, Any], dict[str, Any]]:
