@@ -16,11 +16,11 @@ help:
 	@echo 'make system       what tests and optional parts take from the system; as root on Debian it is installed'
 	@echo 'make demo         CUBIC with HyStart and with CCM-SS, Reno, HighSpeed, BIC and Compound on one path'
 	@echo 'make test         all tests'
-	@echo 'make check        formatting, lints, types, documentation'
+	@echo 'make check        formatting, lints, types, documentation; stale generated parts of docs/ and README.md'
 	@echo 'make fmt          formats everything'
 	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; the emulator, the kernel, the server'
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
-	@echo 'make docs         the generated parts of docs/ and README.md'
+	@echo 'make docs         makes the generated parts of docs/ and README.md anew; ONLY=WORD: those of this name or page'
 
 $(VENV)/.ready: requirements/lock.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'make: Python 3.11 or later is needed; name it: make PYTHON=python3.11 build' >&2; exit 1; }
@@ -74,6 +74,7 @@ check: build
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest cwndlab._engine
 	$(BIN)/python tools/check_arrows.py
+	$(BIN)/python tools/refresh_docs.py --check
 	@if command -v cargo-deny >/dev/null; then cargo deny check; else echo 'cargo-deny is not installed: licences of dependencies are not checked'; fi
 
 fmt: $(VENV)/.ready
@@ -92,8 +93,9 @@ bench: build
 bench-peers: build
 	$(BIN)/python benches/peers.py
 
+# ONLY='bench README': these parts.
 docs: build
-	$(BIN)/python tools/refresh_docs.py
+	$(BIN)/python tools/refresh_docs.py $(ONLY)
 
 clean:
 	rm -rf build out target $(VENV)

@@ -1,26 +1,35 @@
-"""Writes docs/algorithms/: a page per entry of the catalogue, with two pictures that the simulator makes.
+"""Makes docs/algorithms/: a page per entry of the catalogue, with two pictures that the simulator makes.
 
-`python tools/algorithm_pages.py [NAME …]` writes all pages, or those named; the index always.
+`make docs` calls it; beside the pictures stands the digest of the hashes of the two runs that they draw.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cwndlab
 import matplotlib as mpl
 import polars as pl
 from cwndlab.algorithms import Algorithm, algorithms, other_names
+from cwndlab.files import save, whole
 from cwndlab.plots.palette import colour
 from cwndlab.run import run_many
 from matplotlib.figure import Figure
 
 mpl.rcParams["svg.hashsalt"] = "cwndlab"  # the same figure gives the same file
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "algorithms"
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs" / "algorithms"
+HASHES = ROOT / "known-answers" / "algorithm-hashes.json"
+#: Raised by hand when the same runs are drawn in another way: all pictures are then stale.
+FORM = 1
+SEED = 1
 #: Seconds of a run, and from which on an epoch is looked for.
 DURATION_S, SETTLED_S = 60, 20
 #: The longest piece that is drawn where nothing is lost.
@@ -35,6 +44,18 @@ KINDS = {
     "router": "Router-assisted",
     "mechanism": "Mechanisms of the transport",
 }
+
+
+class Run(NamedTuple):
+    """A run that a page draws."""
+
+    page: str
+    """The page's name, without its ending."""
+    picture: str
+    """`window` or `share`."""
+    text: str
+    """The algorithm shown."""
+    document: dict[str, Any]
 
 
 def text_of(entry: Algorithm) -> str | None:
@@ -67,6 +88,44 @@ def document(entry: Algorithm, text: str, rival: str | None) -> dict[str, Any]:
         },
         "flow": flows,
     }
+
+
+def runs(entry: Algorithm) -> list[Run]:
+    """The two runs of an entry's page, or none."""
+    text = text_of(entry)
+    if text is None:
+        return []
+    rivals = {"window": None, "share": "cubic"}
+    return [Run(file_of(entry), picture, text, document(entry, text, rival)) for picture, rival in rivals.items()]
+
+
+@cache
+def _hashes() -> Mapping[str, Mapping[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads(HASHES.read_text(encoding="utf-8"))
+    return found
+
+
+def digest(entry: Algorithm) -> str:
+    """What the pictures of an entry are made from: the hashes of their runs, by known-answers/algorithm-hashes.json."""
+    return sha256(json.dumps([FORM, _hashes().get(file_of(entry), {})]).encode()).hexdigest()[:16]
+
+
+MARK = re.compile(r"<!-- output: pictures [^>]*?; from: (?P<digest>[0-9a-f]+) -->")
+
+
+def digest_on_page(entry: Algorithm) -> str:
+    """What the page says that its pictures are made from; empty where it says nothing."""
+    try:
+        found = MARK.search((FOLDER / f"{file_of(entry)}.md").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return ""
+    return found["digest"] if found else ""
+
+
+def is_drawn(entry: Algorithm) -> bool:
+    """Whether both pictures of an entry are there, made from the runs as they are."""
+    pictures = [FOLDER / f"{run.page}-{run.picture}.svg" for run in runs(entry)]
+    return digest_on_page(entry) == (digest(entry) if pictures else "") and all(file.is_file() for file in pictures)
 
 
 def epoch(records: cwndlab.Records, kind: str) -> tuple[float, float]:
@@ -109,7 +168,7 @@ def draw_window(entry: Algorithm, text: str, records: cwndlab.Records, path: Pat
     axes.plot(times, values, color=colour(0), linewidth=1.2)
     axes.set_xlim(low, high)
     axes.set_ylim(bottom=0)
-    figure.savefig(path, format="svg", metadata={"Date": None})
+    _save(figure, path)
 
 
 def draw_share(text: str, records: cwndlab.Records, path: Path) -> None:
@@ -122,7 +181,12 @@ def draw_share(text: str, records: cwndlab.Records, path: Path) -> None:
     axes.set_xlim(0, DURATION_S)
     axes.set_ylim(0, 24)  # the line carries 20: room for the legend
     axes.legend(fontsize=7, frameon=False, loc="upper right", ncols=2)
-    figure.savefig(path, format="svg", metadata={"Date": None})
+    _save(figure, path)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    with whole(path) as file:
+        figure.savefig(file, format="svg", metadata={"Date": None})
 
 
 def _bullets(title: str, items: Iterator[str] | list[str]) -> list[str]:
@@ -130,8 +194,9 @@ def _bullets(title: str, items: Iterator[str] | list[str]) -> list[str]:
     return [f"## {title}", "", *(f"- {item}" for item in items), ""] if items else []
 
 
-def page(entry: Algorithm, text: str | None) -> str:
-    """The page of an entry."""
+def page(entry: Algorithm, made_from: str) -> str:
+    """The page of an entry, with pictures that are made from the runs of this digest."""
+    text = text_of(entry)
     also = [name["alias"] for name in other_names() if name["means"] == entry.name]
     year = "" if str(entry.year) in entry.source else f" ({entry.year})"
     lines = [f"# {entry.name}", "", f"**{entry.title}**, {entry.kind}. Source: {entry.source}{year}."]
@@ -143,9 +208,13 @@ def page(entry: Algorithm, text: str | None) -> str:
         lines += [f"Comes with the slow start `{entry.companion}` where none is named.", ""]
     if text is not None:
         lines += [
+            f"<!-- output: pictures {file_of(entry)}{made_from and f'; from: {made_from}'} -->",
+            "",
             f"![Its window]({file_of(entry)}-window.svg)",
             "",
             f"![Its share beside CUBIC]({file_of(entry)}-share.svg)",
+            "",
+            "<!-- end -->",
             "",
         ]
     if entry.parameters:
@@ -170,7 +239,7 @@ def index(entries: tuple[Algorithm, ...]) -> str:
     lines = [
         "# Algorithms",
         "",
-        "Made by `tools/algorithm_pages.py` from the entries; `cwndlab explain NAME` prints the same.",
+        "`make docs` writes these pages from the entries of the catalogue; `cwndlab explain NAME` prints the same.",
         "",
     ]
     for kind, title in KINDS.items():
@@ -191,23 +260,26 @@ def file_of(entry: Algorithm) -> str:
     return f"recovery-{entry.name}" if entry.kind == "recovery" else entry.name
 
 
-def main(names: list[str]) -> None:
-    """Runs and writes."""
+def write_pages() -> None:
+    """Writes index and pages; each page goes on saying what its pictures were made from."""
     entries = algorithms()
-    chosen = [entry for entry in entries if not names or entry.name in names]
-    FOLDER.mkdir(exist_ok=True)
-    shown = [(entry, text) for entry in chosen if (text := text_of(entry)) is not None]
-    jobs = [(document(entry, text, rival), 1) for entry, text in shown for rival in (None, "cubic")]
-    for number, records in run_many(jobs):
-        entry, text = shown[number // 2]
-        if number % 2 == 0:
-            draw_window(entry, text, records, FOLDER / f"{file_of(entry)}-window.svg")
+    for entry in entries:
+        save(page(entry, digest_on_page(entry)), FOLDER / f"{file_of(entry)}.md")
+    save(index(entries), FOLDER / "README.md")
+
+
+def draw(names: Collection[str]) -> None:
+    """Draws the pictures of the pages of these names, and says on each what they are made from."""
+    entries = {file_of(entry): entry for entry in algorithms() if file_of(entry) in names}
+    shown = [run for entry in entries.values() for run in runs(entry)]
+    left = {name: len(runs(entry)) for name, entry in entries.items()}
+    for number, records in run_many([(run.document, SEED) for run in shown]):
+        run = shown[number]
+        path = FOLDER / f"{run.page}-{run.picture}.svg"
+        if run.picture == "window":
+            draw_window(entries[run.page], run.text, records, path)
         else:
-            draw_share(text, records, FOLDER / f"{file_of(entry)}-share.svg")
-    for entry in chosen:
-        (FOLDER / f"{file_of(entry)}.md").write_text(page(entry, text_of(entry)), encoding="utf-8")
-    (FOLDER / "README.md").write_text(index(entries), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+            draw_share(run.text, records, path)
+        left[run.page] -= 1
+        if left[run.page] == 0:
+            save(page(entries[run.page], digest(entries[run.page])), FOLDER / f"{run.page}.md")

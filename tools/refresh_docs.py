@@ -1,43 +1,42 @@
-"""Refreshes the blocks between `<!-- output: … -->` and `<!-- end -->` in README.md and docs/: runs what they name.
+"""Makes the generated blocks of README.md and docs/ anew (`make docs`), or says which are stale (`make check`).
 
-`python tools/refresh_docs.py [WORD …]` refreshes only blocks of whose name the word is a part (`bench`, `records`) or
-whose file has it as a name (`README`, `validity`). `make docs` refreshes all but what has to be named: `bench-peers`,
-which needs ns-2 and ns-3 and takes minutes, and `applications`, which needs the rights of an emulation.
+`python tools/refresh_docs.py [--all] [WORD …]` takes first what is simulated, then what is measured on this kernel, and
+last, with nothing beside it, what is timed; it says before how long each takes. Without a word it leaves out simulated
+blocks and pictures that are as their digest says, and after an interruption the measurements that the interrupted call
+had finished; `--all` makes these too. With words: only blocks of whose name a word is a part (`bench`, `records`) or
+whose file has it as a name (`README`, `validity`); `algorithms` and the name of one's page mean pictures. What needs
+something that is not here is named and left out. `--check` changes nothing. docs/README.md describes the blocks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import json
 import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+from unittest import mock
 
+import algorithm_pages
+import generated
 import records_doc
+from cwndlab.algorithms import algorithms
+from cwndlab.files import save
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = generated.ROOT
 BIN = Path(sys.executable).parent
-FILES = (
-    "docs/records.md",
-    "docs/python.md",
-    "docs/statistics.md",
-    "README.md",
-    "docs/validity.md",
-    "docs/applications.md",
-    "docs/matrix.md",
-    "docs/performance.md",
-    "docs/reproductions.md",
-    "docs/sweeps.md",
-    "docs/tuning.md",
-    "docs/kernel.md",
-    "docs/emulation.md",
-    "docs/serve.md",
-)
-BLOCK = re.compile(r"(<!-- output: (?P<name>[^>]*?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
+#: What an interrupted call had measured, and how long parts took on this machine.
+STATE = ROOT / "build" / "docs.json"
 
 
 def _text(*command: str) -> str:
@@ -74,7 +73,7 @@ def _kernel() -> str:
 def _applications() -> str:
     table = _text(sys.executable, "examples/applications/run.py")
     kernel = _text("uname", "-r")
-    return f"{_machine()}, Linux {kernel}, `python examples/applications/run.py`:\n\n```\n{table}\n```"
+    return f"Linux {kernel}:\n\n```\n{table}\n```"
 
 
 def _profile() -> str:
@@ -100,9 +99,20 @@ def _profile() -> str:
 
 
 def _shown(*arguments: str) -> str:
-    """What the command line prints; where it keeps its runs is not told."""
+    """What the command line prints."""
+    return f"```\n{_text(str(BIN / 'cwndlab'), *arguments)}\n```"
+
+
+def _kept(*arguments: str) -> str:
+    """The same beside its command; where it keeps its runs is not told."""
     told = " ".join(arguments[: arguments.index("--out")])
-    return f"`cwndlab {told}`:\n\n```\n{_text(str(BIN / 'cwndlab'), *arguments)}\n```"
+    return f"`.venv/bin/cwndlab {told}`:\n\n{_shown(*arguments)}"
+
+
+def _first_table(command: str) -> str:
+    """A command and its first table; what follows is in the report."""
+    first = _text(*command.split(" ")).split("\n\n")[0]
+    return textwrap.indent("\n".join([f"$ {command}", "", *first.splitlines()]), "    ")
 
 
 def _reproductions() -> str:
@@ -130,7 +140,7 @@ def _reproductions() -> str:
             texts = (finding.quantity, finding.published, *shown(finding), finding.verdict, finding.reason)
             claims.append(f"| {' | '.join(texts)} |")
         claims += ["", *(f"- {sentence}" for sentence in one["why"]), ""]
-    return "\n".join([_machine(), "", *lines, "", "## Every claim", "", *claims])
+    return "\n".join([*lines, "", "## Every claim", "", *claims])
 
 
 def _first_paragraph(thing: object) -> str:
@@ -192,29 +202,22 @@ MAKERS: dict[str, Callable[[], str]] = {
     "validate": _validity,
     "validate --kernel": _kernel,
     "applications": _applications,
-    "bench": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py', 'engine')}",
-    "bench algorithms": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/engine.py', 'algorithms')}",
-    "bench-peers": lambda: f"{_machine()}\n\n" + _text(sys.executable, "benches/peers.py").split("\n\n", 1)[1],
-    "cache": lambda: _text(sys.executable, "benches/cache.py"),
-    "overhead": lambda: (
-        f"`cwndlab bench --overhead`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--overhead')}\n```"
-    ),
-    "bench python": lambda: (
-        f"`cwndlab bench --python`:\n\n```\n{_text(str(BIN / 'cwndlab'), 'bench', '--python')}\n```"
-    ),
-    "bench serve": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/serve.py')}",
+    "bench": lambda: _text(sys.executable, "benches/engine.py", "engine"),
+    "bench algorithms": lambda: _text(sys.executable, "benches/engine.py", "algorithms"),
+    "bench-peers": lambda: _text(sys.executable, "benches/peers.py").split("\n\n", 1)[1],
+    "overhead": lambda: _shown("bench", "--overhead"),
+    "bench python": lambda: _shown("bench", "--python"),
+    "bench serve": lambda: _text(sys.executable, "benches/serve.py"),
     "limits": _limits,
-    "bench emulator": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/emulator.py')}",
-    "bench sweep": lambda: f"{_machine()}\n\n{_text(sys.executable, 'benches/sweep.py')}",
+    "bench emulator": lambda: _text(sys.executable, "benches/emulator.py"),
+    "bench sweep": lambda: _text(sys.executable, "benches/sweep.py"),
     **{
-        f"bench kernel {part}": partial(
-            lambda part: f"{_machine()}\n\n{_text(sys.executable, 'benches/kernel.py', part)}", part
-        )
+        f"bench kernel {part}": partial(_text, sys.executable, "benches/kernel.py", part)
         for part in ("latency", "cost", "beside")
     },
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
-    "tune ccm-ss": lambda: _shown("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
-    "tune iot": lambda: _shown("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
+    "tune ccm-ss": lambda: _kept("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
+    "tune iot": lambda: _kept("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
     "profile": _profile,
     "reproduce --all --quick": _reproductions,
     "python": _public,
@@ -225,41 +228,268 @@ MAKERS: dict[str, Callable[[], str]] = {
 }
 
 
-#: What is refreshed only where it is asked for.
-NAMED = ("bench-peers", "applications")
+class _Planned(Exception):  # noqa: N818
+    """Raised in place of the first run."""
 
 
-def body(name: str) -> str:
+def _hash(document: Any) -> str:
+    """The scenario's hash: that of its canonical form."""
+    from cwndlab.run import check
+
+    return check(json.dumps(document), "json").hash
+
+
+def _planned_by_validate() -> Iterator[str]:
+    """The runs that `cwndlab validate` would make, without making one."""
+    from cwndlab.validate import validate
+
+    jobs: list[tuple[Any, int]] = []
+
+    def collect(asked: Iterable[tuple[Any, int]], **_: Any) -> Iterator[Any]:
+        jobs.extend(asked)
+        raise _Planned
+
+    with mock.patch("cwndlab.run.run_many", collect), contextlib.suppress(_Planned):
+        validate()
+    # A replayed list of losses is thousands of numbers; canonical forms of all would take seconds.
+    return (f"{json.dumps(document, sort_keys=True)} {seed}" for document, seed in jobs)
+
+
+def _planned_by_matrix() -> Iterator[str]:
+    """The settings, with one algorithm in them, and the names of all."""
+    from cwndlab import matrix
+
+    yield from matrix.everything()
+    for setting in matrix.SETTINGS:
+        for buffer in matrix.BUFFERS:
+            for loss in matrix.LOSSES:
+                yield _hash(matrix.document("cubic", setting, buffer, loss))
+
+
+def _planned_by_reproduce() -> Iterator[str]:
+    """Scenarios and claims of every experiment in quick size."""
+    from cwndlab.reproduce.catalogue import experiments
+
+    known: dict[str, str] = {}
+    for one in experiments():
+        size = one.size(quick=True)
+        for case in one.cases(size):
+            text = json.dumps(case.scenario, sort_keys=True)
+            if text not in known:
+                known[text] = _hash(case.scenario)
+            yield f"{one.id} {sorted(case.labels.items())} {known[text]} {size.repetitions}"
+        for claim in one.claims(size):
+            yield f"{one.id} {re.sub(' at 0x[0-9a-f]+', '', repr(claim))}"
+
+
+#: Runs that neither a bundled scenario nor a file describes.
+PLANNED: dict[str, Callable[[], Iterator[str]]] = {
+    "validate": _planned_by_validate,
+    "matrix": _planned_by_matrix,
+    "reproduce --all --quick": _planned_by_reproduce,
+}
+
+
+def digest(name: str, entry: generated.Recipe) -> str | None:
+    """What the block would be made from now; nothing where its kind has no digest."""
+    if entry.kind != "simulated":
+        return None
+    return generated.digest(generated.inputs(name, entry, PLANNED[name]() if name in PLANNED else ()))
+
+
+def _measured(entry: generated.Recipe) -> str:
+    """Where, when and how a block was measured."""
+    from cwndlab.run import version
+
+    day = datetime.now(UTC).date().isoformat()
+    return f"{_machine()}; {day}, cwndlab {version()}; `{entry.command}`:"
+
+
+def body(name: str, entry: generated.Recipe) -> str:
     """What stands between the marks."""
-    if name in MAKERS:
-        made = MAKERS[name]()
-    else:
-        command = name.split(" ")
-        # The first table; what follows is in the report.
-        first = _text(str(ROOT / command[0]), *command[1:]).split("\n\n")[0]
-        made = textwrap.indent("\n".join([f"$ {name}", "", *first.splitlines()]), "    ")
+    made = MAKERS[name]() if name in MAKERS else _first_table(entry.command)
+    if entry.kind in ("kernel", "timed"):
+        made = f"{_measured(entry)}\n\n{made.strip(chr(10))}"
     return "\n".join(line.rstrip() for line in f"\n{made.strip(chr(10))}\n\n".split("\n"))
 
 
-def wanted(name: str, file: str, words: list[str]) -> bool:
-    """Whether the block is asked for."""
-    return any(word in (name, *name.split(), Path(file).stem) for word in words) if words else name not in NAMED
+@dataclass(frozen=True)
+class Part:
+    """What `make docs` makes in one go: a block, or pictures of algorithms."""
+
+    name: str
+    file: str
+    kind: str
+    takes_s: float
+    lacks: list[str]
+    fresh: bool
+    make: Callable[[], None]
+
+    @property
+    def key(self) -> str:
+        """File and name."""
+        return f"{self.file}: {self.name}"
 
 
-def main(words: list[str]) -> None:
-    """Refreshes the blocks, one after another: a file is read again for each, since others may write it meanwhile."""
-    for file in FILES:
-        path = ROOT / file
-        for name in [block["name"] for block in BLOCK.finditer(path.read_text(encoding="utf-8"))]:
-            if not wanted(name, file, words):
-                continue
-            made = body(name)
+def _make_block(block: generated.Block, entry: generated.Recipe) -> None:
+    """Makes a block; its file is read again, since others may have written it meanwhile."""
+    made, stamp = body(block.name, entry), digest(block.name, entry)
+    text = block.file.read_text(encoding="utf-8")
+    new = generated.replaced(text, block.name, made, stamp)
+    if new != text:
+        save(new, block.file)
 
-            def put(block: re.Match[str], name: str = name, made: str = made) -> str:
-                return f"{block[1]}{made}{block[4]}" if block["name"] == name else block[0]
 
-            path.write_text(BLOCK.sub(put, path.read_text(encoding="utf-8")), encoding="utf-8")
+def parts(words: list[str]) -> list[Part]:
+    """All parts that the words mean, all without words, in the order in which they are made."""
+    known = generated.recipes()
+    found = []
+    for block in generated.blocks(generated.pages()):
+        entry = generated.recipe(block.name, known)
+        if entry is None:
+            raise SystemExit(f"{block.file.relative_to(ROOT)}: tools/generated.toml has no '{block.name}'")
+        if words and not any(word in (block.name, *block.name.split(), block.file.stem) for word in words):
+            continue
+        try:
+            fresh = block.digest is not None and block.digest == digest(block.name, entry)
+        except LookupError as error:
+            raise SystemExit(f"tools/generated.toml: {block.name}: {error}") from None
+        file = str(block.file.relative_to(ROOT))
+        make = partial(_make_block, block, entry)
+        found.append(Part(block.name, file, entry.kind, entry.takes_s, entry.lacking(), fresh, make))
+    everyone = {algorithm_pages.file_of(one): one for one in algorithms() if algorithm_pages.runs(one)}
+    if drawn := [name for name in everyone if not words or name in words or "algorithms" in words]:
+        stale = [name for name in drawn if not algorithm_pages.is_drawn(everyone[name])]
+        chosen = drawn if words else stale or drawn
+        make = partial(algorithm_pages.draw, chosen)
+        title = f"pictures of {len(chosen)} algorithms"
+        found.append(Part(title, "docs/algorithms", "simulated", 0.5 * len(chosen), [], not stale, make))
+    if not words:
+        pages = partial(algorithm_pages.write_pages)
+        found.append(Part("pages of the algorithms", "docs/algorithms", "declared", 1, [], False, pages))
+    return sorted(found, key=lambda part: generated.KINDS.index(part.kind))
+
+
+def _state() -> dict[str, Any]:
+    """What is known of earlier calls; measurements of another engine do not count."""
+    from cwndlab.run import engine_version
+
+    try:
+        found: dict[str, Any] = json.loads(STATE.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = {}
+    same = found.get("engine") == engine_version()
+    measured = found.get("measured", []) if same else []
+    return {"engine": engine_version(), "measured": measured, "took_s": found.get("took_s", {})}
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def refresh(words: list[str], *, everything: bool) -> int:
+    """Makes the parts, one after another."""
+    state = _state()
+    asked = parts(words)
+    absent = [part for part in asked if part.lacks]
+    done = [part for part in asked if not words and not everything and (part.fresh or part.key in state["measured"])]
+    left = [part for part in asked if part not in absent and part not in done]
+    about = {part.key: state["took_s"].get(part.key, part.takes_s) for part in left}
+    for part in left:
+        _say(f"{part.kind:9}  {_span(about[part.key]):>7}  {part.key}")
+    _say(f"{len(left)} parts, about {_span(sum(about.values()))}; {len(done)} are up to date")
+    failed = []
+    for part in left:
+        begin = time.monotonic()
+        try:
+            part.make()
+        except (subprocess.CalledProcessError, OSError, ValueError, LookupError) as error:
+            failed.append(part)
+            _say(f"failed: {part.key}: {error}{textwrap.indent(str(getattr(error, 'stderr', None) or ''), '    ')}")
+            continue
+        took = time.monotonic() - begin
+        state["took_s"][part.key] = round(took, 1)
+        if part.kind in ("kernel", "timed"):
+            state["measured"].append(part.key)
+        save(json.dumps(state, indent=1), STATE)
+        _say(f"{_span(took):>7}  {part.key}")
+    if not failed and not words:
+        state["measured"] = []
+        save(json.dumps(state, indent=1), STATE)
+    for part in absent:
+        _say(f"left out: {part.key}: needs {', '.join(part.lacks)}")
+    return 1 if failed else 0
+
+
+def _fault(block: generated.Block, entry: generated.Recipe | None) -> str | None:
+    """What is wrong with a block."""
+    if entry is None:
+        return "tools/generated.toml does not name it"
+    if entry.kind in ("kernel", "timed"):
+        return None if f"`{entry.command}`:" in block.body else f"does not say that `{entry.command}` made it"
+    try:
+        now = digest(block.name, entry)
+    except LookupError as error:
+        return f"cannot be told: {error}"
+    if now != block.digest:
+        return f"is made from {block.digest or 'what it does not say'}, results now are {now}"
+    if (entry.kind == "declared" or entry.exact) and body(block.name, entry) != block.body:
+        return f"is not what {entry.command} says now"
+    return None
+
+
+def faults() -> Iterator[str]:
+    """What is stale, a line each."""
+    known = generated.recipes()
+    seen = set()
+    for block in generated.blocks(generated.pages()):
+        seen.add(block.name)
+        if fault := _fault(block, generated.recipe(block.name, known)):
+            yield f"{block.file.relative_to(ROOT)}: '{block.name}' {fault}"
+    for name in known.keys() - seen:
+        if "*" not in name:
+            yield f"tools/generated.toml: no page has the block '{name}'"
+    for entry in algorithms():
+        name = algorithm_pages.file_of(entry)
+        page = algorithm_pages.FOLDER / f"{name}.md"
+        if not page.is_file() or page.read_text(encoding="utf-8") != algorithm_pages.page(
+            entry, algorithm_pages.digest_on_page(entry)
+        ):
+            yield f"docs/algorithms/{name}.md: the page is not what its entry says"
+    stale = [algorithm_pages.file_of(entry) for entry in algorithms() if not algorithm_pages.is_drawn(entry)]
+    if stale:
+        yield f"docs/algorithms: {len(stale)} pages have pictures of other results: {', '.join(stale)}"
+
+
+def check() -> int:
+    """Says what is stale; 1 if anything is."""
+    found = list(faults())
+    for line in found:
+        _say(line)
+    if found:
+        _say("stale: `make docs` makes them anew")
+    return 1 if found else 0
+
+
+def main(words: list[str]) -> int:
+    """The program."""
+    options = {word for word in words if word.startswith("--")}
+    if options - {"--check", "--all"}:
+        _say(__doc__ or "")
+        return 2
+    if "--check" in options:
+        return check()
+    try:
+        return refresh([word for word in words if word not in options], everything="--all" in options)
+    except KeyboardInterrupt:
+        _say("stopped; the same command goes on")
+        return 130
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

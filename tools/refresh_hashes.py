@@ -1,17 +1,31 @@
-"""Writes known-answers/record-hashes.json: the hash over all records of bundled scenarios, for the test of determinism.
+"""Writes the fingerprints of results in known-answers/: what tests of determinism hold and generated tables depend on.
 
-Run it after a change that is meant to change results, and say so in the commit.
+| file | has |
+|---|---|
+| `record-hashes.json` | for bundled scenarios the hash over all records |
+| `metric-values.json` | for the same runs every metric of `cwndlab.metrics.summary`, to nine significant digits |
+| `algorithm-hashes.json` | for every algorithm the hashes of the two runs that its page draws |
+
+Run it after a change that is meant to change results, say so in the commit, and run `make docs`.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
+import algorithm_pages
+from cwndlab.algorithms import algorithms
+from cwndlab.metrics import summary
 from cwndlab.presets import load
-from cwndlab.run import run
+from cwndlab.records import Records
+from cwndlab.run import run_many
 
 ROOT = Path(__file__).resolve().parents[1]
+SEED = 7
 SCENARIOS = {
     "single": "1 s",
     "two-flows": "15 s",
@@ -19,16 +33,54 @@ SCENARIOS = {
     "parking-lot": "5 s",
     "reverse-traffic": "10 s",
     "s4": "20 s",
+    "aqm": "5 s",
+    "ccm-ss-path": "10 s",
+    "lte": "10 s",
+    "mqtt": "20 s",
+    "rate-steps": "30 s",
+    "short-flows": "10 s",
+    "web": "10 s",
+    "wlan": "3 s",
 }
 
 
-def main() -> None:
-    """Runs each scenario with seed 7."""
-    found = {
-        name: {"duration": duration, "seed": 7, "hash": run(load(name).with_(duration=duration), seed=7).hash()}
-        for name, duration in SCENARIOS.items()
+def metric_values(records: Records) -> dict[str, float | None]:
+    """Every metric of a run, null where it has no value; nine digits, since the last ones of a float are a library's."""
+    found = sorted(summary(records).items())
+    return {name: float(f"{value:.9g}") if value is not None and isfinite(value) else None for name, value in found}
+
+
+def of_scenarios() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Record hashes and metric values of the bundled scenarios."""
+    jobs = [(load(name).with_(duration=duration), SEED) for name, duration in SCENARIOS.items()]
+    done = dict(run_many(jobs))
+    hashes = {
+        name: {"duration": duration, "seed": SEED, "hash": done[index].hash()}
+        for index, (name, duration) in enumerate(SCENARIOS.items())
     }
-    (ROOT / "known-answers" / "record-hashes.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return hashes, {name: metric_values(done[index]) for index, name in enumerate(SCENARIOS)}
+
+
+def of_algorithms() -> dict[str, dict[str, str]]:
+    """Record hashes of the runs that docs/algorithms/ draws, by page."""
+    runs = [run for entry in algorithms() for run in algorithm_pages.runs(entry)]
+    done = dict(run_many([(run.document, algorithm_pages.SEED) for run in runs]))
+    found: dict[str, dict[str, str]] = {}
+    for index, run in enumerate(runs):
+        found.setdefault(run.page, {})[run.picture] = done[index].hash()
+    return found
+
+
+def main() -> None:
+    """Writes the three files."""
+    hashes, values = of_scenarios()
+    files: Mapping[str, Mapping[str, Any]] = {
+        "record-hashes": hashes,
+        "metric-values": values,
+        "algorithm-hashes": of_algorithms(),
+    }
+    for name, content in files.items():
+        (ROOT / "known-answers" / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ mosquitto    mosquitto         the example of real applications
 openssl      openssl           the example of real applications
 chromium     chromium          tests of the pages
 tshark       tshark            tests of the captures
+zsh          zsh               tests of the documented commands
 '
 
 has() {
