@@ -12,6 +12,7 @@
 //! each ack: β = (RTT − RTT_min) / RTT_max                          (4)   beta = range: / (RTT_max − RTT_min)
 //!   β < ρ:     (2) or (3)                                          (5)   reactive
 //!   ρ ≤ β < σ: cwnd += n (1 − β) / cwnd                            (6)   increase = literal: 1/cwnd + (1 − β) per ACK
+//!                                                                        increase = sum: n (2 − β) / cwnd
 //!   σ ≤ β < τ: cwnd stays                                          (7)
 //!   β ≥ τ:     cwnd −= n / cwnd                                    (8)
 //! loss: ssthresh = cwnd = max(F/2, 2); timeout: cwnd = 1           (9)   NewReno
@@ -43,7 +44,7 @@ pub static SPEC: Spec = Spec {
         Parameter { name: "mode", unit: "", default: Value::Word("bdp"), domain: Domain::Words(&["bdp", "literal"]), doc: "first window: bdp divides the stamped bandwidth times the handshake's RTT by alpha; literal the bandwidth in segments per second, taken for segments" },
         Parameter { name: "alpha", unit: "", default: Value::Number(4.0), domain: Domain::Range(1.0, 1e9), doc: "divides the stamped bandwidth" },
         Parameter { name: "beta", unit: "", default: Value::Word("max"), domain: Domain::Words(&["max", "range"]), doc: "the delay over RTT_max as printed, which stays below 1 - RTT_min/RTT_max, or over RTT_max - RTT_min, which spans 0 to 1" },
-        Parameter { name: "increase", unit: "", default: Value::Word("text"), domain: Domain::Words(&["text", "literal"]), doc: "between rho and sigma: (1-beta)/cwnd per segment, linear growth as the text says, or 1/cwnd + (1-beta) per ACK as Algorithm 3 prints" },
+        Parameter { name: "increase", unit: "", default: Value::Word("text"), domain: Domain::Words(&["text", "literal", "sum"]), doc: "between rho and sigma: (1-beta)/cwnd per segment, linear growth as the text says; 1/cwnd + (1-beta) per ACK as Algorithm 3 prints; or their sum (2-beta)/cwnd per segment, Algorithm 3 with both terms over cwnd" },
         Parameter { name: "rho", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.0, 1.0), doc: "beta from which growth slows" },
         Parameter { name: "sigma", unit: "", default: Value::Number(0.8), domain: Domain::Range(0.0, 1.0), doc: "beta from which the window holds" },
         Parameter { name: "tau", unit: "", default: Value::Number(0.9), domain: Domain::Range(0.0, 1.0), doc: "beta from which the window shrinks" },
@@ -88,6 +89,8 @@ pub struct Iotcc {
     alpha: f64,
     range: bool,
     per_ack: bool,
+    /// What 1 − β is added to in (6): 0, or 1 with `increase = sum`.
+    base: f64,
     rho: f64,
     sigma: f64,
     tau: f64,
@@ -122,6 +125,7 @@ impl Iotcc {
             alpha: arguments.number("alpha"),
             range: arguments.word("beta") == "range",
             per_ack: arguments.word("increase") == "literal",
+            base: f64::from(u8::from(arguments.word("increase") == "sum")),
             rho: arguments.number("rho"),
             sigma: arguments.number("sigma"),
             tau: arguments.number("tau"),
@@ -220,7 +224,11 @@ impl CongestionControl for Iotcc {
             self.w += if self.w <= self.ssthresh { n * self.step() } else { n / self.w };
         } else if self.beta < self.sigma {
             let room = 1.0 - self.beta;
-            self.w += if self.per_ack { f64::from(ack.acks) * (1.0 / self.w + room) } else { n * room / self.w };
+            self.w += if self.per_ack {
+                f64::from(ack.acks) * (1.0 / self.w + room)
+            } else {
+                n * (self.base + room) / self.w
+            };
             // (6)
         }
     }
@@ -373,6 +381,7 @@ mod tests {
             assert!((step(&mut text, beta, 20.0) - change).abs() < 1e-12, "{beta}");
         }
         assert!((step(&mut flow("increase=literal"), 0.5, 20.0) - 0.55).abs() < 1e-12);
+        assert!((step(&mut flow("increase=sum"), 0.5, 20.0) - 0.075).abs() < 1e-12); // (2 − 0.5) / 20
         assert_eq!(step(&mut text, 0.95, 1.0), 0.0);
     }
 

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! each ack:         w += n / w                 (1)   one segment per round trip
-//! each congestion:  ssthresh = max(F/2, 2)     (2)   F: FlightSize
+//! each congestion:  ssthresh = max(β F, 2)     (2)   F: FlightSize, β = 1/2
 //! ```
 //!
 //! Units: w, n, F in segments.
@@ -39,6 +39,13 @@ pub static SPEC: Spec = Spec {
             domain: Domain::Words(&["flight", "cwnd"]),
             doc: "what is halved: FlightSize (RFC 5681) or the window (Linux)",
         },
+        Parameter {
+            name: "beta",
+            unit: "",
+            default: Value::Number(0.5),
+            domain: Domain::Range(0.1, 0.99),
+            doc: "what a congestion event leaves of FlightSize, or of the window",
+        },
         PER_ACK,
     ],
     choices: &["RFC 5681 halves FlightSize, Linux the window; the default is the RFC"],
@@ -56,6 +63,7 @@ pub struct Reno {
     counted: bool,
     from_cwnd: bool,
     per_ack: bool,
+    beta: f64,
     /// Acknowledged segments not yet turned into window.
     credit: f64,
 }
@@ -66,6 +74,7 @@ impl Reno {
             counted: arguments.number("abc") >= 1.0,
             from_cwnd: arguments.word("base") == "cwnd",
             per_ack: arguments.word("per_ack") == "true",
+            beta: arguments.number("beta"),
             credit: 0.0,
         }
     }
@@ -118,14 +127,14 @@ impl Growth for Reno {
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.credit = 0.0;
         let base = if self.from_cwnd { w } else { flight(event) };
-        (base / 2.0).max(2.0) // (2)
+        (base * self.beta).max(2.0) // (2)
     }
 }
 
 /// Reno for a test or for an algorithm that falls back to it.
 #[must_use]
 pub fn plain(_: &Path) -> Reno {
-    Reno { counted: false, from_cwnd: false, per_ack: false, credit: 0.0 }
+    Reno { counted: false, from_cwnd: false, per_ack: false, beta: 0.5, credit: 0.0 }
 }
 
 #[cfg(test)]
@@ -134,7 +143,7 @@ mod tests {
     use cwndlab_control::testing::{ack, loss};
 
     fn reno() -> Reno {
-        Reno { counted: false, from_cwnd: false, per_ack: false, credit: 0.0 }
+        Reno { counted: false, from_cwnd: false, per_ack: false, beta: 0.5, credit: 0.0 }
     }
 
     /// RFC 5681, equation (4), by hand: F = 20 gives 10, F = 3 gives the floor of 2.
@@ -142,6 +151,12 @@ mod tests {
     fn ssthresh_is_half_of_flight_size_and_at_least_two() {
         assert_eq!(reno().on_congestion(&loss(20), 99.0), 10.0);
         assert_eq!(reno().on_congestion(&loss(3), 99.0), 2.0);
+    }
+
+    /// By hand: a multiplicative decrease by 0.3 leaves 14 of 20 segments.
+    #[test]
+    fn another_decrease_leaves_its_share_of_flight_size() {
+        assert_eq!(Reno { beta: 0.7, ..reno() }.on_congestion(&loss(20), 99.0), 14.0);
     }
 
     /// By hand: ten ACKs from w = 10 add Σ 1/w, which is 0.96 with real arithmetic and exactly 1 when bytes are counted.
