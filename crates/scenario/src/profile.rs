@@ -48,6 +48,7 @@ fn linux() -> Stack {
         dup_thresh: 3, // tcp_reordering
         syn_retries: 6,
         exit_burst: 0,
+        first_segment: 0,
     }
 }
 

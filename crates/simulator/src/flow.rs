@@ -8,7 +8,7 @@ use cwndlab_scenario::plan::{FlowPlan, Pacing, Workload};
 use cwndlab_transport::receiver::{Receiver, NEVER};
 use cwndlab_transport::remote::Remote;
 use cwndlab_transport::sender::{Counters, Sender, ENDLESS};
-use cwndlab_transport::wire::{AckPacket, Blocks, Data, Output};
+use cwndlab_transport::wire::{expand, AckPacket, Blocks, Data, Output};
 use cwndlab_units::Bytes;
 
 use crate::datagrams::{Datagrams, Unheard};
@@ -58,11 +58,12 @@ pub struct Flow {
     pub owner: u32,
     /// Number of the connection.
     pub connection: u32,
-    transfer_end: u32,
+    transfer_end: u64,
     header: u32,
     ack_size: u32,
     block_size: u32,
     mss: u32,
+    window_shift: u32,
     /// What its packets ask routers: the scheme and the rate.
     asks: Option<(Scheme, f64)>,
     ecn: bool,
@@ -173,12 +174,13 @@ impl Flow {
             stop: plan.stop.map_or(NEVER, |stop| stop.0.max(start)),
             transfer: 0,
             transfer_start: start,
-            transfer_end: u32::MAX,
+            transfer_end: u64::MAX,
             transfer_size: 0,
             header: plan.stack.header.0 as u32,
             ack_size: plan.stack.ack.0 as u32,
             block_size: plan.stack.sack_block.0 as u32,
             mss: plan.stack.mss.0 as u32,
+            window_shift: plan.stack.window_shift(),
             ecn: plan.stack.ecn != cwndlab_scenario::plan::Ecn::Off,
             past: Counters::default(),
             past_delivered: 0,
@@ -206,6 +208,7 @@ impl Flow {
             ack_size: self.ack_size,
             block_size: self.block_size,
             ecn: self.ecn,
+            window_shift: self.window_shift,
             asks: self.asks.map(|(scheme, rate)| (scheme, rate, self.sender.rtt.srtt().0)),
         }
     }
@@ -218,7 +221,7 @@ impl Flow {
             DATA if mine => {
                 let asked = (packet.flags & EXTRA != 0).then(|| self.hear(world, packet));
                 let data = Data {
-                    seq: packet.seq,
+                    seq: expand(packet.seq, self.receiver.expected),
                     len: asked.map_or(packet.aux, |asked| asked.len),
                     retransmission: packet.flags & AGAIN != 0,
                     ect: packet.flags & ECT != 0,
@@ -234,8 +237,8 @@ impl Flow {
             }
             ACK => {
                 let mut ack = AckPacket {
-                    ack: packet.seq,
-                    window: packet.aux,
+                    ack: expand(packet.seq, self.sender.board.una),
+                    window: u64::from(packet.aux) << self.window_shift,
                     echo: cwndlab_units::Time(packet.stamp),
                     ece: packet.flags & ECE != 0,
                     ce_count: 0,
@@ -382,7 +385,7 @@ impl Flow {
             Workload::Bulk { bytes: Some(bytes) } | Workload::Transfers { bytes, .. } => {
                 self.transfer_start = now;
                 self.transfer_size = bytes.0;
-                self.transfer_end = self.sender.board.next + bytes.0.div_ceil(plan.stack.mss.0) as u32;
+                self.transfer_end = self.sender.board.next + bytes.0.div_ceil(plan.stack.mss.0);
                 bytes.0
             }
             Workload::OnOff { on, .. } => {
@@ -418,7 +421,7 @@ impl Flow {
             size_bytes: self.transfer_size,
         });
         self.transfer += 1;
-        self.transfer_end = u32::MAX;
+        self.transfer_end = u64::MAX;
     }
 
     /// Everything handed over is acknowledged.

@@ -34,11 +34,11 @@ pub struct Packet {
     pub at: u64,
     /// Timestamp value of data, echo of an ACK.
     pub stamp: u64,
-    /// Segment of data, next expected of an ACK.
+    /// Segment of data, next expected of an ACK, modulo 2³².
     pub seq: u32,
     /// Flow, and number of the connection modulo 256 in the highest byte.
     pub flow: u32,
-    /// Payload of data; window of an ACK; or the index that `EXTRA` tells of.
+    /// Payload of data; window of an ACK, shifted as the stack says; or the index that `EXTRA` tells of.
     pub aux: u32,
     /// Bytes on the wire.
     pub size: u16,

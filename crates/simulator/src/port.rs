@@ -24,6 +24,8 @@ pub struct Port<'a> {
     pub(crate) ack_size: u32,
     pub(crate) block_size: u32,
     pub(crate) ecn: bool,
+    /// How far the window of an ACK is shifted.
+    pub(crate) window_shift: u32,
     /// What its packets ask routers: the scheme, the rate, the sender's smoothed RTT.
     pub(crate) asks: Option<(Scheme, f64, u64)>,
 }
@@ -106,7 +108,7 @@ impl Output for Port<'_> {
             Packet {
                 at: 0,
                 stamp: segment.stamp.0,
-                seq: segment.seq,
+                seq: segment.seq as u32,
                 flow: self.flow,
                 aux,
                 size: (segment.len + self.header) as u16,
@@ -122,7 +124,7 @@ impl Output for Port<'_> {
         if ack.ece {
             flags |= ECE;
         }
-        let mut aux = ack.window;
+        let mut aux = (ack.window >> self.window_shift) as u32;
         if ack.blocks.len > 0 || self.ecn || self.asks.is_some() {
             flags |= EXTRA;
             let header = self.asks.and_then(|(scheme, ..)| (scheme == Scheme::Perc).then(|| self.echo()).flatten());
@@ -139,7 +141,7 @@ impl Output for Port<'_> {
             Packet {
                 at: 0,
                 stamp: ack.echo.0,
-                seq: ack.ack,
+                seq: ack.ack as u32,
                 flow: self.flow,
                 aux,
                 size: (self.ack_size + u32::from(ack.blocks.len) * self.block_size) as u16,

@@ -29,6 +29,7 @@ struct Terms {
     timestamps: bool,
     sack: bool,
     ecn: Ecn,
+    window_shift: u32,
 }
 
 /// The rows, and the tickets of packets under way.
@@ -51,6 +52,7 @@ impl Recorder {
             timestamps: flow.stack.timestamps,
             sack: flow.stack.sack && Sender::uses_sack(flow.recovery),
             ecn: flow.stack.ecn,
+            window_shift: flow.stack.window_shift(),
         });
         Self { rows: Vec::new(), tickets: Vec::new(), free: Vec::new(), sent: 0, terms: terms.collect() }
     }
@@ -100,7 +102,7 @@ impl World {
     pub(crate) fn record(&mut self, since: u64, link: u32, packet: Packet, passage: Passage) {
         let Some(recorder) = &self.recorder else { return };
         let ticket = recorder.tickets[packet.aux as usize];
-        let Terms { mss, timestamps, sack, ecn } = recorder.terms[self.owner[packet.flow()] as usize];
+        let Terms { mss, timestamps, sack, ecn, window_shift } = recorder.terms[self.owner[packet.flow()] as usize];
         let kind = packet.kind();
         let (fate, departure_ns, arrival_ns) = match passage {
             Passage::Dropped => (1, None, None),
@@ -113,9 +115,9 @@ impl World {
             DATA => payload_bytes = if extra { self.asked(ticket.aux).len } else { ticket.aux },
             ACK if extra => {
                 let extra = self.extra(ticket.aux);
-                (window_bytes, blocks) = (Some(u64::from(extra.window)), extra.blocks);
+                (window_bytes, blocks) = (Some(extra.window), extra.blocks);
             }
-            ACK => window_bytes = Some(u64::from(ticket.aux)),
+            ACK => window_bytes = Some(u64::from(ticket.aux) << window_shift),
             _ => {}
         }
         let negotiates = ecn != Ecn::Off;
@@ -158,7 +160,7 @@ fn text(blocks: &Blocks, mss: u32) -> String {
     let mut text = String::new();
     for &(from, to) in blocks.as_slice() {
         let blank = if text.is_empty() { "" } else { " " };
-        let bytes = |segment: u32| u64::from(segment) * u64::from(mss);
+        let bytes = |segment: u64| (segment & u64::from(u32::MAX)) * u64::from(mss);
         write!(text, "{blank}{}-{}", bytes(from), bytes(to)).expect("a string takes what is written");
     }
     text

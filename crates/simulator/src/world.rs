@@ -26,7 +26,7 @@ pub struct Extra {
     /// SACK blocks.
     pub blocks: Blocks,
     /// Receive window.
-    pub window: u32,
+    pub window: u64,
     /// Marks that the receiver counted.
     pub ce_count: u32,
     /// What routers wrote.

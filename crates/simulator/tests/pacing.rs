@@ -54,7 +54,7 @@ fn build(algorithm: &str, stack: &Stack) -> Box<dyn CongestionControl> {
     })
 }
 
-fn acknowledge(sender: &mut Sender, now: u64, ack: u32, line: &mut Line) {
+fn acknowledge(sender: &mut Sender, now: u64, ack: u64, line: &mut Line) {
     let packet = AckPacket {
         ack,
         window: 1 << 20,
@@ -82,8 +82,8 @@ fn mean_gap(sender: &mut Sender, from: u64, to: u64, line: &mut Line) -> f64 {
 fn swift_start_spreads_its_window_over_a_round_trip() {
     let (stack, mut line) = (stack(), Line::default());
     let mut sender = sender(build("reno+swift-start", &stack), &stack, None, &mut line);
-    for n in 0..4u32 {
-        acknowledge(&mut sender, (200 + u64::from(n)) * MS, n + 1, &mut line);
+    for n in 0..4 {
+        acknowledge(&mut sender, (200 + n) * MS, n + 1, &mut line);
     }
     assert_eq!(sender.cwnd, 50);
     let gap = mean_gap(&mut sender, 204 * MS, 280 * MS, &mut line);

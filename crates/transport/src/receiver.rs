@@ -19,7 +19,7 @@ const FIRST_WINDOW: u64 = 65_535;
 #[repr(C)]
 pub struct Receiver {
     /// Next segment expected.
-    pub expected: u32,
+    pub expected: u64,
     pending: u32,
     /// When the delayed ACK or a window update is due.
     pub timer: u64,
@@ -33,7 +33,7 @@ pub struct Receiver {
     quick: u32,
     ack_every: u32,
     /// Out-of-order runs, ascending, disjoint, with the bytes that each holds.
-    runs: VecDeque<(u32, u32)>,
+    runs: VecDeque<(u64, u64)>,
     mss: u32,
     ce_count: u32,
     ece: bool,
@@ -45,9 +45,9 @@ pub struct Receiver {
     /// What routers wrote on the last segment; `accelerated` of all.
     feedback: Option<Feedback>,
     /// Lengths of out-of-order segments that are not full (last ones of a transfer).
-    odd: Vec<(u32, u32)>,
+    odd: Vec<(u64, u32)>,
     /// A segment of each recently changed run, newest first.
-    recent: [u32; MAX_BLOCKS],
+    recent: [u64; MAX_BLOCKS],
     recents: u8,
     quick_acks: u32,
 }
@@ -60,7 +60,7 @@ struct Window {
     auto: bool,
     /// Bytes that the application took in the last round, and where the round began.
     space: u64,
-    round_end: u32,
+    round_end: u64,
     round_bytes: u64,
     /// Bytes per second that the application reads; 0 reads at once.
     read_bps: u64,
@@ -73,9 +73,9 @@ impl Receiver {
     /// Nothing received yet.
     #[must_use]
     pub fn new(stack: &Stack, sack: bool) -> Self {
-        let ceiling = stack.receive_window.0.min(u64::from(u32::MAX));
+        let ceiling = stack.receive_window.0;
         Self {
-            expected: 0,
+            expected: stack.first_segment,
             delivered: 0,
             acks_sent: 0,
             timer: NEVER,
@@ -116,13 +116,13 @@ impl Receiver {
     /// Memory held beyond the struct itself, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.runs.capacity() * 8 + self.odd.capacity() * 8
+        self.runs.capacity() * 16 + self.odd.capacity() * 16
     }
 
     /// The window that the first packet of a connection advertises.
     #[must_use]
-    pub fn first_window(&self) -> u32 {
-        self.window.size as u32
+    pub fn first_window(&self) -> u64 {
+        self.window.size
     }
 
     /// A data segment arrives; `ce` tells that it bears a CE mark.
@@ -145,7 +145,7 @@ impl Receiver {
                 self.echo = data.stamp.0;
             }
             self.expected += 1;
-            self.deliver(now, data.len);
+            self.deliver(now, u64::from(data.len));
             self.pending += 1;
             if self.quick > 0 {
                 self.quick -= 1;
@@ -177,7 +177,7 @@ impl Receiver {
                     self.expected = to;
                 }
             }
-            self.deliver(now, bytes as u32);
+            self.deliver(now, bytes);
             self.send_ack(now, out, None); // RFC 5681, section 4.2: at once when a gap is filled
             return;
         }
@@ -191,8 +191,8 @@ impl Receiver {
         }
     }
 
-    fn take_run(&mut self, from: u32, to: u32) -> u64 {
-        let mut bytes = u64::from(to - from) * u64::from(self.mss);
+    fn take_run(&mut self, from: u64, to: u64) -> u64 {
+        let mut bytes = (to - from) * u64::from(self.mss);
         let mss = u64::from(self.mss);
         self.odd.retain(|&(seq, len)| {
             let inside = seq >= from && seq < to;
@@ -205,7 +205,7 @@ impl Receiver {
     }
 
     /// Puts `seq` into the runs; `false` if it was there.
-    fn insert(&mut self, seq: u32) -> bool {
+    fn insert(&mut self, seq: u64) -> bool {
         let at = self.runs.partition_point(|&(_, to)| to < seq);
         let fresh = match self.runs.get(at).copied() {
             None => {
@@ -235,7 +235,7 @@ impl Receiver {
     }
 
     /// The run of `seq` is the most recent one.
-    fn remember(&mut self, seq: u32) {
+    fn remember(&mut self, seq: u64) {
         let run = self.run_of(seq);
         let mut kept = [0; MAX_BLOCKS];
         kept[0] = seq;
@@ -251,7 +251,7 @@ impl Receiver {
         self.recents = n as u8;
     }
 
-    fn run_of(&self, seq: u32) -> Option<(u32, u32)> {
+    fn run_of(&self, seq: u64) -> Option<(u64, u64)> {
         let at = self.runs.partition_point(|&(_, to)| to <= seq);
         self.runs.get(at).copied().filter(|&(from, _)| from <= seq)
     }
@@ -285,23 +285,23 @@ impl Receiver {
     }
 
     #[inline]
-    fn deliver(&mut self, now: u64, bytes: u32) {
-        self.delivered += u64::from(bytes);
+    fn deliver(&mut self, now: u64, bytes: u64) {
+        self.delivered += bytes;
         let window = &mut self.window;
         if window.read_bps > 0 {
             window.drain(now);
-            window.buffered += u64::from(bytes);
+            window.buffered += bytes;
         }
         if window.auto {
-            window.round_bytes += u64::from(bytes);
+            window.round_bytes += bytes;
             if self.expected >= window.round_end {
                 window.tune(self.mss);
-                window.round_end = self.expected + (window.size / u64::from(self.mss)) as u32;
+                window.round_end = self.expected + window.size / u64::from(self.mss);
             }
         }
     }
 
-    fn send_ack(&mut self, now: u64, out: &mut impl Output, duplicate: Option<(u32, u32)>) {
+    fn send_ack(&mut self, now: u64, out: &mut impl Output, duplicate: Option<(u64, u64)>) {
         self.pending = 0;
         self.timer = NEVER;
         self.acks_sent += 1;
@@ -322,7 +322,7 @@ impl Receiver {
         }
         out.ack(&AckPacket {
             ack: self.expected,
-            window: window as u32,
+            window,
             echo: Time(self.echo),
             ece: self.ece,
             ce_count: self.ce_count,

@@ -30,6 +30,7 @@ pub struct Segment {
     pub delivered_at: u64,
     /// Bytes delivered before it left.
     pub delivered: u64,
+    /// Of a SACKed segment: how far ahead the next one is that may not be SACKed.
     pub(crate) jump: u32,
     /// Payload.
     pub len: u16,
@@ -43,11 +44,11 @@ pub struct Segment {
 #[derive(Clone, Copy, Debug)]
 pub struct Resent {
     /// The segment.
-    pub seq: u32,
+    pub seq: u64,
     /// When it was sent again.
     pub sent_at: u64,
     /// `snd_nxt` then.
-    pub next: u32,
+    pub next: u64,
 }
 
 /// The segments between `una` and `next`. What only losses need stands last.
@@ -57,9 +58,9 @@ pub struct Scoreboard {
     ring: Vec<Segment>,
     mask: u32,
     /// Oldest unacknowledged segment.
-    pub una: u32,
+    pub una: u64,
     /// Next new segment.
-    pub next: u32,
+    pub next: u64,
     /// SACKed segments.
     pub sacked: u32,
     /// Segments marked lost (SACKed ones excluded).
@@ -67,65 +68,71 @@ pub struct Scoreboard {
     /// Retransmissions outstanding.
     pub retrans: u32,
     /// One past the highest segment known to have arrived.
-    pub fack: u32,
+    pub fack: u64,
     /// The three highest SACKed segments, ascending; RFC 6675's IsLost asks for the third.
-    top: [u32; 3],
+    top: [u64; 3],
     /// Where each marking rule goes on: nothing unSACKed, unmarked and never retransmitted lies below.
-    scan: u32,
+    scan: u64,
     /// Marked lost, waiting for retransmission, in the order of marking.
-    queue: VecDeque<u32>,
+    queue: VecDeque<u64>,
     /// Retransmissions in the order of sending.
     pub resent: VecDeque<Resent>,
 }
 
-const NONE: u32 = u32::MAX;
+const NONE: u64 = u64::MAX;
 /// Slots of the smallest ring.
 const SMALLEST: usize = 16;
 
 impl Default for Scoreboard {
     fn default() -> Self {
-        Self::new()
+        Self::new(0)
     }
 }
 
 impl Scoreboard {
-    /// Empty.
+    /// Empty; `first` is the number of the first segment.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(first: u64) -> Self {
         Self {
             ring: Vec::new(),
             mask: 0,
-            una: 0,
-            next: 0,
+            una: first,
+            next: first,
             sacked: 0,
             lost: 0,
             retrans: 0,
-            fack: 0,
+            fack: first,
             top: [NONE; 3],
             queue: VecDeque::new(),
             resent: VecDeque::new(),
-            scan: 0,
+            scan: first,
         }
+    }
+
+    #[inline]
+    fn slot(&self, seq: u64) -> usize {
+        (seq as u32 & self.mask) as usize
     }
 
     /// The segment `seq`, which must be in flight.
     #[inline]
     #[must_use]
-    pub fn get(&self, seq: u32) -> &Segment {
-        &self.ring[(seq & self.mask) as usize]
+    pub fn get(&self, seq: u64) -> &Segment {
+        &self.ring[self.slot(seq)]
     }
 
     /// The segment `seq`, which must be in flight.
     #[inline]
-    pub fn get_mut(&mut self, seq: u32) -> &mut Segment {
-        &mut self.ring[(seq & self.mask) as usize]
+    pub fn get_mut(&mut self, seq: u64) -> &mut Segment {
+        let slot = self.slot(seq);
+        &mut self.ring[slot]
     }
 
     /// Segments between `una` and `next`.
     #[inline]
     #[must_use]
     pub fn outstanding(&self) -> u32 {
-        self.next - self.una
+        (self.next - self.una) as u32
     }
 
     /// In flight as Linux estimates it: outstanding − SACKed − lost + retransmitted.
@@ -137,10 +144,10 @@ impl Scoreboard {
 
     /// Adds a new segment and answers its number.
     #[inline]
-    pub fn push(&mut self, segment: Segment) -> u32 {
+    pub fn push(&mut self, segment: Segment) -> u64 {
         if self.outstanding() as usize == self.ring.len() {
             self.resize((2 * self.ring.len()).max(SMALLEST));
-        } else if self.next & self.mask == 0 {
+        } else if self.slot(self.next) == 0 {
             self.fit();
         }
         let seq = self.next;
@@ -152,8 +159,8 @@ impl Scoreboard {
 
     /// The segment `seq` is soon asked for.
     #[inline]
-    fn expect(&self, seq: u32) {
-        prefetch_index(&self.ring, (seq & self.mask) as usize);
+    fn expect(&self, seq: u64) {
+        prefetch_index(&self.ring, self.slot(seq));
     }
 
     /// Once per lap: a ring that was a quarter full at most is halved. Every slot is written in turn, so that what a slow
@@ -169,7 +176,7 @@ impl Scoreboard {
         let mut ring = vec![Segment::default(); size];
         let mask = size as u32 - 1;
         for seq in self.una..self.next {
-            ring[(seq & mask) as usize] = *self.get(seq);
+            ring[(seq as u32 & mask) as usize] = *self.get(seq);
         }
         self.ring = ring;
         self.mask = mask;
@@ -179,7 +186,7 @@ impl Scoreboard {
     #[must_use]
     pub fn memory(&self) -> usize {
         self.ring.capacity() * size_of::<Segment>()
-            + self.queue.capacity() * 4
+            + self.queue.capacity() * 8
             + self.resent.capacity() * size_of::<Resent>()
     }
 
@@ -223,25 +230,25 @@ impl Scoreboard {
 
     /// First segment at or after `seq` that is not SACKED (or `next`).
     #[inline]
-    fn find(&mut self, seq: u32) -> u32 {
+    fn find(&mut self, seq: u64) -> u64 {
         let mut at = seq;
         while at < self.next && self.get(at).flags & SACKED != 0 {
-            at = self.get(at).jump;
+            at += u64::from(self.get(at).jump);
         }
         // Path compression: every run skipped on the way points to its end.
         let mut from = seq;
         while from < at {
             let entry = self.get_mut(from);
-            let to = entry.jump;
-            entry.jump = at;
-            from = to;
+            let step = u64::from(entry.jump);
+            entry.jump = (at - from) as u32;
+            from += step;
         }
         at
     }
 
     /// Marks what is new in `[from, to)` as SACKed and calls `each` on it, before its flags change.
     #[inline]
-    pub fn sack(&mut self, from: u32, to: u32, mut each: impl FnMut(u32, &Segment)) {
+    pub fn sack(&mut self, from: u64, to: u64, mut each: impl FnMut(u64, &Segment)) {
         let to = to.min(self.next);
         let mut at = self.find(from.max(self.una));
         while at < to {
@@ -249,7 +256,7 @@ impl Scoreboard {
             each(at, segment);
             let flags = segment.flags;
             segment.flags = (flags | SACKED) & !(LOST | RETRANS);
-            segment.jump = at + 1;
+            segment.jump = 1;
             self.sacked += 1;
             if flags & LOST != 0 {
                 self.lost -= 1;
@@ -266,7 +273,7 @@ impl Scoreboard {
     }
 
     #[inline]
-    fn note_top(&mut self, seq: u32) {
+    fn note_top(&mut self, seq: u64) {
         let top = &mut self.top;
         if top[2] == NONE || seq > top[2] {
             *top = [top[1], top[2], seq];
@@ -279,7 +286,7 @@ impl Scoreboard {
 
     /// Marks `seq` lost and queues it.
     #[inline]
-    pub fn mark_lost(&mut self, seq: u32) {
+    pub fn mark_lost(&mut self, seq: u64) {
         let segment = self.get_mut(seq);
         debug_assert!(segment.flags & SACKED == 0, "a SACKed segment cannot be lost");
         if segment.flags & RETRANS != 0 {
@@ -296,7 +303,7 @@ impl Scoreboard {
 
     /// RFC 6675's limit: whatever is unSACKed below it has three SACKed segments above.
     #[must_use]
-    pub fn limit_sack(&self, dup_thresh: u32) -> u32 {
+    pub fn limit_sack(&self, dup_thresh: u32) -> u64 {
         if dup_thresh == 3 {
             if self.top[0] == NONE {
                 self.una
@@ -304,7 +311,7 @@ impl Scoreboard {
                 self.top[0]
             }
         } else if self.sacked >= dup_thresh {
-            self.fack.saturating_sub(dup_thresh)
+            self.fack.saturating_sub(u64::from(dup_thresh))
         } else {
             self.una
         }
@@ -312,17 +319,17 @@ impl Scoreboard {
 
     /// FACK's limit: whatever is unSACKed more than `reordering` below the forward-most SACKed one.
     #[must_use]
-    pub fn limit_fack(&self, reordering: u32) -> u32 {
-        self.fack.saturating_sub(reordering).max(self.una)
+    pub fn limit_fack(&self, reordering: u32) -> u64 {
+        self.fack.saturating_sub(u64::from(reordering)).max(self.una)
     }
 
     /// Marks every unSACKed, never retransmitted segment below `limit` lost; answers how many.
-    pub fn mark_below(&mut self, limit: u32) -> u32 {
+    pub fn mark_below(&mut self, limit: u64) -> u32 {
         self.mark_while(limit.min(self.next), |_, _| true)
     }
 
     /// RACK: marks originals in sending order while `late` says so (RFC 8985, step 5).
-    pub fn mark_while(&mut self, limit: u32, mut late: impl FnMut(u32, &Segment) -> bool) -> u32 {
+    pub fn mark_while(&mut self, limit: u64, mut late: impl FnMut(u64, &Segment) -> bool) -> u32 {
         let mut marked = 0;
         let mut at = self.scan.max(self.una);
         while at < limit {
@@ -346,7 +353,7 @@ impl Scoreboard {
 
     /// The first original that RACK still waits for.
     #[must_use]
-    pub fn oldest_original(&self) -> Option<(u32, &Segment)> {
+    pub fn oldest_original(&self) -> Option<(u64, &Segment)> {
         let at = self.scan.max(self.una);
         (at < self.next)
             .then(|| (at, self.get(at)))
@@ -375,7 +382,7 @@ impl Scoreboard {
 
     /// The next segment to retransmit.
     #[inline]
-    pub fn next_lost(&mut self) -> Option<u32> {
+    pub fn next_lost(&mut self) -> Option<u64> {
         while let Some(&seq) = self.queue.front() {
             if seq >= self.una {
                 let flags = self.get(seq).flags;
@@ -389,7 +396,7 @@ impl Scoreboard {
     }
 
     /// `seq` leaves again.
-    pub fn resend(&mut self, seq: u32, now: u64) {
+    pub fn resend(&mut self, seq: u64, now: u64) {
         let next = self.next;
         let segment = self.get_mut(seq);
         if segment.flags & RETRANS == 0 {
@@ -437,7 +444,7 @@ impl Scoreboard {
     }
 
     /// The lowest segment that is neither SACKed nor retransmitted since `from`, below `to` (RFC 6675, NextSeg rule 3).
-    pub fn next_hole(&mut self, from: u32, to: u32) -> Option<u32> {
+    pub fn next_hole(&mut self, from: u64, to: u64) -> Option<u64> {
         let mut at = from.max(self.una);
         while at < to {
             at = self.find(at);
@@ -459,7 +466,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn board(n: u32) -> Scoreboard {
-        let mut board = Scoreboard::new();
+        let mut board = Scoreboard::new(0);
         for at in 0..n {
             board.push(Segment { sent_at: u64::from(at) + 1, len: 1000, ..Segment::default() });
         }
@@ -495,7 +502,7 @@ mod tests {
     proptest! {
         /// Against a plain model: flags in a vector.
         #[test]
-        fn counts_agree_with_a_plain_model(steps in prop::collection::vec((0u8..5, 0u32..60, 1u32..9), 1..200)) {
+        fn counts_agree_with_a_plain_model(steps in prop::collection::vec((0u8..5, 0u64..60, 1u64..9), 1..200)) {
             let mut board = board(60);
             let mut sacked = vec![false; 4000];
             let mut lost = vec![false; 4000];
@@ -517,7 +524,7 @@ mod tests {
                     }
                     2 => {
                         board.mark_below(board.limit_sack(3));
-                        let high: Vec<u32> = (board.una..board.next).filter(|&one| sacked[one as usize]).collect();
+                        let high: Vec<u64> = (board.una..board.next).filter(|&one| sacked[one as usize]).collect();
                         if high.len() >= 3 {
                             for one in board.una..high[high.len() - 3] {
                                 if !sacked[one as usize] && !resent[one as usize] { lost[one as usize] = true; }

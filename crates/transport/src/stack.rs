@@ -162,4 +162,16 @@ pub struct Stack {
     pub syn_retries: u32,
     /// Burst limit at the end of a recovery, segments above what is in flight; 0 is none.
     pub exit_burst: u32,
+    /// Number of the first segment of a connection. No scenario sets it: results do not depend on it, which tests show by
+    /// beginning just below 2³², where the number on the wire wraps.
+    pub first_segment: u64,
+}
+
+impl Stack {
+    /// How far a window is shifted right in a packet, which has 32 bits for it: not below 4 GiB (as RFC 7323, section 2,
+    /// where it is 16 bits).
+    #[must_use]
+    pub fn window_shift(&self) -> u32 {
+        u64::BITS - (self.receive_window.0 >> u32::BITS).leading_zeros()
+    }
 }

@@ -3,11 +3,19 @@
 use cwndlab_control::Feedback;
 use cwndlab_units::Time;
 
+/// A number of 64 bits from its low half, of which the sender, as TCP and QUIC do, sends no more: the one that is nearest to
+/// `near` (RFC 9000, appendix A.3; RFC 9293, section 3.4). No two numbers in flight are 2³¹ apart.
+#[inline]
+#[must_use]
+pub fn expand(low: u32, near: u64) -> u64 {
+    near.wrapping_add_signed(i64::from(low.wrapping_sub(near as u32).cast_signed()))
+}
+
 /// A data segment as it leaves the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
-    /// Index of the segment, from 0.
-    pub seq: u32,
+    /// Number of the segment.
+    pub seq: u64,
     /// Its payload, bytes.
     pub len: u32,
     /// It had been sent before.
@@ -29,7 +37,7 @@ pub const MAX_BLOCKS: usize = 4;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// The blocks.
-    pub list: [(u32, u32); MAX_BLOCKS],
+    pub list: [(u64, u64); MAX_BLOCKS],
     /// How many of them are filled.
     pub len: u8,
     /// The first is a duplicate's report (RFC 2883).
@@ -39,7 +47,7 @@ pub struct Blocks {
 impl Blocks {
     /// The filled ones.
     #[must_use]
-    pub fn as_slice(&self) -> &[(u32, u32)] {
+    pub fn as_slice(&self) -> &[(u64, u64)] {
         &self.list[..self.len as usize]
     }
 }
@@ -48,9 +56,9 @@ impl Blocks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckPacket {
     /// Next segment expected.
-    pub ack: u32,
+    pub ack: u64,
     /// Receive window, bytes.
-    pub window: u32,
+    pub window: u64,
     /// Timestamp echo: of the segment that set it (RFC 7323, section 4.3).
     pub echo: Time,
     /// ECN echo (classic).
@@ -73,4 +81,26 @@ pub trait Output {
     fn syn(&mut self);
     /// Records what happened: kind, cause, window before and after in segments, and what it was held against.
     fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expand;
+    use proptest::prelude::*;
+
+    /// RFC 9000, appendix A.3: near 0xa82f30ea the low 16 bits 0x9b32 are 0xa82f9b32; here with 32 bits of 64, by hand.
+    #[test]
+    fn the_nearest_number_is_meant() {
+        assert_eq!(expand(5, 3), 5);
+        assert_eq!(expand(2, (1 << 32) - 1), (1 << 32) + 2);
+        assert_eq!(expand(u32::MAX, 1 << 32), (1 << 32) - 1);
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_in_flight_comes_back(near in 1u64 << 31..1 << 62, ahead in -(1i64 << 31) + 1..1i64 << 31) {
+            let number = near.wrapping_add_signed(ahead);
+            prop_assert_eq!(expand(number as u32, near), number);
+        }
+    }
 }

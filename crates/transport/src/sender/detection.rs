@@ -37,7 +37,7 @@ impl Sender {
         }
         let wait = self.rack_rtt + self.reordering_window();
         let (sent, seq) = (self.rack_sent, self.rack_seq);
-        let before = |at: u64, number: u32| (at, number) < (sent, seq);
+        let before = |at: u64, number: u64| (at, number) < (sent, seq);
         let next = self.board.next;
         let marked =
             self.board.mark_while(next, |number, one| before(one.sent_at, number) && one.sent_at + wait <= now)
@@ -61,7 +61,7 @@ impl Sender {
     }
 
     /// A D-SACK: the retransmission was needless.
-    pub(crate) fn on_duplicate_report(&mut self, seq: u32) {
+    pub(crate) fn on_duplicate_report(&mut self, seq: u64) {
         if self.undo_from.is_some_and(|from| seq >= from) && self.undo_retrans > 0 {
             self.undo_retrans -= 1;
         }

@@ -11,7 +11,7 @@ impl Sender {
         now: u64,
         ack: &AckPacket,
         advanced: bool,
-        prior_una: u32,
+        prior_una: u64,
         gain: &mut Gain,
         out: &mut impl Output,
     ) {
@@ -21,7 +21,7 @@ impl Sender {
             }
             return;
         }
-        let acked = ack.ack - prior_una;
+        let acked = (ack.ack - prior_una) as u32;
         // What duplicates told of has been delivered before: it does not count twice (Linux, tcp_add_reno_sack).
         let known = self.delivered_before.min(acked - 1);
         self.delivered_before -= known;

@@ -22,6 +22,9 @@ use crate::wire::{AckPacket, Output};
 /// An application that always has data.
 pub const ENDLESS: u64 = u64::MAX;
 
+/// The largest window, segments: no two segments in flight are further apart (see [`crate::wire::expand`]).
+const MOST_SEGMENTS: u64 = 1 << 30;
+
 /// What the sender is doing, numbered as Linux numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
@@ -95,12 +98,12 @@ pub struct Sender {
     pub cwnd: u32,
     pub(crate) peer_window: u32,
     /// The window as the peer wrote it: the division is spared while it stays.
-    peer_bytes: u32,
-    pub(crate) high_seq: u32,
+    peer_bytes: u64,
+    pub(crate) high_seq: u64,
     pub(crate) dupacks: u32,
-    pub(crate) usage_end: u32,
+    pub(crate) usage_end: u64,
     pub(crate) usage_max: u32,
-    round_end: u32,
+    round_end: u64,
     pub(crate) prr_out: u32,
     /// When the next timer is due.
     pub timer: u64,
@@ -121,9 +124,9 @@ pub struct Sender {
     pub(crate) round: u64,
     pub(crate) rack_sent: u64,
     pub(crate) rack_rtt: u64,
-    pub(crate) rack_seq: u32,
-    pub(crate) probe_end: Option<u32>,
-    pub(crate) undo_from: Option<u32>,
+    pub(crate) rack_seq: u64,
+    pub(crate) probe_end: Option<u64>,
+    pub(crate) undo_from: Option<u64>,
     pub(crate) pacing_bps: u64,
     pub(crate) pace_next: u64,
     pub(crate) lost_total: u64,
@@ -149,9 +152,9 @@ pub struct Sender {
     pub(crate) delivered_before: u32,
     pub(crate) partial_seen: bool,
     pub(crate) rescued: bool,
-    pub(crate) high_rxt: u32,
+    pub(crate) high_rxt: u64,
     /// First unacknowledged segment when the retransmission timer expired last.
-    pub(crate) timed_out: u32,
+    pub(crate) timed_out: u64,
     pub(crate) undo_retrans: i32,
     pub(crate) retrans_stamp: u64,
     pub(crate) reordering_seen: bool,
@@ -188,11 +191,11 @@ impl Sender {
     #[must_use]
     pub fn new(control: Box<dyn CongestionControl>, kind: RecoveryKind, stack: &Stack) -> Self {
         let mss = stack.mss.0 as u32;
-        let cwnd = (control.cwnd().0 as u32 / mss).max(1);
+        let cwnd = (control.cwnd().0 / u64::from(mss)).clamp(1, MOST_SEGMENTS) as u32;
         Self {
             needs_sent: control.needs_sent(),
             control,
-            board: Scoreboard::new(),
+            board: Scoreboard::new(stack.first_segment),
             rtt: RttEstimator::new(stack),
             count: Counters::default(),
             state: State::Open,
@@ -223,7 +226,7 @@ impl Sender {
             partial_seen: false,
             rescued: false,
             high_rxt: 0,
-            timed_out: u32::MAX,
+            timed_out: u64::MAX,
             undo_from: None,
             undo_retrans: 0,
             retrans_stamp: 0,
@@ -242,7 +245,7 @@ impl Sender {
             reo_round: 0,
             reo_persist: 0,
             peer_window: u32::MAX,
-            peer_bytes: u32::MAX,
+            peer_bytes: u64::MAX,
             per_mss: 1.0 / f64::from(mss),
             delivered: 0,
             delivered_at: 0,
@@ -325,9 +328,9 @@ impl Sender {
     #[inline]
     pub(crate) fn control_window(&self) -> u32 {
         // A product instead of a division, put right where rounding took it one too far: exact, and a third of the time.
-        let bytes = self.control.cwnd().0.min(u64::from(u32::MAX));
-        let guess = (bytes as f64 * self.per_mss) as u64;
         let mss = u64::from(self.mss);
+        let bytes = self.control.cwnd().0.min(MOST_SEGMENTS * mss);
+        let guess = (bytes as f64 * self.per_mss) as u64;
         let exact = if guess * mss > bytes { guess - 1 } else { guess + u64::from((guess + 1) * mss <= bytes) };
         (exact as u32).max(1)
     }
@@ -335,7 +338,7 @@ impl Sender {
     /// The peer opened the connection: its SYN was answered at `answered`, and now its first data is here. `None`: it was
     /// answered several times, so that nobody knows which answer the data follows (Karn's rule; Linux,
     /// tcp_synack_rtt_meas: no sample with `num_retrans`).
-    pub fn accept(&mut self, answered: Option<u64>, now: u64, window: u32, out: &mut impl Output) {
+    pub fn accept(&mut self, answered: Option<u64>, now: u64, window: u64, out: &mut impl Output) {
         match answered {
             Some(at) => self.opened_at = at,
             None => self.syn_tries = 1,
@@ -344,12 +347,12 @@ impl Sender {
     }
 
     /// The SYN-ACK arrived.
-    pub fn on_syn_ack(&mut self, now: u64, window: u32, feedback: Option<Feedback>, out: &mut impl Output) {
+    pub fn on_syn_ack(&mut self, now: u64, window: u64, feedback: Option<Feedback>, out: &mut impl Output) {
         if self.established {
             return;
         }
         self.established = true;
-        self.peer_window = window / self.mss;
+        self.offer(window);
         let sample = (self.syn_tries == 0).then(|| now - self.opened_at);
         if let Some(sample) = sample {
             self.rtt.sample(now, sample, sample);
@@ -371,9 +374,16 @@ impl Sender {
         self.transmit(now, out);
     }
 
+    /// The peer offers a window of so many bytes.
+    #[inline]
+    fn offer(&mut self, window: u64) {
+        self.peer_bytes = window;
+        self.peer_window = (window / u64::from(self.mss)).min(MOST_SEGMENTS) as u32;
+    }
+
     /// A segment was delivered: counts it, samples RTT and rate, advances RACK.
     #[inline]
-    fn deliver(&mut self, now: u64, seq: u32, segment: &Segment, gain: &mut Gain) {
+    fn deliver(&mut self, now: u64, seq: u64, segment: &Segment, gain: &mut Gain) {
         let len = u64::from(segment.len);
         gain.segments += 1;
         gain.bytes += len;
@@ -409,8 +419,7 @@ impl Sender {
         let prior_una = self.board.una;
         let prior_in_flight = self.board.in_flight();
         if ack.window != self.peer_bytes {
-            self.peer_bytes = ack.window;
-            self.peer_window = ack.window / self.mss;
+            self.offer(ack.window);
         }
         let mut gain = Gain::default();
         if ack.ack > prior_una {

@@ -15,7 +15,7 @@ impl Sender {
         now: u64,
         ack: &AckPacket,
         advanced: bool,
-        prior_una: u32,
+        prior_una: u64,
         gain: &mut Gain,
         out: &mut impl Output,
     ) {
@@ -250,7 +250,7 @@ impl Sender {
         let frto = self.frto && self.state == State::Loss && gain.original;
         let resent = self.undo_retrans == 0 && self.retrans_stamp > 0 && ack.blocks.duplicate;
         if !(eifel || frto || resent) {
-            if self.state <= State::Disorder && self.board.una >= self.high_seq + self.cwnd {
+            if self.state <= State::Disorder && self.board.una >= self.high_seq + u64::from(self.cwnd) {
                 self.undo_from = None; // a window later nobody will complain
             }
             return false;

@@ -219,7 +219,7 @@ impl Sender {
     }
 
     /// Sends a segment again.
-    pub(crate) fn retransmit(&mut self, seq: u32, now: u64, out: &mut impl Output) {
+    pub(crate) fn retransmit(&mut self, seq: u64, now: u64, out: &mut impl Output) {
         let len = u32::from(self.board.get(seq).len);
         self.board.resend(seq, now);
         let (first_sent_at, delivered_at, delivered) = (self.first_sent_at, self.delivered_at, self.delivered);
@@ -245,7 +245,7 @@ impl Sender {
 
     #[allow(clippy::inline_always)] // for each segment, out of the loop
     #[inline(always)]
-    fn emit(&mut self, seq: u32, len: u32, again: bool, now: u64, out: &mut impl Output) {
+    fn emit(&mut self, seq: u64, len: u32, again: bool, now: u64, out: &mut impl Output) {
         self.count.sent_packets += 1;
         self.count.sent_bytes += u64::from(len);
         self.last_sent_at = now;
