@@ -108,7 +108,7 @@ def test_the_hash_covers_what_stands_in_the_file(tmp_path: Path) -> None:
         ('trace = "no-such"', "dumbbell.bottleneck.trace: 'no-such' cannot be read"),
         ('trace = { text = "1\\n0\\n" }', "dumbbell.bottleneck.trace.text: text:2: 0 ms come after 1 ms"),
         ('trace = { text = "" }', "text:1: the trace is empty"),
-        ('trace = { text = "x" }', "text:1: 'x' is no whole number of milliseconds"),
+        ('trace = { text = "x" }', "text:1: a whole number of milliseconds"),
         ('trace = { text = "0" }', "text:1: every moment is 0 ms"),
         ('trace = "3g", rate = "1 Mbps"', "dumbbell.bottleneck.trace: stands beside 'rate'"),
         ('rate = "1 Mbps", repeat = "5 s"', "dumbbell.bottleneck.repeat: there is nothing to repeat"),

@@ -326,6 +326,7 @@ impl Path {
         let aux = self.store.put(bytes);
         let flags = kind | if seen.capable && seen.payload > 0 { ECT } else { 0 };
         let size = bytes.len().min(usize::from(u16::MAX)) as u16;
+        self.world.clock = now;
         self.world.forward(now, Packet { stamp: now, seq: seen.sequence, flow, aux, size, flags, ..Packet::default() });
     }
 
@@ -372,8 +373,9 @@ impl Path {
 
     /// What was lost or doubled on the way.
     fn tidy(&mut self, drops: &Drops) {
+        let counted = self.world.settle_losses(self.now());
         let Some(observed) = &mut self.world.observed else { return };
-        if observed.lost.is_empty() && observed.doubled.is_empty() {
+        if !counted && observed.lost.is_empty() && observed.doubled.is_empty() {
             return;
         }
         let kept = |packet: &Packet| !self.sources.has(packet.flow());

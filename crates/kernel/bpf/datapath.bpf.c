@@ -203,21 +203,39 @@ static __always_inline __u32 bucket(__u64 ns)
 	return b < BUCKETS ? b : BUCKETS - 1;
 }
 
-// Takes the answer to a report, where there is a new one.
+#define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
+
+// Loads before it are done before loads after it, also on arm64. Atomic operations that return a value are fully ordered
+// (the kernel's Documentation/atomic_t.txt; the JIT of arm64 makes an exchange SWPAL). BPF_LOAD_ACQ (Linux 6.15) would do
+// as well and needs clang 21.
+static __always_inline void full_barrier(void)
+{
+	__u64 scratch = 0;
+
+	asm volatile("" : : "r"(__sync_lock_test_and_set(&scratch, 1)) : "memory");
+}
+
+// Takes the answer to a report, where there is a new one. The process writes `begun`, the answer, `number`, in this order:
+// a sequence lock without waiting.
 static __always_inline void take(struct flow *f, __u32 slot, __u64 now)
 {
 	struct decision *d = bpf_map_lookup_elem(&decisions, &slot);
 
 	if (!d)
 		return;
-	__u32 number = *(volatile __u32 *)&d->number;
-	if (number == f->answered || d->generation != f->generation)
+	__u32 number = READ_ONCE(d->number);
+	if (number == f->answered)
 		return;
-	__u32 cwnd = *(volatile __u32 *)&d->cwnd;
-	__u32 ssthresh = *(volatile __u32 *)&d->ssthresh;
-	__u64 pacing = *(volatile __u64 *)&d->pacing_Bps;
-	__u64 asked = *(volatile __u64 *)&d->report_ns;
-	if (*(volatile __u32 *)&d->begun != number || (__s32)(number - f->number) > 0)
+	full_barrier(); // the answer is as new as its number, or newer
+	__u32 generation = READ_ONCE(d->generation);
+	__u32 cwnd = READ_ONCE(d->cwnd);
+	__u32 ssthresh = READ_ONCE(d->ssthresh);
+	__u64 pacing = READ_ONCE(d->pacing_Bps);
+	__u64 asked = READ_ONCE(d->report_ns);
+	full_barrier(); // the next answer had not begun
+	if (generation != f->generation)
+		return;
+	if (READ_ONCE(d->begun) != number || (__s32)(number - f->number) > 0)
 		return; // half written: at the next ACK
 	f->window = cwnd;
 	f->ssthresh = ssthresh;

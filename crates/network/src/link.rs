@@ -1,8 +1,10 @@
 //! A link in one direction.
 
+use std::collections::VecDeque;
+
 use cwndlab_units::Duration;
 
-use crate::line::Line;
+use crate::line::{Line, NEVER};
 use crate::loss::Loss;
 use crate::queue::{Limit, Queue};
 use crate::random::Stream;
@@ -23,6 +25,8 @@ pub struct LinkConfig {
     pub mark_above: Option<u32>,
     /// Somebody looks at its queue.
     pub watched: bool,
+    /// End of the run, ns: what is not watched is counted up to there.
+    pub end: u64,
     /// Loss processes of the wire, in order.
     pub losses: Vec<Loss>,
     /// Delay and loss by a timetable; its delay stands in place of `delay`.
@@ -76,7 +80,7 @@ pub enum Passage {
 pub struct Totals {
     /// Dropped by the queue.
     pub dropped: u64,
-    /// Lost by the wire.
+    /// Lost by the wire, those included that have not left the line yet.
     pub lost: u64,
     /// Marked.
     pub marked: u64,
@@ -121,6 +125,8 @@ struct Wire {
     last_arrival: u64,
     duplicate: f64,
     stream: Stream,
+    /// When those packets leave the line that the wire will lose, in order.
+    doomed: VecDeque<u64>,
 }
 
 impl Link {
@@ -141,7 +147,7 @@ impl Link {
             sizes: [0; 2],
             times: [0; 2],
             totals: Totals::default(),
-            queue: Queue::new(config.limit, config.counts_in_service, config.mark_above, watched),
+            queue: Queue::new(config.limit, config.counts_in_service, config.mark_above, watched, config.end),
             plain,
             wire: Box::new(Wire {
                 line: config.line,
@@ -152,6 +158,7 @@ impl Link {
                 last_arrival: 0,
                 duplicate: config.duplicate,
                 stream: config.stream,
+                doomed: VecDeque::new(),
             }),
         }
     }
@@ -211,7 +218,8 @@ impl Link {
         if start > self.free {
             self.busy_since = start;
         }
-        let departure = start + self.serialisation(start, size);
+        // Behind an outage without end a line stays at `NEVER`, however much it accepts.
+        let departure = (start + self.serialisation(start, size)).min(NEVER);
         self.free = departure;
         self.totals.accepted += 1;
         self.totals.accepted_bytes += u64::from(size);
@@ -228,11 +236,11 @@ impl Link {
         if self.plain {
             return Passage::Arrives { departure, at, again: None, marked };
         }
-        self.cross(departure, packet.payload, marked)
+        self.cross(now, departure, packet.payload, marked)
     }
 
-    /// What the wire does with a packet whose last bit left the line at `departure`: loss, delay variation, duplication.
-    pub fn cross(&mut self, departure: u64, payload: bool, marked: bool) -> Passage {
+    /// What the wire does with a packet whose last bit leaves the line at `departure`: loss, delay variation, duplication.
+    pub fn cross(&mut self, now: u64, departure: u64, payload: bool, marked: bool) -> Passage {
         // Every process sees every packet, so that one list's count does not depend on another process.
         let mut lost = false;
         for one in &mut self.wire.losses {
@@ -245,12 +253,28 @@ impl Link {
         }
         if lost {
             self.totals.lost += 1;
+            if departure > now {
+                self.forget_lost(now);
+                self.wire.doomed.push_back(departure);
+            }
             return Passage::Lost { departure };
         }
         let at = self.arrival(departure);
         let again = (self.wire.duplicate > 0.0 && self.wire.stream.unit() < self.wire.duplicate)
             .then(|| self.arrival(departure));
         Passage::Arrives { departure, at, again, marked }
+    }
+
+    fn forget_lost(&mut self, now: u64) {
+        while self.wire.doomed.front().is_some_and(|&departure| departure <= now) {
+            self.wire.doomed.pop_front();
+        }
+    }
+
+    /// Packets that the wire lost until `now`: a packet is lost when it has left the line.
+    pub fn lost(&mut self, now: u64) -> u64 {
+        self.forget_lost(now);
+        self.totals.lost - self.wire.doomed.len() as u64
     }
 
     fn arrival(&mut self, departure: u64) -> u64 {
@@ -303,7 +327,7 @@ impl Link {
     }
 
     /// The exact integrals up to `now` of packets and bytes waiting, in packet-nanoseconds and byte-nanoseconds.
-    pub fn integrals(&mut self, now: u64) -> (u64, u64) {
+    pub fn integrals(&mut self, now: u64) -> (u128, u128) {
         self.queue.advance(now);
         self.queue.integrals(now)
     }
@@ -328,6 +352,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::line::Steps;
     use cwndlab_units::Rate;
     use proptest::prelude::*;
 
@@ -339,6 +364,7 @@ mod tests {
             counts_in_service: false,
             mark_above: None,
             watched: true,
+            end: u64::MAX,
             losses: Vec::new(),
             changes: None,
             harq: None,
@@ -390,12 +416,56 @@ mod tests {
     #[test]
     fn a_line_that_nobody_watches_counts_what_left() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
-        link.queue = Queue::new(Limit::Unlimited, false, None, false);
+        link.queue = Queue::new(Limit::Unlimited, false, None, false, u64::MAX);
         let _ = link.offer(0, FULL);
         let _ = link.offer(10_000_000, FULL);
         assert_eq!(link.sent(5_000_000), (1, 1500));
         assert_eq!(link.sent(10_500_000).0, 1);
         assert_eq!(link.sent(11_000_000), (2, 3000));
+    }
+
+    /// By hand: 100 MB in packets of 10 kB at 1 Mbit/s take 80 ms each. At 100 s 1250 have left and one is in service, 8749
+    /// wait: the integral is that of 10⁴ − 1 packets less one every 80 ms, Σ (9999 − n) · 80 ms for n = 0 … 1249. That is
+    /// 0.937 · 10¹⁹ byte-nanoseconds, more than 2⁶³.
+    #[test]
+    fn a_standing_queue_of_100_megabytes_is_counted_beyond_64_bits() {
+        let mut link = link(1_000_000, 0, Limit::Bytes(200_000_000));
+        let packet = Offer { size: 10_000, ect: false, payload: true };
+        for _ in 0..10_000 {
+            assert_ne!(link.offer(0, packet), Passage::Dropped);
+        }
+        let waiting: u128 = (0..1250).map(|n| 9999 - n).sum();
+        let (packets, bytes) = link.integrals(100_000_000_000);
+        assert_eq!(packets, waiting * 80_000_000);
+        assert_eq!(bytes, waiting * 80_000_000 * 10_000);
+        assert!(bytes > 1 << 63);
+    }
+
+    /// A packet that the wire will lose has not left the line yet: by hand, 1 ms each at 12 Mbit/s.
+    #[test]
+    fn a_packet_is_lost_when_it_has_left_the_line() {
+        let mut link = link(12_000_000, 0, Limit::Unlimited);
+        link.wire.losses = vec![Loss::List { indices: [0, 2].into(), payload_only: false, seen: 0, at: 0 }];
+        link.plain = false;
+        for _ in 0..4 {
+            let _ = link.offer(0, FULL);
+        }
+        assert_eq!([0, 999_999, 1_000_000, 2_999_999, 3_000_000].map(|now| link.lost(now)), [0, 0, 1, 1, 2]);
+    }
+
+    /// Behind an outage without end, packets wait for ever, and a slow line adds no time to that.
+    #[test]
+    fn a_dead_line_stays_dead_without_overflow() {
+        for line in [Line::Steps(Steps::new(&[(0, Rate(1_000)), (1, Rate(0))], None)), Line::Fixed(Rate(1))] {
+            let mut link = link(1, 0, Limit::Unlimited);
+            link.wire.line = line;
+            link.free = NEVER - 1;
+            for _ in 0..40_000 {
+                let (at, _) = link.pass(1, 65_535);
+                assert_eq!(at, Some(NEVER));
+            }
+            assert_eq!(link.integrals(2).0, 40_000);
+        }
     }
 
     /// M/D/1 (Kleinrock 1975): the mean wait is ρ/(2(1−ρ)) service times; here ρ = 0.8 and 1 ms, so 2 ms.

@@ -45,19 +45,21 @@ pub struct Queue {
     waiting: Ring<Waiting>,
     bytes: u64,
     in_service: u32,
-    /// Integral over time of packets and bytes that wait, each counted in full when it joins, modulo 2⁶⁴: behind an outage
-    /// a wait may be without end, and what still waits is taken out again before anybody looks.
-    pub(crate) packet_ns: u64,
-    pub(crate) byte_ns: u64,
+    /// Integral over time of packets and bytes that wait, each counted in full when it joins. In 128 bits: 125 MB that
+    /// wait for 74 s are 2⁶³ byte-nanoseconds, and behind an outage a wait lasts 2⁶⁰ ns.
+    packet_ns: u128,
+    byte_ns: u128,
+    /// End of the run: waits of untracked packets count up to there.
+    end: u64,
     pub(crate) most: u64,
     /// The longest wait, ns (untracked queues).
     pub(crate) longest: u64,
 }
 
 impl Queue {
-    /// An empty queue.
+    /// An empty queue of a run that lasts until `end`.
     #[must_use]
-    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>, watched: bool) -> Self {
+    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>, watched: bool, end: u64) -> Self {
         Self {
             limit,
             tracked: watched || limit != Limit::Unlimited || mark_above.is_some(),
@@ -68,6 +70,7 @@ impl Queue {
             in_service: 0,
             packet_ns: 0,
             byte_ns: 0,
+            end,
             most: 0,
             longest: 0,
         }
@@ -92,8 +95,7 @@ impl Queue {
     pub fn join(&mut self, now: u64, free: u64, size: u32) -> (Option<u64>, bool) {
         if !self.tracked {
             let start = free.max(now);
-            self.packet_ns = self.packet_ns.wrapping_add(start - now);
-            self.byte_ns = self.byte_ns.wrapping_add((start - now).wrapping_mul(u64::from(size)));
+            self.count(start.min(self.end).saturating_sub(now), size);
             self.longest = self.longest.max(start - now);
             return (Some(start), false);
         }
@@ -110,10 +112,15 @@ impl Queue {
         }
         self.waiting.push(Waiting { start: free, size });
         self.bytes += u64::from(size);
-        self.packet_ns = self.packet_ns.wrapping_add(free - now);
-        self.byte_ns = self.byte_ns.wrapping_add((free - now).wrapping_mul(u64::from(size)));
+        self.count(free - now, size);
         self.most = self.most.max(waiting + 1);
         (Some(free), waiting >= self.mark_above)
+    }
+
+    #[inline]
+    fn count(&mut self, wait: u64, size: u32) {
+        self.packet_ns += u128::from(wait);
+        self.byte_ns += u128::from(wait) * u128::from(size);
     }
 
     /// Waiting packets are counted one by one.
@@ -134,13 +141,15 @@ impl Queue {
         self.in_service
     }
 
-    /// The exact integrals up to `now` of packets and bytes waiting: those who still wait count up to `now`.
+    /// The exact integrals up to `now` of packets and bytes waiting: those who still wait count up to `now`. None of them
+    /// joined after `now`.
     #[must_use]
-    pub fn integrals(&self, now: u64) -> (u64, u64) {
+    pub fn integrals(&self, now: u64) -> (u128, u128) {
         let (mut packets, mut bytes) = (self.packet_ns, self.byte_ns);
         for one in self.waiting.iter() {
-            packets = packets.wrapping_sub(one.start - now);
-            bytes = bytes.wrapping_sub((one.start - now).wrapping_mul(u64::from(one.size)));
+            let rest = u128::from(one.start - now);
+            packets -= rest;
+            bytes -= rest * u128::from(one.size);
         }
         (packets, bytes)
     }

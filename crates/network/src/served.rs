@@ -46,8 +46,8 @@ pub struct Served<P> {
     /// The most packets that ever waited.
     pub most: u64,
     counted: u64,
-    packet_ns: u64,
-    byte_ns: u64,
+    packet_ns: u128,
+    byte_ns: u128,
 }
 
 impl<P: Copy> Served<P> {
@@ -114,8 +114,8 @@ impl<P: Copy> Served<P> {
     fn count(&mut self, now: u64) {
         let (packets, bytes) = self.queue.backlog();
         let span = now.saturating_sub(self.counted);
-        self.packet_ns += packets * span;
-        self.byte_ns += bytes * span;
+        self.packet_ns += u128::from(packets) * u128::from(span);
+        self.byte_ns += u128::from(bytes) * u128::from(span);
         self.counted = now;
     }
 
@@ -151,7 +151,7 @@ impl<P: Copy> Served<P> {
     }
 
     /// The exact integrals up to `now` of packets and bytes waiting, in packet-nanoseconds and byte-nanoseconds.
-    pub fn integrals(&mut self, now: u64) -> (u64, u64) {
+    pub fn integrals(&mut self, now: u64) -> (u128, u128) {
         self.count(now);
         (self.packet_ns, self.byte_ns)
     }
@@ -184,7 +184,7 @@ mod tests {
         ) {
             let mut link = Link::new(LinkConfig {
                 line: Line::Fixed(Rate(10_000_000)), delay: Duration(0), limit: Limit::Packets(limit), counts_in_service: counts,
-                mark_above: None, watched: true, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
+                mark_above: None, watched: true, end: u64::MAX, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
             });
             let mut served = Served::new(Box::new(DropTail::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
             let (mut now, mut next, mut expected, mut left, mut gone) = (0, None, Vec::new(), Vec::new(), Vec::new());

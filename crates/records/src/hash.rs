@@ -64,8 +64,13 @@ pub fn hash(tables: &Tables) -> String {
             }
         }
     }
+    hex(sink.finish())
+}
+
+/// Bytes in hex.
+pub(crate) fn hex(bytes: impl IntoIterator<Item = u8>) -> String {
     let mut hex = String::with_capacity(64);
-    for byte in sink.finish() {
+    for byte in bytes {
         write!(hex, "{byte:02x}").expect("a string takes what is written");
     }
     hex

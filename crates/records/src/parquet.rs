@@ -1,8 +1,11 @@
-//! A run on disk: a folder with one Parquet file per table, each with the run's header in its footer.
+//! A run on disk: a folder with one Parquet file per table, each with the run's header in its footer, and the list
+//! `SHA256SUMS` of their checksums. Parquet itself notices few altered bytes; a file that differs from its checksum is
+//! refused before anything in it is read.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -14,7 +17,9 @@ use ::parquet::file::properties::WriterProperties;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::RecordBatch;
+use sha2::{Digest, Sha256};
 
+use crate::hash::hex;
 use crate::table::{schema, Header, Tables, NAMES, SCHEMA_VERSION, SELDOM};
 
 /// Names of the header's entries.
@@ -24,6 +29,9 @@ const SCENARIO_HASH: &str = "cwndlab.scenario_hash";
 const SEED: &str = "cwndlab.seed";
 const ENGINE: &str = "cwndlab.engine";
 const VERSION: &str = "cwndlab.version";
+
+/// Name of the list of checksums: one line per table, as `sha256sum` writes and checks it.
+const SUMS: &str = "SHA256SUMS";
 
 /// Why records could not be written or read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,9 +61,18 @@ fn error<T>(place: &Path, what: impl Into<String>, hint: impl Into<String>) -> R
     Err(RecordsError { place: place.display().to_string(), what: what.into(), hint: hint.into() })
 }
 
+fn table_file(table: &str) -> String {
+    format!("{table}.parquet")
+}
+
 /// The folder's file of a table.
 fn file(folder: &Path, table: &str) -> PathBuf {
-    folder.join(format!("{table}.parquet"))
+    folder.join(table_file(table))
+}
+
+/// A line of the list of checksums.
+fn sum_line(digest: &str, table: &str) -> String {
+    format!("{digest}  {}\n", table_file(table))
 }
 
 /// Writes the tables into `folder`, which is made if need be: all of them or, on any error, none.
@@ -66,9 +83,9 @@ pub fn write(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
     let written =
         refuse_other(&tables.header, folder).and_then(|()| stage(tables, folder)).and_then(|()| commit(tables, folder));
     if written.is_err() {
-        for name in NAMES {
+        for name in NAMES.into_iter().map(table_file).chain([SUMS.to_owned()]) {
             // What was never made cannot be removed, which is well.
-            let _ = fs::remove_file(staged(folder, name));
+            let _ = fs::remove_file(staged(folder, &name));
         }
         if made {
             let _ = fs::remove_dir(folder);
@@ -128,8 +145,26 @@ fn refuse_other(header: &Header, folder: &Path) -> Result<(), RecordsError> {
     Ok(())
 }
 
-fn staged(folder: &Path, table: &str) -> PathBuf {
-    folder.join(format!(".{table}.parquet.{}", std::process::id()))
+fn staged(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!(".{name}.{}", std::process::id()))
+}
+
+/// A file under construction and the checksum of what was written to it so far.
+struct Digesting {
+    file: File,
+    state: Sha256,
+}
+
+impl Write for Digesting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.state.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 fn stage(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
@@ -148,20 +183,24 @@ fn stage(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
         .set_key_value_metadata(Some(entries))
         .set_created_by(format!("cwndlab {}", header.version))
         .build();
+    let mut sums = String::new();
     for name in NAMES.into_iter().filter(|name| !tables.lacks(name)) {
         let batches = tables.batches(name).unwrap_or_default();
-        if let Err(cause) = stage_one(&staged(folder, name), name, batches, properties.clone()) {
-            let place = file(folder, name);
-            return match &cause {
-                ParquetError::External(inner) => match inner.downcast_ref::<io::Error>() {
-                    Some(inner) => failed(&place, inner),
-                    None => failed(&place, &io::Error::other(cause.to_string())),
-                },
-                _ => failed(&place, &io::Error::other(cause.to_string())),
-            };
+        match stage_one(&staged(folder, &table_file(name)), name, batches, properties.clone()) {
+            Ok(digest) => sums += &sum_line(&digest, name),
+            Err(cause) => {
+                let place = file(folder, name);
+                return match &cause {
+                    ParquetError::External(inner) => match inner.downcast_ref::<io::Error>() {
+                        Some(inner) => failed(&place, inner),
+                        None => failed(&place, &io::Error::other(cause.to_string())),
+                    },
+                    _ => failed(&place, &io::Error::other(cause.to_string())),
+                };
+            }
         }
     }
-    Ok(())
+    fs::write(staged(folder, SUMS), sums).or_else(|cause| failed(&folder.join(SUMS), &cause))
 }
 
 fn stage_one(
@@ -169,21 +208,22 @@ fn stage_one(
     table: &str,
     batches: &[RecordBatch],
     properties: WriterProperties,
-) -> Result<(), ParquetError> {
+) -> Result<String, ParquetError> {
     let schema = schema(table).expect("every name has a schema");
-    let mut writer = ArrowWriter::try_new(File::create(path)?, schema, Some(properties))?;
+    let sink = Digesting { file: File::create(path)?, state: Sha256::new() };
+    let mut writer = ArrowWriter::try_new(sink, schema, Some(properties))?;
     for batch in batches {
         writer.write(batch)?;
     }
-    writer.close()?;
-    Ok(())
+    Ok(hex(writer.into_inner()?.state.finalize()))
 }
 
-/// Renames what was written to its place, `runs` last.
+/// Renames what was written to its place, the checksums last.
 fn commit(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
-    for name in NAMES.iter().rev().filter(|name| !tables.lacks(name)) {
-        let place = file(folder, name);
-        if let Err(cause) = fs::rename(staged(folder, name), &place) {
+    let written = NAMES.iter().rev().filter(|name| !tables.lacks(name)).map(|name| table_file(name));
+    for name in written.chain([SUMS.to_owned()]) {
+        let place = folder.join(&name);
+        if let Err(cause) = fs::rename(staged(folder, &name), &place) {
             return failed(&place, &cause);
         }
     }
@@ -192,13 +232,18 @@ fn commit(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
 
 /// Reads the run that `folder` holds.
 pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
+    let sums = read_sums(folder)?;
     let mut header: Option<Header> = None;
     let mut batches: [Vec<RecordBatch>; NAMES.len()] = Default::default();
     for (name, batches) in NAMES.iter().zip(&mut batches) {
         let path = file(folder, name);
-        if SELDOM.contains(name) && !path.exists() {
+        let listed = sums.as_ref().is_some_and(|sums| sums.contains_key(name));
+        if SELDOM.contains(name) && !listed && !path.exists() {
             *batches = schema(name).map(RecordBatch::new_empty).into_iter().collect();
             continue;
+        }
+        if let Some(sums) = &sums {
+            verify(&path, sums.get(name).map(String::as_str))?;
         }
         let (own, read) = read_table(name, &path)?;
         match &header {
@@ -210,9 +255,58 @@ pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
         }
         *batches = read;
     }
+    if sums.is_none() {
+        return error(&folder.join(SUMS), "there is no such file", "the run was not written completely; run again");
+    }
     let mut header = header.unwrap_or_default();
     complete(&mut header, &batches[0]);
     Ok(Tables::from_batches(header, batches))
+}
+
+/// The checksums by table; nothing where the folder has no list of them.
+fn read_sums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>>, RecordsError> {
+    let path = folder.join(SUMS);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(cause) if matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(cause) => return error(&path, format!("cannot be read ({cause})"), WHAT_HOLDS),
+    };
+    let altered = || error(&path, "is no list of checksums as it was written", "it was cut off or altered; run again");
+    let Ok(text) = String::from_utf8(bytes) else { return altered() };
+    let mut sums = BTreeMap::new();
+    for line in text.lines() {
+        let Some((digest, name)) = line.split_once("  ") else { return altered() };
+        let Some(table) = NAMES.into_iter().find(|table| table_file(table) == name) else { return altered() };
+        sums.insert(table, digest.to_owned());
+    }
+    // Line for line as written: nothing between the lines, none twice, none missing.
+    let again: String =
+        NAMES.iter().filter_map(|table| sums.get(table).map(|digest| sum_line(digest, table))).collect();
+    let whole = NAMES.iter().all(|table| SELDOM.contains(table) || sums.contains_key(table));
+    if again != text || !whole {
+        return altered();
+    }
+    Ok(Some(sums))
+}
+
+/// Compares a file with its checksum.
+fn verify(path: &Path, expected: Option<&str>) -> Result<(), RecordsError> {
+    let hint = "it was cut off, altered or comes from elsewhere; run again";
+    let Some(expected) = expected else {
+        return error(path, format!("is not listed in {SUMS}"), hint);
+    };
+    let mut file = open_file(path)?;
+    let mut state = Sha256::new();
+    if let Err(cause) = io::copy(&mut file, &mut state) {
+        return error(path, format!("cannot be read ({cause})"), WHAT_HOLDS);
+    }
+    if hex(state.finalize()) == expected {
+        Ok(())
+    } else {
+        error(path, format!("does not match its checksum in {SUMS}"), hint)
+    }
 }
 
 /// The reader of Parquet panics at some altered bytes; to whoever asked, that is a damaged file like others.
@@ -240,19 +334,20 @@ type Reader = ParquetRecordBatchReaderBuilder<File>;
 
 const WHAT_HOLDS: &str = "name a folder that `cwndlab run --out` has written";
 
-fn open(path: &Path) -> Result<Reader, RecordsError> {
-    let file = match File::open(path) {
-        Ok(file) if !path.is_dir() => file,
-        Ok(_) => return error(path, "is a folder, not a file", WHAT_HOLDS),
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
-            return error(path, "there is no such file", WHAT_HOLDS)
-        }
+fn open_file(path: &Path) -> Result<File, RecordsError> {
+    match File::open(path) {
+        Ok(file) if !path.is_dir() => Ok(file),
+        Ok(_) => error(path, "is a folder, not a file", WHAT_HOLDS),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => error(path, "there is no such file", WHAT_HOLDS),
         Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => {
-            return error(path, "may not be read", "ask whoever wrote it");
+            error(path, "may not be read", "ask whoever wrote it")
         }
-        Err(cause) => return error(path, format!("cannot be read ({cause})"), WHAT_HOLDS),
-    };
-    Reader::try_new(file).or_else(|cause| damaged(path, &cause))
+        Err(cause) => error(path, format!("cannot be read ({cause})"), WHAT_HOLDS),
+    }
+}
+
+fn open(path: &Path) -> Result<Reader, RecordsError> {
+    Reader::try_new(open_file(path)?).or_else(|cause| damaged(path, &cause))
 }
 
 fn damaged<T>(path: &Path, cause: &dyn fmt::Display) -> Result<T, RecordsError> {

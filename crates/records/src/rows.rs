@@ -129,7 +129,7 @@ pub struct LinkRow {
     pub arrived_packets: u64,
     /// Packets dropped by the queue.
     pub dropped_packets: u64,
-    /// Packets lost by the wire.
+    /// Packets lost by the wire, of those that left the line.
     pub lost_packets: u64,
     /// Packets marked.
     pub marked_packets: u64,
@@ -209,16 +209,16 @@ pub struct LinkSampleRow {
     pub arrived_packets: u64,
     /// Packets dropped by the queue.
     pub dropped_packets: u64,
-    /// Packets lost by the wire.
+    /// Packets lost by the wire, of those that left the line.
     pub lost_packets: u64,
     /// Packets marked.
     pub marked_packets: u64,
     /// Bytes that left the line.
     pub sent_bytes: u64,
-    /// Exact integral over time of the packets waiting, packet-seconds times 10⁹.
-    pub queue_packet_ns: u64,
-    /// Exact integral over time of the bytes waiting.
-    pub queue_byte_ns: u64,
+    /// Integral over time of the packets waiting, packet-seconds times 10⁹: computed exactly, rounded once.
+    pub queue_packet_ns: f64,
+    /// Integral over time of the bytes waiting.
+    pub queue_byte_ns: f64,
 }
 
 /// Something that happened.
@@ -331,8 +331,8 @@ pub struct StationRow {
     pub airtime_ns: u64,
     /// Packets in its queue, the one that contends or is on the air included.
     pub queue_packets: u64,
-    /// Exact integral over time of these packets.
-    pub queue_packet_ns: u64,
+    /// Integral over time of these packets, packet-seconds times 10⁹.
+    pub queue_packet_ns: f64,
     /// The most that there ever were.
     pub max_queue_packets: u64,
 }

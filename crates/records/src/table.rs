@@ -16,7 +16,7 @@ use crate::rows::{
 };
 
 /// Version of the tables' schema.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// The tables of a run, in canonical order.
 pub const NAMES: [&str; 11] = [

@@ -75,9 +75,96 @@ impl Distribution {
     }
 }
 
+/// Points at which an expected value is computed.
+const POINTS: u32 = 4096;
+
+impl Distribution {
+    /// The expected number of bytes of a transfer, whole and 1 at least, and of the segments of up to `mss` that carry it.
+    #[must_use]
+    pub fn bytes_and_segments(&self, mss: f64) -> (f64, f64) {
+        let whole = |size: f64| (size + 0.5).floor().max(1.0);
+        // What rounding adds is bounded, unlike the value itself, so that no tail is missed.
+        let bytes = self.mean() + self.expected(&|size| whole(size) - size);
+        let segments = self.mean() / mss + self.expected(&|size| (whole(size) / mss).ceil() - size / mss);
+        (bytes, segments)
+    }
+
+    /// The expected value of a bounded function, by the midpoint rule.
+    fn expected(&self, f: &dyn Fn(f64) -> f64) -> f64 {
+        // Midpoints of equal parts of (0, 1).
+        let parts = || (0..POINTS).map(|n| (f64::from(n) + 0.5) / f64::from(POINTS));
+        let weighted = |points: &mut dyn Iterator<Item = (f64, f64)>| {
+            let (mut sum, mut weights) = (0.0, 0.0);
+            for (value, weight) in points {
+                sum += weight * f(value);
+                weights += weight;
+            }
+            sum / weights
+        };
+        match *self {
+            Self::Fixed(value) => f(value),
+            Self::Uniform(low, high) => weighted(&mut parts().map(|p| (low + (high - low) * p, 1.0))),
+            Self::Exponential(mean) => weighted(&mut parts().map(|p| (-mean * maths::ln(p), 1.0))),
+            Self::Pareto { shape, least, most } => {
+                let beyond = if most.is_finite() { maths::pow(least / most, shape) } else { 0.0 };
+                let value = |p: f64| least * maths::pow(beyond + (1.0 - beyond) * p, -1.0 / shape);
+                weighted(&mut parts().map(|p| (value(p), 1.0)))
+            }
+            // Over eight standard deviations to either side.
+            Self::LogNormal { mu, sigma } => weighted(&mut parts().map(|p| {
+                let z = 16.0 * p - 8.0;
+                (maths::exp(mu + sigma * z), maths::exp(-z * z / 2.0))
+            })),
+            // In ln x the density is x^shape · e^(−x/scale) for any shape.
+            Self::Gamma { shape, scale } => {
+                let span = 40.0 / shape.min(1.0) + 8.0;
+                weighted(&mut parts().map(|p| {
+                    let log = span * (p - 1.0) + 5.0 + maths::ln(shape.max(1.0));
+                    let x = maths::exp(log);
+                    let peak = shape * maths::ln(shape) - shape;
+                    (scale * x, maths::exp((shape * log - x - peak).min(0.0)))
+                }))
+            }
+            Self::Table(ref points) => {
+                let first = points.first().map_or(0.0, |&(value, probability)| f(value) * probability);
+                let steps = points.windows(2).map(|two| {
+                    let even = Self::Uniform(two[0].0, two[1].0);
+                    (two[1].1 - two[0].1) * even.expected(f)
+                });
+                first + steps.sum::<f64>()
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By hand, segments of 1000 bytes: 1 byte takes one; 1000 and 1001 take one and two; uniform on 0 … 2000 takes one or
+    /// two with even chance; of an exponential with mean 1000 Σ e^−k = 1 / (1 − 1/e) = 1.5820; of a Pareto of index 2 from
+    /// 1000 on 1 + Σ k^−2 = 1 + π²/6 = 2.6449; a gamma of shape 1 is exponential; of a log-normal with median 1000 and
+    /// sigma 0.1 half of all take two.
+    #[test]
+    fn segments_are_counted_by_hand() {
+        let cases = [
+            (Distribution::Fixed(1.0), 1.0),
+            (Distribution::Fixed(1000.0), 1.0),
+            (Distribution::Fixed(1001.0), 2.0),
+            (Distribution::Uniform(0.0, 2000.0), 1.5),
+            (Distribution::Exponential(1000.0), 1.5820),
+            (Distribution::Pareto { shape: 2.0, least: 1000.0, most: f64::INFINITY }, 2.6449),
+            (Distribution::Gamma { shape: 1.0, scale: 1000.0 }, 1.5820),
+            (Distribution::LogNormal { mu: maths::ln(1000.0), sigma: 0.1 }, 1.5),
+            (Distribution::Table([(500.0, 0.25), (1500.0, 1.0)].into()), 0.25 + 0.375 + 0.75),
+        ];
+        for (distribution, wanted) in cases {
+            let (bytes, segments) = distribution.bytes_and_segments(1000.0);
+            assert!((segments - wanted).abs() < 0.02, "{distribution:?}: {segments} instead of {wanted}");
+            assert!((bytes - distribution.mean()).abs() < 0.6, "{distribution:?}: {bytes} bytes");
+        }
+        assert_eq!(Distribution::Fixed(0.2).bytes_and_segments(1000.0), (1.0, 1.0));
+    }
 
     /// Textbook means: a Pareto of index 2 from 1 has 2; cut at 10 it has 2 · (1 − 0.1) / (1 − 0.01) = 1.8182; index 1 cut at
     /// e has 1 / (1 − 1/e) = 1.5820; a log-normal (0, 1) has √e.

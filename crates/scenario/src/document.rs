@@ -23,7 +23,7 @@ pub struct Scenario {
 }
 
 fn one(path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Vec<Fault> {
-    vec![Fault { path: path.into(), what: what.into(), hint: hint.into() }]
+    vec![Fault::new(path, what, hint)]
 }
 
 impl Scenario {
@@ -246,10 +246,10 @@ fn distribution_file(file: &Path) -> Result<Value, (String, String)> {
             continue;
         }
         let &[value, probability] = numbers.as_slice() else {
-            return fail(n + 1, format!("'{line}' is not two numbers"), "two columns: size in bytes, probability");
+            return fail(n + 1, "two numbers are wanted".to_owned(), "two columns: size in bytes, probability");
         };
         if cells.len() != 2 {
-            return fail(n + 1, format!("'{line}' is not two numbers"), "two columns: size in bytes, probability");
+            return fail(n + 1, "two numbers are wanted".to_owned(), "two columns: size in bytes, probability");
         }
         if let Err((what, hint)) = next_point(last, value, probability) {
             return fail(n + 1, what, hint);
@@ -317,7 +317,7 @@ fn drop_list(file: &Path, column: &str, select: Option<&Value>) -> Result<Vec<u6
             continue;
         }
         let cell = cells.get(at).copied().unwrap_or("");
-        indices.push(cell.parse().map_err(|_| format!("'{name}', line {}: '{cell}' is no packet index", n + 2))?);
+        indices.push(cell.parse().map_err(|_| format!("'{name}', line {}: a packet index is wanted", n + 2))?);
     }
     Ok(indices)
 }

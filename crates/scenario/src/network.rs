@@ -1,6 +1,7 @@
 //! From a scenario to the plan: nodes, links and routes of each kind of topology.
 
 mod air;
+mod cost;
 mod graph;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,10 @@ use crate::workload;
 
 /// The packet in which a bandwidth-delay product is counted.
 const PACKET: u64 = 1500;
+/// The most flows of a scenario.
+const MOST_FLOWS: u64 = 1_000_000;
+/// The most links of a route: as many as the hops that an IP packet may make (RFC 791, 3.1: the time to live has 8 bits).
+const MOST_HOPS: usize = 255;
 /// A size that is derived from BDP or time holds at least this many packets.
 const FLOOR_PACKETS: u64 = 2;
 
@@ -30,7 +35,7 @@ pub fn algorithm_faults(document: &Value, catalogue: &Catalogue) -> Vec<Fault> {
     texts
         .filter_map(|(n, text)| {
             let fault = catalogue.parse(text).err()?;
-            Some(Fault { path: format!("flow[{n}].algorithm"), what: fault.what, hint: fault.hint })
+            Some(Fault::new(format!("flow[{n}].algorithm"), fault.what, fault.hint))
         })
         .collect()
 }
@@ -39,6 +44,8 @@ pub fn algorithm_faults(document: &Value, catalogue: &Catalogue) -> Vec<Fault> {
 #[derive(Default)]
 struct Network {
     nodes: Vec<String>,
+    /// Their indices by name.
+    index: BTreeMap<String, u32>,
     links: Vec<LinkPlan>,
     /// The size as written and the place in the document, until the flows' RTTs are known.
     sizes: Vec<(Size, String)>,
@@ -50,11 +57,13 @@ struct Network {
 
 impl Network {
     fn node(&mut self, name: &str) -> u32 {
-        if let Some(at) = self.nodes.iter().position(|node| node == name) {
-            return at as u32;
+        if let Some(&at) = self.index.get(name) {
+            return at;
         }
+        let at = self.nodes.len() as u32;
         self.nodes.push(name.to_owned());
-        self.nodes.len() as u32 - 1
+        self.index.insert(name.to_owned(), at);
+        at
     }
 
     fn add(&mut self, name: String, from: &str, to: &str, link: &Link, default: Size, sampled: bool) -> u32 {
@@ -136,27 +145,6 @@ impl Network {
         route.iter().filter_map(|&link| self.links[link as usize].rate).min()
     }
 
-    /// The static shortest path by delay, then by hops, then by the links' order.
-    fn shortest(&self, from: u32, to: u32) -> Option<Vec<u32>> {
-        let mut best: BTreeMap<u32, (u64, usize, Vec<u32>)> = BTreeMap::from([(from, (0, 0, Vec::new()))]);
-        loop {
-            let mut changed = false;
-            for (index, link) in self.links.iter().enumerate() {
-                let Some((delay, hops, route)) = best.get(&link.from).cloned() else { continue };
-                let mut longer = route;
-                longer.push(index as u32);
-                let candidate = (delay + link.delay.0, hops + 1, longer);
-                if best.get(&link.to).is_none_or(|known| candidate < *known) {
-                    best.insert(link.to, candidate);
-                    changed = true;
-                }
-            }
-            if !changed {
-                return best.remove(&to).map(|(_, _, route)| route);
-            }
-        }
-    }
-
     /// Sizes in packets or bytes, now that the RTTs of the flows on each link are known.
     fn size_queues(&mut self, rtts: &[u64], used: &BTreeSet<u32>, notes: &mut Vec<String>, faults: &mut Faults) {
         for (index, (size, path)) in self.sizes.iter().enumerate() {
@@ -195,6 +183,13 @@ impl Network {
                     }
                     let exact = rate.0 as f64 * rtt as f64 * 1e-9 / (8 * PACKET) as f64 * factor;
                     let packets = half_to_even(exact);
+                    if packets > u64::from(u32::MAX) {
+                        faults.add(
+                            format!("{path}.queue.capacity"),
+                            format!("{factor} bdp are more than {} packets", u32::MAX),
+                            "a smaller factor, or a size in bytes",
+                        );
+                    }
                     if packets < FLOOR_PACKETS {
                         notes.push(format!(
                             "{}: {factor} bdp are {exact:.3} packets; the queue holds {FLOOR_PACKETS} instead",
@@ -255,6 +250,11 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
                 .ok()
         })
         .collect();
+    let flows = schema.flows.iter().map(|flow| flow.count).sum::<u64>();
+    if flows > MOST_FLOWS {
+        faults.add("flow", format!("there are {flows} flows; {MOST_FLOWS} are the most"), "a smaller 'count'");
+        return Err(faults.0);
+    }
     let mut media = Vec::new();
     let placed = match &schema.topology {
         Topology::Dumbbell(forward, reverse, access) => {
@@ -280,6 +280,17 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
                 format!("'{}' is the name of another flow", one.name),
                 "names are unique",
             );
+        }
+    }
+    for one in &placed {
+        for (way, route) in [("forward", &one.forward), ("reverse", &one.reverse)] {
+            if route.len() > MOST_HOPS {
+                faults.add(
+                    &one.flow.path,
+                    format!("the {way} route of '{}' has {} links; {MOST_HOPS} are the most", one.name, route.len()),
+                    "shorten the path",
+                );
+            }
         }
     }
     let mut rtts = vec![0; network.links.len()];
@@ -310,12 +321,10 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
+    let index: BTreeMap<*const Flow, usize> = schema.flows.iter().map(std::ptr::from_ref).zip(0..).collect();
     let flows = placed
         .iter()
-        .map(|one| {
-            let index = schema.flows.iter().position(|flow| std::ptr::eq(flow, one.flow)).unwrap_or(0);
-            flow_plan(one, algorithms[index].clone(), schema, &network)
-        })
+        .map(|one| flow_plan(one, algorithms[index[&std::ptr::from_ref(one.flow)]].clone(), schema, &network))
         .collect();
     let plan = Plan {
         scenario_hash,
@@ -327,7 +336,12 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         media,
         flows,
     };
-    Ok((plan, notes))
+    let faults = cost::check(&plan, |number| placed[number].flow.path.clone());
+    if faults.is_empty() {
+        Ok((plan, notes))
+    } else {
+        Err(faults)
+    }
 }
 
 fn flow_plan(one: &Placed<'_>, algorithm: Option<Algorithm>, schema: &Schema, network: &Network) -> FlowPlan {
@@ -355,7 +369,7 @@ fn flow_plan(one: &Placed<'_>, algorithm: Option<Algorithm>, schema: &Schema, ne
         forward: one.forward.clone(),
         reverse: one.reverse.clone(),
         base_rtt: Duration(base_rtt),
-        start: Duration(flow.start.0 + one.number * flow.step.0),
+        start: Duration(flow.start.0.saturating_add(one.number.saturating_mul(flow.step.0))),
         start_jitter: jitter,
         number: one.number,
         start_gap: flow.gaps.clone(),

@@ -31,6 +31,27 @@ impl fmt::Display for Fault {
     }
 }
 
+/// The text with its control characters written as escapes, so that a terminal shows them in place of obeying them.
+#[must_use]
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() && letter != '\n' {
+            shown.extend(letter.escape_default());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
+impl Fault {
+    /// A fault whose texts may quote the document.
+    pub(crate) fn new(path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { path: printable(&path.into()), what: printable(&what.into()), hint: printable(&hint.into()) }
+    }
+}
+
 /// All faults found so far.
 #[derive(Debug, Default)]
 pub struct Faults(pub Vec<Fault>);
@@ -38,9 +59,13 @@ pub struct Faults(pub Vec<Fault>);
 impl Faults {
     /// Adds one.
     pub fn add(&mut self, path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) {
-        self.0.push(Fault { path: path.into(), what: what.into(), hint: hint.into() });
+        self.0.push(Fault::new(path, what, hint));
     }
 }
+
+/// The longest time of a scenario. 255 such delays one after another, behind an outage without end (2⁶⁰ ns), still fit
+/// the clock of 64 bits.
+const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
 /// A table of the document and where it stands.
 pub struct Table<'a> {
@@ -102,6 +127,14 @@ impl<'a> Table<'a> {
         self.map.get(key)
     }
 
+    /// Fields of the table that its kind, called `word`, does not have are faults; `fields` are those that it has.
+    pub fn only(&self, word: &str, fields: &[&str], faults: &mut Faults) {
+        for key in self.known.iter().filter(|key| !fields.contains(key) && self.map.contains_key(**key)) {
+            let hint = if fields.is_empty() { String::new() } else { format!("fields here: {}", fields.join(", ")) };
+            faults.add(self.at(key), format!("'{word}' has no such field"), hint);
+        }
+    }
+
     fn text(&self, key: &str, faults: &mut Faults) -> Option<&'a str> {
         match self.get(key)? {
             Value::String(text) => Some(text),
@@ -127,9 +160,14 @@ impl<'a> Table<'a> {
         parse(self.text(key, faults)?).map_err(|fault| faults.add(self.at(key), fault.what, fault.hint)).ok()
     }
 
-    /// A time.
+    /// A time of up to [`LONGEST`].
     pub fn duration(&self, key: &str, faults: &mut Faults) -> Option<Duration> {
-        self.quantity(key, parse_duration, faults)
+        let time = self.quantity(key, parse_duration, faults)?;
+        if time > LONGEST {
+            faults.add(self.at(key), format!("{time} is more than a year"), "a simulation's clock counts nanoseconds");
+            return None;
+        }
+        Some(time)
     }
 
     /// A size.
@@ -153,7 +191,17 @@ impl<'a> Table<'a> {
 
     /// A word or name.
     pub fn string(&self, key: &str, faults: &mut Faults) -> Option<String> {
-        self.text(key, faults).map(str::to_owned)
+        let text = self.text(key, faults)?;
+        if text.chars().any(char::is_control) {
+            faults.add(self.at(key), format!("'{text}' has a control character"), "names are printed on terminals");
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    /// A text of several lines.
+    pub fn lines(&self, key: &str, faults: &mut Faults) -> Option<&'a str> {
+        self.text(key, faults)
     }
 
     /// One of `words`.
@@ -221,12 +269,24 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The items of a list that TOML writes as `[[key]]`.
+    pub fn tables(&self, key: &str, faults: &mut Faults) -> Vec<(String, &'a Value)> {
+        if let Some(Value::Object(_)) = self.get(key) {
+            faults.add(self.at(key), "a list of tables is wanted, this is one table", format!("write '[[{key}]]'"));
+            return Vec::new();
+        }
+        self.items(key, faults)
+    }
+
     /// Names in a list.
     pub fn names(&self, key: &str, faults: &mut Faults) -> Option<Vec<String>> {
         self.get(key)?;
         let mut names = Vec::new();
         for (path, item) in self.items(key, faults) {
             match item {
+                Value::String(name) if name.chars().any(char::is_control) => {
+                    faults.add(path, format!("'{name}' has a control character"), "names are printed on terminals");
+                }
                 Value::String(name) => names.push(name.clone()),
                 other => faults.add(path, format!("a name is wanted, this is {}", kind(other)), ""),
             }

@@ -1,5 +1,7 @@
 //! The typed scenario: every field read, with its unit and default.
 
+use std::collections::BTreeSet;
+
 use cwndlab_control::RecoveryKind;
 use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
@@ -240,6 +242,16 @@ pub struct Schema {
     pub flows: Vec<Flow>,
 }
 
+/// Fields of a flow that only one kind of network has.
+const FLOW_FIELDS: &[(&str, &str)] = &[
+    ("from", "link"),
+    ("to", "link"),
+    ("route", "link"),
+    ("reverse_route", "link"),
+    ("enter", "parking_lot"),
+    ("leave", "parking_lot"),
+];
+
 /// Words for a flow's direction, and whether it is the one from right to left, or from the station.
 type Directions = &'static [(&'static str, bool)];
 const WIRED: Directions = &[("forward", false), ("reverse", true)];
@@ -275,7 +287,7 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
     let topology = read_topology(&table, &media, faults);
     let directions = if table.get("wlan").is_some() { WIRELESS } else { WIRED };
     let flows: Vec<Option<Flow>> =
-        table.items("flow", faults).into_iter().map(|(path, item)| read_flow(item, path, directions, faults)).collect();
+        table.tables("flow", faults).into_iter().map(|(path, item)| read_flow(item, path, directions, faults)).collect();
     if flows.is_empty() {
         faults.add("flow", "there is none", "write a '[[flow]]' with an algorithm");
     }
@@ -307,6 +319,18 @@ fn read_jitter(table: &Table<'_>, faults: &mut Faults) -> Option<Jitter> {
 fn read_topology(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Option<Topology> {
     let kinds: Vec<&str> =
         ["dumbbell", "parking_lot", "wlan", "link"].into_iter().filter(|key| table.get(key).is_some()).collect();
+    // What belongs to another kind of network is a fault, not something to pass over.
+    for key in ["node", "medium"].into_iter().filter(|key| table.get(key).is_some() && !kinds.contains(&"link")) {
+        faults.add(key, "belongs to a network of '[[link]]'s", "leave it out, or write the links");
+    }
+    for (path, flow) in table.items("flow", &mut Faults::default()) {
+        for (key, network) in FLOW_FIELDS {
+            if flow.get(key).is_some() && kinds.len() == 1 && !kinds.contains(network) {
+                let whose = if *network == "link" { "of '[[link]]'s" } else { "of '[parking_lot]'" };
+                faults.add(format!("{path}.{key}"), format!("belongs to a network {whose}"), "leave it out");
+            }
+        }
+    }
     match kinds[..] {
         ["dumbbell"] => {
             let inner = Table::new(table.get("dumbbell")?, "dumbbell", DUMBBELL, faults)?;
@@ -367,18 +391,18 @@ fn read_access(table: &Table<'_>, faults: &mut Faults) -> Option<Access> {
 }
 
 fn read_graph(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Option<Topology> {
-    let mut nodes = Vec::new();
-    for (path, item) in table.items("node", faults) {
+    let (mut nodes, mut known) = (Vec::new(), BTreeSet::new());
+    for (path, item) in table.tables("node", faults) {
         let inner = Table::new(item, path, NODE, faults)?;
         let name = inner.string("name", faults);
         let name = inner.require("name", name, "'name = \"r1\"'", faults)?;
-        if nodes.contains(&name) {
+        if !known.insert(name.clone()) {
             faults.add(inner.at("name"), format!("'{name}' is the name of another node"), "names are unique");
         }
         nodes.push(name);
     }
-    let (declared, mut links) = (!nodes.is_empty(), Vec::<NamedLink>::new());
-    for (path, item) in table.items("link", faults) {
+    let (declared, mut links, mut names) = (!nodes.is_empty(), Vec::<NamedLink>::new(), BTreeSet::new());
+    for (path, item) in table.tables("link", faults) {
         let Some(link) = read_link(item, path.clone(), NAMED_LINK, None, faults) else { continue };
         let radio = read_radio(item, path.clone(), media, faults);
         let inner = Table::new(item, path, NAMED_LINK, &mut Faults::default())?;
@@ -388,7 +412,7 @@ fn read_graph(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Optio
         });
         let [Some(from), Some(to)] = ends else { continue };
         for (key, node) in [("from", &from), ("to", &to)] {
-            if !nodes.contains(node) {
+            if known.insert(node.clone()) {
                 if declared {
                     faults.add(
                         inner.at(key),
@@ -403,7 +427,7 @@ fn read_graph(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Optio
             faults.add(inner.at("to"), "the link ends where it begins", "");
         }
         let name = inner.string("name", faults).unwrap_or_else(|| format!("{from}-{to}"));
-        if links.iter().any(|one| one.name == name) {
+        if !names.insert(name.clone()) {
             faults.add(inner.at("name"), format!("'{name}' is the name of another link"), "names are unique");
         }
         let duplex = inner.flag("duplex", faults).unwrap_or(true);

@@ -77,14 +77,15 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// A load becomes the number of arrivals per second that offers it: sizes and the headers of full segments.
+    /// A load becomes the number of arrivals per second that offers it: of each transfer its bytes, the headers of its
+    /// segments and its SYN cross the line.
     #[must_use]
     pub fn with_load_of(mut self, slowest: Option<Rate>, stack: &Stack) -> Self {
         if let (Self::Arrivals { intensity, size, .. }, Some(rate)) = (&mut self, slowest) {
             if let Intensity::Load(share) = *intensity {
-                let (mss, above) = (stack.mss.0 as f64, stack.header.0 as f64);
-                let bits = size.mean() * 8.0 * (mss + above) / mss;
-                *intensity = Intensity::PerSecond(share * rate.0 as f64 / bits);
+                let (bytes, segments) = size.bytes_and_segments(stack.mss.0 as f64);
+                let crossing = bytes + segments * stack.header.0 as f64 + stack.ack.0 as f64;
+                *intensity = Intensity::PerSecond(share * rate.0 as f64 / (8.0 * crossing));
             }
         }
         self

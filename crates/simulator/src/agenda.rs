@@ -3,7 +3,11 @@
 //! A source is a link with packets on it, or a timer: its next moment is all that the heap holds. So the heap is as
 //! large as the network, whatever the windows, and a link that goes on after its head packet replaces the top in place.
 
-/// Time in ns above, source below, in one integer: one comparison, and equal times are served in the order of the sources.
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Time since the base in ns above, source below, in one integer: one comparison, and equal times are served in the order
+/// of the sources.
 type Key = u64;
 
 const ARITY: usize = 4;
@@ -11,6 +15,10 @@ const ARITY: usize = 4;
 const NOTHING: Key = Key::MAX;
 
 /// What happens next.
+///
+/// Beside the sources a key has room for 2⁶⁴ ns divided by their number: 137 s for 10⁸ of them. Entries beyond that
+/// window wait in `later`; when the heap has run empty the window moves to the first of them. So every time is kept to
+/// the nanosecond, whatever the number of sources.
 #[derive(Debug)]
 pub struct Agenda {
     /// Entries from index 3, so that the children of `i` are the aligned four from `4 (i − 2)`; padded with `NOTHING`.
@@ -19,8 +27,12 @@ pub struct Agenda {
     /// Of the source.
     bits: u32,
     mask: Key,
-    /// The last moment that fits beside the sources.
-    latest: u64,
+    /// Where the window begins.
+    base: u64,
+    /// Length of the window: the first time since the base that has no key.
+    window: u64,
+    /// Entries beyond the window.
+    later: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 /// Where the top stands.
@@ -41,24 +53,25 @@ impl Agenda {
     #[must_use]
     pub fn new(sources: usize) -> Self {
         let bits = usize::BITS - sources.leading_zeros();
+        assert!(bits <= u32::BITS, "a source is a number of 32 bits");
         Self {
             heap: vec![NOTHING; 2 * ARITY],
             len: 0,
             bits,
             mask: (1 << bits) - 1,
-            latest: (1 << (u64::BITS - bits)) - 2,
+            base: 0,
+            // One less than fits, so that no key is `NOTHING`.
+            window: u64::MAX >> bits,
+            later: BinaryHeap::new(),
         }
     }
 
-    /// The first moment that does not fit beside the sources: 2⁶⁴ ns divided among them (39 hours for 100,000).
-    #[must_use]
-    pub fn horizon(&self) -> u64 {
-        self.latest + 1
-    }
-
+    /// The key of a time within the window.
     #[inline]
-    fn key(&self, time: u64, source: u32) -> Key {
-        (time.min(self.latest) << self.bits) | u64::from(source)
+    fn key(&self, time: u64, source: u32) -> Option<Key> {
+        // A time before the base wraps around to one beyond the window.
+        let since = time.wrapping_sub(self.base);
+        (since < self.window).then_some((since << self.bits) | u64::from(source))
     }
 
     /// The next moment and its source.
@@ -66,13 +79,20 @@ impl Agenda {
     #[must_use]
     pub fn peek(&self) -> Option<(u64, u32)> {
         let top = self.heap[TOP];
-        (top != NOTHING).then(|| (top >> self.bits, (top & self.mask) as u32))
+        (top != NOTHING).then(|| (self.base + (top >> self.bits), (top & self.mask) as u32))
     }
 
     /// `source` has something at `time`.
     #[inline]
     pub fn push(&mut self, time: u64, source: u32) {
-        let new = self.key(time, source);
+        match self.key(time, source) {
+            Some(key) => self.insert(key),
+            None => self.push_beyond(time, source),
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, new: Key) {
         let mut at = TOP + self.len;
         self.len += 1;
         if at >= self.heap.len() {
@@ -90,10 +110,42 @@ impl Agenda {
         self.heap[at] = new;
     }
 
+    /// An entry outside of the window.
+    #[cold]
+    fn push_beyond(&mut self, time: u64, source: u32) {
+        self.later.push(Reverse((time, source)));
+        if self.len == 0 || time < self.base {
+            self.move_window();
+        }
+    }
+
+    /// Begins the window at the first of all entries.
+    #[cold]
+    fn move_window(&mut self) {
+        for &key in &self.heap[TOP..TOP + self.len] {
+            self.later.push(Reverse((self.base + (key >> self.bits), (key & self.mask) as u32)));
+        }
+        self.heap.fill(NOTHING);
+        self.len = 0;
+        let Some(&Reverse((first, _))) = self.later.peek() else { return };
+        self.base = first;
+        while let Some(&Reverse((time, source))) = self.later.peek() {
+            let Some(key) = self.key(time, source) else { break };
+            self.later.pop();
+            self.insert(key);
+        }
+    }
+
     /// The top's source goes on at `time`.
     #[inline]
     pub fn replace_top(&mut self, time: u64, source: u32) {
-        self.sift_down(self.key(time, source));
+        match self.key(time, source) {
+            Some(key) => self.sift_down(key),
+            None => {
+                self.pop();
+                self.push(time, source);
+            }
+        }
     }
 
     /// The top is done.
@@ -107,6 +159,8 @@ impl Agenda {
         let last = std::mem::replace(&mut self.heap[at], NOTHING);
         if self.len > 0 {
             self.sift_down(last);
+        } else if !self.later.is_empty() {
+            self.move_window();
         }
     }
 
@@ -132,7 +186,7 @@ impl Agenda {
     /// Entries.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.len
+        self.len + self.later.len()
     }
 
     /// Nothing waits.
@@ -148,20 +202,26 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever goes in comes out in the order of (time, source).
+        /// Whatever goes in comes out in the order of (time, source), however short the window: with 2³¹ sources it has
+        /// 2³² ns, and times reach 2⁶² ns.
         #[test]
-        fn it_sorts(times in prop::collection::vec((0u64..50, 0u32..9), 0..200), moves in prop::collection::vec(0u64..20, 0..100)) {
-            let mut agenda = Agenda::new(9);
+        fn it_sorts(
+            sources in prop_oneof![Just(9usize), Just(1 << 31)],
+            times in prop::collection::vec((0u64..50, 0u32..9, 0u32..58), 0..200),
+            moves in prop::collection::vec((0u64..20, 0u32..58), 0..100),
+        ) {
+            let mut agenda = Agenda::new(sources);
             let mut model: Vec<(u64, u32)> = Vec::new();
-            for &(time, source) in &times {
-                agenda.push(time, source);
-                model.push((time, source));
+            for &(time, source, shift) in &times {
+                agenda.push(time << shift, source);
+                model.push((time << shift, source));
             }
-            for later in moves {
+            for (later, shift) in moves {
                 model.sort_unstable();
                 prop_assert_eq!(agenda.peek(), model.first().copied());
+                prop_assert_eq!(agenda.len(), model.len());
                 if let Some(top) = model.first_mut() {
-                    top.0 += later;
+                    top.0 += later << shift;
                     agenda.replace_top(top.0, top.1);
                 }
             }
@@ -172,5 +232,33 @@ mod tests {
             }
             prop_assert!(agenda.is_empty());
         }
+    }
+
+    /// 2,000 flows of arrivals with 10,000 connections of 4 timers each: keys have room for 2³⁷ ns = 137 s.
+    #[test]
+    fn times_beyond_the_window_are_kept_to_the_nanosecond() {
+        let mut agenda = Agenda::new(2_000 * 10_000 * 4);
+        let hour = 3_600_000_000_000;
+        for (time, source) in [(hour, 1), (hour - 1, 2), (5, 3), (u64::MAX, 4), (hour, 0)] {
+            agenda.push(time, source);
+        }
+        let mut order = Vec::new();
+        while let Some(next) = agenda.peek() {
+            order.push(next);
+            agenda.pop();
+        }
+        assert_eq!(order, [(5, 3), (hour - 1, 2), (hour, 0), (hour, 1), (u64::MAX, 4)]);
+    }
+
+    /// The window may have moved to an entry that lies far ahead: one before it still comes first.
+    #[test]
+    fn an_entry_before_the_window_comes_first() {
+        let mut agenda = Agenda::new(1 << 31);
+        agenda.push(1 << 40, 0);
+        agenda.push(7, 1);
+        agenda.push((1 << 40) + 1, 2);
+        assert_eq!(agenda.peek(), Some((7, 1)));
+        agenda.pop();
+        assert_eq!(agenda.peek(), Some((1 << 40, 0)));
     }
 }

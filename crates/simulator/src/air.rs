@@ -152,7 +152,7 @@ impl Air {
                 dropped_packets: counters.dropped,
                 airtime_ns: counters.airtime_ns,
                 queue_packets,
-                queue_packet_ns,
+                queue_packet_ns: queue_packet_ns as f64,
                 max_queue_packets: self.medium.most(station),
             });
         }
@@ -194,7 +194,7 @@ impl World {
                 Outcome::Lost(one) => {
                     let link = self.hop(&one.packet).link;
                     self.record(one.since, link, one.packet, Passage::Lost { departure: now });
-                    self.lose(one.packet, Passage::Lost { departure: now });
+                    self.lose(now, one.packet, Passage::Lost { departure: now });
                 }
             }
         }

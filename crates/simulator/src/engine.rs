@@ -160,6 +160,7 @@ impl<'a> Engine<'a> {
                     progress.store(now, Ordering::Relaxed);
                 }
             }
+            self.world.clock = now;
             if source < links {
                 let packet = self.world.arrive(source);
                 if World::has_arrived(&packet) {
@@ -205,6 +206,7 @@ impl<'a> Engine<'a> {
     }
 
     fn sample(&mut self, now: u64) {
+        self.world.settle_losses(now);
         for (index, (flow, plan)) in self.flows.iter().zip(&self.plan.flows).enumerate() {
             if now < flow.start {
                 continue;
@@ -250,6 +252,7 @@ impl<'a> Engine<'a> {
 
     fn finish(mut self) -> (Records, Statistics) {
         let end = self.plan.duration.0;
+        self.world.settle_losses(end);
         self.gather();
         let mut delivered_packets = 0;
         for (flow, plan) in self.flows.iter_mut().zip(&self.plan.flows) {

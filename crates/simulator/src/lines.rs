@@ -80,7 +80,7 @@ pub(crate) fn limit(capacity: Capacity) -> Limit {
     }
 }
 
-pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
+pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64, end: Duration) -> Link {
     let index = index as u64;
     Link::new(LinkConfig {
         line: build_line(plan),
@@ -89,6 +89,7 @@ pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
         counts_in_service: plan.queue.counts_in_service,
         mark_above: plan.queue.mark_above,
         watched: plan.sampled,
+        end: end.0,
         losses: plan.losses.iter().enumerate().map(|(n, one)| build_loss(one, seed, index * 16 + n as u64)).collect(),
         changes: build_changes(plan, Stream::new(seed, CHANGES_STREAM, index)),
         harq: build_harq(plan, Stream::new(seed, HARQ_STREAM, index)),

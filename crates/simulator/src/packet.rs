@@ -25,6 +25,8 @@ pub const EXTRA: u8 = 128;
 
 /// The flow's part of `flow`; above it stands the connection's number.
 pub const FLOW: u32 = 0x00ff_ffff;
+/// As many flows and connections have a number.
+pub const MOST_FLOWS: usize = FLOW as usize + 1;
 
 /// A packet.
 #[derive(Clone, Copy, Debug, Default)]

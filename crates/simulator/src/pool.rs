@@ -11,6 +11,7 @@ use cwndlab_transport::sender::Counters;
 use crate::draw::{self, GAP_STREAM, SIZE_STREAM, TIME_STREAM};
 use crate::engine::Engine;
 use crate::flow::{add, Flow};
+use crate::packet::MOST_FLOWS;
 use crate::talk::Talk;
 use crate::world::Losses;
 
@@ -51,7 +52,7 @@ pub(crate) fn most_beside(plan: &Plan) -> usize {
             Workload::Exchanges { .. } | Workload::Mqtt(_) => 1,
             _ => 0,
         })
-        .sum()
+        .fold(0, usize::saturating_add)
 }
 
 const START_STREAM: u64 = 4;
@@ -163,7 +164,7 @@ impl Engine<'_> {
         let Some(source) = self.sources.get_mut(&owner) else { return };
         let index = match source.free.pop() {
             Some(index) => index as usize,
-            None if source.all.len() < most => {
+            None if source.all.len() < most && self.flows.len() < MOST_FLOWS => {
                 let index = self.flows.len();
                 source.all.push(index as u32);
                 self.world.add_flow(owner as u32, false);

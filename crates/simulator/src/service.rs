@@ -71,9 +71,9 @@ pub struct Look {
     /// Their bytes.
     pub queue_bytes: u64,
     /// Integral over time of the packets that wait.
-    pub packet_ns: u64,
+    pub packet_ns: u128,
     /// Integral over time of their bytes.
-    pub byte_ns: u64,
+    pub byte_ns: u128,
     /// The most packets that ever waited.
     pub most: u64,
     /// Bytes that the line could have carried; nothing where there is no bound.
@@ -94,8 +94,8 @@ impl Look {
             lost_packets: self.lost,
             marked_packets: self.marked,
             sent_bytes: self.sent_bytes,
-            queue_packet_ns: self.packet_ns,
-            queue_byte_ns: self.byte_ns,
+            queue_packet_ns: self.packet_ns as f64,
+            queue_byte_ns: self.byte_ns as f64,
         }
     }
 }
@@ -269,7 +269,7 @@ impl World {
             packet.flags |= CE;
         }
         let hop = self.hop(&packet);
-        let passage = self.links[link as usize].cross(now, packet.kind() == DATA, one.marked);
+        let passage = self.links[link as usize].cross(now, now, packet.kind() == DATA, one.marked);
         if let Some(packet) = self.across(one.since, link, hop.is_last(), packet, passage) {
             self.onward(hop, packet);
         }
@@ -280,7 +280,7 @@ impl World {
         while let Some(one) = self.gone.pop() {
             let link = self.hop(&one.packet).link;
             self.record(one.since, link, one.packet, Passage::Dropped);
-            self.lose(one.packet, Passage::Dropped);
+            self.lose(self.clock, one.packet, Passage::Dropped);
         }
     }
 
@@ -331,7 +331,7 @@ impl World {
     pub fn look(&mut self, now: u64, index: usize) -> Look {
         self.settle(index);
         let link = &mut self.links[index];
-        let lost = link.totals.lost;
+        let lost = link.lost(now);
         match self.servers.get_mut(self.server_of[index] as usize) {
             Some(Server::Air(air)) => return air.look(now, index as u32, lost),
             Some(Server::Line { served, .. }) => {

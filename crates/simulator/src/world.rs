@@ -15,7 +15,7 @@ use cwndlab_transport::wire::Blocks;
 use crate::agenda::Agenda;
 use crate::fuse::fuse;
 use crate::lines::{build_agents, build_link};
-use crate::packet::{Packet, ACK, CE, DATA, ECT, EXTRA, KIND, SYN};
+use crate::packet::{Packet, MOST_FLOWS, ACK, CE, DATA, ECT, EXTRA, KIND, SYN};
 use crate::pool;
 use crate::recorder::Recorder;
 use crate::service::{self, Server, COMPUTED};
@@ -115,6 +115,9 @@ pub struct Losses {
     pub wire: u64,
 }
 
+/// The wire's loss, or a fused link's drop, of a packet of this flow at a moment that the clock has not reached.
+type Upcoming = Reverse<(u64, u32, bool)>;
+
 /// What became of packets whose contents somebody else keeps.
 #[derive(Debug, Default)]
 pub struct Observed {
@@ -129,6 +132,10 @@ pub struct Observed {
 pub struct World {
     /// What happens next.
     pub agenda: Agenda,
+    /// Now: set by the loop that runs it.
+    pub clock: u64,
+    /// End of the run. What reaches a link later is no longer computed ahead of the clock.
+    end: u64,
     /// The links.
     pub links: Vec<Link>,
     /// Packets between the end of a line and the end of its wire; in order, so that only the head has an event.
@@ -166,15 +173,16 @@ pub struct World {
     pub observed: Option<Observed>,
     /// The plan's flow of each flow: some have several connections.
     pub(crate) owner: Vec<u32>,
-    /// Losses per flow.
+    /// Losses per flow, up to the clock's last [`World::settle_losses`].
     pub losses: Vec<Losses>,
+    upcoming: BinaryHeap<Upcoming>,
 }
 
 impl World {
     /// The plan's network at rest.
     #[must_use]
     pub fn new(plan: &Plan, seed: u64) -> Self {
-        let links: Vec<Link> = plan.links.iter().enumerate().map(|(n, one)| build_link(one, n, seed)).collect();
+        let links: Vec<Link> = plan.links.iter().enumerate().map(|(n, one)| build_link(one, n, seed, plan.duration)).collect();
         let (servers, server_of) = service::build(plan, seed);
         let fused = fuse(plan, &links, &server_of);
         let (mut hops, mut routes) = (Vec::new(), Vec::new());
@@ -205,9 +213,12 @@ impl World {
             routes.push(begin);
         }
         let overtaking = links.iter().map(|link| link.reorders().then(Box::default)).collect();
-        let first_server = links.len() + (plan.flows.len() + pool::most_beside(plan)) * crate::flow::TIMERS;
+        let flows = plan.flows.len().saturating_add(pool::most_beside(plan)).min(MOST_FLOWS);
+        let first_server = links.len() + flows * crate::flow::TIMERS;
         Self {
             agenda: Agenda::new(first_server + servers.len()),
+            clock: 0,
+            end: plan.duration.0,
             servers,
             server_of,
             first_server: first_server as u32,
@@ -230,6 +241,7 @@ impl World {
             owner: (0..plan.flows.len() as u32).collect(),
             recorder: plan.packets.then(|| Box::new(Recorder::new(plan))),
             losses: vec![Losses::default(); plan.flows.len()],
+            upcoming: BinaryHeap::new(),
         }
     }
 
@@ -321,6 +333,7 @@ impl World {
 
     /// The agenda's top, a link or a server, has its moment; answers the packet that came to its endpoint.
     pub fn turn(&mut self, now: u64, source: u32) -> Option<Packet> {
+        self.clock = now;
         if (source as usize) < self.links.len() {
             let packet = self.arrive(source);
             if Self::has_arrived(&packet) {
@@ -361,7 +374,7 @@ impl World {
                     let link = &mut self.links[hop.link as usize];
                     let (at, mark) = link.pass(now, u32::from(packet.size));
                     let Some(at) = at else {
-                        self.lose(Packet { hop: step, flags, aux, ..packet }, Passage::Dropped);
+                        self.lose(now, Packet { hop: step, flags, aux, ..packet }, Passage::Dropped);
                         return;
                     };
                     if mark && flags & (ECT | KIND) == ECT | DATA {
@@ -378,7 +391,7 @@ impl World {
                 }
             };
             step = hop.after;
-            if hop.fused {
+            if hop.fused && at <= self.end {
                 now = at;
                 continue;
             }
@@ -400,7 +413,7 @@ impl World {
     /// Goes on behind a link that serves by event; `packet.at` is when it reaches the link's end.
     pub(crate) fn onward(&mut self, hop: Hop, mut packet: Packet) {
         packet.hop = hop.after;
-        if hop.fused {
+        if hop.fused && packet.at <= self.end {
             self.forward(packet.at, packet);
         } else {
             self.launch(hop.link, hop.reorders, packet);
@@ -439,7 +452,7 @@ impl World {
     ) -> Option<Packet> {
         self.record(since, index, packet, passage);
         let Passage::Arrives { at, again, marked, .. } = passage else {
-            self.lose(packet, passage);
+            self.lose(since, packet, passage);
             return None;
         };
         packet.at = at;
@@ -498,8 +511,9 @@ impl World {
         self.links[link].passed(packets, bytes);
     }
 
+    /// A packet that came to the link's entrance at `since` is dropped there or lost behind it.
     #[cold]
-    pub(crate) fn lose(&mut self, packet: Packet, passage: Passage) {
+    pub(crate) fn lose(&mut self, since: u64, packet: Packet, passage: Passage) {
         let packet = self.redeemed(packet);
         if let Some(observed) = &mut self.observed {
             observed.lost.push(packet);
@@ -507,12 +521,32 @@ impl World {
             self.forget(packet);
         }
         if packet.is_forward() {
-            let losses = &mut self.losses[packet.flow()];
-            match passage {
-                Passage::Dropped => losses.queue += 1,
-                _ => losses.wire += 1,
+            let (at, by_wire) = match passage {
+                Passage::Lost { departure } => (departure, true),
+                _ => (since, false),
+            };
+            self.upcoming.push(Reverse((at, packet.flow() as u32, by_wire)));
+            self.settle_losses(self.clock);
+        }
+    }
+
+    /// Counts what was lost up to `now`; answers whether there was anything. Links compute ahead of the clock; their
+    /// losses count when they happen.
+    pub fn settle_losses(&mut self, now: u64) -> bool {
+        let before = self.upcoming.len();
+        while let Some(&Reverse((at, flow, by_wire))) = self.upcoming.peek() {
+            if at > now {
+                break;
+            }
+            self.upcoming.pop();
+            let losses = &mut self.losses[flow as usize];
+            if by_wire {
+                losses.wire += 1;
+            } else {
+                losses.queue += 1;
             }
         }
+        self.upcoming.len() < before
     }
 
     /// What a lost packet carried is free again.

@@ -32,10 +32,10 @@ pub enum Line {
 
 impl Line {
     /// When the last bit of a packet has left whose service begins at `start`, which lies neither before the last packet's
-    /// start nor before its departure. [`NEVER`] where the line stays dead.
+    /// start nor before its departure. [`NEVER`] or later where the line stays dead.
     pub fn serve(&mut self, start: u64, size: u32) -> u64 {
         if start >= NEVER {
-            return NEVER;
+            return start;
         }
         match self {
             Self::Instant => start,

@@ -50,18 +50,23 @@ pub(super) struct Gauge {
     pub(super) packets: u64,
     bytes: u64,
     since: u64,
-    packet_ns: u64,
-    byte_ns: u64,
+    packet_ns: u128,
+    byte_ns: u128,
     /// On the air: they count until they are answered, and their integral up to there is in already.
     leaving: (u64, u64, u64),
     pub(super) most: u64,
 }
 
+/// An integral outgrows 64 bits: 125 MB for 74 s are 2⁶³ byte-nanoseconds.
+fn product(held: u64, span: u64) -> u128 {
+    u128::from(held) * u128::from(span)
+}
+
 impl Gauge {
     fn advance(&mut self, now: u64) {
         let span = now - self.since;
-        self.packet_ns += self.packets * span;
-        self.byte_ns += self.bytes * span;
+        self.packet_ns += product(self.packets, span);
+        self.byte_ns += product(self.bytes, span);
         self.since = now;
     }
 
@@ -87,8 +92,8 @@ impl Gauge {
         self.packets -= packets;
         self.bytes -= bytes;
         self.leaving = (until, packets, bytes);
-        self.packet_ns += packets * (until - now);
-        self.byte_ns += bytes * (until - now);
+        self.packet_ns += product(packets, until - now);
+        self.byte_ns += product(bytes, until - now);
     }
 
     /// Packets and bytes, those on the air included.
@@ -113,10 +118,13 @@ impl Gauge {
         }
     }
 
-    pub(super) fn integrals(&self, now: u64) -> (u64, u64) {
+    pub(super) fn integrals(&self, now: u64) -> (u128, u128) {
         let (until, packets, bytes) = self.leaving;
         let (span, ahead) = (now - self.since, until.saturating_sub(now));
-        (self.packet_ns + self.packets * span - packets * ahead, self.byte_ns + self.bytes * span - bytes * ahead)
+        (
+            self.packet_ns + product(self.packets, span) - product(packets, ahead),
+            self.byte_ns + product(self.bytes, span) - product(bytes, ahead),
+        )
     }
 }
 

@@ -254,7 +254,7 @@ fn a_frame_for_a_quiet_medium_is_sent_at_once() {
     assert!(matches!(outcome, Some(Outcome::Delivered(one)) if one.packet == 7));
     assert_eq!(medium.backlog(S + 254_000, 0), (1, 1500));
     assert_eq!(medium.backlog(S + 254_000 + SIFS + 34_000, 0), (0, 0));
-    assert_eq!(medium.integrals(2 * S, 0).0, 254_000 + SIFS + 34_000);
+    assert_eq!(medium.integrals(2 * S, 0).0, u128::from(254_000 + SIFS + 34_000));
     assert_eq!(phy::RATES_MBPS.last(), Some(&54));
 }
 

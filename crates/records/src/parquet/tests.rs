@@ -97,6 +97,7 @@ fn what_is_written_is_read_back() {
         assert_eq!(read.batches(name), written.batches(name), "{name}");
     }
     let mut expected: Vec<String> = NAMES.iter().map(|name| format!("{name}.parquet")).collect();
+    expected.push("SHA256SUMS".to_owned());
     expected.sort();
     assert_eq!(folder.files(), expected);
 }
@@ -168,8 +169,14 @@ fn a_truncated_file_is_named() {
         fs::write(&place, &whole[..kept]).unwrap();
         let told = read(&folder.0).unwrap_err();
         assert_eq!(told.place, place.display().to_string());
+        assert_eq!(told.what, "does not match its checksum in SHA256SUMS");
+        assert_eq!(told.hint, "it was cut off, altered or comes from elsewhere; run again");
+        restate_sums(&folder.0);
+        let told = read(&folder.0).unwrap_err();
         assert!(told.what.starts_with("is no whole Parquet file ("), "{}", told.what);
-        assert_eq!(told.hint, "it was cut off, altered or is of another kind; run again");
+        write(&tables(7, 1000), &folder.0).unwrap_err();
+        fs::write(&place, &whole).unwrap();
+        restate_sums(&folder.0);
     }
 }
 
@@ -194,11 +201,66 @@ fn tables_of_two_runs_are_not_mixed() {
     write(&tables(7, 1), &one.0).unwrap();
     write(&tables(8, 1), &two.0).unwrap();
     fs::copy(file(&two.0, "links"), file(&one.0, "links")).unwrap();
+    restate_sums(&one.0);
     assert_eq!(
         read(&one.0).unwrap_err().to_string(),
         format!(
             "{}: belongs to another run than runs.parquet\n  hint: run again into an empty folder",
             file(&one.0, "links").display()
+        )
+    );
+}
+
+/// Writes the list of checksums anew, for the files as they are now.
+fn restate_sums(folder: &Path) {
+    let present = NAMES.iter().filter(|name| file(folder, name).exists());
+    let sums: String =
+        present.map(|name| sum_line(&hex(Sha256::digest(fs::read(file(folder, name)).unwrap())), name)).collect();
+    fs::write(folder.join(SUMS), sums).unwrap();
+}
+
+/// The checksums are those of `sha256sum`, known here from FIPS 180-2, appendix B.1: of "abc".
+#[test]
+fn checksums_are_sha256_in_the_format_of_sha256sum() {
+    let digest = hex(Sha256::digest("abc"));
+    assert_eq!(
+        sum_line(&digest, "flows"),
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  flows.parquet\n"
+    );
+}
+
+/// Every bit of every file of a run, one at a time, on a sample of them: also of the list of checksums itself.
+#[test]
+fn a_flipped_bit_anywhere_is_refused() {
+    let folder = Folder::new();
+    write(&tables(7, 100), &folder.0).unwrap();
+    for name in folder.files() {
+        let place = folder.0.join(&name);
+        let whole = fs::read(&place).unwrap();
+        let step = if name == SUMS { 1 } else { whole.len() / 40 + 1 };
+        for (n, at) in (0..whole.len()).step_by(step).enumerate() {
+            let mut altered = whole.clone();
+            altered[at] ^= 1 << (n % 8);
+            fs::write(&place, &altered).unwrap();
+            let told = read(&folder.0).map(|_| ()).unwrap_err();
+            assert!(told.what.contains("checksum"), "byte {at} of {name}: {told}");
+        }
+        fs::write(&place, &whole).unwrap();
+    }
+    read(&folder.0).unwrap();
+}
+
+#[test]
+fn a_run_without_its_checksums_is_refused() {
+    let folder = Folder::new();
+    write(&tables(7, 1), &folder.0).unwrap();
+    let place = folder.0.join(SUMS);
+    fs::remove_file(&place).unwrap();
+    assert_eq!(
+        read(&folder.0).unwrap_err().to_string(),
+        format!(
+            "{}: there is no such file\n  hint: the run was not written completely; run again",
+            place.display()
         )
     );
 }
@@ -225,7 +287,7 @@ fn a_foreign_file_and_one_of_another_version_are_told_apart() {
     assert_eq!(
         read(&folder.0).unwrap_err().to_string(),
         format!(
-            "{}: has schema version 9 (written by cwndlab 3.0.0), this is version 2\n  hint: read it with the version that wrote it, or run again",
+            "{}: has schema version 9 (written by cwndlab 3.0.0), this is version 3\n  hint: read it with the version that wrote it, or run again",
             place.display()
         )
     );
@@ -238,7 +300,7 @@ fn a_full_disk_is_told_and_leaves_nothing() {
     let folder = Folder::new();
     let inside = folder.0.join("out");
     fs::create_dir(&inside).unwrap();
-    std::os::unix::fs::symlink("/dev/full", staged(&inside, "samples")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", staged(&inside, "samples.parquet")).unwrap();
     let told = write(&tables(7, 1000), &inside).unwrap_err();
     assert_eq!(
         told.to_string(),
@@ -282,7 +344,7 @@ proptest! {
         prop_assert_eq!(hash(&Tables::from_batches(whole.header.clone(), parts)), hash(&whole));
     }
 
-    /// Bytes that are no run give an error, never a panic.
+    /// Bytes that are no run give an error, never a panic, even where somebody made the checksums anew.
     #[test]
     fn altered_bytes_do_not_panic(at in 0_usize..4000, value: u8) {
         let folder = Folder::new();
@@ -292,6 +354,7 @@ proptest! {
         let at = at % bytes.len();
         bytes[at] = value;
         fs::write(&place, bytes).unwrap();
+        restate_sums(&folder.0);
         let _ = read(&folder.0);
     }
 }

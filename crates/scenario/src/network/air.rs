@@ -1,5 +1,7 @@
 //! What is on a medium of 802.11: links of a graph, and the wireless LAN.
 
+use std::collections::BTreeMap;
+
 use cwndlab_units::{Duration, Rate};
 
 use super::{expand, rest, Network, Placed};
@@ -69,11 +71,10 @@ pub(super) fn media(schema: &Schema, network: &Network, faults: &mut Faults) -> 
         }
         plans.push(medium.plan(sender));
     }
+    let mut firsts = BTreeMap::new();
     for (n, link) in network.links.iter().enumerate() {
         let Some(radio) = link.radio else { continue };
-        let same =
-            |other: &LinkPlan| other.from == link.from && other.radio.is_some_and(|one| one.medium == radio.medium);
-        let first = network.links.iter().position(same).unwrap_or(n);
+        let first = *firsts.entry((radio.medium, link.from)).or_insert(n);
         if network.links[first].queue != link.queue || network.sizes[first].0 != network.sizes[n].0 {
             faults.add(
                 format!("{}.queue", network.sizes[n].1),
@@ -95,12 +96,19 @@ pub(super) fn join_queues(links: &mut [LinkPlan]) {
         Capacity::Packets(n) => u64::from(n),
         Capacity::Bytes(bytes) => bytes.0,
     };
-    for n in 0..links.len() {
-        let Some(radio) = links[n].radio else { continue };
-        let from = links[n].from;
-        let same = |other: &&LinkPlan| other.from == from && other.radio.is_some_and(|one| one.medium == radio.medium);
-        let largest = links.iter().filter(same).map(|link| link.queue.capacity).max_by_key(|&one| size(one));
-        links[n].queue.capacity = largest.unwrap_or(links[n].queue.capacity);
+    let station = |link: &LinkPlan| link.radio.map(|radio| (radio.medium, link.from));
+    let mut largest: BTreeMap<(u32, u32), Capacity> = BTreeMap::new();
+    for link in links.iter() {
+        let Some(station) = station(link) else { continue };
+        let capacity = largest.entry(station).or_insert(link.queue.capacity);
+        if size(link.queue.capacity) >= size(*capacity) {
+            *capacity = link.queue.capacity;
+        }
+    }
+    for link in links {
+        if let Some(station) = station(link) {
+            link.queue.capacity = largest[&station];
+        }
     }
 }
 

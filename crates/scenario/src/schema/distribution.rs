@@ -41,6 +41,19 @@ enum Kind {
     Table,
 }
 
+impl Kind {
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Uniform => &["kind", "min", "max"],
+            Self::Exponential => &["kind", "mean"],
+            Self::Pareto => &["kind", "shape", "mean", "min", "max"],
+            Self::LogNormal => &["kind", "mean", "cv", "median", "sigma"],
+            Self::Gamma => &["kind", "mean", "cv"],
+            Self::Table => &["kind", "points"],
+        }
+    }
+}
+
 const KINDS: &[(&str, Kind)] = &[
     ("uniform", Kind::Uniform),
     ("exponential", Kind::Exponential),
@@ -100,7 +113,10 @@ fn above_zero(table: &Table<'_>, key: &str, unit: Unit, faults: &mut Faults) -> 
 
 fn read_kind(table: &Table<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
     let kind = table.word("kind", KINDS, faults);
-    match table.require("kind", kind, "'kind = \"exponential\"'", faults)? {
+    let kind = table.require("kind", kind, "'kind = \"exponential\"'", faults)?;
+    let word = table.get("kind").and_then(Value::as_str).unwrap_or_default();
+    table.only(word, kind.fields(), faults);
+    match kind {
         Kind::Uniform => {
             let low = quantity(table, "min", unit, faults).unwrap_or(0.0);
             let high = above_zero(table, "max", unit, faults)?;

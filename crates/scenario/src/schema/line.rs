@@ -68,7 +68,7 @@ fn read_trace(table: &Table<'_>, faults: &mut Faults) -> Option<(Option<Rate>, L
         other => other,
     };
     let inner = Table::new(value, path.clone(), TRACE, faults)?;
-    let stamps = match (inner.string("file", faults), inner.string("text", faults)) {
+    let stamps = match (inner.string("file", faults), inner.lines("text", faults)) {
         (Some(name), None) => {
             let Some(kind) = trace::Kind::named(&name) else {
                 let names: Vec<_> = trace::Kind::ALL.iter().map(|(name, _)| *name).collect();
@@ -81,7 +81,7 @@ fn read_trace(table: &Table<'_>, faults: &mut Faults) -> Option<(Option<Rate>, L
             };
             trace::make(kind, trace::SEED, trace::DURATION_S).into()
         }
-        (None, Some(text)) => match trace::parse(&text, "text") {
+        (None, Some(text)) => match trace::parse(text, "text") {
             Ok(stamps) => stamps,
             Err(what) => {
                 faults.add(inner.at("text"), what, "one whole number of milliseconds per line");

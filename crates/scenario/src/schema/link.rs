@@ -79,6 +79,15 @@ fn read_agent(value: &Value, path: String, faults: &mut Faults) -> Option<AgentP
     let schemes = [("quick-start", 0), ("sirens", 1), ("bandwidth-stamp", 2), ("rcp", 3), ("perc", 4), ("abc", 5)];
     let scheme = table.word("scheme", &schemes, faults);
     let scheme = table.require("scheme", scheme, "'scheme = \"rcp\"', or just its name in the list", faults)?;
+    let (word, fields): (_, &[&str]) = match scheme {
+        0 => ("quick-start", &["scheme", "theta", "interval"]),
+        1 => ("sirens", &["scheme", "interval"]),
+        2 => ("bandwidth-stamp", &["scheme", "interval"]),
+        3 => ("rcp", &["scheme", "alpha", "beta"]),
+        4 => ("perc", &["scheme"]),
+        _ => ("abc", &["scheme", "eta", "delta", "threshold"]),
+    };
+    table.only(word, fields, faults);
     let interval = table.duration("interval", faults).filter(|time| time.0 > 0);
     let mut share = |key: &str, default: f64| table.probability(key, faults).unwrap_or(default);
     let (theta, alpha, beta, eta) = (share("theta", 0.95), share("alpha", 0.4), share("beta", 0.4), share("eta", 0.98));
@@ -98,6 +107,11 @@ fn read_loss(value: &Value, path: String, faults: &mut Faults) -> Option<LossPla
     let table = Table::new(value, path, LOSS, faults)?;
     let kind = table.word("kind", &[("bernoulli", 0), ("gilbert-elliott", 1), ("list", 2)], faults);
     let kind = table.require("kind", kind, "'kind = \"bernoulli\"', \"gilbert-elliott\" or \"list\"", faults)?;
+    match kind {
+        0 => table.only("bernoulli", &["kind", "p"], faults),
+        1 => table.only("gilbert-elliott", &["kind", "p", "r", "loss_bad", "loss_good"], faults),
+        _ => table.only("list", &["kind", "indices", "counts", "file", "column", "where"], faults),
+    }
     let mut need = |key: &str| {
         let value = table.probability(key, faults);
         table.require(key, value, &format!("'{key} = 0.01'"), faults)

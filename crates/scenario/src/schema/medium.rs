@@ -81,7 +81,7 @@ fn station_queue() -> Queue {
 
 pub(super) fn read_media(table: &Table<'_>, faults: &mut Faults) -> Vec<Medium> {
     let mut media: Vec<Medium> = Vec::new();
-    for (path, item) in table.items("medium", faults) {
+    for (path, item) in table.tables("medium", faults) {
         let Some(inner) = Table::new(item, path, MEDIUM, faults) else { continue };
         let name = inner.string("name", faults);
         let Some(name) = inner.require("name", name, "'name = \"cell\"'", faults) else { continue };

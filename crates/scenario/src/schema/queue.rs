@@ -123,6 +123,9 @@ pub(super) fn read_queue(value: &Value, path: String, faults: &mut Faults) -> Op
     if kind.fields() == DROP_TAIL {
         mark_above = table.whole("mark_above", 0, 100_000_000, faults).map(|n| n as u32);
         counts_in_service = table.flag("counts_in_service", faults).unwrap_or(false);
+        if table.get("mark_above").is_some() && table.get("kind").is_some() && !step {
+            faults.add(table.at("mark_above"), "'droptail' marks nothing", "write 'kind = \"step-ecn\"'");
+        }
         if step && mark_above.is_none() {
             let hint = "step-ecn marks above this many packets: 'mark_above = 20'";
             faults.add(table.at("mark_above"), "is missing", hint);
@@ -288,6 +291,9 @@ fn read_size(text: &str) -> Result<Size, String> {
             let number: f64 = number.trim().parse().map_err(|_| format!("'{text}' is no size of a queue"))?;
             if number.is_nan() || number < 1.0 {
                 return Err(format!("'{text}' is less than a packet"));
+            }
+            if number > f64::from(u32::MAX) {
+                return Err(format!("'{text}' is more than {} packets", u32::MAX));
             }
             return Ok(Size::Packets(number as u64));
         }

@@ -19,10 +19,10 @@ pub fn parse(text: &str, name: &str) -> Result<Arc<[u32]>, String> {
         if word.is_empty() {
             return Err(format!("{place}: the line is empty"));
         }
-        let stamp: u32 = word.parse().map_err(|_| {
-            let shown: String = word.chars().take(40).collect();
-            format!("{place}: '{shown}' is no whole number of milliseconds from 0 to {}", u32::MAX)
-        })?;
+        // What stands there is not shown: the file may be another one than its name says, and nobody's to read.
+        let stamp: u32 = word
+            .parse()
+            .map_err(|_| format!("{place}: a whole number of milliseconds from 0 to {} is wanted", u32::MAX))?;
         if let Some(&last) = stamps.last().filter(|&&last| stamp < last) {
             return Err(format!("{place}: {stamp} ms come after {last} ms"));
         }
@@ -58,11 +58,17 @@ mod tests {
     }
 
     #[test]
+    fn the_contents_of_a_file_that_is_no_trace_are_not_shown() {
+        let fault = parse("root:$6$secret:19000:0:99999:7:::\n", "/etc/shadow").unwrap_err();
+        assert_eq!(fault, "/etc/shadow:1: a whole number of milliseconds from 0 to 4294967295 is wanted");
+    }
+
+    #[test]
     fn what_is_no_trace_is_refused_with_file_and_line() {
         let fault = |text| parse(text, "a.down").unwrap_err();
         assert_eq!(fault(""), "a.down:1: the trace is empty");
         assert_eq!(fault("1\n\n2\n"), "a.down:2: the line is empty");
-        assert_eq!(fault("1\n2.5\n"), "a.down:2: '2.5' is no whole number of milliseconds from 0 to 4294967295");
+        assert_eq!(fault("1\n2.5\n"), "a.down:2: a whole number of milliseconds from 0 to 4294967295 is wanted");
         assert_eq!(fault("1\n5\n4\n"), "a.down:3: 4 ms come after 5 ms");
         assert_eq!(fault("0\n0\n"), "a.down:2: every moment is 0 ms, and the last one is the time to repeat after");
     }

@@ -29,7 +29,7 @@ impl<P: Copy> Medium<P> {
 
     /// Their integrals up to `now`: packet-nanoseconds and byte-nanoseconds.
     #[must_use]
-    pub fn path_integrals(&self, now: u64, path: u32) -> (u64, u64) {
+    pub fn path_integrals(&self, now: u64, path: u32) -> (u128, u128) {
         self.paths[path as usize].gauge.integrals(now)
     }
 
@@ -47,7 +47,7 @@ impl<P: Copy> Medium<P> {
 
     /// Their integrals up to `now`.
     #[must_use]
-    pub fn integrals(&self, now: u64, station: u32) -> (u64, u64) {
+    pub fn integrals(&self, now: u64, station: u32) -> (u128, u128) {
         self.stations[station as usize].gauge.integrals(now)
     }
 

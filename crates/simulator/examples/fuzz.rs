@@ -1,0 +1,34 @@
+//! Runs random extreme scenarios and checks what they record: `fuzz COUNT SEED`. A case follows from its seed alone; the
+//! first one that violates an invariant is printed with its seed and its scenario.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is the purpose")]
+
+use std::process::ExitCode;
+
+#[path = "../tests/fuzzing/mod.rs"]
+mod fuzzing;
+
+use fuzzing::{check, Verdict};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize| arguments.get(at).map(|text| text.parse::<u64>());
+    let (Some(Ok(count)), Some(Ok(first)), 2) = (number(0), number(1), arguments.len()) else {
+        eprintln!("usage: fuzz COUNT SEED\n  hint: two whole numbers from 0 on, as in `fuzz 300 1`");
+        return ExitCode::from(2);
+    };
+    std::panic::set_hook(Box::new(|_| {})); // a panic is a verdict
+    let mut refused = 0;
+    for seed in (0..count).map(|n| first.wrapping_add(n)) {
+        match check(seed) {
+            Verdict::Held => {}
+            Verdict::Refused(_) => refused += 1,
+            Verdict::Violated(scenario, what) => {
+                println!("seed {seed}: {what}\n\n{scenario}");
+                println!("again: make fuzz COUNT=1 SEED={seed}");
+                return ExitCode::from(1);
+            }
+        }
+    }
+    println!("{count} scenarios from seed {first} on: {refused} refused as no scenarios, every invariant held");
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,52 @@
+//! Every bundled scenario, and a fixed number of random extreme ones, with arithmetic that is checked for overflow: Cargo's
+//! profile `test` inherits that from `dev`. `make fuzz` runs more of them.
+
+mod fuzzing;
+
+use std::path::Path;
+
+use cwndlab_scenario::Scenario;
+use cwndlab_simulator::{catalogue, run_within};
+use fuzzing::{check, Verdict, EVENTS};
+
+/// Cases of the fixed set: those seeds once found a fault, then the first ones.
+const SEEDS: std::ops::Range<u64> = 0..60;
+
+#[test]
+fn arithmetic_is_checked() {
+    let most = std::hint::black_box(u64::MAX);
+    assert!(std::panic::catch_unwind(|| most + 1).is_err(), "this profile does not check for overflow");
+}
+
+#[test]
+fn random_extreme_scenarios_keep_the_invariants() {
+    let mut refused = Vec::new();
+    for seed in SEEDS {
+        match check(seed) {
+            Verdict::Held => {}
+            Verdict::Refused(why) => refused.push(format!("{seed}: {why}")),
+            Verdict::Violated(scenario, what) => panic!("seed {seed}: {what}\n{scenario}"),
+        }
+    }
+    assert!(refused.len() < 12, "most drawn scenarios are scenarios: {refused:#?}");
+}
+
+#[test]
+fn every_bundled_scenario_runs_with_checked_arithmetic() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut paths: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let mut n = 0;
+    for path in paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "toml")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut scenario = Scenario::from_toml(&text, Some(&folder)).unwrap();
+        // A second of each is enough for every part to work, also where flows start later.
+        for (field, value) in [("duration", "1 s"), ("measure_from", "0 s")] {
+            scenario.set(field, value).unwrap();
+        }
+        let (plan, _) = scenario.plan(&catalogue()).unwrap();
+        run_within(&plan, 1, EVENTS).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        n += 1;
+    }
+    assert!(n >= 10);
+}

@@ -1,0 +1,55 @@
+//! Random extreme scenarios, and what holds of every run, whatever its scenario.
+//!
+//! A case is made from its seed alone. It lasts as long as some [`PACKETS`] packets take on its fastest line, so that the
+//! cost of a case is bounded, and its run ends with an error where it takes more than [`EVENTS`] turns of the engine's loop.
+
+mod draw;
+mod oracle;
+
+use cwndlab_scenario::Scenario;
+use cwndlab_simulator::{catalogue, run_within};
+
+/// About as many packets cross the lines of a case.
+pub const PACKETS: f64 = 30_000.0;
+/// The most turns of the engine's loop.
+pub const EVENTS: u64 = 20_000_000;
+
+/// What became of a case.
+#[derive(Debug)]
+pub enum Verdict {
+    /// Everything held.
+    Held,
+    /// The scenario is none, and says so.
+    Refused(String),
+    /// An invariant was violated: the scenario as TOML, and what.
+    Violated(String, String),
+}
+
+/// Makes the case of this seed, runs it and checks what it recorded.
+pub fn check(seed: u64) -> Verdict {
+    let document = draw::document(seed).to_string();
+    let join = |faults: Vec<cwndlab_scenario::Fault>| {
+        Verdict::Refused(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    };
+    let scenario = match Scenario::from_json(&document, None) {
+        Ok(scenario) => scenario,
+        Err(faults) => return join(faults),
+    };
+    let plan = match scenario.plan(&catalogue()) {
+        Ok((plan, _)) => plan,
+        Err(faults) => return join(faults),
+    };
+    let violated = |what: String| Verdict::Violated(scenario.to_toml(), what);
+    let attempt = std::panic::catch_unwind(|| run_within(&plan, seed, EVENTS));
+    match attempt {
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            violated(format!("the engine panicked: {}", text.unwrap_or("without a text")))
+        }
+        Ok(Err(_)) => violated(format!("the run takes more than {EVENTS} turns of the loop")),
+        Ok(Ok((records, _))) => match oracle::check(&plan, &records) {
+            Ok(()) => Verdict::Held,
+            Err(what) => violated(what),
+        },
+    }
+}
