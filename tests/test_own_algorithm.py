@@ -657,7 +657,7 @@ def test_the_file_and_the_line_of_the_page_are_enough(tmp_path: Path) -> None:
     registry = (shelf / "lib.rs").read_text()
     (shelf / "lib.rs").write_text(registry.replace("    growth {\n", "    growth {\n        gentle,\n"))
     assert "1 passed" in cargo(tree, "test", "--package", "cwndlab-algorithms", "--lib", "growth::gentle")
-    scenario = cwndlab.presets.load("two-flows").to_toml().replace("cubic+ccm-ss(mu=1.5)", "gentle(a=2)")
+    scenario = cwndlab.presets.load("two-flows").to_toml().replace('"cubic"', '"gentle(a=2)"')
     (tmp_path / "path.toml").write_text(scenario)
     program = ["--profile", "test", "--package", "cwndlab-simulator", "--bin", "cwndlab-bench"]
     printed = json.loads(cargo(tree, "run", *program, "--", "run", str(tmp_path / "path.toml")))
