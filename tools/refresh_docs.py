@@ -24,6 +24,7 @@ BIN = Path(sys.executable).parent
 FILES = (
     "docs/records.md",
     "docs/python.md",
+    "docs/stack.md",
     "docs/statistics.md",
     "README.md",
     "docs/validity.md",
@@ -176,6 +177,12 @@ def _list_of_metrics() -> str:
     )
 
 
+def _stack() -> str:
+    from cwndlab.stacks import markdown
+
+    return markdown()
+
+
 def _coverage() -> str:
     """The same rule for series of several spreads; each share has a standard deviation of about half a point."""
     from cwndlab.statistics import Until, coverage
@@ -217,6 +224,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "tune iot": lambda: _shown("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
     "profile": _profile,
     "reproduce --all --quick": _reproductions,
+    "stack": _stack,
     "python": _public,
     "python metrics": _metrics,
     "metrics": _list_of_metrics,

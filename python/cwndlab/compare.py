@@ -49,9 +49,7 @@ def _compared(scenario: Scenario, flows: Sequence[str | int] | None, against: st
     ``ScenarioError`` with every fault."""
     document = json.loads(scenario.to_json())
     tcp = [
-        name
-        for name, flow in zip(groups(document), document["flow"], strict=True)
-        if flow.get("transport") != "udp"
+        name for name, flow in zip(groups(document), document["flow"], strict=True) if flow.get("transport") != "udp"
     ]
     if not tcp:
         raise ScenarioError(Fault("flow", "every flow is sent by UDP, without an algorithm", "add a flow over TCP"))

@@ -59,8 +59,8 @@ class Comparison:
     flows that used the algorithms in turn; nothing where all did. Metrics are over ``start_s`` to ``end_s``; nothing
     means the scenario's ``measure_from`` and its end. ``warm_up`` says how the start was found instead, ``until`` by
     which rule the number of seeds. ``metrics`` are those that are judged; nothing means `JUDGED`.
-    ``folder`` is where it was written to or read from. ``against`` is the algorithm of the other flows over TCP; nothing
-    where they kept theirs.
+    ``folder`` is where it was written to or read from. ``against`` is the algorithm of the other flows over TCP;
+    nothing where they kept theirs.
     """
 
     scenario: Scenario

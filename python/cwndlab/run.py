@@ -33,6 +33,7 @@ entries = _engine.algorithms
 aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
 to_toml = _engine.to_toml
+stack_fields = _engine.stack_fields
 read_records = _engine.read
 assemble_records = _engine.assemble
 become_root = _engine.become_root
@@ -154,7 +155,7 @@ def between(scenario: Question, *, seed: int, late_s: float, algorithm: str | No
 
 #: Said where several seeds gave the same run.
 NO_RANDOM_ELEMENT = (
-    "the scenario has no random element, so all seeds gave the same run; start_jitter = \"rtt\" would add random starts"
+    'the scenario has no random element, so all seeds gave the same run; start_jitter = "rtt" would add random starts'
 )
 
 
@@ -328,6 +329,11 @@ def _own(classes: Classes | None) -> dict[str, Own]:
     from cwndlab.own import several
 
     return several(classes)
+
+
+def described_classes(classes: Classes | None) -> str | None:
+    """`described` of classes that are not checked yet."""
+    return described(_own(classes))
 
 
 def described(given: Mapping[str, Own]) -> str | None:

@@ -52,8 +52,8 @@ class Column(NamedTuple):
 
 
 class Columns(dict[str, Column]):
-    """How each metric is shown, by its name. ``METRIC@FLOW``, a metric of one flow (`cwndlab.metrics.of_flow`), is in it
-    for any flow, and in none of its lists."""
+    """How each metric is shown, by its name. ``METRIC@FLOW``, a metric of one flow (`cwndlab.metrics.of_flow`), is in
+    it for any flow, and in none of its lists."""
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and parse(name) is not None)
@@ -122,8 +122,8 @@ COLUMNS: Columns = Columns(
 
 
 def per_flow(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """One row per flow: `goodput`, its `share` of that of the flows of the same bottleneck, `throughput`, `rtt`, `cwnd`,
-    `timeouts`, `datagrams` where there are flows over UDP, and `completion` where there are transfers."""
+    """One row per flow: `goodput`, `share`, `throughput`, `rtt`, `cwnd`, `timeouts`; `datagrams` where there are flows
+    over UDP, and `completion` where there are transfers."""
     metrics = (goodput, share, throughput, rtt, cwnd, timeouts)
     tables = [metric(records, start_s=start_s, end_s=end_s) for metric in metrics]
     tables += [
