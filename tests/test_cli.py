@@ -474,3 +474,45 @@ def test_list_shows_the_names_by_which_papers_call_things(cli: Cli) -> None:
     assert names["sack-tcp"] == "reno+standard/sack"
     _, out, _ = cli("list")
     assert re.search(r"^hystart-cubic +cubic\+hystart$", out, re.MULTILINE)
+
+
+def test_compare_asks_for_coexistence(cli: Cli, path: Path) -> None:
+    arguments = ("compare", path, "--algorithms", "cubic,vegas", "--repetitions", 2, "--set", "duration=1 s")
+    status, out, err = cli(*arguments, "--flows", "1", "--against", "bic", "--format", "json")
+    assert status == 0, err
+    found = json.loads(out)
+    assert (found["flows"], found["against"]) == (["flow1"], "bic")
+    assert {"goodput_bps@flow0", "share@flow1"} <= found["rows"][0].keys()
+    _, table, _ = cli(*arguments, "--against", "bic")
+    assert "goodput of flow0" in " ".join(table.split())
+    status, _, err = cli(*arguments, "--flows", "9")
+    assert (status, err) == (2, "flows: no flow is called '9'\n  hint: there are flow0, flow1\n")
+
+
+def test_a_flow_is_added(cli: Cli, path: Path) -> None:
+    """A copy of the last one, with what is set."""
+    added = ("--set", "flow[+].algorithm=vegas", "--set", "flow[2].rtt=30 ms", "--set", "duration=1 s")
+    status, out, _ = cli("run", path, "--format", "json", *added)
+    assert status == 0
+    assert [flow["algorithm"] for flow in json.loads(out)["flows"]][2] == "vegas+vegas-ss/rack"
+    assert json.loads(out)["flows"][2]["base_rtt_ns"] == 30_000_000
+
+
+def test_matrix_takes_classes(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "class Still:\n"
+        "    def __init__(self, path, w=20.0): self.w = w\n"
+        "    def on_ack(self, ack): pass\n"
+        "    def on_congestion(self, event): pass\n"
+        "    def cwnd(self): return self.w\n"
+    )
+    module = import_module("cwndlab.matrix")
+    monkeypatch.setattr(module, "SETTINGS", module.SETTINGS[:1])
+    monkeypatch.setattr(module, "BUFFERS", (1.0,))
+    monkeypatch.setattr(module, "LOSSES", (0.0,))
+    monkeypatch.setattr(module, "_DURATION_S", 25)
+    status, out, err = cli("matrix", "--algorithm-file", file, "--format", "json")
+    assert (status, [row["algorithm"] for row in json.loads(out)]) == (0, ["still"]), err
+    status, out, err = cli("matrix", "--algorithms", "still(w=5),renoo,vega", "--algorithm-file", file)
+    assert (status, out, err.count("no algorithm is called")) == (2, "", 2)

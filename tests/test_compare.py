@@ -17,6 +17,7 @@ from cwndlab.metrics import COLUMNS
 from cwndlab.references import Reference, bundled
 from cwndlab.statistics import Estimate
 from cwndlab.validate import shares, validate
+from cwndlab.workloads import Cbr
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -350,3 +351,103 @@ def test_validation_can_fail(tmp_path: Path) -> None:
     rows, _ = validate([tmp_path], algorithms=["reno"])
     failed = {row.quantity for row in rows if not row.holds}
     assert failed >= {"mean_cwnd_segments", "mean_queue_packets", "congestion_events"}
+
+
+def test_flows_are_named_or_counted_and_the_others_get_the_rival() -> None:
+    """By the scenario: flow 0 is `flow0`; `against` alone leaves the first flow over TCP to the compared algorithms."""
+    short = scenario().with_(duration="2 s")
+    for options in ({"flows": ["flow1"]}, {"flows": 1}, {"flows": "1"}, {"flows": "flow1"}):
+        one = compare(short, "bic", repetitions=1, **options)  # type: ignore[arg-type]
+        assert one.flows == ["flow1"]
+        assert [row["algorithm"] for row in one.examples["bic"].rows("flows")] == [
+            "reno+standard/rack",
+            "bic+standard/rack",
+        ]
+    found = compare(short, ["cubic", "vegas"], against="bic", repetitions=1)
+    assert (found.flows, found.against) == (["flow0"], "bic")
+    assert [row["algorithm"].partition("+")[0] for row in found.examples["vegas"].rows("flows")] == ["vegas", "bic"]
+
+
+def test_coexistence_has_goodput_and_share_of_each_side(tmp_path: Path) -> None:
+    short = scenario().with_(duration="3 s")
+    found = compare(short, ["cubic", "vegas"], against="reno", repetitions=2, out=tmp_path)
+    beside = ["goodput_bps@flow0", "goodput_bps@flow1", "share@flow0", "share@flow1"]
+    assert found.beside == beside
+    assert found.shown()[:4] == tuple(beside)
+    assert set(beside) <= set(found.judged())
+    for row in found.rows:
+        assert row["share@flow0"] + row["share@flow1"] == pytest.approx(1.0)
+    first = found.examples["vegas"]
+    table = {flow["name"]: flow for flow in cwndlab.metrics.per_flow(first).rows(named=True)}
+    row = next(row for row in found.rows if (row["algorithm"], row["seed"]) == ("vegas", 1))
+    assert row["goodput_bps@flow0"] == table["flow0"]["goodput_bps"]
+    again = Comparison.read(tmp_path)
+    assert (again.rows, again.against, again.shown()) == (found.rows, "reno", found.shown())
+    header, _ = again.table()
+    assert header[1:3] == ["goodput of flow0\nMbit/s", "goodput of flow1\nMbit/s"]
+    # Another rival is another question.
+    with pytest.raises(cwndlab.ScenarioError, match="holds another comparison"):
+        compare(short, ["cubic", "vegas"], against="bic", repetitions=2, out=tmp_path)
+
+
+def test_faults_of_coexistence_are_named() -> None:
+    mixed = cwndlab.Scenario(
+        duration="1 s",
+        dumbbell=scenario().dumbbell,
+        flows=[
+            cwndlab.Flow("reno", rtt="40 ms", name="tcp"),
+            cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate="1 Mbit/s"), name="call"),
+        ],
+    )
+    for options, message in (
+        ({"flows": ["tcp", "x", "7"]}, "flows: no flow is called 'x'\n  hint: there are tcp, call"),
+        ({"flows": "call"}, "flows: 'call' is sent by UDP, without an algorithm"),
+        ({"flows": "tcp", "against": "reno"}, "against: no flow over TCP is left that could use it"),
+        ({"metrics": ["jitter_ms@phone"]}, "--metrics, 'jitter_ms@phone': no flow is called 'phone'"),
+        ({"metrics": ["jain@tcp"]}, "--metrics: no metric is called 'jain@tcp'"),
+    ):
+        with pytest.raises(cwndlab.ScenarioError) as caught:
+            compare(mixed, "reno", repetitions=1, **options)  # type: ignore[arg-type]
+        assert message in str(caught.value)
+    found = compare(mixed, ["reno", "cubic"], repetitions=2, metrics=["jitter_ms@call", "one_way_delay_ms", "share@0"])
+    assert all(row["jitter_ms@call"] is not None and row["one_way_delay_ms"] > 20 for row in found.rows)
+    assert [title.partition("\n")[0] for title in found.table()[0][1:]] == [
+        "jitter of UDP of call",
+        "one-way delay of UDP",
+        "share of tcp",
+    ]
+
+
+def test_flows_that_share_no_queue_have_no_jain_index() -> None:
+    apart = scenario().with_({"flow[1].direction": "reverse"}, duration="2 s")
+    found = compare(apart, ["reno", "cubic"], repetitions=2)
+    assert found.cell("reno", "jain") == "–"
+    assert (
+        "no two of 2 flows share a bottleneck in one direction: there is no Jain index; goodput is of all flows "
+        in (" ".join(found.notes))
+    )
+    assert all(row["utilisation"] <= 1 for row in found.rows)
+    together = compare(scenario().with_(duration="2 s"), "reno", repetitions=1)
+    assert together.rows[0]["jain"] is not None
+    assert not [note for note in together.notes if "share" in note]
+
+
+def test_seeds_that_change_nothing_are_noted() -> None:
+    still = scenario().with_(duration="1 s", start_jitter="0 s")
+    found = compare(still, ["reno", "cubic"], repetitions=3)
+    assert [note for note in found.notes if note.startswith("reno, cubic: the scenario has no random element")]
+    moving = compare(scenario().with_(duration="1 s"), ["reno"], repetitions=3)
+    assert not [note for note in moving.notes if "random" in note]
+
+
+def test_one_algorithm_may_be_a_text_or_a_class(found: Comparison) -> None:
+    one = compare(scenario().with_(duration="1 s"), "reno", repetitions=1)
+    assert one.algorithms == ["reno"]
+
+
+def test_reprs_are_short(found: Comparison) -> None:
+    assert repr(found) == (
+        f"<Comparison of reno, cubic+ccm-ss: 6 of 6 runs, <Scenario 2 flows, 6 s, {found.scenario.hash[:12]}>>"
+    )
+    assert len(repr(cwndlab.presets.load("s3"))) < 200
+    assert all(len(repr(entry)) < 250 for entry in cwndlab.algorithms())

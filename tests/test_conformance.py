@@ -277,7 +277,7 @@ def test_a_right_class_keeps_every_rule() -> None:
         (Stands, "pacing", "pacing_rate() is 0 after on_ack (it returns segments per second, above 0 and"),
         (Lists, "trace", "trace() is [1] (it returns a dict of names and numbers)"),
         (GrowsUnused, "unused-window", "on_ack grows the window although `cwnd_limited` is false"),
-        (IgnoresUndo, "undo", "`Change::Undo` restores the"),
+        (IgnoresUndo, "undo", "the undo of a reduction restores the"),
         (Shares, "same-windows", "a second instance, told the same, has"),
         (FailsAtOnce, "no-panic", "__init__ raised OSError: no flow today ("),
     ],

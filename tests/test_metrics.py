@@ -30,6 +30,8 @@ class Tables:
             "end_ns": None,
             "min_rtt_ns": None,
             "mean_rtt_ns": None,
+            "profile": "linux",
+            "route": "0",
         }
         count = {"delivered_bytes": 0, "sent_bytes": 0, "wire_bytes": 0, "retransmitted_bytes": 0} | {
             "retransmitted_packets": 0,
@@ -51,6 +53,7 @@ class Tables:
             "max_queue_packets": 0,
             "utilisation": 0.0,
         }
+        self.document: dict[str, Any] = {}
         self._run = {"duration_ns": seconds * SECOND, "sample_interval_ns": SECOND, "measure_from_ns": 0} | more
         self.flows = _frame([flow | count | {"flow": n} | one for n, one in enumerate(flows)], "end_ns", "min_rtt_ns")
         self.links = _frame([link | {"link": n} | one for n, one in enumerate(links)], "capacity_bytes")

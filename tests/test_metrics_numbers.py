@@ -6,7 +6,16 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab.metrics import convergence, fairness, per_flow, per_link, summary, total_completion, total_goodput
+from cwndlab.metrics import (
+    convergence,
+    fairness,
+    per_flow,
+    per_link,
+    summary,
+    total_completion,
+    total_goodput,
+    total_throughput,
+)
 from cwndlab.metrics.numbers import NAMES
 
 
@@ -17,7 +26,7 @@ def defined(records: cwndlab.Records, **at: Any) -> dict[str, Any]:
     found: dict[str, Any] = {
         "goodput_bps": total["goodput_bps"][0],
         "sent_goodput_bps": total["sent_goodput_bps"][0],
-        "throughput_bps": flows["throughput_bps"].sum(),
+        "throughput_bps": total_throughput(records, **at)["throughput_bps"][0],
         "jain": fairness(records, **at)["jain"][0],
         "convergence_s": convergence(records, **at)["convergence_s"][0],
         "mean_completion_s": times["mean_completion_s"][0],
@@ -27,8 +36,9 @@ def defined(records: cwndlab.Records, **at: Any) -> dict[str, Any]:
     }
     for name in ("utilisation", "drops_per_s", "loss_ratio", "queue_ms", "queue_packets"):
         found[name] = links[name][0] if len(links) else None
-    for name in ("mean_rtt_ms", "srtt_ms", "min_rtt_ms", "mean_cwnd_segments"):
+    for name in ("mean_rtt_ms", "srtt_ms", "mean_cwnd_segments"):
         found[name] = flows[name].mean()
+    found["min_rtt_ms"] = flows["min_rtt_ms"].min()
     for name in ("congestion_events", "retransmitted_packets", "timeouts"):
         found[name] = flows[name].sum()
     return found
@@ -57,6 +67,7 @@ def test_one_pass_says_what_the_tables_say(name: str) -> None:
     for at in spans:
         expected = defined(records, **at)
         found = summary(records, only=NAMES, **at)
+        assert (found["utilisation"] or 0.0) <= 1.0 + 1e-9, at
         for metric, value in found.items():
             if expected.get(metric) is None:
                 assert value is None, (metric, at)

@@ -212,3 +212,24 @@ def test_boxes_hold_every_run() -> None:
     figure = boxes(values, COLUMNS["goodput_bps"], {("a", 2): "#run=1"})
     assert [list(trace.y) for trace in figure.data] == [[1.0, 2.0, 4.0], [3.0]]
     assert figure.data[0].customdata[1][1] == "#run=1"
+
+
+def test_the_records_of_one_run_are_enough(records: cwndlab.Records) -> None:
+    for drawn, same in (
+        (series(records, "cwnd"), series({"run": records}, "cwnd")),
+        (share(records), share({"run": records})),
+        (cdf(records, "rtt"), cdf({"run": records}, "rtt")),
+    ):
+        assert drawn == same
+
+
+def test_an_unknown_kind_is_named(records: cwndlab.Records) -> None:
+    with pytest.raises(cwndlab.ScenarioError) as caught:
+        series(records, "window")
+    assert str(caught.value) == (
+        "kind: no time series is called 'window'\n  hint: there are cwnd, goodput, rtt, queue, loss"
+    )
+    with pytest.raises(
+        cwndlab.ScenarioError, match="of: no distribution is called 'loss'\n  hint: there are rtt, queue"
+    ):
+        cdf(records, "loss")  # type: ignore[arg-type]

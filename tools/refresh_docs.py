@@ -186,6 +186,12 @@ def _list_of_metrics() -> str:
     )
 
 
+def _stack() -> str:
+    from cwndlab.stacks import markdown
+
+    return markdown()
+
+
 def _coverage() -> str:
     """The same rule for series of several spreads; each share has a standard deviation of about half a point."""
     from cwndlab.statistics import Until, coverage
@@ -220,6 +226,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "tune iot": lambda: _kept("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
     "profile": _profile,
     "reproduce --all --quick": _reproductions,
+    "stack": _stack,
     "python": _public,
     "python metrics": _metrics,
     "metrics": _list_of_metrics,

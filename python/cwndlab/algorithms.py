@@ -38,7 +38,7 @@ class Parameter:
         return f"{self.name}={_number(self.default)}{unit}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Algorithm:
     """An entry of the catalogue."""
 
@@ -74,6 +74,9 @@ class Algorithm:
 
     def __str__(self) -> str:
         return self.name
+
+    def __repr__(self) -> str:
+        return f"<Algorithm {self.name}: {self.title}, {self.kind}, {self.source}>"
 
 
 def algorithms(kind: str | None = None) -> tuple[Algorithm, ...]:

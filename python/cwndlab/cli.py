@@ -22,6 +22,7 @@ from cwndlab.options import (
     SeedOption,
     SetOption,
     WorkersOption,
+    classes_of,
     listed,
     scenario_of,
     whole,
@@ -33,6 +34,7 @@ from cwndlab.show import show_comparison, show_examined, show_run
 if TYPE_CHECKING:
     from cwndlab.conformance import Examined
     from cwndlab.emulation import Datapath
+    from cwndlab.own import Classes
 
 app = typer.Typer(
     name="cwndlab",
@@ -201,6 +203,16 @@ def compare(
         str,
         typer.Option("--algorithms", help="What every flow uses in turn, joined by commas.", metavar="A,B,C"),
     ],
+    flows: Annotated[
+        str | None,
+        typer.Option(
+            "--flows", help="Only these flows use it: names or indices.", metavar="NAME,…", show_default=False
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option("--against", help="The other flows over TCP use this.", metavar="ALGORITHM", show_default=False),
+    ] = None,
     seed: SeedOption = 1,
     repetitions: Annotated[
         int,
@@ -244,6 +256,8 @@ def compare(
         found = compare(
             question,
             names,
+            flows=listed(flows),
+            against=against,
             repetitions=repetitions,
             seed=seed,
             workers=workers,
@@ -274,18 +288,19 @@ def compare(
 def matrix(
     algorithms: AlgorithmsOption = None,
     seed: SeedOption = 1,
+    algorithm_file: FileOption = None,
     workers: WorkersOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Put every algorithm in the same settings, side by side."""
     from cwndlab.matrix import COLUMNS, matrix, summary
 
-    names = listed(algorithms)
-    for name in names or ():
-        _check(name)
-    say_seed(seed)
+    classes = classes_of(algorithm_file)
+    names = listed(algorithms) or (list(classes) if classes else None)
+    _check(names or (), classes)
     with several() as progress:
-        rows = list(matrix(names, seed=seed, workers=workers, progress=progress))
+        rows = list(matrix(names, seed=seed, workers=workers, progress=progress, classes=classes))
+    say_seed(seed)
     if format is not Format.table:
         write_rows(rows, COLUMNS, format)
         return
@@ -302,11 +317,19 @@ def _rounded(row: Row) -> dict[str, Any]:
     return {name: None if row[name] is None else round(row[name], count) for name, count in digits.items()}
 
 
-def _check(text: str) -> None:
-    """An algorithm that is not there is said before anything runs."""
+def _check(texts: Sequence[str], classes: Classes | None) -> None:
+    """Raises with every algorithm that does not exist, before anything runs; ``classes`` are those of files."""
     from cwndlab.algorithms import canonical
+    from cwndlab.run import described_classes
 
-    canonical(text)
+    document, faults = described_classes(classes), []
+    for text in texts:
+        try:
+            canonical(text, document)
+        except ScenarioError as error:
+            faults += error.faults
+    if faults:
+        raise ScenarioError(*faults)
 
 
 @app.command(epilog="Example: cwndlab check cubic+ccm-ss mine.py")

@@ -14,6 +14,7 @@ from cwndlab.digits import interval, mean_and_half
 from cwndlab.errors import Fault, RecordsError, ScenarioError
 from cwndlab.files import slug
 from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.of_flow import groups, parse
 from cwndlab.records import Records
 from cwndlab.run import version
 from cwndlab.scenario import Scenario
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 #: What the terminal shows.
 SHOWN = ("goodput_bps", "utilisation", "loss_ratio", "jain", "queue_ms", "retransmitted_packets")
+#: What it shows after goodput and share of single flows.
+SHOWN_BESIDE = ("utilisation", "loss_ratio", "queue_ms")
 #: What is judged unless others are named: the family over which Holm's correction goes.
 JUDGED = (
     "goodput_bps",
@@ -42,12 +45,12 @@ JUDGED = (
 )
 
 # What makes two comparisons on one scenario the same.
-_QUESTION = ("algorithms", "flows", "start_s", "end_s", "seeds", "version", "warm_up", "until")
+_QUESTION = ("algorithms", "flows", "against", "start_s", "end_s", "seeds", "version", "warm_up", "until")
 _ELSEWHERE = "choose another folder, or remove this one"
 _NO_DIFFERENCE = difference([], [])
 
 
-@dataclass
+@dataclass(repr=False)
 class Comparison:
     """What a comparison found.
 
@@ -56,7 +59,8 @@ class Comparison:
     flows that used the algorithms in turn; nothing where all did. Metrics are over ``start_s`` to ``end_s``; nothing
     means the scenario's ``measure_from`` and its end. ``warm_up`` says how the start was found instead, ``until`` by
     which rule the number of seeds. ``metrics`` are those that are judged; nothing means `JUDGED`.
-    ``folder`` is where it was written to or read from.
+    ``folder`` is where it was written to or read from. ``against`` is the algorithm of the other flows over TCP;
+    nothing where they kept theirs.
     """
 
     scenario: Scenario
@@ -72,6 +76,27 @@ class Comparison:
     until: str | None = None
     metrics: list[str] | None = None
     folder: Path | None = None
+    against: str | None = None
+
+    def __repr__(self) -> str:
+        count, total = len(self.rows), len(self.algorithms) * len(self.seeds)
+        return f"<Comparison of {', '.join(self.algorithms)}: {count} of {total} runs, {self.scenario!r}>"
+
+    @property
+    def beside(self) -> list[str]:
+        """Goodput and share of each table of flows over TCP, ``METRIC@FLOW``, where some do not take the compared
+        algorithms."""
+        if self.flows is None:
+            return []
+        document = json.loads(self.scenario.to_json())
+        flows = zip(groups(document), document["flow"], strict=True)
+        names = [name for name, flow in flows if flow.get("transport") != "udp"]
+        return [f"{metric}@{name}" for metric in ("goodput_bps", "share") for name in names]
+
+    def measured(self) -> list[str]:
+        """Every metric that a row has."""
+        of_flows = [metric for metric in self.metrics or () if parse(metric)]
+        return list(dict.fromkeys([*COLUMNS, *self.beside, *of_flows]))
 
     def values(self, algorithm: str, metric: str) -> list[float]:
         """A metric of an algorithm, one value per seed in their order; runs without a value are left out."""
@@ -111,7 +136,7 @@ class Comparison:
 
     def judged(self) -> list[str]:
         """The metrics that are judged and have a value in some run."""
-        names = self.metrics or JUDGED
+        names = self.metrics or (*JUDGED, *self.beside)
         return [metric for metric in names if any(row.get(metric) is not None for row in self.rows)]
 
     def comparisons(self) -> dict[tuple[str, str], tuple[Difference, float | None]]:
@@ -141,7 +166,7 @@ class Comparison:
         count = sum(p is not None for _, p in judged.values())
         out = []
         for algorithm in self.algorithms:
-            for metric in COLUMNS:
+            for metric in self.measured():
                 one = self.estimate(algorithm, metric)
                 entry: dict[str, Any] = {
                     "algorithm": algorithm,
@@ -167,7 +192,7 @@ class Comparison:
 
     def shown(self) -> Sequence[str]:
         """The metrics that the terminal shows."""
-        return self.metrics or SHOWN
+        return self.metrics or ((*self.beside, *SHOWN_BESIDE) if self.flows is not None else SHOWN)
 
     def table(self, metrics: Sequence[str] | None = None) -> tuple[list[str], list[list[str]]]:
         """Header and cells for a terminal: mean ± half of the 95 % interval, and of how many runs where some have no
@@ -241,6 +266,7 @@ class Comparison:
             "algorithms": self.algorithms,
             "classes": json.loads(self.scenario.to_json()).get("algorithms"),
             "flows": self.flows,
+            "against": self.against,
             "start_s": self.start_s,
             "end_s": self.end_s,
             "warm_up": self.warm_up,
@@ -297,7 +323,7 @@ class Comparison:
         if other or _sources(stored) != _sources(mine):
             raise ScenarioError(Fault(str(folder), "holds another comparison", _ELSEWHERE))
         rows: list[dict[str, Any]] = stored["rows"]
-        same = all(row.keys() == {"algorithm", "seed", "from_s", *COLUMNS} for row in rows)
+        same = all(row.keys() == {"algorithm", "seed", "from_s", *self.measured()} for row in rows)
         return rows if same else []
 
     def sort(self) -> None:
@@ -324,6 +350,7 @@ class Comparison:
             stored.get("until"),
             stored.get("metrics"),
             folder,
+            stored.get("against"),
         )
         for algorithm in made.algorithms:
             place = made.place(folder, algorithm, made.seeds[0])

@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -235,13 +235,19 @@ def _tell(program: subprocess.Popen[Any], what: signal.Signals) -> None:
 KERNELS_OWN = {"reno": "reno+standard", "cubic": "cubic-linux+hystart-linux", "bbr": "bbr1"}
 
 
+def _substitute(simulated: str, emulated: str) -> str | None:
+    """The kernel's own algorithm in our words, where it is not the one that was simulated."""
+    own = KERNELS_OWN.get(emulated.removeprefix("kernel:"))
+    name, _, recovery = simulated.partition("/")
+    return own if own is not None and (name != own or recovery not in ("", "rack")) else None
+
+
 def stand_ins(simulated: Records, emulated: Records) -> list[str]:
     """Flows whose algorithm in the kernel is its own and not the one that was simulated, each with what to write."""
     found = []
-    for ours, theirs in zip(simulated.flows.to_dicts(), emulated.flows.to_dicts(), strict=True):
-        own = KERNELS_OWN.get(str(theirs["algorithm"]).removeprefix("kernel:"))
-        name, _, recovery = str(ours["algorithm"]).partition("/")
-        if own is not None and (name != own or recovery not in ("", "rack")):
+    for ours, theirs in zip(simulated.rows("flows"), emulated.rows("flows"), strict=True):
+        own = _substitute(ours["algorithm"], theirs["algorithm"])
+        if own is not None:
             found.append(
                 f"{ours['name']}: simulated is {ours['algorithm']}, the kernel sent with its own, which is {own}/rack: "
                 f"write that, or --datapath cwndlab, to compare the same"
@@ -252,22 +258,31 @@ def stand_ins(simulated: Records, emulated: Records) -> list[str]:
 def beside(simulated: Records, emulated: Records) -> list[dict[str, Any]]:
     """A row per flow and quantity: what the simulator says, what the kernel did, and by how much they part.
 
-    Columns: ``flow, quantity, simulated, kernel, deviation`` (the kernel's value over the simulator's, less one).
+    Columns: ``flow``, ``simulated_algorithm``, ``kernel_algorithm``, ``same_algorithm`` (false where the kernel sent
+    with its own in place of the one that was simulated), ``quantity``, ``simulated``, ``kernel``, ``deviation`` (the
+    kernel's value over the simulator's, less one).
     """
     from cwndlab.metrics import goodput  # brings threads, after which no user namespace can be entered
 
     rows: list[dict[str, Any]] = []
 
-    def add(flow: str, quantity: str, ours: float | None, theirs: float | None) -> None:
+    def add(flow: Mapping[str, Any], quantity: str, ours: float | None, theirs: float | None) -> None:
         deviation = theirs / ours - 1 if ours and theirs is not None else None
-        rows.append({"flow": flow, "quantity": quantity, "simulated": ours, "kernel": theirs, "deviation": deviation})
+        values = {"quantity": quantity, "simulated": ours, "kernel": theirs, "deviation": deviation}
+        rows.append({**flow, **values})
 
-    pairs = zip(simulated.flows.to_dicts(), emulated.flows.to_dicts(), strict=True)
+    pairs = zip(simulated.rows("flows"), emulated.rows("flows"), strict=True)
     rates = (goodput(one)["goodput_bps"].to_list() for one in (simulated, emulated))
     for (ours, theirs), rate, real in zip(pairs, *rates, strict=True):
-        add(ours["name"], "goodput_bps", rate, real)
+        flow = {
+            "flow": ours["name"],
+            "simulated_algorithm": ours["algorithm"],
+            "kernel_algorithm": theirs["algorithm"],
+            "same_algorithm": _substitute(ours["algorithm"], theirs["algorithm"]) is None,
+        }
+        add(flow, "goodput_bps", rate, real)
         for quantity in ("mean_rtt_ns", "min_rtt_ns", "queue_drops", "retransmitted_packets", "recoveries", "timeouts"):
-            add(ours["name"], quantity, ours[quantity], theirs[quantity])
+            add(flow, quantity, ours[quantity], theirs[quantity])
     return rows
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-__all__ = ["AlgorithmError", "Error", "Fault", "RecordsError", "RunError", "ScenarioError"]
+__all__ = ["AlgorithmError", "Error", "Fault", "NoRandomElementWarning", "RecordsError", "RunError", "ScenarioError"]
 
 
 class Fault(NamedTuple):
@@ -59,6 +59,10 @@ class RunError(Error):
     """What was asked could not be carried out."""
 
     exit_status: ClassVar[int] = 1
+
+
+class NoRandomElementWarning(UserWarning):
+    """Several seeds gave the same run: the scenario has no random element, so repetitions add no information."""
 
 
 class AlgorithmError(RunError):

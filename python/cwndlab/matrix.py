@@ -7,7 +7,7 @@ router.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,10 @@ import polars as pl
 from cwndlab import metrics
 from cwndlab.algorithms import algorithms as entries
 from cwndlab.algorithms import meant_by
-from cwndlab.run import run_many
+from cwndlab.run import run_jobs
 
 if TYPE_CHECKING:
+    from cwndlab.own import Classes
     from cwndlab.records import Records
 
 BUFFERS = (0.1, 1.0, 4.0)
@@ -66,9 +67,12 @@ def everything() -> list[str]:
     return [entry.name for entry in entries() if entry.kind in kinds and entry.name != "sirens"]
 
 
-def document(algorithm: str, setting: Setting, buffer_bdp: float, loss: float) -> dict[str, Any]:
-    """The scenario of one cell."""
-    agents = sorted({agent for entry in meant_by(algorithm) for agent in entry.agents})
+def document(
+    algorithm: str, setting: Setting, buffer_bdp: float, loss: float, classes: Collection[str] = ()
+) -> dict[str, Any]:
+    """The scenario of one cell; ``classes`` are names of classes of one's own."""
+    own = algorithm.partition("(")[0].partition("+")[0].partition("/")[0] in classes
+    agents = [] if own else sorted({agent for entry in meant_by(algorithm) for agent in entry.agents})
     bottleneck: dict[str, Any] = {
         "rate": "20 Mbps",
         "delay": f"{min(setting.rtts_ms) / 4} ms",
@@ -98,11 +102,13 @@ def matrix(
     seed: int = 1,
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
+    classes: Classes | None = None,
 ) -> Iterator[dict[str, Any]]:
     """One row per algorithm, setting, buffer and loss, in that order, as soon as all before it are there.
 
     ``share`` is the first flow's part of both goodputs, ``queue_ms`` the mean queueing delay, ``least_queue_ms`` the
     smallest at a sampling instant, ``drop_ratio`` what the queue dropped of what came, ``odd`` what wants a reason.
+    ``classes`` are classes of one's own (`cwndlab.own`) by the names that ``algorithms`` use.
     """
     cells = [
         (name, setting, buffer, loss)
@@ -111,10 +117,10 @@ def matrix(
         for buffer in BUFFERS
         for loss in LOSSES
     ]
-    jobs = [(document(*cell), seed) for cell in cells]
+    jobs = [(document(*cell, classes=list(classes or ())), seed) for cell in cells]
     rows: dict[int, dict[str, Any]] = {}
     told = 0
-    for index, records in run_many(jobs, workers=workers, progress=progress):
+    for index, records in run_jobs(jobs, workers=workers, progress=progress, algorithms=classes):
         rows[index] = _row(records, *cells[index])
         while told in rows:
             yield rows.pop(told)

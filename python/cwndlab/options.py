@@ -57,7 +57,9 @@ FormatOption = Annotated[
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all chance.", metavar="N", parser=whole("--seed", 0))]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Change a field: flow[1].rtt=50ms. May be repeated.", metavar="PATH=VALUE"),
+    typer.Option(
+        "--set", help="Change a field: flow[1].rtt=50ms; flow[+] adds a flow. May be repeated.", metavar="PATH=VALUE"
+    ),
 ]
 ScenarioArgument = Annotated[
     Path, typer.Argument(help="A scenario in TOML, or the name of a preset.", metavar="SCENARIO", show_default=False)

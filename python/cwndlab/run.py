@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
@@ -12,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from cwndlab import _engine
-from cwndlab.errors import RunError
+from cwndlab.errors import NoRandomElementWarning, RunError
 from cwndlab.records import Records
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ entries = _engine.algorithms
 aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
 to_toml = _engine.to_toml
+stack_fields = _engine.stack_fields
 read_records = _engine.read
 assemble_records = _engine.assemble
 become_root = _engine.become_root
@@ -150,6 +153,12 @@ def between(scenario: Question, *, seed: int, late_s: float, algorithm: str | No
     return _engine.Between(text, "json", seed, algorithm=algorithm, late_ns=round(late_s * 1e9))
 
 
+#: Said where several seeds gave the same run.
+NO_RANDOM_ELEMENT = (
+    'the scenario has no random element, so all seeds gave the same run; start_jitter = "rtt" would add random starts'
+)
+
+
 def run_many(
     jobs: Sequence[tuple[Question, int]],
     *,
@@ -162,14 +171,33 @@ def run_many(
 
     Yields (index of the job, records) in the order in which runs finish, and calls ``progress(done, total)``. A run's
     records do not depend on the number of workers. Ctrl-C, an error or an early end of the iteration stops what still
-    runs; what was yielded is kept.
+    runs; what was yielded is kept. Issues a ``NoRandomElementWarning`` at the end where every run of a scenario, with
+    several seeds, gave the same totals of its flows and links.
 
     >>> import cwndlab
     >>> path = cwndlab.Dumbbell(bottleneck=cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
-    >>> scenario = cwndlab.Scenario(duration="1 s", dumbbell=path, flows=[cwndlab.Flow("reno", rtt="40 ms")])
+    >>> flows = [cwndlab.Flow("reno", rtt="40 ms")]
+    >>> scenario = cwndlab.Scenario(duration="1 s", dumbbell=path, flows=flows, start_jitter="rtt")
     >>> sorted(index for index, _ in cwndlab.run_many([(scenario, seed) for seed in range(3)]))
     [0, 1, 2]
     """
+    totals: dict[str, dict[int, str]] = {}
+    for index, records in run_jobs(jobs, workers=workers, progress=progress, algorithms=algorithms):
+        outcome = hashlib.sha256(repr((records.rows("flows"), records.rows("links"))).encode()).hexdigest()
+        totals.setdefault(records.scenario_hash, {})[records.seed] = outcome
+        yield index, records
+    if any(len(seeds) > 1 and len(set(seeds.values())) == 1 for seeds in totals.values()):
+        warnings.warn(NO_RANDOM_ELEMENT, NoRandomElementWarning, stacklevel=2)
+
+
+def run_jobs(
+    jobs: Sequence[tuple[Question, int]],
+    *,
+    workers: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    algorithms: Classes | None = None,
+) -> Iterator[tuple[int, Records]]:
+    """`run_many` without its warning, for callers that report equal runs themselves."""
     given = _own(algorithms)
 
     def simulate(job: tuple[Question, int], cancel: _engine.Cancel) -> _engine.Records:
@@ -301,6 +329,11 @@ def _own(classes: Classes | None) -> dict[str, Own]:
     from cwndlab.own import several
 
     return several(classes)
+
+
+def described_classes(classes: Classes | None) -> str | None:
+    """`described` of classes that are not checked yet."""
+    return described(_own(classes))
 
 
 def described(given: Mapping[str, Own]) -> str | None:

@@ -247,7 +247,7 @@ class Flow(Table):
     reverse_route: Sequence[str] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Scenario(Table):
     """What is asked of an engine; one of ``dumbbell``, ``parking_lot`` or ``nodes`` with ``links``.
 
@@ -400,6 +400,11 @@ class Scenario(Table):
     def notes(self) -> tuple[str, ...]:
         """What was derived, such as a queue that was floored at two packets."""
         return self._found().notes
+
+    def __repr__(self) -> str:
+        title = f"'{self.title}', " if self.title else ""
+        count = sum(flow.count or 1 for flow in self.flows)
+        return f"<Scenario {title}{count} flow{'s' if count > 1 else ''}, {self.duration}, {self.hash[:12]}>"
 
     def __eq__(self, other: object) -> bool:
         return self.hash == other.hash if isinstance(other, Scenario) else NotImplemented

@@ -112,6 +112,18 @@ fn faults_say_what_and_what_would_do() {
             "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
         ),
         (
+            "cubic+bbr",
+            "'bbr' is a whole algorithm, not a slow start",
+            "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
+        ),
+        (
+            "cubic+newreno",
+            "'newreno' is 'reno+standard/newreno', not a slow start",
+            "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
+        ),
+        // Nothing is suggested that cannot stand there: 'bbr' is one letter away.
+        ("cubic+bbrr", "no algorithm is called 'bbrr'", "`cwndlab list` shows them all"),
+        (
             "cubic+",
             "a part of the algorithm is empty",
             "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",

@@ -195,9 +195,9 @@ pub fn backs_off(step: &Step<'_>) -> Verdict {
 #[must_use]
 pub fn restart(step: &Step<'_>) -> Verdict {
     match step.event {
-        Event::Congestion(event) if event.restart => {
-            judge(step.after <= step.mss, || "`restart` leaves one segment".to_owned())
-        }
+        Event::Congestion(event) if event.restart => judge(step.after <= step.mss, || {
+            "after a timeout that restarts slow start, the window is at most one segment".to_owned()
+        }),
         _ => Silent,
     }
 }
@@ -208,11 +208,11 @@ pub fn undo(step: &Step<'_>) -> Verdict {
     match step.event {
         Event::Window(window, _) if window.change == Change::Undo => {
             if step.after > step.peak.max(window.cwnd) {
-                return Fails("`Change::Undo` makes a window larger than ever before".to_owned());
+                return Fails("the undo of a reduction makes the window larger than ever before".to_owned());
             }
             judge(step.model_based || step.after >= step.stood, || {
                 let stood = segments(step.stood, step.mss);
-                format!("`Change::Undo` restores the {stood} segments that stood before the last reduction")
+                format!("the undo of a reduction restores the {stood} segments from before the reduction")
             })
         }
         _ => Silent,
@@ -232,11 +232,12 @@ pub fn imposed(step: &Step<'_>) -> Verdict {
     };
     let most = if step.model_based { model } else { window.cwnd }.max(step.mss);
     judge(step.after <= most, || {
-        let (change, most) = (window.change, segments(most, step.mss));
+        let when = if window.change == Change::Idle { "an idle period" } else { "a recovery" };
+        let most = segments(most, step.mss);
         if step.model_based {
-            format!("at `Change::{change:?}` a model takes up at most the {most} segments that it had")
+            format!("after {when} a model-based algorithm returns to at most the {most} segments that it had")
         } else {
-            format!("`Change::{change:?}` leaves at most the {most} segments that it names")
+            format!("after {when} the window is at most the {most} segments that the transport allows")
         }
     })
 }

@@ -189,20 +189,30 @@ impl Catalogue {
         self.aliases.iter().find(|(alias, _)| *alias == name).map(|(_, target)| *target)
     }
 
+    /// The entry that a name or an alias of an entry means.
+    fn meant(&self, name: &str) -> Option<&'static Spec> {
+        self.find(name).or_else(|| self.find(self.alias(name)?))
+    }
+
     fn unknown<T>(&self, name: &str, kinds: &[Kind]) -> Result<T, Fault> {
-        if let Some(spec) = self.find(name) {
-            let wanted = kind_in_words(kinds[0]);
-            return fault(
-                format!("'{name}' is {}, not {wanted}", kind_in_words(spec.kind)),
-                "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
-            );
+        let wanted = kind_in_words(kinds[0]);
+        let form = "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'";
+        if let Some(spec) = self.meant(name) {
+            return fault(format!("'{name}' is {}, not {wanted}", kind_in_words(spec.kind)), form);
         }
+        if let Some(target) = self.alias(name) {
+            return fault(format!("'{name}' is '{target}', not {wanted}"), form);
+        }
+        let fits = |name: &str| self.meant(name).is_none_or(|spec| kinds.contains(&spec.kind));
+        let whole = kinds.contains(&Kind::Growth);
+        let aliases =
+            self.aliases.iter().filter(|(alias, target)| fits(alias) && (whole || self.find(target).is_some()));
         let names = self
             .specs
             .iter()
             .filter(|spec| kinds.contains(&spec.kind))
             .map(|spec| spec.name)
-            .chain(self.aliases.iter().map(|(alias, _)| *alias));
+            .chain(aliases.map(|(alias, _)| *alias));
         let what = format!("no algorithm is called '{name}'");
         match nearest(name, names) {
             Some(near) => fault(what, format!("did you mean '{near}'? `cwndlab list` shows them all")),

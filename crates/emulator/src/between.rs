@@ -302,6 +302,7 @@ fn row(flow: u32, plan: &FlowPlan, traffic: &Traffic, path: &Path) -> FlowRow {
         min_delay_ns: seen(least),
         mean_delay_ns: seen(sum / number.max(1)),
         max_delay_ns: seen(most),
+        route: plan.route_text(),
         ..FlowRow::default()
     }
 }

@@ -437,6 +437,9 @@ impl Watch {
             rtt_count: self.rtt.1,
             state: self.info.ca_state,
             delay_ns: None,
+            delay_sum_ns: None,
+            delay_count: None,
+            jitter_ns: None,
         })
     }
 }

@@ -241,5 +241,7 @@ fn row(flow: u32, plan: &FlowPlan, end: &End, watch: &Watch, path: &Path, kernel
         min_delay_ns: None,
         mean_delay_ns: None,
         max_delay_ns: None,
+        jitter_ns: None,
+        route: plan.route_text(),
     }
 }

@@ -91,6 +91,9 @@ impl Sources {
             queue_drops: losses.queue,
             wire_losses: losses.wire,
             delay_ns: (delays.count > 0).then_some(delays.last),
+            delay_sum_ns: Some(delays.sum),
+            delay_count: Some(delays.count),
+            jitter_ns: Some(delays.jitter()),
             ..SampleRow::default()
         })
     }
@@ -119,6 +122,8 @@ impl Sources {
             min_delay_ns: seen(delays.min),
             mean_delay_ns: delays.mean(),
             max_delay_ns: seen(delays.max),
+            jitter_ns: seen(delays.jitter()),
+            route: plan.route_text(),
             ..FlowRow::default()
         })
     }

@@ -52,6 +52,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(conformance::conformance_texts, module)?)?;
     module.add_function(wrap_pyfunction!(question::check, module)?)?;
     module.add_function(wrap_pyfunction!(question::to_toml, module)?)?;
+    module.add_function(wrap_pyfunction!(question::stack_fields, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate::emulate, module)?)?;
     module.add_function(wrap_pyfunction!(live::fetch, module)?)?;

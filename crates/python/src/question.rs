@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use cwndlab_control::Catalogue;
-use cwndlab_scenario::{Fault, Scenario};
+use cwndlab_scenario::{profile, Fault, Scenario};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -66,4 +66,11 @@ pub(crate) fn check(
 #[pyfunction]
 pub(crate) fn to_toml(py: Python<'_>, document: &str) -> PyResult<String> {
     Ok(read(py, document, "json", None)?.to_toml())
+}
+
+/// Names of the stack profiles; and of every field of a stack its name, meaning, what it accepts and its value in each.
+#[pyfunction]
+pub(crate) fn stack_fields() -> (Vec<&'static str>, Vec<(&'static str, String, String, Vec<String>)>) {
+    let rows = profile::described().into_iter().map(|one| (one.name, one.meaning, one.accepts, one.values));
+    (profile::NAMES.to_vec(), rows.collect())
 }

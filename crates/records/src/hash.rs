@@ -3,7 +3,8 @@
 //! For each column of each table: its name, its number of rows, which of them are null, then the values, little-endian,
 //! text with its length before it, null as zero. How a table is cut into batches does not matter, nor who ran it:
 //! `host` and `version` of the table `runs` stay out, so that one hash holds across machines and releases; so do, where
-//! no packet was recorded, the columns that `packets` got later, so that it holds across versions of that table.
+//! no packet was recorded, the columns that `packets` got later, so that it holds across versions of that table; and
+//! `route`, which the scenario determines.
 
 use std::fmt::Write as _;
 
@@ -20,7 +21,10 @@ const LEFT_OUT: [&str; 2] = ["host", "version"];
 
 /// Columns that came after the first records: they count once there is a value in them, so that the hashes of runs
 /// without such values stay what they were.
-const ADDED: [&str; 4] = ["min_delay_ns", "mean_delay_ns", "max_delay_ns", "delay_ns"];
+const ADDED: [&str; 7] =
+    ["min_delay_ns", "mean_delay_ns", "max_delay_ns", "delay_ns", "jitter_ns", "delay_sum_ns", "delay_count"];
+/// Columns that follow from the scenario, whose hash counts.
+const DERIVED: [&str; 1] = ["route"];
 /// Columns that may be null since then: which rows are counts once one is.
 const LOOSENED: [&str; 2] = ["cwnd_bytes", "in_flight_bytes"];
 /// The first columns of `packets`, which count also where it is empty.
@@ -45,6 +49,9 @@ pub fn hash(tables: &Tables) -> String {
                 continue;
             }
             let nulls: usize = batches.iter().map(|batch| batch.column(at).null_count()).sum();
+            if DERIVED.contains(&field.name().as_str()) {
+                continue;
+            }
             if ADDED.contains(&field.name().as_str()) && nulls == rows {
                 continue;
             }

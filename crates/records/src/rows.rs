@@ -108,6 +108,10 @@ pub struct FlowRow {
     pub mean_delay_ns: Option<u64>,
     /// Largest one-way delay.
     pub max_delay_ns: Option<u64>,
+    /// Interarrival jitter of the datagrams at the end (RFC 3550, section 6.4.1); `None` for TCP.
+    pub jitter_ns: Option<u64>,
+    /// Links that its data crosses in this order, their indices joined by spaces.
+    pub route: String,
 }
 
 /// Totals of a link in one direction.
@@ -192,6 +196,12 @@ pub struct SampleRow {
     pub state: u8,
     /// One-way delay of the last datagram received; `None` for TCP.
     pub delay_ns: Option<u64>,
+    /// Sum of the one-way delays of all datagrams received; `None` for TCP.
+    pub delay_sum_ns: Option<u64>,
+    /// Number of datagrams received.
+    pub delay_count: Option<u64>,
+    /// Interarrival jitter now (RFC 3550, section 6.4.1).
+    pub jitter_ns: Option<u64>,
 }
 
 /// A link at a sampling instant. Counters are cumulative.

@@ -243,6 +243,8 @@ row!(FlowRow {
     min_delay_ns,
     mean_delay_ns,
     max_delay_ns,
+    jitter_ns,
+    route,
 });
 row!(LinkRow {
     link,
@@ -284,6 +286,9 @@ row!(SampleRow {
     rtt_count,
     state,
     delay_ns,
+    delay_sum_ns,
+    delay_count,
+    jitter_ns,
 });
 row!(LinkSampleRow {
     time_ns,

@@ -112,7 +112,7 @@ impl Scenario {
     }
 
     /// Changes one field, named as `flow[1].rtt` or `dumbbell.bottleneck.rate`. The value is TOML where it parses as such,
-    /// else text.
+    /// else text. `flow[+].algorithm` changes a new flow, a copy of the last one without its name.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), Vec<Fault>> {
         let parsed = toml::from_str::<Value>(&format!("v = {value}")).ok().and_then(|table| table.get("v").cloned());
         let value = parsed.unwrap_or_else(|| Value::String(value.to_owned()));
@@ -122,6 +122,7 @@ impl Scenario {
         for (n, step) in steps.iter().enumerate() {
             let (name, index) = match step.split_once('[') {
                 None => (*step, None),
+                Some((name, "+]")) => (name, Some(usize::MAX)),
                 Some((name, rest)) => match rest.strip_suffix(']').and_then(|digits| digits.parse::<usize>().ok()) {
                     Some(index) => (name, Some(index)),
                     None => return Err(one(path, "is no field", "write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'")),
@@ -142,11 +143,24 @@ impl Scenario {
             at = map.get_mut(name).expect("it was put there");
             if let Some(index) = index {
                 let length = at.as_array().map_or(0, Vec::len);
+                let index = match (index, &mut *at) {
+                    (usize::MAX, Value::Array(items)) => {
+                        let mut copy = items.last().cloned().unwrap_or_else(|| Value::Object(Map::new()));
+                        copy.as_object_mut().map(|map| map.remove("name"));
+                        items.push(copy);
+                        length
+                    }
+                    (usize::MAX, _) => {
+                        let hint = "write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'";
+                        return Err(one(walked, "is no list", hint));
+                    }
+                    (index, _) => index,
+                };
                 let Some(item) = at.get_mut(index) else {
                     return Err(one(
                         format!("{walked}[{index}]"),
                         format!("there are {length} of them"),
-                        "they count from 0",
+                        format!("they count from 0; '{walked}[+]' adds one"),
                     ));
                 };
                 at = item;

@@ -522,6 +522,14 @@ pub struct FlowPlan {
     pub remote: Option<Remote>,
 }
 
+impl FlowPlan {
+    /// The links that its data crosses, as the records have them: indices joined by spaces.
+    #[must_use]
+    pub fn route_text(&self) -> String {
+        self.forward.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// The algorithm is asked from afar: what the kernel datapath does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remote {

@@ -209,3 +209,99 @@ pub fn override_with(stack: &mut Stack, table: &Table<'_>, faults: &mut Faults) 
         faults.add(table.at("min_rto"), "is above max_rto", "");
     }
 }
+
+/// A field that `stack = { … }` may override, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: String,
+    /// What it may be.
+    pub accepts: String,
+    /// Its value in each of the profiles [`NAMES`].
+    pub values: Vec<String>,
+}
+
+/// Every field of [`FIELDS`], from the declarations that the engine uses.
+#[must_use]
+pub fn described() -> Vec<Described> {
+    let stacks: Vec<Stack> = NAMES.iter().filter_map(|name| find(name)).map(|(stack, _)| stack).collect();
+    let columns: Vec<_> = stacks.iter().map(Stack::described).collect();
+    let row = |name: &'static str| {
+        let at = columns[0].iter().position(|(field, ..)| *field == name).expect("every field is one of the stack");
+        let meaning = columns[0][at].1.split_whitespace().collect::<Vec<_>>().join(" ");
+        let values = columns.iter().map(|column| written(&format!("{:?}", column[at].2))).collect();
+        Described { name, meaning, accepts: accepted(name), values }
+    };
+    FIELDS.iter().copied().map(row).collect()
+}
+
+/// A value as a scenario has it, from its debug form: `Bytes(1448)` is `1448 B`, `TicksLinux` is `ticks-linux`.
+fn written(debug: &str) -> String {
+    let inside = |head: &str| debug.strip_prefix(head)?.strip_prefix('(')?.strip_suffix(')');
+    if let Some(count) = inside("Bytes").and_then(|text| text.parse().ok()) {
+        return Bytes(count).to_string();
+    }
+    if let Some(time) = inside("Duration").and_then(|text| text.parse().ok()) {
+        return Duration(time).to_string();
+    }
+    if let Some(value) = inside("Some") {
+        return written(value);
+    }
+    if debug == "None" {
+        return "none".to_owned();
+    }
+    let mut text = String::new();
+    for letter in debug.chars() {
+        if letter.is_ascii_uppercase() && !text.is_empty() {
+            text.push('-');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
+/// What a field may be, as the fault of a value that is none tells it.
+fn accepted(name: &str) -> String {
+    let value = serde_json::json!({ name: "?????????????????????????" });
+    let mut faults = Faults::default();
+    if let Some(table) = Table::new(&value, "", FIELDS, &mut faults) {
+        override_with(&mut linux(), &table, &mut faults);
+    }
+    let Some(fault) = faults.0.into_iter().next() else { return String::new() };
+    if let Some((wanted, _)) = fault.what.split_once(" is wanted") {
+        return wanted.to_owned();
+    }
+    fault.hint.trim_start_matches("write ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux 6.x: `TCP_RTO_MIN` is HZ / 5, the initial window 10 segments (RFC 6928); RFC 6298 (2.4) has 1 s.
+    #[test]
+    fn every_field_is_described_with_its_values() {
+        let fields = described();
+        assert_eq!(fields.iter().map(|one| one.name).collect::<Vec<_>>(), FIELDS);
+        for one in &fields {
+            assert!(!one.meaning.is_empty() && !one.accepts.is_empty(), "{}", one.name);
+            assert_eq!(one.values.len(), NAMES.len(), "{}", one.name);
+        }
+        let values = |name| fields.iter().find(|one| one.name == name).unwrap().values.clone();
+        assert_eq!(values("min_rto"), ["200 ms", "1 s", "200 ms", "300 ms"]);
+        assert_eq!(values("initial_window"), ["10", "10", "2", "10"]);
+        assert_eq!(values("initial_ssthresh"), ["none"; 4]);
+        assert_eq!(values("rto_arithmetic"), ["exact", "exact", "ticks-linux", "exact"]);
+        assert_eq!(values("idle_restart"), ["decay", "initial-window", "initial-window", "off"]);
+    }
+
+    #[test]
+    fn what_a_field_accepts_is_what_its_check_says() {
+        assert_eq!(accepted("ecn"), "one of off, classic, accurate, dctcp");
+        assert_eq!(accepted("sack_blocks"), "a whole number from 1 to 4");
+        assert_eq!(accepted("undo"), "true or false");
+        assert_eq!(accepted("min_rto"), "'50 ms' or '10 s'");
+    }
+}

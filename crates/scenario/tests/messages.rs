@@ -20,25 +20,25 @@ const HEAD: &str = "schema_version = 1\nduration = \"10 s\"\n";
 const NET: &str = "[dumbbell]\nbottleneck = { rate = \"10 Mbps\", delay = \"10 ms\" }\n";
 const FLOW: &str = "[[flow]]\nalgorithm = \"cubic\"\nrtt = \"40 ms\"\n";
 
-/// The example of the schema's page: half of 100 Mbit/s × 120 ms in 1500-byte packets is 500.
+/// Half of 100 Mbit/s × 50 ms in 1500-byte packets is 208; both flows cross the bottleneck in one direction.
 #[test]
 fn the_example_plans_as_written() {
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml")).unwrap();
     let plan = plan(&text).unwrap();
     assert_eq!(plan.links[0].rate, Some(Rate::from_mbps(100)));
-    assert_eq!(plan.links[0].queue.capacity, Capacity::Packets(500));
+    assert_eq!(plan.links[0].queue.capacity, Capacity::Packets(208));
     let flows: Vec<_> =
         plan.flows.iter().map(|flow| (flow.algorithm_text.as_str(), flow.base_rtt, flow.start)).collect();
     assert_eq!(
         flows,
         [
-            ("cubic+ccm-ss/rack", Duration::from_millis(50), Duration::ZERO),
-            ("reno+standard/newreno", Duration::from_millis(120), Duration::from_secs(10)),
+            ("cubic+hystart-pp/rack", Duration::from_millis(50), Duration::ZERO),
+            ("reno+standard/rack", Duration::from_millis(50), Duration::from_secs(5)),
         ]
     );
     let names = |route: &[u32]| route.iter().map(|&link| plan.links[link as usize].name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(&plan.flows[1].forward), ["s1-r2", "bottleneck-reverse", "r1-d1"]);
+    assert_eq!(names(&plan.flows[1].forward), ["s1-r1", "bottleneck", "r2-d1"]);
 }
 
 #[test]
@@ -141,7 +141,37 @@ fn set_changes_a_field_and_names_the_one_it_does_not_find() {
     assert_eq!((plan.links[0].rate, plan.flows[0].stack.initial_window), (Some(Rate::from_mbps(20)), 2));
     let message = |scenario: &mut Scenario, path: &str| scenario.set(path, "1").unwrap_err()[0].to_string();
     assert_eq!(message(&mut scenario, "flow[0].rt"), "flow[0].rt: no such field\n  hint: did you mean 'rtt'?");
-    assert_eq!(message(&mut scenario, "flow[3].rtt"), "flow[3]: there are 1 of them\n  hint: they count from 0");
+    assert_eq!(
+        message(&mut scenario, "flow[3].rtt"),
+        "flow[3]: there are 1 of them\n  hint: they count from 0; 'flow[+]' adds one"
+    );
+}
+
+/// A new flow is like the last one, but for its name, which must be its own.
+#[test]
+fn set_adds_a_flow() {
+    let named = FLOW.replace("[[flow]]", "[[flow]]\nname = \"first\"\nstart = \"2 s\"");
+    let mut scenario = Scenario::from_toml(&format!("{HEAD}{NET}{named}"), None).unwrap();
+    scenario.set("flow[+].algorithm", "reno").unwrap();
+    scenario.set("flow[1].rtt", "80 ms").unwrap();
+    let plan = scenario.plan(&catalogue()).unwrap().0;
+    let flows: Vec<_> = plan
+        .flows
+        .iter()
+        .map(|flow| (flow.name.as_str(), flow.algorithm_text.as_str(), flow.base_rtt, flow.start))
+        .collect();
+    let start = Duration::from_secs(2);
+    assert_eq!(
+        flows,
+        [
+            ("first", "cubic+hystart-pp/rack", Duration::from_millis(40), start),
+            ("flow1", "reno+standard/rack", Duration::from_millis(80), start),
+        ]
+    );
+    let fault = scenario.set("flow[*].rtt", "1 s").unwrap_err()[0].to_string();
+    assert_eq!(fault, "flow[*].rtt: is no field\n  hint: write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'");
+    let fault = scenario.set("dumbbell[+].rate", "1 Mbps").unwrap_err()[0].to_string();
+    assert_eq!(fault, "dumbbell: is no list\n  hint: write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'");
 }
 
 /// The same scenario in other words has the same hash; another one has not.

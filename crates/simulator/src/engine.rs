@@ -240,6 +240,9 @@ impl<'a> Engine<'a> {
                 rtt_count,
                 state: sender.state as u8,
                 delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last),
+                delay_sum_ns: datagrams.map(|one| one.delays.sum),
+                delay_count: datagrams.map(|one| one.delays.count),
+                jitter_ns: datagrams.map(|one| one.delays.jitter()),
             });
         }
         self.world.stations(now, &mut self.records.stations);
@@ -292,6 +295,8 @@ impl<'a> Engine<'a> {
                 min_delay_ns: delays.map(|one| one.min),
                 mean_delay_ns: delays.and_then(|one| one.mean()),
                 max_delay_ns: delays.map(|one| one.max),
+                jitter_ns: delays.map(|one| one.jitter()),
+                route: plan.route_text(),
             });
         }
         // The last sample may be the end.

@@ -86,6 +86,26 @@ pub enum Rampdown {
     Proportional,
 }
 
+/// Declares the struct and, from the same lines, what [`Stack::described`] answers.
+macro_rules! described {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident { $($(#[doc = $doc:literal])+ pub $field:ident: $kind:ty,)+ }
+    ) => {
+        $(#[$about])*
+        pub struct $name { $($(#[doc = $doc])+ pub $field: $kind,)+ }
+
+        impl $name {
+            /// Name, meaning and value of every field.
+            #[must_use]
+            pub fn described(&self) -> Vec<(&'static str, &'static str, &dyn std::fmt::Debug)> {
+                vec![$((stringify!($field), concat!($($doc),+), &self.$field)),+]
+            }
+        }
+    };
+}
+
+described! {
 /// The values of a stack profile, overrides applied.
 #[derive(Clone, Debug)]
 pub struct Stack {
@@ -174,4 +194,5 @@ impl Stack {
     pub fn window_shift(&self) -> u32 {
         u64::BITS - (self.receive_window.0 >> u32::BITS).leading_zeros()
     }
+}
 }

@@ -138,6 +138,7 @@ def joined(
     }
     for column in ("ack_packets", "queue_drops", "wire_losses", "undos", "loss_probes"):
         flow[column] = 0  # not seen from the ends
+    flow["route"] = ""
     transfers = []
     if whole and flow["end_ns"] is not None:
         row = {"flow": 0, "transfer": 0, "start_ns": 0, "end_ns": flow["end_ns"], "size_bytes": size_bytes}

@@ -9,6 +9,7 @@ from cwndlab.metrics.aggressiveness import aggressiveness
 from cwndlab.metrics.completion import completion, completion_by_size, total_completion
 from cwndlab.metrics.convergence import convergence
 from cwndlab.metrics.cwnd import cwnd
+from cwndlab.metrics.datagrams import datagrams
 from cwndlab.metrics.delta_fairness import delta_fairness
 from cwndlab.metrics.distribution import distribution
 from cwndlab.metrics.fairness import fairness, fairness_over_time, jain
@@ -18,6 +19,7 @@ from cwndlab.metrics.goodput import goodput, total_goodput
 from cwndlab.metrics.harm import harm
 from cwndlab.metrics.load_latency import load_latency
 from cwndlab.metrics.loss import loss
+from cwndlab.metrics.of_flow import of_flow
 from cwndlab.metrics.oscillation import oscillation
 from cwndlab.metrics.over_time import flows_over_time, links_over_time
 from cwndlab.metrics.power import power
@@ -26,9 +28,10 @@ from cwndlab.metrics.queueing_delay import queueing_delay
 from cwndlab.metrics.responsiveness import responsiveness
 from cwndlab.metrics.rtt import rtt
 from cwndlab.metrics.rtt_fairness import rtt_fairness
+from cwndlab.metrics.sharing import competing, share
 from cwndlab.metrics.smoothness import smoothness
 from cwndlab.metrics.summary import COLUMNS, listing, per_flow, per_link, summary
-from cwndlab.metrics.throughput import throughput
+from cwndlab.metrics.throughput import throughput, total_throughput
 from cwndlab.metrics.timeouts import timeouts
 from cwndlab.metrics.utilisation import utilisation
 from cwndlab.metrics.warm_up import warm_up
@@ -36,10 +39,12 @@ from cwndlab.metrics.warm_up import warm_up
 __all__ = [
     "COLUMNS",
     "aggressiveness",
+    "competing",
     "completion",
     "completion_by_size",
     "convergence",
     "cwnd",
+    "datagrams",
     "delta_fairness",
     "distribution",
     "fairness",
@@ -54,6 +59,7 @@ __all__ = [
     "listing",
     "load_latency",
     "loss",
+    "of_flow",
     "oscillation",
     "per_flow",
     "per_link",
@@ -63,12 +69,14 @@ __all__ = [
     "responsiveness",
     "rtt",
     "rtt_fairness",
+    "share",
     "smoothness",
     "summary",
     "throughput",
     "timeouts",
     "total_completion",
     "total_goodput",
+    "total_throughput",
     "utilisation",
     "warm_up",
 ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import polars as pl
 
+from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics import window
 from cwndlab.metrics.completion import began
 
@@ -21,8 +22,10 @@ def distribution(records: Records, of: Of, *, start_s: float | None = None, end_
     ``of`` is ``rtt``, the mean RTT of each sampling interval of each flow in ms, weighted by the number of RTT samples
     in it; ``queue``, the delay of the bytes that wait at the first bottleneck, 8 × bytes / rate in ms, at the sampling
     instants; or ``completion``, completion times in s of the transfers that began within the interval. Empty where
-    there is nothing.
+    there is nothing. Raises ``ScenarioError`` for another word.
     """
+    if of not in get_args(Of):
+        raise ScenarioError(Fault("of", f"no distribution is called '{of}'", f"there are {', '.join(get_args(Of))}"))
     weight = pl.lit(1.0)
     if of == "completion":
         values = began(records, start_s, end_s).select(((pl.col("end_ns") - pl.col("start_ns")) / 1e9).alias("value"))

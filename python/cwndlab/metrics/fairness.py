@@ -9,6 +9,7 @@ import polars as pl
 
 from cwndlab.metrics.goodput import goodput
 from cwndlab.metrics.over_time import flows_over_time
+from cwndlab.metrics.sharing import competing
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -31,8 +32,9 @@ def fairness(
     start_s: float | None = None,
     end_s: float | None = None,
 ) -> pl.DataFrame:
-    """One row: ``jain`` of the goodputs of ``flows`` (their names; all by default) that lived in the interval."""
-    table = _named(goodput(records, start_s=start_s, end_s=end_s), flows)
+    """One row: ``jain`` of the goodputs of ``flows`` (their names) that lived in the interval; by default of those that
+    share a bottleneck in one direction (`cwndlab.metrics.sharing`), null where no two flows do."""
+    table = _named(goodput(records, start_s=start_s, end_s=end_s), records, flows)
     values = table["goodput_bps"].drop_nulls().to_list()
     return pl.DataFrame({"jain": [jain(values)]}, schema={"jain": pl.Float64})
 
@@ -45,8 +47,9 @@ def fairness_over_time(
     start_s: float | None = None,
     end_s: float | None = None,
 ) -> pl.DataFrame:
-    """One row per window: ``time_s`` (its end) and ``jain`` of the goodputs in it, of the flows that lived in it."""
-    table = _named(flows_over_time(records, window_s=window_s, start_s=start_s, end_s=end_s), flows)
+    """One row per window: ``time_s`` (its end) and ``jain`` of the goodputs in it, of the flows that lived in it; which
+    flows count is as in `fairness`."""
+    table = _named(flows_over_time(records, window_s=window_s, start_s=start_s, end_s=end_s), records, flows)
     rows = [
         {"time_s": time, "jain": jain(part["goodput_bps"].drop_nulls().to_list())}
         for (time,), part in table.group_by("time_s", maintain_order=True)
@@ -54,5 +57,7 @@ def fairness_over_time(
     return pl.DataFrame(rows, schema={"time_s": pl.Float64, "jain": pl.Float64})
 
 
-def _named(table: pl.DataFrame, flows: Sequence[str] | None) -> pl.DataFrame:
-    return table if flows is None else table.filter(pl.col("name").is_in(list(flows)))
+def _named(table: pl.DataFrame, records: Records, flows: Sequence[str] | None) -> pl.DataFrame:
+    if flows is None:
+        return table.filter(pl.col("flow").is_in(competing(records)))
+    return table.filter(pl.col("name").is_in(list(flows)))

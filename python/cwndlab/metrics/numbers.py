@@ -17,6 +17,7 @@ import numpy as np
 from cwndlab.metrics import window
 from cwndlab.metrics.convergence import SHARE
 from cwndlab.metrics.fairness import jain
+from cwndlab.metrics.sharing import competing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,10 +76,12 @@ def metrics_version() -> str:
 def numbers(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> dict[str, float | None]:
     """The metrics of ``NAMES``, as `cwndlab.metrics.summary` answers them."""
     span = window.bounds(records, start_s, end_s)
-    return _of_flows(records, span) | _of_bottleneck(records, span) | _of_transfers(records, span)
+    sampled = set(np.unique(records.link_samples["link"].to_numpy()).tolist())
+    ranked = _ranked(records.links.rows(named=True), sampled)
+    return _of_flows(records, span, ranked) | _of_bottleneck(records, span, ranked) | _of_transfers(records, span)
 
 
-def _of_flows(records: Records, span: window.Span) -> dict[str, float | None]:
+def _of_flows(records: Records, span: window.Span, ranked: list[dict[str, Any]]) -> dict[str, float | None]:
     flows = records.flows.rows(named=True)
     samples = _Samples(records.samples, len(flows), span)
     gained = _gained_by_flows(records, flows, samples, span)
@@ -91,16 +94,17 @@ def _of_flows(records: Records, span: window.Span) -> dict[str, float | None]:
     total, wire = _column(flows, "sent_bytes"), _column(flows, "wire_bytes")
     headers = np.divide(wire, total, out=np.ones_like(wire), where=total > 0)
     goodputs = gained["delivered_bytes"] * rate
+    rivals = [flow for flow in competing(records, [int(link["link"]) for link in ranked]) if lived[flow]]
     mss = _column(flows, "mss_bytes")
     found = {
         "goodput_bps": float(gained["delivered_bytes"].sum() * 8 / span.seconds),
         "sent_goodput_bps": float(first.sum() * 8 / span.seconds),
-        "throughput_bps": float(np.nansum(sent * headers * rate)),
-        "jain": jain([float(value) for value in goodputs[lived]]),
+        "throughput_bps": float((sent * headers).sum() * 8 / span.seconds),
+        "jain": jain([float(value) for value in goodputs[rivals]]),
         "convergence_s": _convergence(flows, samples),
         "mean_rtt_ms": _mean(samples.rtt() if samples.any else _column(flows, "mean_rtt_ns"), 1e-6),
         "srtt_ms": _mean(samples.mean("srtt_ns"), 1e-6),
-        "min_rtt_ms": _mean(_column(flows, "min_rtt_ns"), 1e-6),
+        "min_rtt_ms": _least(_column(flows, "min_rtt_ns"), 1e-6),
         "mean_cwnd_segments": _mean(samples.mean("cwnd_bytes", until=_column(flows, "end_ns")) / mss),
     }
     for name in ("congestion_events", "retransmitted_packets", "timeouts"):
@@ -194,12 +198,12 @@ def _convergence(flows: list[dict[str, Any]], samples: _Samples) -> float | None
     return float(times[reached[0]] - begin) / 1e9 if len(reached) else None
 
 
-def _of_bottleneck(records: Records, span: window.Span) -> dict[str, float | None]:
+def _of_bottleneck(records: Records, span: window.Span, ranked: list[dict[str, Any]]) -> dict[str, float | None]:
     names = ("utilisation", "drops_per_s", "loss_ratio", "queue_ms", "queue_packets")
     samples = records.link_samples
-    link = _first(records.links.rows(named=True), set(np.unique(samples["link"].to_numpy()).tolist()))
-    if link is None:
+    if not ranked:
         return dict.fromkeys(names)
+    link = ranked[0]
     duration = int(records.rows("runs")[0]["duration_ns"])
     of_link = samples["link"].to_numpy() == link["link"]
     time = _array(samples, "time_ns")
@@ -227,8 +231,8 @@ def _of_bottleneck(records: Records, span: window.Span) -> dict[str, float | Non
     }
 
 
-def _first(links: list[dict[str, Any]], sampled: set[int]) -> dict[str, Any] | None:
-    """The bottleneck that `window.bottlenecks` puts first."""
+def _ranked(links: list[dict[str, Any]], sampled: set[int]) -> list[dict[str, Any]]:
+    """The bottlenecks in the order of `window.bottlenecks`."""
     rated = [link for link in links if link["rate_bps"] is not None]
     finite = [link for link in rated if link["capacity_packets"] is not None or link["capacity_bytes"] is not None]
     found = [link for link in finite if not sampled or link["link"] in sampled] or rated
@@ -238,7 +242,7 @@ def _first(links: list[dict[str, Any]], sampled: set[int]) -> dict[str, Any] | N
         place = 0 if name == "bottleneck" else 1 if name.startswith("bottleneck") else 2
         return place, -link["utilisation"], link["link"]
 
-    return min(found, key=rank, default=None)
+    return sorted(found, key=rank)
 
 
 def _of_transfers(records: Records, span: window.Span) -> dict[str, float | None]:
@@ -277,3 +281,9 @@ def _mean(values: Numbers, factor: float = 1.0) -> float | None:
     """Mean of what there is."""
     there = values[~np.isnan(values)]
     return float(there.mean() * factor) if len(there) else None
+
+
+def _least(values: Numbers, factor: float) -> float | None:
+    """The smallest of what there is."""
+    there = values[~np.isnan(values)]
+    return float(there.min() * factor) if len(there) else None

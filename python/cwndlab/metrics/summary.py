@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from cwndlab.metrics.aggressiveness import aggressiveness
 from cwndlab.metrics.completion import completion, completion_by_size
 from cwndlab.metrics.cwnd import cwnd
+from cwndlab.metrics.datagrams import datagrams
 from cwndlab.metrics.delta_fairness import delta_fairness
 from cwndlab.metrics.fill import fill
 from cwndlab.metrics.goodput import goodput
 from cwndlab.metrics.load_latency import load_latency
 from cwndlab.metrics.loss import loss
 from cwndlab.metrics.numbers import NAMES, numbers
+from cwndlab.metrics.of_flow import NAMES as FLOW_NAMES
+from cwndlab.metrics.of_flow import of_flow, parse
 from cwndlab.metrics.oscillation import oscillation
 from cwndlab.metrics.power import power
 from cwndlab.metrics.queue import queue
@@ -21,6 +24,7 @@ from cwndlab.metrics.queueing_delay import queueing_delay
 from cwndlab.metrics.responsiveness import responsiveness
 from cwndlab.metrics.rtt import rtt
 from cwndlab.metrics.rtt_fairness import rtt_fairness
+from cwndlab.metrics.sharing import share
 from cwndlab.metrics.smoothness import smoothness
 from cwndlab.metrics.throughput import throughput
 from cwndlab.metrics.timeouts import timeouts
@@ -47,56 +51,84 @@ class Column(NamedTuple):
         return f"{self.title}, {self.unit}" if self.unit else self.title
 
 
+class Columns(dict[str, Column]):
+    """How each metric is shown, by its name. ``METRIC@FLOW``, a metric of one flow (`cwndlab.metrics.of_flow`), is in
+    it for any flow, and in none of its lists."""
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and parse(name) is not None)
+
+    def __missing__(self, name: str) -> Column:
+        one = parse(name)
+        if one is None:
+            raise KeyError(name)
+        base = FLOW_COLUMNS.get(one.metric) or self[one.metric]
+        # More for one flow is less for another.
+        direction = 0 if one.metric in _ZERO_SUM else base.direction
+        return base._replace(title=f"{base.title} of {one.flow}", direction=direction)
+
+
+_ZERO_SUM = ("goodput_bps", "sent_goodput_bps", "throughput_bps", "share")
+
+#: What only single flows have.
+FLOW_COLUMNS = {"share": Column("share", "%", 100.0)}
+
 #: What `summary` answers, and `per_flow` and `per_link` beside it.
-COLUMNS: dict[str, Column] = {
-    "goodput_bps": Column("goodput", "Mbit/s", 1e-6, 1),
-    "sent_goodput_bps": Column("sent − retransmitted", "Mbit/s", 1e-6, 1),
-    "throughput_bps": Column("throughput", "Mbit/s", 1e-6),
-    "utilisation": Column("utilisation", "%", 100.0, 1),
-    "drops_per_s": Column("drops", "1/s", 1.0, -1),
-    "loss_ratio": Column("loss ratio", "%", 100.0, -1),
-    "jain": Column("Jain index", "", 1.0, 1),
-    "queue_ms": Column("queue", "ms", 1.0, -1),
-    "queue_packets": Column("queue", "packets", 1.0, -1),
-    "mean_rtt_ms": Column("RTT", "ms", 1.0, -1),
-    "srtt_ms": Column("smoothed RTT", "ms", 1.0, -1),
-    "min_rtt_ms": Column("smallest RTT", "ms", 1.0),
-    "mean_cwnd_segments": Column("cwnd", "segments", 1.0),
-    "congestion_events": Column("congestion events", "", 1.0),
-    "retransmitted_packets": Column("resent", "packets", 1.0, -1),
-    "timeouts": Column("timeouts", "", 1.0, -1),
-    "convergence_s": Column("convergence", "s", 1.0, -1),
-    "mean_completion_s": Column("completion", "s", 1.0, -1),
-    "p95_completion_s": Column("completion, 95th percentile", "s", 1.0, -1),
-    "median_completion_s": Column("completion, median", "s", 1.0, -1),
-    "p99_completion_s": Column("completion, 99th percentile", "s", 1.0, -1),
-    "p95_short_completion_s": Column("completion to 100 kB, 95th percentile", "s", 1.0, -1),
-    "p95_medium_completion_s": Column("completion to 10 MB, 95th percentile", "s", 1.0, -1),
-    "p95_long_completion_s": Column("completion over 10 MB, 95th percentile", "s", 1.0, -1),
-    "p50_queue_ms": Column("queue, median", "ms", 1.0, -1),
-    "p95_queue_ms": Column("queue, 95th percentile", "ms", 1.0, -1),
-    "p99_queue_ms": Column("queue, 99th percentile", "ms", 1.0, -1),
-    "load_latency_ms": Column("latency under load", "ms", 1.0, -1),
-    "trips_per_min": Column("round trips under load", "1/min", 1.0, 1),
-    "power": Column("power", "", 1.0, 1),
-    "fill_s": Column("time to fill the pipe", "s", 1.0, -1),
-    "delta_fair_s": Column("δ-fair convergence", "s", 1.0, -1),
-    "rtt_exponent": Column("RTT exponent", "", 1.0),
-    "aggressiveness_segments": Column("aggressiveness", "segments/RTT", 1.0),
-    "halving_rtts": Column("responsiveness", "RTTs", 1.0),
-    "largest_cut": Column("largest cut in an RTT", "%", 100.0, -1),
-    "cov_1s": Column("variation over 1 s", "%", 100.0, -1),
-    "cov_10s": Column("variation over 10 s", "%", 100.0, -1),
-}
+COLUMNS: Columns = Columns(
+    {
+        "goodput_bps": Column("goodput", "Mbit/s", 1e-6, 1),
+        "sent_goodput_bps": Column("sent − retransmitted", "Mbit/s", 1e-6, 1),
+        "throughput_bps": Column("throughput", "Mbit/s", 1e-6),
+        "utilisation": Column("utilisation", "%", 100.0, 1),
+        "drops_per_s": Column("drops", "1/s", 1.0, -1),
+        "loss_ratio": Column("loss ratio", "%", 100.0, -1),
+        "jain": Column("Jain index", "", 1.0, 1),
+        "queue_ms": Column("queue", "ms", 1.0, -1),
+        "queue_packets": Column("queue", "packets", 1.0, -1),
+        "mean_rtt_ms": Column("RTT", "ms", 1.0, -1),
+        "srtt_ms": Column("smoothed RTT", "ms", 1.0, -1),
+        "min_rtt_ms": Column("minimum RTT", "ms", 1.0),
+        "mean_cwnd_segments": Column("cwnd", "segments", 1.0),
+        "congestion_events": Column("congestion events", "", 1.0),
+        "retransmitted_packets": Column("resent", "packets", 1.0, -1),
+        "timeouts": Column("timeouts", "", 1.0, -1),
+        "convergence_s": Column("convergence", "s", 1.0, -1),
+        "mean_completion_s": Column("completion", "s", 1.0, -1),
+        "p95_completion_s": Column("completion, 95th percentile", "s", 1.0, -1),
+        "median_completion_s": Column("completion, median", "s", 1.0, -1),
+        "p99_completion_s": Column("completion, 99th percentile", "s", 1.0, -1),
+        "p95_short_completion_s": Column("completion to 100 kB, 95th percentile", "s", 1.0, -1),
+        "p95_medium_completion_s": Column("completion to 10 MB, 95th percentile", "s", 1.0, -1),
+        "p95_long_completion_s": Column("completion over 10 MB, 95th percentile", "s", 1.0, -1),
+        "p50_queue_ms": Column("queue, median", "ms", 1.0, -1),
+        "p95_queue_ms": Column("queue, 95th percentile", "ms", 1.0, -1),
+        "p99_queue_ms": Column("queue, 99th percentile", "ms", 1.0, -1),
+        "load_latency_ms": Column("latency under load", "ms", 1.0, -1),
+        "trips_per_min": Column("round trips under load", "1/min", 1.0, 1),
+        "power": Column("power", "", 1.0, 1),
+        "fill_s": Column("time to fill the pipe", "s", 1.0, -1),
+        "delta_fair_s": Column("δ-fair convergence", "s", 1.0, -1),
+        "rtt_exponent": Column("RTT exponent", "", 1.0),
+        "aggressiveness_segments": Column("aggressiveness", "segments/RTT", 1.0),
+        "halving_rtts": Column("responsiveness", "RTTs", 1.0),
+        "largest_cut": Column("largest cut in an RTT", "%", 100.0, -1),
+        "cov_1s": Column("variation over 1 s", "%", 100.0, -1),
+        "cov_10s": Column("variation over 10 s", "%", 100.0, -1),
+        "one_way_delay_ms": Column("one-way delay of UDP", "ms", 1.0, -1),
+        "jitter_ms": Column("jitter of UDP", "ms", 1.0, -1),
+        "datagram_loss_ratio": Column("loss of UDP", "%", 100.0, -1),
+    }
+)
 
 
 def per_flow(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """One row per flow: `goodput`, `throughput`, `rtt`, `cwnd`, `timeouts`, and `completion` where there are
-    transfers."""
-    tables = [metric(records, start_s=start_s, end_s=end_s) for metric in (goodput, throughput, rtt, cwnd, timeouts)]
-    times = completion(records, start_s=start_s, end_s=end_s)
-    if len(times):
-        tables.append(times)
+    """One row per flow: `goodput`, `share`, `throughput`, `rtt`, `cwnd`, `timeouts`; `datagrams` where there are flows
+    over UDP, and `completion` where there are transfers."""
+    metrics = (goodput, share, throughput, rtt, cwnd, timeouts)
+    tables = [metric(records, start_s=start_s, end_s=end_s) for metric in metrics]
+    tables += [
+        table for metric in (datagrams, completion) if len(table := metric(records, start_s=start_s, end_s=end_s))
+    ]
     found, *others = tables
     for other in others:
         found = found.join(other.drop("name", "algorithm"), on="flow", how="left", maintain_order="left")
@@ -118,15 +150,16 @@ def summary(
     start_s: float | None = None,
     end_s: float | None = None,
 ) -> dict[str, float | None]:
-    """One number per metric of `COLUMNS`, or of ``only``, which computes no others: goodput and completion of all flows
-    together; sums over flows of throughput, timeouts, retransmissions, congestion events; means over flows of what else
-    a flow has; the first bottleneck's values.
+    """One number per metric of `COLUMNS`, or of ``only``, which computes no others: goodput, throughput and completion
+    of all flows together; sums over flows of timeouts, retransmissions, congestion events; the minimum of the flows'
+    minimum RTTs; means over flows of what else a flow has; the first bottleneck's values.
 
-    Null where there is none. Raises ``KeyError`` for a name that is no metric.
+    ``only`` may name metrics of single flows, ``METRIC@FLOW`` (`cwndlab.metrics.of_flow`). Null where there is none.
+    Raises ``KeyError`` for a name that is no metric.
     """
     names = list(COLUMNS if only is None else only)
     at = {"start_s": start_s, "end_s": end_s}
-    found: dict[str, object] = {}
+    found: dict[str, object] = dict(of_flow(records, [name for name in names if parse(name)], **at))
     for name in names:
         if name not in found:
             found |= _SOURCES[name](records, at)
@@ -185,6 +218,7 @@ _SOURCES: dict[str, _Source] = {
         (_mean(aggressiveness), ("aggressiveness_segments",)),
         (_mean(responsiveness), ("halving_rtts",)),
         (_mean(smoothness), ("largest_cut",)),
+        (_mean(datagrams), ("one_way_delay_ms", "jitter_ms", "datagram_loss_ratio")),
         (_by_scale, ("cov_1s", "cov_10s")),
         (_by_size, ("p95_short_completion_s", "p95_medium_completion_s", "p95_long_completion_s")),
     )
@@ -194,11 +228,11 @@ _SOURCES: dict[str, _Source] = {
 
 def listing() -> list[dict[str, object]]:
     """Every metric of `COLUMNS`: ``name``, ``title``, ``unit`` as it is shown, and what is ``wanted``: more, less, or
-    neither."""
+    neither; then the metrics of single flows, as ``METRIC@FLOW``."""
     wanted = {1: "more", -1: "less", 0: None}
+    shown = [*COLUMNS.items(), *((f"{name}@FLOW", COLUMNS[f"{name}@FLOW"]) for name in FLOW_NAMES)]
     return [
-        {"name": name, "title": one.title, "unit": one.unit, "wanted": wanted[one.direction]}
-        for name, one in COLUMNS.items()
+        {"name": name, "title": one.title, "unit": one.unit, "wanted": wanted[one.direction]} for name, one in shown
     ]
 
 

@@ -19,15 +19,27 @@ def throughput(records: Records, *, start_s: float | None = None, end_s: float |
     which is exact for the whole run.
     """
     span = window.bounds(records, start_s, end_s)
-    gained = window.gains(records, ["sent_bytes"], span)
-    share = records.flows.select(
-        "flow",
-        pl.when(pl.col("sent_bytes") > 0).then(pl.col("wire_bytes") / pl.col("sent_bytes")).alias("wire_per_payload"),
-    )
-    sent = pl.col("sent_bytes") * pl.col("wire_per_payload").fill_null(1.0)
     return (
         window.alive(records, span)
-        .join(gained, on="flow", maintain_order="left")
-        .join(share, on="flow", maintain_order="left")
-        .select("flow", "name", "algorithm", (8 * sent / pl.col("alive_s")).alias("throughput_bps"))
+        .join(_wire_bytes(records, span), on="flow", maintain_order="left")
+        .select("flow", "name", "algorithm", (8 * pl.col("bytes") / pl.col("alive_s")).alias("throughput_bps"))
+    )
+
+
+def total_throughput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
+    """One row: ``throughput_bps`` of all flows together, over the whole interval, as `total_goodput` is.
+
+    It is no sum of the flows' throughputs, which are over the time that each one lived.
+    """
+    span = window.bounds(records, start_s, end_s)
+    return _wire_bytes(records, span).select((8 * pl.col("bytes").sum() / span.seconds).alias("throughput_bps"))
+
+
+def _wire_bytes(records: Records, span: window.Span) -> pl.DataFrame:
+    """Per flow ``bytes`` put on the wire within the interval."""
+    headers = pl.when(pl.col("sent_bytes") > 0).then(pl.col("wire_bytes") / pl.col("sent_bytes")).otherwise(1.0)
+    gained = window.gains(records, ["sent_bytes"], span)
+    factors = records.flows.select("flow", headers.alias("wire_per_payload"))
+    return gained.join(factors, on="flow", maintain_order="left").select(
+        "flow", (pl.col("sent_bytes") * pl.col("wire_per_payload")).alias("bytes")
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cwndlab.metrics import distribution
 from cwndlab.metrics.distribution import Of
 from cwndlab.plots.palette import colour
+from cwndlab.plots.panels import titled
 from cwndlab.plots.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -40,11 +41,12 @@ def steps(records: Records, of: Of) -> Steps:
     return Steps(table["value"].round_sig_figs(5).to_list(), (100 * table["share"]).round(3).to_list())
 
 
-def cdf(runs: Mapping[str, Records], of: Of, targets: Mapping[str, str] | None = None) -> Any:
-    """A plotly figure; nothing where no run has a value. ``targets`` is what a click on a run's line opens."""
+def cdf(runs: Mapping[str, Records] | Records, of: Of, targets: Mapping[str, str] | None = None) -> Any:
+    """A plotly figure; nothing where no run has a value. ``runs`` are as for `series`; ``targets`` is what a click on a
+    run's line opens."""
     import plotly.graph_objects as go
 
-    found = {name: steps(records, of) for name, records in runs.items()}
+    found = {name: steps(records, of) for name, records in titled(runs).items()}
     if not any(one.values for one in found.values()):
         return None
     figure = go.Figure()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.plots.style import SCREEN, Style
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
 #: Panels in one column; more stand in two.
 MOST_ABOVE = 3
+
+
+def titled(runs: Mapping[str, Records] | Records) -> Mapping[str, Records]:
+    """Runs by the title of their panel; the records of one run make one panel."""
+    return runs if isinstance(runs, Mapping) else {"run": runs}
 
 
 def grid(count: int) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics import flows_over_time, links_over_time
 from cwndlab.plots import panels
 from cwndlab.plots.palette import colour
@@ -65,7 +66,7 @@ class Line(NamedTuple):
 def lines(records: Records, kind: str, *, runs: int = 1, points: int | None = None) -> list[Line]:
     """The lines of ``kind`` for one of the ``runs`` of a figure: per flow, or per bottleneck with a
     queue (of several runs only the first one); of at most ``points`` each where that is given."""
-    what = SERIES[kind]
+    what = known(kind)
     flows = records.flows.head(MOST_FLOWS)
     several = MOST_LINKS if runs == 1 else 1
     count = (len(flows) if what.of_flows else several) * runs
@@ -89,11 +90,22 @@ def lines(records: Records, kind: str, *, runs: int = 1, points: int | None = No
     return found
 
 
-def series(runs: Mapping[str, Records], kind: str) -> Any:
-    """A plotly figure of ``kind``: one panel per run, with common axes. Lines share their colour by flow."""
+def known(kind: str) -> Series:
+    """The kind of time series of this name; raises ``ScenarioError`` for another name."""
+    if kind not in SERIES:
+        raise ScenarioError(Fault("kind", f"no time series is called '{kind}'", f"there are {', '.join(SERIES)}"))
+    return SERIES[kind]
+
+
+def series(runs: Mapping[str, Records] | Records, kind: str) -> Any:
+    """A plotly figure of ``kind`` (`SERIES`): one panel per run, with common axes. Lines share their colour by flow.
+
+    ``runs`` are records by the title of their panel, or those of one run. Raises ``ScenarioError`` for an unknown kind.
+    """
     import plotly.graph_objects as go
 
-    figure = panels.interactive(list(runs), SERIES[kind].axis, end_s=panels.end_s(runs.values()))
+    runs, what = panels.titled(runs), known(kind)
+    figure = panels.interactive(list(runs), what.axis, end_s=panels.end_s(runs.values()))
     named: set[str] = set()
     for position, records in enumerate(runs.values()):
         where = panels.place(position, len(runs))

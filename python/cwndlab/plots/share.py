@@ -33,10 +33,11 @@ def lines(records: Records) -> list[Line]:
     return found
 
 
-def share(runs: Mapping[str, Records]) -> Any:
-    """A plotly figure: one panel per run, the flows' shares stacked."""
+def share(runs: Mapping[str, Records] | Records) -> Any:
+    """A plotly figure: one panel per run, the flows' shares stacked. ``runs`` are as for `series`."""
     import plotly.graph_objects as go
 
+    runs = panels.titled(runs)
     figure = panels.interactive(list(runs), AXIS, end_s=panels.end_s(runs.values()), top=100)
     named: set[str] = set()
     for position, records in enumerate(runs.values()):

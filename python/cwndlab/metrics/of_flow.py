@@ -1,0 +1,113 @@
+"""A metric of one flow: ``goodput_bps@long`` is the goodput of the flow called ``long``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.metrics.cwnd import cwnd
+from cwndlab.metrics.datagrams import datagrams
+from cwndlab.metrics.goodput import goodput
+from cwndlab.metrics.rtt import rtt
+from cwndlab.metrics.sharing import share
+from cwndlab.metrics.throughput import throughput
+from cwndlab.metrics.timeouts import timeouts
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+#: The metrics that one flow has, by the table that defines them.
+_TABLES: dict[Callable[..., pl.DataFrame], tuple[str, ...]] = {
+    goodput: ("goodput_bps", "sent_goodput_bps"),
+    throughput: ("throughput_bps",),
+    rtt: ("mean_rtt_ms", "srtt_ms", "min_rtt_ms"),
+    cwnd: ("mean_cwnd_segments",),
+    timeouts: ("congestion_events", "retransmitted_packets", "timeouts"),
+    share: ("share",),
+    datagrams: ("one_way_delay_ms", "jitter_ms", "datagram_loss_ratio"),
+}
+_HOME = {name: table for table, names in _TABLES.items() for name in names}
+#: Metrics that one flow has.
+NAMES = tuple(_HOME)
+#: Of several flows rates, counts and shares add up.
+_ADDED = {"goodput_bps", "sent_goodput_bps", "throughput_bps", "share", *_TABLES[timeouts]}
+
+
+class OfFlow(NamedTuple):
+    """A metric of a flow, as ``METRIC@FLOW`` names it."""
+
+    metric: str
+    flow: str
+
+
+def parse(name: str) -> OfFlow | None:
+    """The two parts of ``METRIC@FLOW``; nothing where this is no metric of one flow."""
+    metric, at, flow = name.partition("@")
+    return OfFlow(metric, flow) if at and flow and metric in NAMES else None
+
+
+def groups(document: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The flows of a scenario (plain values): by the name of each table ``[[flow]]``, the names that its flows have in
+    the records. A table with a ``count`` has several, ``name-1`` and so on."""
+    found = {}
+    for index, flow in enumerate(document["flow"]):
+        name, count = flow.get("name", f"flow{index}"), flow.get("count", 1)
+        found[name] = [name] if count == 1 else [f"{name}-{number}" for number in range(1, count + 1)]
+    return found
+
+
+def resolve(document: Mapping[str, Any], flow: str | int) -> str:
+    """The table ``[[flow]]`` that ``flow`` means: its name, or its index from 0; raises ``ScenarioError``."""
+    names = list(groups(document))
+    if str(flow) in names:
+        return str(flow)
+    if str(flow).isdecimal() and int(flow) < len(names):
+        return names[int(flow)]
+    raise ScenarioError(Fault("flows", f"no flow is called '{flow}'", f"there are {', '.join(names)}"))
+
+
+def of_flow(
+    records: Records, names: Collection[str], *, start_s: float | None = None, end_s: float | None = None
+) -> dict[str, float | None]:
+    """Metrics of single flows.
+
+    Parameters
+    ----------
+    records
+        A run.
+    names
+        Metrics of flows, ``METRIC@FLOW``: one of `NAMES` and the name or index of a table ``[[flow]]``, or the name of
+        one flow of a ``count``.
+    start_s, end_s
+        The interval, in seconds of the run's clock.
+
+    Returns
+    -------
+    dict
+        A value per name. Of the flows of a ``count`` rates, counts and shares are added up, the others averaged, and
+        ``min_rtt_ms`` is the smallest. Null where the run has no such flow or the flow no such value.
+    """
+    wanted = {name: one for name in names if (one := parse(name)) is not None}
+    known = groups(records.document)
+    known |= {str(index): members for index, members in enumerate(known.values()) if str(index) not in known}
+    tables: dict[Callable[..., pl.DataFrame], pl.DataFrame] = {}
+    found: dict[str, float | None] = {}
+    for name, (metric, flow) in wanted.items():
+        table = _HOME[metric]
+        if table not in tables:
+            tables[table] = table(records, start_s=start_s, end_s=end_s)
+        mine = tables[table].filter(pl.col("name").is_in(known.get(flow, [flow])))
+        found[name] = _together(metric, mine[metric].drop_nulls().to_list())
+    return found
+
+
+def _together(metric: str, values: Sequence[float]) -> float | None:
+    """One value of the flows of a table ``[[flow]]``."""
+    if not values:
+        return None
+    if metric in _ADDED:
+        return float(sum(values))
+    return float(min(values) if metric == "min_rtt_ms" else sum(values) / len(values))

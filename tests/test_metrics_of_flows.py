@@ -1,0 +1,214 @@
+"""Metrics of single flows, of flows over UDP, and which flows compete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cwndlab
+import polars as pl
+import pytest
+from cwndlab import metrics
+from cwndlab.metrics.of_flow import groups, parse, resolve
+from cwndlab.queues import DropTail
+from cwndlab.workloads import Cbr, OnOff, Pareto
+
+LINK = cwndlab.Link(rate="10 Mbit/s", delay="5 ms", queue=DropTail("40 packets"))
+
+
+def dumbbell(*flows: cwndlab.Flow, **more: Any) -> cwndlab.Records:
+    """A run of flows over a bottleneck of 10 Mbit/s."""
+    options = {"duration": "4 s", "dumbbell": cwndlab.Dumbbell(LINK), "flows": list(flows)} | more
+    return cwndlab.run(cwndlab.Scenario(**options), seed=1)
+
+
+def flow(**more: Any) -> cwndlab.Flow:
+    return cwndlab.Flow("reno", **({"rtt": "40 ms"} | more))
+
+
+@pytest.mark.parametrize(
+    ("directions", "together"),
+    [
+        (["forward"], []),
+        (["forward", "forward"], [0, 1]),
+        (["forward", "reverse"], []),
+        (["reverse", "reverse"], [0, 1]),
+        (["reverse", "forward", "forward"], [1, 2]),
+    ],
+)
+def test_flows_compete_in_one_direction_of_a_bottleneck(directions: list[str], together: list[int]) -> None:
+    """Data in opposite directions crosses different queues (docs/scenario.md, direction)."""
+    records = dumbbell(*(flow(direction=direction) for direction in directions))
+    assert metrics.competing(records) == together
+    index = metrics.fairness(records)["jain"][0]
+    goodputs = metrics.goodput(records)["goodput_bps"].to_list()
+    assert index == (metrics.jain([goodputs[one] for one in together]) if together else None)
+    assert metrics.summary(records, only=["jain"]) == {"jain": index}
+    shares = metrics.share(records)["share"].to_list()
+    assert [one is not None for one in shares] == [number in together for number in range(len(directions))]
+    if together:
+        assert sum(one for one in shares if one is not None) == pytest.approx(1.0)
+    # Named flows are compared whatever they share.
+    named = metrics.fairness(records, flows=records.flows["name"].to_list())["jain"][0]
+    assert named == pytest.approx(metrics.jain(goodputs))
+
+
+def test_flows_of_a_parking_lot_compete_at_a_hop() -> None:
+    """The long flow and that of the most used hop; the other two meet neither of them there."""
+    records = cwndlab.run(cwndlab.presets.load("parking-lot").with_(duration="4 s"), seed=1)
+    hop = metrics.window.bottlenecks(records)["name"][0]
+    names = records.flows["name"].to_list()
+    short = {"hop1": "first", "hop2": "second", "hop3": "third"}[hop]
+    assert [names[one] for one in metrics.competing(records)] == ["long", short]
+
+
+def test_flows_over_one_medium_compete_whatever_their_direction() -> None:
+    """Downloads and uploads of a wireless LAN share the air (IEEE 802.11)."""
+    records = cwndlab.run(cwndlab.presets.load("wlan").with_(duration="2 s"), seed=1)
+    assert metrics.competing(records) == list(range(6))
+
+
+def test_flows_over_links_of_one_medium_of_a_graph_compete() -> None:
+    text = """
+schema_version = 1
+duration = "2 s"
+[[medium]]
+name = "cell"
+standard = "802.11g"
+[[node]]
+name = "ap"
+[[node]]
+name = "sta"
+[[link]]
+from = "ap"
+to = "sta"
+medium = "cell"
+[[flow]]
+algorithm = "reno"
+from = "ap"
+to = "sta"
+[[flow]]
+algorithm = "reno"
+from = "sta"
+to = "ap"
+"""
+    assert metrics.competing(cwndlab.run(cwndlab.Scenario.from_toml(text), seed=1)) == [0, 1]
+
+
+def test_the_route_is_in_the_records() -> None:
+    records = dumbbell(flow(), flow(direction="reverse"))
+    names = records.links["name"].to_list()
+    routes = [[names[int(link)] for link in route.split()] for route in records.flows["route"]]
+    assert routes == [["s0-r1", "bottleneck", "r2-d0"], ["s1-r2", "bottleneck-reverse", "r1-d1"]]
+
+
+def test_throughput_and_goodput_are_over_one_interval() -> None:
+    """A flow from half-time on a line of 10 Mbit/s: no more is sent than the line carries, its queue holds and drops."""
+    records = dumbbell(flow(), flow(start="2 s"))
+    found = metrics.summary(records, only=["throughput_bps", "goodput_bps"])
+    assert found["throughput_bps"] == pytest.approx(8 * int(records.flows["wire_bytes"].sum()) / 4.0)
+    assert found["throughput_bps"] is not None
+    assert found["goodput_bps"] is not None
+    beyond = 41 + int(records.links["dropped_packets"][0])
+    assert found["goodput_bps"] < found["throughput_bps"] <= 10e6 + 8 * 1500 * beyond / 4.0
+    assert metrics.total_throughput(records)["throughput_bps"][0] == found["throughput_bps"]
+
+
+def test_the_minimum_rtt_is_the_minimum_over_flows() -> None:
+    records = dumbbell(flow(rtt="40 ms"), flow(rtt="60 ms"))
+    smallest = min(records.flows["min_rtt_ns"]) / 1e6
+    assert metrics.summary(records, only=["min_rtt_ms"]) == {"min_rtt_ms": smallest}
+    assert 40 <= smallest < 50
+
+
+def test_a_constant_rate_on_an_idle_line_has_its_delay_and_no_jitter() -> None:
+    """Propagation takes 20 ms one way, half of 40 ms; 1500 bytes take 1.2 ms at 10 Mbit/s."""
+    records = dumbbell(
+        cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate="1 Mbit/s", packet="1500 B"), name="cbr")
+    )
+    row = metrics.datagrams(records).row(0, named=True)
+    assert row["name"] == "cbr"
+    assert row["one_way_delay_ms"] == pytest.approx(20 + 1.2, abs=1e-6)
+    assert (row["jitter_ms"], row["datagram_loss_ratio"]) == (0.0, 0.0)
+    assert metrics.summary(records, only=["jitter_ms", "one_way_delay_ms"]) == {
+        "jitter_ms": 0.0,
+        "one_way_delay_ms": row["one_way_delay_ms"],
+    }
+
+
+def test_twice_the_rate_loses_half_and_waits_for_the_whole_queue() -> None:
+    """In the steady state 40 packets wait and one is served, 1.2 ms each; a tail-dropped packet is never delivered."""
+    load = cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate="20 Mbit/s", packet="1500 B"))
+    records = dumbbell(load)
+    row = metrics.datagrams(records, start_s=1.0).row(0, named=True)
+    assert row["datagram_loss_ratio"] == pytest.approx(0.5, abs=0.01)
+    assert row["one_way_delay_ms"] == pytest.approx(20 + 41 * 1.2, abs=1.3)
+
+
+def test_jitter_is_that_of_rfc_3550_on_every_packet() -> None:
+    """J += (|D| − J) / 16 in floating point over the packets' transit times (RFC 3550, section 6.4.1 and A.8), from the
+    table of packets; the engine keeps it in integers."""
+    bursts = OnOff(
+        rate="8 Mbit/s", packet="1000 B", on=Pareto(shape=1.5, mean="50 ms"), off=Pareto(shape=1.5, mean="50 ms")
+    )
+    records = dumbbell(
+        cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate="4 Mbit/s", packet="1000 B"), name="cbr"),
+        cwndlab.Flow(transport="udp", rtt="40 ms", workload=bursts),
+        packets=True,
+    )
+    last = records.flows["route"][0].split()[-1]
+    first = records.flows["route"][0].split()[0]
+    of_flow = records.packets.filter((pl.col("flow") == 0) & (pl.col("arrival_ns") <= 4_000_000_000))
+    sent = of_flow.filter(pl.col("link") == int(first)).select("sequence_bytes", sent_ns_right=pl.col("time_ns"))
+    arrived = of_flow.filter(pl.col("link") == int(last)).sort("arrival_ns").join(sent, on="sequence_bytes")
+    jitter, before = 0.0, None
+    for at, begun in arrived.select("arrival_ns", "sent_ns_right").rows():
+        if before is not None:
+            jitter += (abs((at - begun) - before) - jitter) / 16
+        before = at - begun
+    assert jitter > 10_000
+    assert records.flows["jitter_ns"][0] == pytest.approx(jitter, rel=1e-3)
+
+
+def test_flows_over_tcp_have_no_datagrams() -> None:
+    records = dumbbell(flow())
+    assert len(metrics.datagrams(records)) == 0
+    assert metrics.summary(records, only=["jitter_ms"]) == {"jitter_ms": None}
+    assert records.samples["delay_count"].null_count() == len(records.samples)
+
+
+def test_without_samples_datagrams_have_their_totals() -> None:
+    load = cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate="20 Mbit/s", packet="1500 B"))
+    row = metrics.datagrams(dumbbell(load, sample_interval="0 s")).row(0, named=True)
+    assert row["datagram_loss_ratio"] == pytest.approx(0.5, abs=0.02)
+    assert row["one_way_delay_ms"] > 20
+
+
+def test_a_metric_of_one_flow_is_that_of_the_table_of_flows() -> None:
+    records = dumbbell(flow(name="long"), flow(count=2, name="short", start="1 s"))
+    table = {row["name"]: row for row in metrics.per_flow(records).rows(named=True)}
+    names = ["goodput_bps@long", "share@short", "goodput_bps@1", "min_rtt_ms@short", "timeouts@short-2", "share@none"]
+    found = metrics.summary(records, only=names)
+    assert list(found) == names
+    assert found["goodput_bps@long"] == table["long"]["goodput_bps"]
+    # By hand: rates and shares of the flows of a count add up; of minima it is the smallest.
+    assert found["share@short"] == pytest.approx(1 - table["long"]["share"])
+    assert found["goodput_bps@1"] == table["short-1"]["goodput_bps"] + table["short-2"]["goodput_bps"]
+    assert found["min_rtt_ms@short"] == min(table["short-1"]["min_rtt_ms"], table["short-2"]["min_rtt_ms"])
+    assert found["timeouts@short-2"] == table["short-2"]["timeouts"]
+    assert found["share@none"] is None
+
+
+def test_names_of_flows_and_their_metrics() -> None:
+    document = {"flow": [{"rtt": "1 ms"}, {"name": "web", "count": 2}]}
+    assert groups(document) == {"flow0": ["flow0"], "web": ["web-1", "web-2"]}
+    assert (resolve(document, "web"), resolve(document, 0), resolve(document, "1")) == ("web", "flow0", "web")
+    with pytest.raises(cwndlab.ScenarioError, match="flows: no flow is called 'x'\n  hint: there are flow0, web"):
+        resolve(document, "x")
+    assert parse("share@web") == ("share", "web")
+    assert [parse(name) for name in ("share", "jain@web", "share@", "@web")] == [None] * 4
+    column = metrics.COLUMNS["goodput_bps@web"]
+    assert (column.heading, column.direction) == ("goodput of web, Mbit/s", 0)
+    assert metrics.COLUMNS["jitter_ms@call"].direction == -1
+    assert "jain@web" not in metrics.COLUMNS
+    with pytest.raises(KeyError, match="jain@web"):
+        metrics.COLUMNS["jain@web"]
