@@ -198,7 +198,8 @@ def test_a_sentence_is_as_good_as_its_weakest_part() -> None:
         return judge("p/f", Claim("q", "w", more.pop("metric", "x"), sides, Greater(), **more), Measured(SIZE, rows))
 
     both = judged(each="cell")
-    assert (both.outcome, both.measured) == ("opposite", pytest.approx(0.5))
+    assert both.outcome == "opposite"
+    assert both.measured == pytest.approx(0.5)
     assert "of 2 parts: 1 holds, 1 opposite; shown: cell 1" in both.reason
     assert judged(each="cell", at=(0,)).outcome == "holds"
     assert judged(each="cell", at=(0,), metric=("x", "z")).reason.startswith("of 2 parts: 2 holds; shown: x, cell 0")

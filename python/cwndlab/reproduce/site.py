@@ -119,8 +119,8 @@ def write_index(folder: Path) -> Path:
     """Writes the index of all that the folder holds; returns it."""
     kept = outcomes(folder)
     intro = (
-        "<p>An outcome is a measurement, computed from the 95 % interval and margins fixed beforehand, by rules that are "
-        "the same for all; nothing is tuned until a claim holds. A headline has the outcome of its weakest "
+        "<p>An outcome is a measurement, computed from the 95 % interval and margins fixed beforehand, by the same "
+        "rules for all; nothing is tuned until a claim holds. A headline has the outcome of its weakest "
         f"evidence. {html.escape(UNIVERSES)}</p>"
     )
     parts = [_STYLE, intro, "<h2>Headline claims</h2>", *_headlines(kept), "<h2>Claims by experiment</h2>"]

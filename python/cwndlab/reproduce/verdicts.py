@@ -108,7 +108,9 @@ def _scaled(one: Estimate, factor: float) -> Estimate:
 def _parts(claim: Claim, measured: Measured) -> list[tuple[str, Claim]]:
     """Claims of one metric and at most two sides (all landmarks of a shape), each with a name."""
     names = (claim.metric,) if isinstance(claim.metric, str) else claim.metric
-    points = list(claim.at) or measured.points(claim.each, **claim.sides[0]) if claim.each else [None]
+    points: list[Any] = [None]
+    if claim.each:
+        points = list(claim.at) or measured.points(claim.each, **claim.sides[0])
     pairs: list[Sequence[Labels]] = [claim.sides]
     relation = claim.relation
     if isinstance(relation, Order):
@@ -122,7 +124,7 @@ def _parts(claim: Claim, measured: Measured) -> list[tuple[str, Claim]]:
                 words = [name] if len(names) > 1 else []
                 words += [f"{claim.each} {point}"] if claim.each else []
                 words += [_against(claim.relation, sides)] if len(pairs) > 1 else []
-                at = [{**side, claim.each: point} if claim.each else side for side in sides]
+                at: list[Labels] = [{**side, claim.each: point} if claim.each else side for side in sides]
                 parts.append((", ".join(words), replace(claim, metric=name, sides=at, relation=relation)))
     return parts
 

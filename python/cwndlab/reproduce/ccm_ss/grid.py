@@ -182,9 +182,9 @@ def measure(records: Records) -> dict[str, float | None]:
     share = left["cwnd_after_bytes"] / int(records.flows["mss_bytes"][0]) / left["pipe_segments"]
     found["exits"] = float(len(left))
     found["exits_in_band"] = float(share.is_between(*BAND, closed="left").sum())
-    together = float(records.flows["start_ns"].max()) / 1e9
-    seconds = metrics.fairness_over_time(records, start_s=together)["jain"].drop_nulls()
-    fair = len(seconds) > 0 and float(seconds.min()) >= FAIR_SECOND
+    together = max(records.flows["start_ns"].to_list()) / 1e9
+    seconds = metrics.fairness_over_time(records, start_s=together)["jain"].drop_nulls().to_list()
+    fair = bool(seconds) and min(seconds) >= FAIR_SECOND
     found["fair_throughout"] = found["jain"] if fair else 0.0
     found["converged"] = float(found["convergence_s"] is not None)
     return found

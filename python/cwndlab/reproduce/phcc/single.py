@@ -8,8 +8,8 @@ from math import inf
 from typing import Any
 
 from cwndlab.plots.charts import Chart, Curve
-from cwndlab.reproduce.claims import Claim, Greater, Landmark, Less, RatioIn, Shape, ValueIn
-from cwndlab.reproduce.experiment import Case, Experiment, Size, Table
+from cwndlab.reproduce.claims import Claim, Greater, Kind, Landmark, Less, RatioIn, Shape, ValueIn
+from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size, Table
 from cwndlab.reproduce.measured import Measured
 from cwndlab.reproduce.phcc.path import (
     ALPHA,
@@ -28,6 +28,14 @@ from cwndlab.reproduce.phcc.path import (
 #: Why a line of throughput may stand above the line rate.
 HELD_BACK = "Payload delivered in order: what a loss had held back arrives at once when it is repaired."
 _NO_BUFFER = "The figure names no buffer: 1000 packets."
+
+
+def _labels(**labels: str | float) -> Labels:
+    return labels
+
+
+def _kind(variant: str) -> Kind:
+    return "reading" if variant == PHCC_20 else "claim"
 
 
 def _over_time(measured: Measured, name: str, title: str, shown: Sequence[tuple[str, str, dict[str, Any]]]) -> Chart:
@@ -188,9 +196,9 @@ def _fig8_cases(size: Size, loss: float) -> list[Case]:
 
 def _fig8_claims(size: Size, loss: float) -> list[Claim]:
     del size
-    key, mine = "phcc:loss", {"variant": "PHCC", "loss": loss}
+    key, mine = "phcc:loss", _labels(variant="PHCC", loss=loss)
     rare = " even at rare loss" if loss < 0.001 else ""
-    sides = [mine, *({"variant": other, "loss": loss} for other in _OTHERS)]
+    sides = [mine, *(_labels(variant=other, loss=loss) for other in _OTHERS)]
     return [
         Claim("throughput, PHCC / each other", "PHCC better", "goodput_bps", sides, Greater(), headline=key),
         Claim("utilisation of PHCC", "does not collapse", "utilisation", [mine], ValueIn(0.5, inf), headline=key),
@@ -280,11 +288,10 @@ def _fig9_claims(size: Size) -> list[Claim]:
     ]
     for buffer in buffers:
         if buffer < 400:
-            sides = [{"variant": "FAST", "buffer_packets": one} for one in (buffer, 1000)]
+            sides = [_labels(variant="FAST", buffer_packets=one) for one in (buffer, 1000)]
             claims.append(Claim(f"FAST: throughput, {buffer} / 1000 packets", "falls under 400", metric, sides, Less()))
     for name in ("PHCC", PHCC_20):
-        what = "claim" if name == "PHCC" else "reading"
-        mine = {"variant": name}
+        what, mine = _kind(name), _labels(variant=name)
         words, title = "good except under 300 packets", f"{name}: utilisation with 300 packets and more"
         full = ValueIn(0.9, inf)
         claims.append(
@@ -303,7 +310,7 @@ def _fig9_claims(size: Size) -> list[Claim]:
         if small:
             title, poor = f"{name}: utilisation under 300 packets", ValueIn(-inf, 0.9)
             claims.append(Claim(title, words, "utilisation", [mine], poor, kind=what, each="buffer_packets", at=small))
-        sides = [mine, *({"variant": other} for other in (*LOSS_BASED, "FAST", "HCC"))]
+        sides = [mine, *(_labels(variant=other) for other in (*LOSS_BASED, "FAST", "HCC"))]
         title, words = (
             f"throughput, {name} / each high-speed variant, each buffer",
             "well beside them at nearly all buffers",
@@ -366,14 +373,14 @@ FIG9 = Experiment(
 
 def _fig11_claims(size: Size) -> list[Claim]:
     del size
-    metric, large = "queue_packets", {"buffer_packets": 4000}
-    words, sides = "loss-based queues grow with the buffer", [large, {"buffer_packets": 400}]
+    metric, large = "queue_packets", _labels(buffer_packets=4000)
+    words, sides = "loss-based queues grow with the buffer", [large, _labels(buffer_packets=400)]
     title, grow = "queue of each loss-based variant, 4000 / 400 packets", ("Reno", *LOSS_BASED)
     claims = [Claim(title, words, metric, sides, Greater(), each="variant", at=grow)]
     for name in ("Vegas", "FAST", "PHCC", PHCC_20):
-        low = [{"variant": one, **large} for one in (name, "STCP", "BIC")]
+        low = [_labels(variant=one, buffer_packets=4000) for one in (name, "STCP", "BIC")]
         title, words = f"queue at 4000 packets, {name} / STCP and BIC", "delay-based and PHCC stay low"
-        what, key = "reading" if name == PHCC_20 else "claim", "phcc:queue" if name == "PHCC" else ""
+        what, key = _kind(name), "phcc:queue" if name == "PHCC" else ""
         claims.append(Claim(title, words, metric, low, Less(), kind=what, headline=key))
     return claims
 
