@@ -18,7 +18,7 @@ from pathlib import Path
 import cwndlab
 import pytest
 from cwndlab import Records, Scenario
-from cwndlab.reproduce import Finding, Outcome, find
+from cwndlab.reproduce import Finding, Reproduction, find
 from cwndlab.reproduce.measured import Measured
 from cwndlab.validate import Row
 from programs import END_S, finish, start, wait_until_ready
@@ -382,18 +382,18 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
         f"cwndlab reproduce: 'ccm-ss' and --all are two answers{hint}",
     )
 
-    def outcomes(target: str, **options: object) -> Iterator[Outcome]:
+    def outcomes(target: str, **options: object) -> Iterator[Reproduction]:
         assert (target, options["quick"], options["seed"], options["runs"]) == ("ccm-ss", True, 1, None)
-        finding = Finding("ccm-ss/fig14", "ratio", "0.5", 0.75, 0.7, 0.8, "direction only", "because")
+        finding = Finding("ccm-ss/fig14", "ratio", "0.5", 0.75, 0.7, 0.8, "holds at another size", "because")
         (one,) = find("ccm-ss/fig14")
-        yield Outcome(one, True, 1, (), Measured(one.quick, ()), [finding], 1.0)
+        yield Reproduction(one, True, 1, (), Measured(one.quick, ()), [finding], 1.0)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(import_module("cwndlab.reproduce"), "reproduce", outcomes)
     status, out, err = cli("reproduce", "ccm-ss", "--quick", "--format", "json")
     assert (status, err) == (130, "seed: 1\nstopped after 1 experiments, whose findings are above\n")
-    keys = ["id", "quantity", "published", "measured", "low", "high", "measured_is", "verdict", "reason"]
-    assert [list(row) for row in json.loads(out)] == [[*keys, "beside", "beside_is"]]
+    keys = ["id", "quantity", "published", "measured", "low", "high", "measured_is", "outcome", "reason"]
+    assert [list(row) for row in json.loads(out)] == [[*keys, "beside", "beside_is", "kind", "headline"]]
 
 
 def test_validate_has_stable_keys(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,11 +93,11 @@ def test_the_tables_say_what_the_rows_hold() -> None:
     assert cells[0][4] == "< 0.001"
     assert cells[0][-2:] == ["3", "higher, better"]
     assert cells[1][4] == "0.795"
-    assert cells[1][-2:] == ["2", "no difference"]
+    assert cells[1][-2:] == ["2", "inconclusive"]
     assert len(cells) == 2
     assert "the 2 comparisons judged here" in found.method()
     entry = next(row for row in found.summary() if row["algorithm"] == "bic" and row["metric"] == "jain")
-    assert (entry["n"], entry["pairs"], entry["verdict"]) == (2, 2, "no difference")
+    assert (entry["n"], entry["pairs"], entry["verdict"]) == (2, 2, "inconclusive")
     assert found.frame().filter(algorithm="cubic", metric="jain")["mean"][0] == pytest.approx(0.7)
 
 

@@ -68,7 +68,7 @@ def test_a_share_beside_three_is_a_quarter() -> None:
 def test_beta_stays_below_what_the_queue_allows() -> None:
     """By hand: 50 packets of 1040 bytes at 1.5 Mbit/s wait 277 ms and one is in service, so at a base RTT of 100 ms and
     9 ms of access β is at most 283/392 = 0.72 where no ACK waits for a repair."""
-    chosen = iot.variant(iot.ON_LINUX)
+    chosen = iot.variant("increase (1 − β)/cwnd")
     records = records_of(iot.scenario([iot.flow(chosen, 100), *iot.background(1000, 100)], delay_ms=50, duration_s=60))
     found = iot.measure(records)
     assert found["beta_largest"] is not None
@@ -81,4 +81,5 @@ def test_readings_are_texts_of_the_algorithm() -> None:
     """Parameters stand in the text, and no two readings are the same."""
     texts = {name: iot.variant(name)[0] for name in iot.ALL}
     assert len(set(texts.values())) == len(texts)
-    assert iot.proposed("proposed", alpha=4)[0] == "iotcc(alpha=4)/newreno"
+    assert iot.proposed("proposed", alpha=4)[0] == "iotcc(increase=literal, alpha=4)/fack"
+    assert iot.proposed("native agent")[0] == "iotcc(increase=literal)/newreno"

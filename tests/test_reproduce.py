@@ -1,4 +1,4 @@
-"""Reproductions: verdicts by hand, kept runs, the site; every experiment of the catalogue is whole."""
+"""Reproductions: outcomes by hand, kept runs, the site; every experiment of the catalogue is complete."""
 
 from __future__ import annotations
 
@@ -17,29 +17,37 @@ from cwndlab.errors import ScenarioError
 from cwndlab.plots.charts import Chart, Curve, draw
 from cwndlab.plots.charts import figure as figure_of
 from cwndlab.records import Records
-from cwndlab.reproduce import Case, Experiment, Outcome, Size, Table, catalogue, experiments, find, reproduce, run
+from cwndlab.reproduce import Case, Experiment, Reproduction, Size, Table, catalogue, experiments, find, reproduce, run
 from cwndlab.reproduce.ccm_ss.grid import FULL, QUICK, pairs
 from cwndlab.reproduce.claims import (
     Claim,
+    Control,
+    Finding,
     Greater,
+    Indiscriminate,
     Landmark,
     Less,
-    NotTestable,
     Order,
     RatioIn,
     Relation,
     Shape,
+    Underspecified,
     Value,
     ValueIn,
     Welch,
 )
+from cwndlab.reproduce.headlines import HEADLINES
+from cwndlab.reproduce.headlines import rows as headline_rows
 from cwndlab.reproduce.measured import Measured, Row
 from cwndlab.reproduce.site import outcomes, write_experiment, write_index
 from cwndlab.reproduce.store import Store
-from cwndlab.reproduce.verdicts import judge, ratio
+from cwndlab.reproduce.summary import markdown, shown
+from cwndlab.reproduce.verdicts import counts, inside, judge, ratio, value, weakest
 from cwndlab.run import check, run_many
+from cwndlab.statistics import Estimate
 
 BASE = (100.0, 101.0, 99.0, 100.5)
+SIZE = Size(1.0, 4)
 
 
 def measured(**sides: Sequence[float | None]) -> Measured:
@@ -49,75 +57,174 @@ def measured(**sides: Sequence[float | None]) -> Measured:
         for name, values in sides.items()
         for repetition, value in enumerate(values)
     ]
-    return Measured(Size(1.0, 4), rows)
+    return Measured(SIZE, rows)
 
 
-def verdict(relation: Relation, **sides: Sequence[float | None]) -> str:
-    claim = Claim("q", "w", "x", [{"side": name} for name in sides], relation)
-    return judge("p/f", claim, measured(**sides)).verdict
+def outcome(relation: Relation, metric: str = "x", /, **sides: Sequence[float | None]) -> str:
+    """Of a claim with a margin of 10 % (``x``), 1 % (``goodput_bps``) or 0.02 (``jain``)."""
+    cells = measured(**sides)
+    for row in cells.rows:
+        row.values[metric] = row.values["x"]
+    claim = Claim("q", "w", metric, [{"side": name} for name in sides], relation)
+    return judge("p/f", claim, cells).outcome
 
 
 def times(*factors: float) -> list[float]:
     return [value * factor for value, factor in zip(BASE, factors, strict=True)]
 
 
-def test_a_ratio_is_judged_by_its_interval() -> None:
-    """By hand: 0.9 in all pairs is "10 % lower", 0.5 the direction only, 1.1 neither; with 0.8 to 1.2 nothing is
-    known, with 0.999 to 1.001 it is known that there is no room for the claim."""
+def test_a_ratio_is_judged_by_its_interval_and_margin() -> None:
+    """By hand: 0.9 in all pairs is "10 % lower" and 0.73 is not, since the tolerance is of the effect; 1.1 is the
+    opposite; 0.8 to 1.2 decides nothing; 0.999 to 1.001 has no effect, and neither has 0.9993."""
     lower = Less(0.9)
-    assert verdict(lower, a=times(0.90, 0.91, 0.89, 0.90), b=BASE) == "reproduced"
-    assert verdict(lower, a=times(0.50, 0.51, 0.49, 0.50), b=BASE) == "direction only"
-    assert verdict(lower, a=times(1.10, 1.11, 1.09, 1.10), b=BASE) == "not reproduced"
-    assert verdict(lower, a=times(0.80, 1.20, 0.90, 1.10), b=BASE) == "not testable"
-    assert verdict(lower, a=times(0.999, 1.001, 1.0, 1.0), b=BASE) == "not reproduced"
-    assert verdict(lower, a=BASE, b=BASE) == "not reproduced"
-    assert verdict(Less(), a=times(0.5, 0.51, 0.49, 0.5), b=BASE) == "reproduced"
-    assert verdict(Greater(1.5), a=times(1.5, 1.6, 1.4, 1.5), b=BASE) == "reproduced"
-    assert verdict(Greater(1.5), a=times(3.0, 3.1, 2.9, 3.0), b=BASE) == "direction only"
-    assert verdict(Greater(), a=times(0.9, 0.91, 0.89, 0.9), b=BASE) == "not reproduced"
-    assert verdict(Less(), a=[90.0], b=[100.0]) == "not testable"
+    assert outcome(lower, a=times(0.90, 0.91, 0.89, 0.90), b=BASE) == "holds"
+    assert outcome(lower, a=times(0.73, 0.74, 0.72, 0.73), b=BASE) == "holds at another size"
+    assert outcome(lower, a=times(0.50, 0.51, 0.49, 0.50), b=BASE) == "holds at another size"
+    assert outcome(lower, a=times(0.80, 0.99, 0.85, 0.95), b=BASE) == "inconclusive"  # 0.9, too wide
+    assert outcome(lower, a=times(1.10, 1.11, 1.09, 1.10), b=BASE) == "opposite"
+    assert outcome(lower, a=times(0.80, 1.20, 0.90, 1.10), b=BASE) == "inconclusive"
+    assert outcome(lower, a=times(0.999, 1.001, 1.0, 1.0), b=BASE) == "no effect"
+    assert outcome(lower, a=BASE, b=BASE) == "no effect"
+    assert outcome(Less(), a=times(0.5, 0.51, 0.49, 0.5), b=BASE) == "holds"
+    assert outcome(Greater(1.5), a=times(1.5, 1.55, 1.45, 1.5), b=BASE) == "holds"
+    assert outcome(Greater(1.5), a=times(3.0, 3.1, 2.9, 3.0), b=BASE) == "holds at another size"
+    assert outcome(Less(), a=[90.0], b=[100.0]) == "inconclusive"
+    near = times(0.9990, 0.9996, 0.9993, 0.9993)
+    assert outcome(Greater(), "goodput_bps", a=near, b=BASE) == "no effect"
+    # A published effect is relevant to the paper: the margin is at most half of it (here 0.65 % of 1.3 %).
+    assert outcome(Greater(1.013), "goodput_bps", a=times(1.013, 1.0131, 1.0129, 1.013), b=BASE) == "holds"
+    assert outcome(Greater(), "goodput_bps", a=times(1.008, 1.0081, 1.0079, 1.008), b=BASE) == "no effect"
+    # The interval excludes 1 on the other side, and its mean is below the margin: that is no refutation.
+    assert outcome(Greater(), "goodput_bps", a=times(0.990, 0.996, 0.992, 0.994), b=BASE) == "inconclusive"
+    assert outcome(Greater(), "goodput_bps", a=times(0.95, 0.951, 0.949, 0.95), b=BASE) == "opposite"
 
 
-def test_zero_has_no_ratio_and_a_verdict_all_the_same() -> None:
+def test_no_room_below_the_ceiling_is_told_from_no_effect() -> None:
+    """Jain's index is at most 1: beside 0.99 nothing can be fairer by 0.02; beside 0.7 it can."""
+    fair, unfair = (0.990, 0.991, 0.989, 0.990), (0.700, 0.701, 0.699, 0.700)
+    assert outcome(Greater(), "jain", a=fair, b=fair) == "set-up cannot discriminate"
+    assert outcome(Greater(), "jain", a=unfair, b=unfair) == "no effect"
+    assert outcome(Less(), "jain", a=fair, b=fair) == "no effect"
+    assert outcome(Greater(), "jain", a=unfair, b=fair) == "opposite"
+
+
+def test_a_control_shows_what_the_set_up_cannot_tell() -> None:
+    def judged(control: Control, first: Sequence[float]) -> str:
+        claim = Claim("q", "w", "x", [{"side": "a"}, {"side": "b"}], Less(), control=control)
+        return judge("p/f", claim, measured(a=first, b=BASE)).outcome
+
+    used, unused = (Control("y", {"side": "b"}, low, 3.0, "y is small") for low in (1.0, 2.5))
+    assert judged(used, BASE) == "no effect"
+    assert judged(unused, BASE) == "set-up cannot discriminate"
+    assert judged(unused, times(0.5, 0.51, 0.5, 0.49)) == "holds"
+    assert judged(unused, times(1.5, 1.51, 1.5, 1.49)) == "opposite"
+
+
+def test_zero_has_no_ratio_and_an_outcome_all_the_same() -> None:
     zeros = (0.0, 0.0, 0.0, 0.0)
-    assert verdict(Less(), a=zeros, b=BASE) == "reproduced"
-    assert verdict(Greater(), a=zeros, b=BASE) == "not reproduced"
-    assert verdict(Greater(), a=BASE, b=zeros) == "reproduced"
-    assert verdict(Less(), a=BASE, b=zeros) == "not reproduced"
-    assert verdict(Less(), a=zeros, b=zeros) == "not reproduced"
-    assert verdict(Less(), a=(None, None, None, None), b=BASE) == "not testable"
+    assert outcome(Less(), a=zeros, b=BASE) == "holds"
+    assert outcome(Greater(), a=zeros, b=BASE) == "opposite"
+    assert outcome(Greater(), a=BASE, b=zeros) == "holds"
+    assert outcome(Less(), a=BASE, b=zeros) == "opposite"
+    assert outcome(Less(), a=zeros, b=zeros) == "no effect"
+    assert outcome(Less(), a=zeros, b=(0.0, 0.0, 5.0, 0.0)) == "inconclusive"  # 1.25 ± 3.98
+    assert outcome(Less(), "timeouts", a=zeros, b=(0.2, 0.21, 0.19, 0.2)) == "no effect"  # less than 0.5 a run
+    assert outcome(Less(), a=(None, None, None, None), b=BASE) == "inconclusive"
     # Zeros among others: (10 − 0 + 20 − 20) / 2 over a mean of 15, plus 1.
     found = ratio(measured(a=(10.0, 20.0), b=(0.0, 20.0)).pairs("x", {"side": "a"}, {"side": "b"}))
     assert found.mean == pytest.approx(1 + 5 / 10)
 
 
-def test_values_bands_orders_and_tests() -> None:
-    assert verdict(Value(100.0), a=times(1.1, 1.1, 1.1, 1.1)) == "reproduced"
-    assert verdict(Value(100.0), a=times(1.3, 1.3, 1.3, 1.3)) == "not reproduced"
-    assert verdict(Value(0.95, points=0.05), a=(0.91, 0.92, 0.91, 0.92)) == "reproduced"
-    assert verdict(Value(0.95, points=0.05), a=(0.80, 0.81, 0.80, 0.81)) == "not reproduced"
-    assert verdict(ValueIn(90, 110), a=BASE) == "reproduced"
-    assert verdict(ValueIn(110, 120), a=BASE) == "not reproduced"
-    assert verdict(ValueIn(100, 120), a=BASE) == "not testable"
-    assert verdict(RatioIn(0.9, 1.1), a=times(1.01, 1.02, 0.99, 1.0), b=BASE) == "reproduced"
-    assert verdict(RatioIn(0.9, 1.1), a=times(1.5, 1.52, 1.49, 1.5), b=BASE) == "not reproduced"
+def test_a_wide_interval_confirms_no_value() -> None:
+    """Jain's index 0.67 [0.33 … 1.02] covers the published 0.999 and is no reproduction of it."""
+    assert value(Estimate(0.67, 0.33, 1.02, 5), 0.999, points=0.02).outcome == "inconclusive"
+    assert value(Estimate(0.995, 0.985, 1.0, 5), 0.999, points=0.02).outcome == "holds"
+    assert value(Estimate(0.67, 0.60, 0.74, 5), 0.999, points=0.02).outcome == "holds at another size"
+    assert value(Estimate(0.97, 0.96, 0.98, 5), 0.999, points=0.02).outcome == "inconclusive"
+    assert outcome(Value(100.0), a=times(1.1, 1.1, 1.1, 1.1)) == "holds"
+    assert outcome(Value(100.0), a=times(1.3, 1.3, 1.3, 1.3)) == "holds at another size"
+    assert outcome(Value(100.0), a=[100.0]) == "inconclusive"
+
+
+def test_bands_orders_and_tests() -> None:
+    assert outcome(ValueIn(90, 110), a=BASE) == "holds"
+    assert outcome(ValueIn(120, 130), a=BASE) == "opposite"
+    assert outcome(ValueIn(100, 120), a=BASE) == "inconclusive"
+    assert outcome(ValueIn(105, 120), a=BASE) == "inconclusive"  # misses by 5 %, less than the margin
+    assert inside(Estimate(0.93, 0.92, 0.94, 5), 0.98, 2.0, "value", lambda edge: 0.02).outcome == "opposite"
+    assert outcome(RatioIn(0.9, 1.1), a=times(1.01, 1.02, 0.99, 1.0), b=BASE) == "holds"
+    assert outcome(RatioIn(0.9, 1.1), a=times(1.5, 1.52, 1.49, 1.5), b=BASE) == "opposite"
     low, middle = times(0.5, 0.51, 0.5, 0.49), times(0.7, 0.71, 0.7, 0.69)
-    assert verdict(Order(), a=BASE, b=middle, c=low) == "reproduced"
-    assert verdict(Order(), a=BASE, b=low, c=middle) == "not reproduced"
-    assert verdict(Order(), a=BASE, b=times(0.9, 1.1, 0.8, 1.2), c=times(0.9, 0.9, 0.9, 0.91)) == "direction only"
-    assert verdict(Welch(), a=times(0.5, 0.5, 0.5, 0.5), b=BASE) == "reproduced"
-    assert verdict(Welch(), a=times(1.01, 0.99, 1.01, 0.99), b=BASE) == "not reproduced"
-    assert verdict(Welch(), a=(1.0, 1.0), b=(1.0, 1.0)) == "not testable"
-    assert verdict(NotTestable("nothing is said"), a=BASE) == "not testable"
+    assert outcome(Order(), a=BASE, b=middle, c=low) == "holds"
+    assert outcome(Order(), a=BASE, b=low, c=middle) == "opposite"
+    assert outcome(Order(), a=BASE, b=times(0.9, 1.1, 0.8, 1.2), c=low) == "inconclusive"
+    assert outcome(Order(), a=BASE, b=BASE, c=low) == "no effect"
+    assert outcome(Greater(), a=BASE, b=low, c=middle) == "holds"
+    assert outcome(Greater(), a=middle, b=low, c=BASE) == "opposite"
+    assert outcome(Welch(up=False), a=times(0.5, 0.5, 0.5, 0.5), b=BASE) == "holds"
+    assert outcome(Welch(up=True), a=times(0.5, 0.5, 0.5, 0.5), b=BASE) == "opposite"
+    assert outcome(Welch(up=True), a=times(1.01, 0.99, 1.01, 0.99), b=BASE) == "no effect"
+    assert outcome(Welch(up=True), a=times(0.8, 1.3, 0.7, 1.3), b=BASE) == "inconclusive"
+    assert outcome(Welch(up=True), a=(1.0, 1.0), b=(1.0, 1.0)) == "no effect"
+    assert outcome(Underspecified("nothing is said"), a=BASE) == "underspecified"
+    assert outcome(Indiscriminate("too short"), a=BASE, b=low) == "set-up cannot discriminate"
 
 
 def test_a_shape_is_its_landmarks() -> None:
     def shape(*bounds: tuple[float, float]) -> str:
-        return verdict(Shape([Landmark(f"{low}", "x", low, high) for low, high in bounds]), a=BASE)
+        return outcome(Shape([Landmark(f"{low}", "x", low, high) for low, high in bounds]), a=BASE)
 
-    assert shape((99, 101)) == "reproduced"
-    assert shape((99, 101), (0, 1)) == "direction only"
-    assert shape((99, 101), (0, 1), (1, 2)) == "not reproduced"
+    assert shape((99, 101)) == "holds"
+    assert shape((99, 101), (0, 1)) == "holds at another size"
+    assert shape((99, 101), (0, 1), (1, 2)) == "opposite"
+
+
+def test_a_sentence_is_as_good_as_its_weakest_part() -> None:
+    """Parts: every value of a label, every metric, every other side. Those that the set-up cannot tell count only where
+    nothing else is there."""
+    assert weakest(["holds", "opposite", "no effect"]) == "opposite"
+    assert weakest(["holds", "inconclusive", "holds at another size"]) == "inconclusive"
+    assert weakest(["set-up cannot discriminate", "holds"]) == "holds"
+    assert weakest(["set-up cannot discriminate", "underspecified"]) == "set-up cannot discriminate"
+    rows = [
+        Row({"side": side, "cell": cell}, repetition, {"x": base * factor, "z": base * factor})
+        for side, factors in (("a", (2.0, 0.5)), ("b", (1.0, 1.0)))
+        for cell, factor in enumerate(factors)
+        for repetition, base in enumerate(BASE)
+    ]
+    sides: list[dict[str, Any]] = [{"side": "a"}, {"side": "b"}]
+
+    def judged(**more: Any) -> Finding:
+        return judge("p/f", Claim("q", "w", more.pop("metric", "x"), sides, Greater(), **more), Measured(SIZE, rows))
+
+    both = judged(each="cell")
+    assert both.outcome == "opposite"
+    assert both.measured == pytest.approx(0.5)
+    assert "of 2 parts: 1 holds, 1 opposite; shown: cell 1" in both.reason
+    assert judged(each="cell", at=(0,)).outcome == "holds"
+    assert judged(each="cell", at=(0,), metric=("x", "z")).reason.startswith("of 2 parts: 2 holds; shown: x, cell 0")
+    assert judged().outcome == "holds"  # the mean over both cells, 1.25
+
+
+def test_only_claims_of_the_paper_are_counted() -> None:
+    found = [
+        judge("p/f", Claim("q", "w", "x", [{"side": "a"}, {"side": "b"}], Less(), kind=kind), measured(a=BASE, b=BASE))
+        for kind in ("claim", "claim", "reading", "check", "beyond")
+    ]
+    assert sum(counts(found).values()) == counts(found)["no effect"] == 2
+
+
+def test_numbers_next_to_one_are_not_written_as_one() -> None:
+    """Jain's index 0.9985 of an interval from 0.3; and as many digits as an interval determines."""
+
+    def said(mean: float, low: float | None, high: float | None) -> tuple[str, str]:
+        return shown(Finding("p/f", "q", "w", mean, low, high, "holds", ""))
+
+    assert said(0.67, 0.33, 0.9985) == ("0.67", "0.33 … 0.9985")
+    assert said(0.9985, 0.9984, 0.9986) == ("0.9985", "0.9984 … 0.9986")
+    assert said(0.730, 0.697, 0.764) == ("0.730", "0.697 … 0.764")
+    assert said(0.8, None, None) == ("0.800", "–")
+    assert said(1.0, 1.0, 1.0) == ("1.00", "1.00 … 1.00")
 
 
 def test_pairs_leave_out_cells_without_a_value_on_one_side() -> None:
@@ -155,6 +262,7 @@ def test_an_experiment_is_whole(one: Experiment) -> None:
     """In both sizes: sound scenarios, one set of labels, no cell twice, claims whose sides were run."""
     assert one.paper in catalogue.PAPERS
     assert one.published
+    assert one.section
     assert all(sentence.endswith(".") for sentence in one.assumptions)
     assert one.full.duration_s >= one.quick.duration_s
     for size in (one.quick, one.full):
@@ -165,8 +273,31 @@ def test_an_experiment_is_whole(one: Experiment) -> None:
         for claim in one.claims(size):
             for side in claim.sides:
                 assert any(side.items() <= dict(case.labels).items() for case in cases), side
+            if claim.each:
+                assert set(claim.at) <= {case.labels[claim.each] for case in cases}, claim.quantity
+            if claim.control is not None:
+                assert any(claim.control.side.items() <= dict(case.labels).items() for case in cases), claim.quantity
     for case in one.cases(one.quick):
         check(json.dumps(case.scenario), "json")
+
+
+def test_every_headline_has_evidence_in_both_sizes() -> None:
+    keys = {headline.key for headline in HEADLINES}
+    assert len(keys) == len(HEADLINES)
+    assert {headline.paper for headline in HEADLINES} == set(catalogue.PAPERS)
+    for quick in (True, False):
+        claims = [claim for one in experiments() for claim in one.claims(one.size(quick=quick))]
+        assert {claim.headline for claim in claims} - {""} == keys
+        # Readings are never extra failures of a sentence.
+        assert not [claim.quantity for claim in claims if claim.headline and claim.kind == "reading"]
+
+
+def test_a_chart_of_all_variants_has_as_many_colours() -> None:
+    """PHCC's figures have eleven: PHCC was drawn as STCP and HCC as Reno when the palette had eight."""
+    from cwndlab.plots.palette import COLOURS
+    from cwndlab.reproduce.phcc.path import VARIANTS
+
+    assert len(set(COLOURS)) == len(COLOURS) >= len(VARIANTS)
 
 
 def test_ids_are_their_own() -> None:
@@ -217,12 +348,16 @@ def tiny() -> Experiment:
     return Experiment(
         "ccm-ss/fig12a",
         "a tiny one",
+        "Fig. 12(a)",
         "It says that <both> are alike.",
         ["Nothing is assumed."],
         Size(2.0, 2),
         Size(4.0, 2),
         cases,
-        lambda size: [Claim("delivered", "alike", "delivered_bytes", sides, RatioIn(0.5, 2.0))],
+        lambda size: [
+            Claim("delivered", "alike", "delivered_bytes", sides, RatioIn(0.5, 2.0), headline="ccm-ss:goodput"),
+            Claim("as read", "alike", "delivered_bytes", sides, RatioIn(0.5, 2.0), kind="reading"),
+        ],
         charts,
         lambda measured: [Table("Bytes", ("algorithm", "bytes"), [["reno", measured.total("delivered_bytes")]])],
         lambda measured: [f"{len(measured.rows)} runs were made."],
@@ -244,7 +379,7 @@ def runs_made(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     return lambda: made
 
 
-def once(folder: Path, **options: Any) -> Outcome:
+def once(folder: Path, **options: Any) -> Reproduction:
     (outcome,) = reproduce("ccm-ss/fig12a", quick=True, runs=folder, **options)
     return outcome
 
@@ -321,16 +456,28 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     apart_from_scripts = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
     assert not any(mark in apart_from_scripts for mark in ("http:", "https:", "@import", "src="))
     assert "<script src" not in text
+    # The paper, its section, the size of these runs and not the paper's.
+    for said in ("M. Ahmad", "End-to-End Loss Based", "<b>Fig. 12(a)</b>", "runs of 2.00 s, 2 repetitions"):
+        assert said in text
+    assert "overflow-wrap: normal" in text
+    assert text.index("Claims of the paper") < text.index("Other readings of the paper")
     assert "cwndlab reproduce ccm-ss/fig12a --quick --seed 1" in text
     place = tmp_path / "ccm-ss" / "fig12a"
     assert (place / "figures" / "window.svg").read_text().startswith("<?xml")
-    assert (place / "findings.csv").read_text().count("\n") == 2
+    assert (place / "findings.csv").read_text().count("\n") == 3
     for name in ("reno", "cubic"):
         assert f'href="fig12a/scenarios/{name}.toml"' in text
         assert check((place / "scenarios" / f"{name}.toml").read_text(), "toml").hash
     index = write_index(tmp_path).read_text()
     assert '<a href="ccm-ss/fig12a.html">ccm-ss/fig12a</a>' in index
     assert "<script src" not in index
+    assert index.index("Headline claims") < index.index("its goodput is higher") < index.index("Claims by experiment")
+    (row,) = headline_rows(outcomes(tmp_path))
+    assert (row.outcome, len(row.findings)) == ("holds", 1)
+    text = markdown(tmp_path)
+    assert text.startswith("## Headline claims")
+    assert "| its goodput is higher: higher (§ VII ii, Fig. 13) | **holds** | delivered: alike → " in text
+    assert "| ccm-ss/fig12a | a tiny one | 1 | – |" in text
     assert len(index) < 200_000  # without the charts' program
     (found,) = outcomes(tmp_path)
     assert found["findings"] == [finding.as_dict() for finding in outcome.findings]

@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from cwndlab.digits import effect_size
 from cwndlab.errors import ScenarioError
+from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.margins import judged, margin
 from cwndlab.statistics import (
     Estimate,
     Until,
@@ -48,6 +51,39 @@ def test_students_own_data_give_his_interval() -> None:
     # R prints t = 4.0621, p = 0.002833.
     assert found.p == pytest.approx(0.002833, abs=1e-6)
     assert verdict(found.paired, found.p) == "higher"
+
+
+def test_the_word_for_a_difference_needs_its_margin() -> None:
+    """By hand, with a margin of 1: equivalence is an interval within it; without a margin nothing is equivalent."""
+
+    def word(low: float, high: float, p: float | None = 0.01, margin: float = 1.0) -> str:
+        return verdict(Estimate((low + high) / 2, low, high, 5), p, 1, margin=margin)
+
+    assert word(-0.5, 0.5) == "no difference"
+    assert word(0.1, 0.5) == "no relevant difference"
+    assert word(-11000, 8000) == "inconclusive"
+    assert word(0.5, 1.4) == "inconclusive"  # the mean, 0.95, is within the margin
+    assert word(0.5, 2.5) == "higher, better"
+    assert word(-2.5, -0.5) == "lower, worse"
+    assert word(0.5, 2.5, 0.2) == "undecided after Holm"
+    assert word(-0.5, 0.5, margin=0.0) == "inconclusive"
+    assert word(0.0, 0.0, margin=0.0) == "no difference"
+
+
+def test_margins_relate_to_the_reference() -> None:
+    """0.006 Mbit/s of 100 is no relevant difference of a goodput (1 %), 0.03 is one of Jain's index (0.02)."""
+    goodput = difference([100e6, 100.001e6, 99.999e6], [100.006e6, 100.0071e6, 100.0049e6])
+    assert judged("goodput_bps", goodput, 0.01) == "no relevant difference"
+    assert judged("jain", difference([0.90, 0.901, 0.899], [0.93, 0.931, 0.929]), 0.01) == "higher, better"
+    assert judged("jain", difference([0.90, 0.901, 0.899], [0.91, 0.911, 0.909]), 0.01) == "no relevant difference"
+    for metric in COLUMNS:
+        assert margin(metric).around(1.0) > 0, metric
+
+
+def test_large_effects_are_capped_in_print() -> None:
+    assert effect_size(Estimate(-2050.0, -3422.0, -678.0, 3)) == "< -10"
+    assert effect_size(Estimate(1.5, 0.25, 12.0, 5)) == "1.50 [0.25, > 10]"
+    assert effect_size(None) == "–"
 
 
 def test_one_value_has_no_interval() -> None:
@@ -221,7 +257,7 @@ def test_better_needs_an_interval_and_holm() -> None:
     assert verdict(up, 0.01, -1) == "higher, worse"
     assert verdict(up, 0.01, 0) == "higher"
     assert verdict(up, 0.05, 1) == "undecided after Holm"
-    assert verdict(across, 0.0, 1) == "no difference"
+    assert verdict(across, 0.0, 1) == "inconclusive"
     assert verdict(Estimate(-2.0, -3.0, -1.0, 10), 0.01, -1) == "lower, better"
 
 

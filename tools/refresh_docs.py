@@ -116,31 +116,12 @@ def _first_table(command: str) -> str:
 
 
 def _reproductions() -> str:
-    """Every experiment in quick size: verdicts by experiment, then every claim. Runs of an earlier call are kept."""
-    from cwndlab.reproduce.claims import VERDICTS, Finding
-    from cwndlab.reproduce.site import outcomes, shown
-    from cwndlab.reproduce.verdicts import counts
+    """Every experiment in quick size. Runs of an earlier call are kept."""
+    from cwndlab.reproduce.summary import markdown
 
     folder = ROOT / "build" / "reproductions"
     _text(str(BIN / "cwndlab"), "reproduce", "--all", "--quick", "--out", str(folder))
-    columns = ["experiment", "title", *VERDICTS, "runs"]
-    lines = [f"| {' | '.join(columns)} |", "|---|---|" + "---:|" * (len(columns) - 2)]
-    claims: list[str] = []
-    for one in outcomes(folder):
-        findings = [Finding(**finding) for finding in one["findings"]]
-        count = [str(number) for number in counts(findings).values()]
-        cells = [one["id"], one["title"], *count, str(one["runs"])]
-        lines.append(f"| {' | '.join(cells)} |")
-        claims += [f"### `{one['id']}`: {one['title']}", ""]
-        claims += [
-            "| quantity | published | measured | 95 % interval | verdict | reason |",
-            "|---|---|---:|---:|---|---|",
-        ]
-        for finding in findings:
-            texts = (finding.quantity, finding.published, *shown(finding), finding.verdict, finding.reason)
-            claims.append(f"| {' | '.join(texts)} |")
-        claims += ["", *(f"- {sentence}" for sentence in one["why"]), ""]
-    return "\n".join([*lines, "", "## Every claim", "", *claims])
+    return markdown(folder)
 
 
 def _first_paragraph(thing: object) -> str:

@@ -10,15 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.digits import interval, mean_and_half
+from cwndlab.digits import effect_size, interval, mean_and_half
 from cwndlab.errors import Fault, RecordsError, ScenarioError
 from cwndlab.files import slug
 from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.margins import judged as word_for
 from cwndlab.metrics.of_flow import groups, parse
 from cwndlab.records import Records
 from cwndlab.run import version
 from cwndlab.scenario import Scenario
-from cwndlab.statistics import Difference, Estimate, difference, estimate, holm, verdict
+from cwndlab.statistics import Difference, Estimate, difference, estimate, holm
 from cwndlab.statistics.verdicts import BETTER
 
 if TYPE_CHECKING:
@@ -156,7 +157,8 @@ class Comparison:
         count = sum(p is not None for _, p in self.comparisons().values())
         return (
             "Paired t-test over equal seeds; p after Holm's correction for the "
-            f"{count} comparisons judged here. Effect: Hedges' g of the pairs, with its 95 % interval."
+            f"{count} comparisons judged here. Effect: Hedges' g of the pairs, with its 95 % interval. "
+            "Margins of relevance: docs/statistics.md."
         )
 
     def summary(self) -> list[dict[str, Any]]:
@@ -180,7 +182,7 @@ class Comparison:
                 adjusted = judged.get((algorithm, metric), (None, None))[1]
                 says = None
                 if against is not None and (algorithm, metric) in judged:
-                    says = verdict(against.paired, adjusted, COLUMNS[metric].direction)
+                    says = word_for(metric, against, adjusted)
                 out.append(entry | _tested(against) | _said(says, adjusted, count))
         return out
 
@@ -238,9 +240,9 @@ class Comparison:
                     f"{low} … {high}" if low else "–",
                     _p(adjusted),
                     _p(delta.welch_p),
-                    _effect(delta.effect),
+                    effect_size(delta.effect),
                     str(delta.paired.n),
-                    verdict(delta.paired, adjusted, column.direction),
+                    word_for(metric, delta, adjusted),
                 ]
             )
         return header, cells
@@ -419,12 +421,6 @@ def _said(says: str | None, adjusted: float | None, count: int) -> dict[str, Any
 
 def _p(value: float | None) -> str:
     return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _effect(one: Estimate | None) -> str:
-    if one is None:
-        return "–"
-    return f"{one.mean:.2f}" if one.low is None else f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]"
 
 
 def _sources(stored: dict[str, Any]) -> dict[str, Any]:

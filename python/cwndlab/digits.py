@@ -76,3 +76,27 @@ def _fixed(value: float, places: int) -> str:
     if value != 0 and float(text) == 0:
         return f"{float(f'{value:.1g}'):g}"
     return text
+
+
+# Beyond this an effect size tells only that the series do not overlap.
+_LARGEST_EFFECT = 10.0
+
+
+def effect_size(one: Estimate | None) -> str:
+    """A standardised effect with its interval; beyond 10 only that it is larger.
+
+    >>> from cwndlab.statistics import Estimate
+    >>> [effect_size(Estimate(mean, mean - 1, mean + 1, 5)) for mean in (0.5, 9.5, -2050.0)]
+    ['0.50 [-0.50, 1.50]', '9.50 [8.50, > 10]', '< -10']
+    """
+
+    def capped(value: float) -> str:
+        if abs(value) <= _LARGEST_EFFECT:
+            return f"{value:.2f}"
+        return f"> {_LARGEST_EFFECT:g}" if value > 0 else f"< -{_LARGEST_EFFECT:g}"
+
+    if one is None:
+        return "–"
+    if one.low is None or one.high is None or abs(one.mean) > _LARGEST_EFFECT:
+        return capped(one.mean)
+    return f"{one.mean:.2f} [{capped(one.low)}, {capped(one.high)}]"

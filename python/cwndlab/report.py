@@ -12,8 +12,8 @@ from cwndlab.digits import interval, number
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.files import save
 from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link
+from cwndlab.metrics.margins import judged as word_for
 from cwndlab.pages import figure, page
-from cwndlab.statistics import verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -124,22 +124,25 @@ def _summary(found: Comparison) -> list[str]:
     base, judged = found.algorithms[0], found.comparisons()
     items = []
     for name in found.algorithms[1:]:
-        told, untold = [], []
+        told: list[str] = []
+        alike: list[str] = []
+        untold: list[str] = []
         for metric in found.judged():
             if (name, metric) not in judged:
                 continue
             (delta, adjusted), column = judged[name, metric], COLUMNS[metric]
-            says = verdict(delta.paired, adjusted, column.direction)
+            says = word_for(metric, delta, adjusted)
             side = says.partition(",")[0]
             if side not in ("higher", "lower"):
-                untold.append(column.title)
+                (alike if says in ("no difference", "no relevant difference") else untold).append(column.title)
                 continue
             mean, *ends = (end.lstrip("-") for end in interval(delta.paired, column.factor))
             low, high = ends if side == "higher" else reversed(ends)
             unit = {"": "", "%": " points"}.get(column.unit, f" {column.unit}")
             told.append(f"{column.title} {side} by {mean}{unit} ({low} to {high}){says.removeprefix(side)}")
-        text = "; ".join(told) or "no interval excludes zero"
-        rest = f" Not told apart: {', '.join(untold)}." if untold else ""
+        text = "; ".join(told) or "no relevant difference is shown"
+        rest = f" No relevant difference: {', '.join(alike)}." if alike else ""
+        rest += f" Inconclusive: {', '.join(untold)}." if untold else ""
         items.append(f"<li><b>{html.escape(name)}</b>: {html.escape(text)}.{html.escape(rest)}</li>")
     parts = [f"<p>{html.escape(intro)}</p>"]
     if items:
@@ -202,7 +205,14 @@ def _about(toml: str, notes: Sequence[str]) -> list[str]:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of a page; columns of words, and what a verdict says, are marked."""
-    said = {"higher": "told", "lower": "told", "no difference": "untold", "undecided after Holm": "untold"}
+    said = {
+        "higher": "told",
+        "lower": "told",
+        "no difference": "untold",
+        "no relevant difference": "untold",
+        "inconclusive": "untold",
+        "undecided after Holm": "untold",
+    }
 
     def row(tag: str, cells: Sequence[str]) -> str:
         marks = [

@@ -11,15 +11,16 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from cwndlab.digits import interval, mean_and_half, number
+from cwndlab.digits import effect_size, interval, mean_and_half, number
 from cwndlab.errors import RecordsError
 from cwndlab.live.drive import State
 from cwndlab.live.folder import place_of, read_journal, read_question
 from cwndlab.live.question import Question
 from cwndlab.live.schedule import PARTS, zone_of
 from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.margins import judged as word_for
 from cwndlab.records import Records
-from cwndlab.statistics import Difference, Effect, Estimate, blocks, difference, estimate, holm, verdict
+from cwndlab.statistics import Difference, Effect, Estimate, blocks, difference, estimate, holm
 
 #: What is judged: the family over which Holm's correction goes, times the pairs of algorithms.
 JUDGED = ("goodput_bps", "mean_rtt_ms", "loss_ratio")
@@ -192,9 +193,6 @@ class Measurement:
         for (one, other, metric), (delta, adjusted) in self.comparisons().items():
             column = COLUMNS[metric]
             mean, low, high = interval(delta.paired, column.factor)
-            effect = "–" if delta.effect is None else number(delta.effect.mean)
-            if delta.effect is not None and delta.effect.low is not None and delta.effect.high is not None:
-                effect += f" [{number(delta.effect.low)}, {number(delta.effect.high)}]"
             cells.append(
                 [
                     other,
@@ -204,9 +202,9 @@ class Measurement:
                     f"{low} … {high}" if low else "–",
                     "–" if delta.ratio is None else f"{delta.ratio:.3f}",
                     _p(adjusted),
-                    effect,
+                    effect_size(delta.effect),
                     str(delta.paired.n),
-                    verdict(delta.paired, adjusted, column.direction),
+                    word_for(metric, delta, adjusted),
                 ]
             )
         return header, cells
@@ -256,7 +254,7 @@ class Measurement:
         """Everything but time series, for programs."""
         tested = []
         for (one, other, metric), (delta, adjusted) in self.comparisons().items():
-            says = verdict(delta.paired, adjusted, COLUMNS[metric].direction)
+            says = word_for(metric, delta, adjusted)
             tested.append(
                 {
                     "algorithm": other,

@@ -76,6 +76,18 @@ _ABREAST = 3
 _MOST_SIGNS = 60
 
 
+#: Lines of which all lie so near to the largest value cannot be told apart on an axis from zero.
+_CLOSE = 0.9
+
+
+def _from_zero(chart: Chart) -> bool:
+    """Whether the axis begins at zero: not for lines that differ by a few per cent, where it would hide them."""
+    if not chart.from_zero or chart.kind == "bars":
+        return chart.from_zero
+    values = [value for curve in chart.curves for value in curve.y if value is not None]
+    return not values or min(values) <= _CLOSE * max(values)
+
+
 def _grid(count: int) -> tuple[int, int]:
     columns = 2 if count == 4 else min(count, _ABREAST)
     return -(-count // columns), columns
@@ -108,7 +120,7 @@ def figure(chart: Chart) -> Any:
             "legendgroup": curve.label,
             "showlegend": curve.label not in named,
             "error_y": _error(curve, tint if chart.kind != "bars" else "gray"),
-            "hovertemplate": "%{x}: %{y:.4g}",
+            "hovertemplate": "%{x}: %{y:.5g}",
         }
         named.add(curve.label)
         if chart.kind == "bars":
@@ -127,7 +139,7 @@ def figure(chart: Chart) -> Any:
         hovermode="x unified" if chart.kind == "lines" else "closest",
     )
     figure.update_annotations(font_size=13)
-    if chart.from_zero:
+    if _from_zero(chart):
         figure.update_yaxes(rangemode="tozero")
     if chart.log_x:
         figure.update_xaxes(type="log")
@@ -176,8 +188,11 @@ def draw(chart: Chart, path: str) -> None:
                 _line(axis, curve, colour(labels.index(curve.label)), points=chart.kind == "points")
         if chart.log_x:
             axis.set_xscale("log")
-    for axis in axes[: len(panels)] if chart.from_zero else ():
+    for axis in axes[: len(panels)] if _from_zero(chart) else ():
         axis.set_ylim(bottom=0)
+    for axis in axes[: len(panels)]:
+        # 0.9985 as such and not as an offset of 1.
+        axis.yaxis.get_major_formatter().set_useOffset(False)
     figure.supxlabel(chart.x_title, fontsize=10)
     figure.supylabel(chart.y_title, fontsize=10)
     signs: dict[str, Any] = {}

@@ -18,8 +18,8 @@ from cwndlab.plots.palette import colour
 #: Formats of still figures.
 FORMATS = ("png", "svg", "pdf")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
-_SIGNS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo", "----")
+_SIGNS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p")
+_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo", "----", "||||", "****", "//..", "\\\\..")
 # Marks on a line of a paper.
 _MARKS_PER_LINE = 8
 _PAPER = {

@@ -1,21 +1,23 @@
-"""Published experiments: each runs the published set-up and holds the published claim against what is measured.
+"""Published experiments: each runs the published set-up and compares the published claim with the measurement.
 
-A verdict is a measurement: `reproduced`, `direction only`, `not reproduced` or `not testable`, computed from the 95 %
-interval; nothing is tuned until a claim comes true. `cwndlab.reproduce.experiment` says what an experiment is made of.
+An outcome is a measurement, computed from the 95 % interval and margins that are fixed beforehand
+(`cwndlab.reproduce.verdicts`); nothing is tuned until a claim holds. `cwndlab.reproduce.experiment` describes the parts
+of an experiment, `cwndlab.reproduce.headlines` lists what each paper claims in its abstract and conclusion.
 """
 
 from cwndlab.reproduce.catalogue import PAPERS, experiments, find, listing
-from cwndlab.reproduce.claims import COLUMNS, Finding
+from cwndlab.reproduce.claims import COLUMNS, OUTCOMES, Finding
 from cwndlab.reproduce.experiment import Case, Experiment, Size, Table
-from cwndlab.reproduce.run import Outcome, reproduce
+from cwndlab.reproduce.run import Reproduction, reproduce
 
 __all__ = [
     "COLUMNS",
+    "OUTCOMES",
     "PAPERS",
     "Case",
     "Experiment",
     "Finding",
-    "Outcome",
+    "Reproduction",
     "Size",
     "Table",
     "experiments",

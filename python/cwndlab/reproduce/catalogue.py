@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -11,13 +12,56 @@ from cwndlab.errors import Fault, ScenarioError
 if TYPE_CHECKING:
     from cwndlab.reproduce.experiment import Experiment
 
-#: Papers, and the module of each, which has a tuple ``EXPERIMENTS``.
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, and the module with its tuple ``EXPERIMENTS``."""
+
+    module: str
+    authors: str
+    title: str
+    venue: str
+
+    @property
+    def reference(self) -> str:
+        """Authors, title, venue."""
+        return f"{self.authors}, “{self.title}”, {self.venue}"
+
+
+#: Papers by name.
 PAPERS = {
-    "ccm-ss": "cwndlab.reproduce.ccm_ss",
-    "cubic-study": "cwndlab.reproduce.cubic_study",
-    "iot": "cwndlab.reproduce.iot",
-    "phcc": "cwndlab.reproduce.phcc",
-    "windows-lte": "cwndlab.reproduce.windows_lte",
+    "ccm-ss": Paper(
+        "cwndlab.reproduce.ccm_ss",
+        "M. Ahmad, M. Hussain, B. Abbas, O. Aldabbas, U. Jamil, R. Ashraf, S. Asadi",
+        "End-to-End Loss Based TCP Congestion Control Mechanism as a Secured Communication Technology for Smart "
+        "Healthcare Enterprises",
+        "IEEE Access 6, 2018, doi:10.1109/ACCESS.2018.2802841",
+    ),
+    "cubic-study": Paper(
+        "cwndlab.reproduce.cubic_study",
+        "A. Khan, U. Shoaib, M. Sarfraz",
+        "A Comprehensive Study of Modern and High Speed TCP-Variant in Linux Kernel: TCP CUBIC",
+        "received 2016, accepted 2017",
+    ),
+    "iot": Paper(
+        "cwndlab.reproduce.iot",
+        "L. P. Verma, M. Kumar",
+        "An IoT based Congestion Control Algorithm",
+        "Internet of Things 9, 2020",
+    ),
+    "phcc": Paper(
+        "cwndlab.reproduce.phcc",
+        "S. Jamali, M. M. Talebi, R. Fotohi",
+        "Congestion Control in High-speed Networks Using the Probabilistic Estimation Approach",
+        "2021",
+    ),
+    "windows-lte": Paper(
+        "cwndlab.reproduce.windows_lte",
+        "M. Ahsan, M. J. Awan, A. Yasin, S. A. Bahaj, H. M. F. Shehzad",
+        "Performance Evaluation of TCP Cubic, Compound TCP and NewReno under Windows 20H1, via 802.11n Link to LTE "
+        "Core Network",
+        "2021",
+    ),
 }
 
 
@@ -25,8 +69,8 @@ PAPERS = {
 def experiments() -> tuple[Experiment, ...]:
     """All of them, in the order of the papers."""
     found: tuple[Experiment, ...] = ()
-    for module in PAPERS.values():
-        found += import_module(module).EXPERIMENTS
+    for paper in PAPERS.values():
+        found += import_module(paper.module).EXPERIMENTS
     return found
 
 

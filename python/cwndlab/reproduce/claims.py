@@ -1,6 +1,6 @@
-"""Claims for a program: a metric, the sides, the relation that the paper says holds between them.
+"""Claims for a program: a metric, the sides, the relation between them that the paper claims.
 
-`cwndlab.reproduce.verdicts` computes the verdict of each from the interval.
+`cwndlab.reproduce.verdicts` computes the outcome of each from the interval.
 """
 
 from __future__ import annotations
@@ -11,19 +11,43 @@ from typing import Any, Literal, TypeAlias
 
 from cwndlab.reproduce.experiment import Labels
 
-#: A published ratio counts as met within this share of it.
+#: A published effect (ratio − 1) or value counts as met within this share of it.
 TOLERANCE = 0.20
-#: A published share counts as met within this much of it.
-POINTS = 0.05
 
-Verdict = Literal["reproduced", "direction only", "not reproduced", "not testable"]
-#: All of them, from best to worst.
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "direction only", "not reproduced", "not testable")
+Outcome = Literal[
+    "holds",
+    "holds at another size",
+    "no effect",
+    "opposite",
+    "inconclusive",
+    "set-up cannot discriminate",
+    "underspecified",
+]
+#: All outcomes.
+OUTCOMES: tuple[Outcome, ...] = (
+    "holds",
+    "holds at another size",
+    "no effect",
+    "opposite",
+    "inconclusive",
+    "set-up cannot discriminate",
+    "underspecified",
+)
+
+Kind = Literal["claim", "reading", "check", "beyond"]
+#: What a finding is: a claim of the paper at the base assumptions; the same under another reading of the paper; a check
+#: of the set-up; an experiment beyond the paper. Only the first is counted. With the titles of their tables.
+KINDS: dict[Kind, str] = {
+    "claim": "Claims of the paper",
+    "reading": "Other readings of the paper (not counted)",
+    "check": "Checks of the set-up (not counted)",
+    "beyond": "Beyond the paper (not counted)",
+}
 
 
 @dataclass(frozen=True)
 class Greater:
-    """The first side is greater than the second; ``ratio`` where the paper gives a size."""
+    """The first side is greater than every other one; ``ratio`` where the paper gives a size."""
 
     ratio: float | None = None
     tolerance: float = TOLERANCE
@@ -31,7 +55,7 @@ class Greater:
 
 @dataclass(frozen=True)
 class Less:
-    """The first side is less than the second; ``ratio`` (below 1) where the paper gives a size."""
+    """The first side is less than every other one; ``ratio`` (below 1) where the paper gives a size."""
 
     ratio: float | None = None
     tolerance: float = TOLERANCE
@@ -64,7 +88,7 @@ class ValueIn:
 
 @dataclass(frozen=True)
 class Order:
-    """The sides stand from the highest to the lowest."""
+    """The sides stand from the highest to the lowest: each is greater than the next."""
 
 
 @dataclass(frozen=True)
@@ -86,36 +110,72 @@ class Shape:
 
 @dataclass(frozen=True)
 class Welch:
-    """Welch's two-sided t-test on both sides' repetitions gives p < ``below``."""
+    """Welch's two-sided t-test on both sides' repetitions gives p < ``below``, the first side being the better one:
+    greater, or less without ``up``."""
 
+    up: bool
     below: float = 0.05
 
 
 @dataclass(frozen=True)
-class NotTestable:
-    """The paper leaves out what a verdict needs; the value, or the ratio of two sides, is shown all the same."""
+class Underspecified:
+    """The paper leaves out what an outcome needs; the value, or the ratio of two sides, is shown all the same."""
 
     reason: str
 
 
-Relation: TypeAlias = Greater | Less | RatioIn | Value | ValueIn | Order | Shape | Welch | NotTestable
+@dataclass(frozen=True)
+class Indiscriminate:
+    """The set-up cannot show at this size what the paper claims; the value, or the ratio of two sides, is shown."""
+
+    reason: str
+
+
+Relation: TypeAlias = (
+    Greater | Less | RatioIn | Value | ValueIn | Order | Shape | Welch | Underspecified | Indiscriminate
+)
+
+
+@dataclass(frozen=True)
+class Control:
+    """A condition without which no difference between the sides could show: the mean of a metric of a side lies in
+    [low, high]. Where it does not, a claim without a shown effect is beyond the set-up."""
+
+    metric: str
+    side: Labels
+    low: float
+    high: float
+    otherwise: str
+    """What it means that the mean lies outside."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence of a paper."""
+    """One sentence of a paper.
+
+    A claim has several parts where it names several metrics, where ``each`` names a label (one part for each of its
+    values), or where it sets one side against several others. Its outcome is that of its weakest part.
+    """
 
     quantity: str
     """What is compared, in words."""
     published: str
     """The paper's words or figure."""
-    metric: str
-    """A name that the cases' ``measure`` gives; empty for a shape."""
+    metric: str | tuple[str, ...]
+    """A name that the cases' ``measure`` gives, or several; empty for a shape."""
     sides: Sequence[Labels]
-    """Labels of each side: one or two, several for an order. Cells are what the sides' labels leave open."""
+    """Labels of each side. Cells are what the sides' labels leave open."""
     relation: Relation
     beside: str | None = None
     """Another metric of the same sides, shown beside and not judged."""
+    kind: Kind = "claim"
+    headline: str = ""
+    """The headline claim (`cwndlab.reproduce.headlines`) that this is evidence for, if it is of one."""
+    each: str = ""
+    """A label: the claim is made for each of its values."""
+    at: Sequence[str | int | float] = ()
+    """The values of ``each`` for which it is made; all where none are given."""
+    control: Control | None = None
 
 
 @dataclass(frozen=True)
@@ -128,13 +188,15 @@ class Finding:
     measured: float | None
     low: float | None
     high: float | None
-    verdict: Verdict
+    outcome: Outcome
     reason: str
     measured_is: str = "ratio"
-    """``ratio``, ``value``, ``p`` or ``landmarks``, those that hold over all."""
+    """``ratio``, ``value`` or its unit, ``p`` or ``landmarks``, those that hold over all."""
     beside: float | None = None
     """The same by another definition."""
     beside_is: str | None = None
+    kind: Kind = "claim"
+    headline: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """In the order of `COLUMNS`."""
@@ -150,8 +212,10 @@ COLUMNS = (
     "low",
     "high",
     "measured_is",
-    "verdict",
+    "outcome",
     "reason",
     "beside",
     "beside_is",
+    "kind",
+    "headline",
 )

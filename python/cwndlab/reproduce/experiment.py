@@ -1,7 +1,7 @@
 """What an experiment is: one object that states a published set-up, its claims, and how its figure is redrawn.
 
 An experiment multiplies scenarios (`cases`), reduces the records of each run to numbers (`Case.measure`), and says what
-the paper claims of them (`claims`). The rest is common to all: runs, verdicts, pages. A paper is a module that is named
+the paper claims of them (`claims`). The rest is common to all: runs, outcomes, pages. A paper is a module that is named
 in `cwndlab.reproduce.catalogue` and has a tuple ``EXPERIMENTS``.
 """
 
@@ -71,6 +71,8 @@ class Experiment:
     """``PAPER/FIGURE``."""
     title: str
     """One line."""
+    section: str
+    """Where the paper has it: ``Fig. 12(a), § VII``."""
     published: str
     """What the paper did and says, in a sentence or two."""
     assumptions: Sequence[str]

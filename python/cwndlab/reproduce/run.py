@@ -26,7 +26,7 @@ MOST_POINTS = 1500
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Reproduction:
     """An experiment that was run."""
 
     experiment: Experiment
@@ -75,7 +75,7 @@ def reproduce(
     workers: int | None = None,
     progress: Progress | None = None,
     runs: Path | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[Reproduction]:
     """The experiments that ``PAPER``, ``PAPER/FIGURE`` or, for all, an empty text names, as they finish: in the size of
     the paper or, ``quick``, in minutes.
 
@@ -103,7 +103,7 @@ def reproduce(
         findings = [judge(experiment.id, claim, measured) for claim in experiment.claims(measured.size)]
         cases = [job.case for job in jobs if job.repetition == 0]
         cpu_s = time.process_time() - begin if left else 0.0
-        yield Outcome(experiment, quick, seed, cases, measured, findings, cpu_s)
+        yield Reproduction(experiment, quick, seed, cases, measured, findings, cpu_s)
 
 
 def _jobs(experiment: Experiment, size: Size, seed: int) -> list[_Job]:

@@ -1,8 +1,8 @@
-"""One site of all experiments: an index with the table of verdicts, a page for each, and the files to run them again.
+"""One site of all experiments: an index by headline claim, a page for each, and the files to run them again.
 
 Under the folder: ``index.html``; ``PAPER/FIGURE.html``, which needs nothing from the network; beside it
 ``PAPER/FIGURE/`` with ``outcome.json``, ``findings.csv``, ``scenarios/*.toml`` and ``figures/*.svg``; and ``runs/``,
-finished runs. The index tells of every page that the folder holds, of this call or of an earlier one.
+finished runs. The index lists every page that the folder holds, of this call or of an earlier one.
 """
 
 from __future__ import annotations
@@ -16,36 +16,45 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cwndlab.digits import interval, number
+from cwndlab.digits import number
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.files import save
 from cwndlab.pages import page
 from cwndlab.reproduce.catalogue import PAPERS, experiments
-from cwndlab.reproduce.claims import COLUMNS, VERDICTS, Finding
+from cwndlab.reproduce.claims import COLUMNS, KINDS, OUTCOMES, Finding
 from cwndlab.reproduce.experiment import Labels, Table
-from cwndlab.reproduce.run import Outcome
+from cwndlab.reproduce.headlines import rows
+from cwndlab.reproduce.run import Reproduction
+from cwndlab.reproduce.summary import UNIVERSES, evidence, leading, shown
 from cwndlab.reproduce.verdicts import counts
-from cwndlab.statistics import Estimate
 
 _STYLE = """<style>
-td.reproduced { color: #0b7a3b; font-weight: 600; } td.direction-only { color: #9a6700; font-weight: 600; }
-td.not-reproduced { color: #c0362c; font-weight: 600; } td.not-testable { color: var(--quiet); }
+th, td { overflow-wrap: normal; } td.wrap { overflow-wrap: break-word; }
+div.scroll { overflow-x: auto; }
+td.holds, td.holds-at-another-size { color: #0b7a3b; font-weight: 600; }
+td.no-effect, td.inconclusive { color: #9a6700; font-weight: 600; }
+td.opposite { color: #c0362c; font-weight: 600; }
+td.set-up-cannot-discriminate, td.underspecified { color: var(--quiet); }
+td.outcome { text-align: left; white-space: normal; min-width: 6rem; }
 td.wrap { white-space: normal; min-width: 13rem; text-align: left; }
 nav { margin: 1rem 0; } nav a { margin-right: 1rem; }
-@media (prefers-color-scheme: dark) { a { color: #79b8ff; } td.reproduced { color: #56d38b; }
-  td.direction-only { color: #e3b341; } td.not-reproduced { color: #ff8178; } }
+@media (prefers-color-scheme: dark) { a { color: #79b8ff; }
+  td.holds, td.holds-at-another-size { color: #56d38b; } td.no-effect, td.inconclusive { color: #e3b341; }
+  td.opposite { color: #ff8178; } }
 </style>"""
 # Scenarios that are named on the page; the folder has all.
 _MOST_NAMED = 60
 
 # What `outcome.json` holds.
-_KEYS = frozenset({"id", "title", "quick", "seed", "repetitions", "runs", "cpu_s", "findings", "why"})
+_KEYS = frozenset(
+    {"id", "title", "section", "quick", "seed", "duration_s", "repetitions", "runs", "cpu_s", "findings", "why"}
+)
 
 #: A cell: its text as HTML, and its class.
 _Cell = tuple[str, str]
 
 
-def write_experiment(outcome: Outcome, folder: Path) -> Path:
+def write_experiment(outcome: Reproduction, folder: Path) -> Path:
     """Writes page and files of an experiment; returns the page."""
     one = outcome.experiment
     place = folder / one.paper / one.figure
@@ -66,8 +75,10 @@ def write_experiment(outcome: Outcome, folder: Path) -> Path:
     summary = {
         "id": one.id,
         "title": one.title,
+        "section": one.section,
         "quick": outcome.quick,
         "seed": outcome.seed,
+        "duration_s": outcome.size.duration_s,
         "repetitions": outcome.size.repetitions,
         "runs": len(outcome.measured.rows),
         "cpu_s": outcome.cpu_s or _kept_cpu_s(place, outcome),
@@ -78,7 +89,7 @@ def write_experiment(outcome: Outcome, folder: Path) -> Path:
     return target
 
 
-def _kept_cpu_s(place: Path, outcome: Outcome) -> float:
+def _kept_cpu_s(place: Path, outcome: Reproduction) -> float:
     """CPU time of the runs when they were made, where this call found them all kept."""
     try:
         before = json.loads((place / "outcome.json").read_text(encoding="utf-8"))
@@ -106,60 +117,79 @@ def outcomes(folder: Path) -> list[dict[str, Any]]:
 
 def write_index(folder: Path) -> Path:
     """Writes the index of all that the folder holds; returns it."""
-    found = outcomes(folder)
-    parts = [_STYLE, _counts_of_papers(found), "<h2>Experiments</h2>"]
-    header = ["experiment", "title", *VERDICTS, "size", "runs", "CPU s"]
-    rows = []
-    for one in found:
+    kept = outcomes(folder)
+    intro = (
+        "<p>An outcome is a measurement, computed from the 95 % interval and margins fixed beforehand, by the same "
+        "rules for all; nothing is tuned until a claim holds. A headline has the outcome of its weakest "
+        f"evidence. {html.escape(UNIVERSES)}</p>"
+    )
+    parts = [_STYLE, intro, "<h2>Headline claims</h2>", *_headlines(kept), "<h2>Claims by experiment</h2>"]
+    header = ["experiment", "title", *OUTCOMES, "size", "runs", "CPU s"]
+    table = []
+    for one in kept:
         count = counts([Finding(**finding) for finding in one["findings"]])
-        rows.append(
+        table.append(
             [
                 (f'<a href="{one["id"]}.html">{one["id"]}</a>', "text"),
                 (html.escape(one["title"]), "wrap"),
-                *((str(count[verdict] or "–"), _class(verdict) if count[verdict] else "") for verdict in VERDICTS),
+                *((str(many or "–"), _class(outcome) if many else "") for outcome, many in count.items()),
                 ("quick" if one["quick"] else "full", ""),
                 (str(one["runs"]), ""),
                 (f"{one['cpu_s']:.0f}", ""),
             ]
         )
-    parts.append(_rows(header, rows))
+    parts.append(_rows(header, table))
     parts.append("<h2>Every claim</h2>")
-    for one in found:
+    for one in kept:
         parts.append(f'<h3><a href="{one["id"]}.html">{one["id"]}</a>: {html.escape(one["title"])}</h3>')
         parts.append(_findings([Finding(**finding) for finding in one["findings"]]))
     from cwndlab.run import version
 
-    whole = page("Published experiments, run again", parts, footer=f"cwndlab {version()}", figures=False)
-    save(whole, folder / "index.html")
+    text = page("Published experiments, run again", parts, footer=f"cwndlab {version()}", figures=False)
+    save(text, folder / "index.html")
     return folder / "index.html"
 
 
-def _counts_of_papers(found: Sequence[Mapping[str, Any]]) -> str:
-    rows = []
-    for paper in PAPERS:
-        mine = [one for one in found if one["id"].startswith(f"{paper}/")]
-        if not mine:
-            continue
-        count = counts([Finding(**finding) for one in mine for finding in one["findings"]])
-        cells = [(str(count[verdict]), _class(verdict)) for verdict in VERDICTS]
-        rows.append([(paper, "text"), (str(len(mine)), ""), *cells])
-    intro = (
-        "<p>A verdict is a measurement, computed from the 95 % interval by rules that are the same for all; "
-        "nothing is tuned "
-        "until a claim comes true. Not testable are claims for which the paper leaves out what is needed, and "
-        "those that "
-        "so few runs do not decide; the reason says which.</p>"
-    )
-    return intro + _rows(["paper", "experiments", *VERDICTS], rows)
+def _headlines(kept: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A table for each paper, a row for each of its headline claims."""
+    header = ["claim", "outcome at base assumptions", "published → measured [95 % interval]", "evidence"]
+    found, parts = rows(kept), []
+    for name, paper in PAPERS.items():
+        table: list[list[_Cell]] = []
+        for row in (row for row in found if row.headline.paper == name):
+            some, left = leading(row)
+            lines = [html.escape(evidence(one)) for one in some] + ([f"and {left} more"] if left else [])
+            ids = dict.fromkeys(one.id for one in row.findings)
+            claim = f"{row.headline.claim}: {row.headline.published} ({row.headline.section})"
+            tally = f"<br><small>{html.escape(row.tally)}</small>" if len(row.findings) > 1 else ""
+            table.append(
+                [
+                    (html.escape(claim), "wrap"),
+                    (f"{row.outcome}{tally}", f"outcome {_class(row.outcome)}"),
+                    ("<br>".join(lines), "wrap"),
+                    ("<br>".join(f'<a href="{id}.html">{id}</a>' for id in ids), "text"),
+                ]
+            )
+        if table:
+            parts += [f"<h3>{name}: {html.escape(paper.reference)}</h3>", _rows(header, table)]
+    return parts
 
 
-def _page(outcome: Outcome, files: Sequence[tuple[str, Labels]]) -> str:
+def _page(outcome: Reproduction, files: Sequence[tuple[str, Labels]]) -> str:
     one, size = outcome.experiment, outcome.size
     from cwndlab.run import version
 
     quick = " --quick" if outcome.quick else ""
     command = f"cwndlab reproduce {one.id}{quick} --seed {outcome.seed} --out DIR"
-    parts = [_STYLE, _links(one.id), f"<p>{html.escape(one.published)}</p>", "<h2>Published beside measured</h2>"]
+    paper = PAPERS[one.paper]
+    parts = [
+        _STYLE,
+        _links(one.id),
+        f"<p>{html.escape(paper.reference)}: <b>{html.escape(one.section)}</b>.</p>",
+        f"<p><b>Published:</b> {html.escape(one.published)}</p>",
+        f"<p><b>Run here:</b> {_size(outcome)}</p>",
+        "<h2>Published beside measured</h2>",
+    ]
     parts.append(_findings(outcome.findings))
     parts.append("<h2>The figure, redrawn</h2>")
     for chart in outcome.charts:
@@ -176,9 +206,8 @@ def _page(outcome: Outcome, files: Sequence[tuple[str, Labels]]) -> str:
     points = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in size.points.items())
     parts.append("<h2>Run it again</h2>")
     parts.append(
-        f"<p>{'Quick' if outcome.quick else 'Full'} size: {number(size.duration_s)} s, {size.repetitions} repetitions "
-        f"(seeds {outcome.seed} to {outcome.seed + size.repetitions - 1}), {len(outcome.cases)} scenarios. "
-        f"{html.escape(points)}</p><pre>{html.escape(command)}</pre>"
+        f"<p>{_size(outcome)} {len(outcome.cases)} scenarios. {html.escape(points)}</p>"
+        f"<pre>{html.escape(command)}</pre>"
     )
     parts.append(_scenario_list(one.figure, files, outcome.seed))
     footer = f"cwndlab {version()} · {one.id} · {len(outcome.measured.rows)} runs"
@@ -197,34 +226,61 @@ def _links(id: str) -> str:
     return f"<nav>{' '.join(links)}</nav>"
 
 
+def _size(outcome: Reproduction) -> str:
+    """Duration, repetitions and seeds; what the full size has, beside a quick one."""
+    size, full = outcome.size, outcome.experiment.full
+    text = (
+        f"runs of {number(size.duration_s)} s, {size.repetitions} repetitions "
+        f"(seeds {outcome.seed} to {outcome.seed + size.repetitions - 1})"
+    )
+    if not outcome.quick:
+        return f"{text}, the full size."
+    return f"{text}, the quick size; the full size has {number(full.duration_s)} s and {full.repetitions} repetitions."
+
+
 def _findings(findings: Sequence[Finding]) -> str:
+    """A table for each kind of finding: the paper's claims, other readings, checks, experiments beyond the paper."""
+    parts = []
+    for kind, title in KINDS.items():
+        mine = [finding for finding in findings if finding.kind == kind]
+        if mine:
+            parts += [f"<h4>{title}</h4>", _findings_of_a_kind(mine)]
+    return "".join(parts)
+
+
+def _findings_of_a_kind(findings: Sequence[Finding]) -> str:
     beside = sorted({finding.beside_is for finding in findings if finding.beside_is is not None})
     header = ["quantity", "published", "measured", "95 % interval", "is", *(f"by {name}" for name in beside)]
-    rows = []
+    table = []
     for one in findings:
         cells: list[_Cell] = [(html.escape(one.quantity), "wrap"), (html.escape(one.published), "wrap")]
         cells += [(text, "") for text in (*shown(one), one.measured_is)]
         for name in beside:
             cells.append((number(one.beside) if one.beside is not None and one.beside_is == name else "", ""))
-        cells += [(one.verdict, _class(one.verdict)), (html.escape(one.reason), "wrap")]
-        rows.append(cells)
-    return _rows([*header, "verdict", "reason"], rows)
+        cells += [(one.outcome, f"outcome {_class(one.outcome)}"), (html.escape(one.reason), "wrap")]
+        table.append(cells)
+    return _rows([*header, "outcome", "reason"], table)
 
 
-def shown(finding: Finding) -> tuple[str, str]:
-    """The measured value and its interval, with as many digits as the interval tells."""
-    if finding.measured is None:
-        return "–", "–"
-    mean, low, high = interval(Estimate(finding.measured, finding.low, finding.high, 2))
-    return mean, f"{low} … {high}" if low else "–"
-
-
-def _class(verdict: str) -> str:
-    return verdict.replace(" ", "-")
+def _class(outcome: str) -> str:
+    return outcome.replace(" ", "-")
 
 
 def _rows(header: Sequence[str], rows: Iterable[Sequence[_Cell]]) -> str:
-    wrapped = {"title", "quantity", "published", "reason", "experiment", "paper", "file", "labels"}
+    wrapped = {
+        "title",
+        "claim",
+        "quantity",
+        "published",
+        "published → measured [95 % interval]",
+        "outcome",
+        "outcome at base assumptions",
+        "evidence",
+        "reason",
+        "experiment",
+        "file",
+        "labels",
+    }
     head = "".join(
         f'<th class="text">{html.escape(name)}</th>' if name in wrapped else f"<th>{html.escape(name)}</th>"
         for name in header
@@ -235,7 +291,7 @@ def _rows(header: Sequence[str], rows: Iterable[Sequence[_Cell]]) -> str:
         + "</tr>"
         for cells in rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _table(table: Table) -> str:
@@ -262,7 +318,7 @@ def _figure(chart: Any) -> str:
     return text
 
 
-def _scenarios(outcome: Outcome, folder: Path) -> list[tuple[str, Labels]]:
+def _scenarios(outcome: Reproduction, folder: Path) -> list[tuple[str, Labels]]:
     """Writes every scenario as TOML: names of the files, and the labels of each."""
     from cwndlab.run import to_toml
 

@@ -23,11 +23,12 @@ class Difference:
     (`cwndlab.statistics.verdict`). Beside them stand ``welch_p``, which papers use and which ignores the pairs, and
     for what is not normal ``wilcoxon_p`` and `bootstrapped`; ``shapiro_p`` tells how normal the deltas are. ``effect``
     is g_z of the pairs, ``effect_unpaired`` g of the two series, ``rank_biserial`` the effect that Wilcoxon's test
-    tests. ``ratio`` is of the means.
+    tests. ``ratio`` is of the means, ``reference`` the first series' mean, to which a margin of relevance relates.
     """
 
     deltas: tuple[float, ...]
     paired: Estimate
+    reference: float
     ratio: float | None
     p: float | None
     welch_p: float | None
@@ -52,6 +53,7 @@ def difference(first: Sequence[float], second: Sequence[float], level: float = L
     return Difference(
         deltas=deltas,
         paired=estimate(deltas, level),
+        reference=base,
         ratio=float(np.mean(second)) / base if base else None,
         p=paired_t(deltas),
         welch_p=welch(first, second),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cwndlab.digits import number
-from cwndlab.statistics import difference, verdict
+from cwndlab.metrics.margins import judged as word_for
+from cwndlab.statistics import difference
 from cwndlab.tuning.search import Found
 
 COLUMNS = (
@@ -45,7 +46,7 @@ def verdicts(found: Found) -> list[dict[str, Any]]:
                 if against is not None:
                     delta = difference(found.scores[side, against].by_seed, score.by_seed)
                     row |= {"against": against, "difference": delta.paired.mean, "low": delta.paired.low}
-                    row |= {"high": delta.paired.high, "verdict": verdict(delta.paired, None)}
+                    row |= {"high": delta.paired.high, "verdict": word_for("score", delta, None)}
                 rows.append(row)
     return rows
 

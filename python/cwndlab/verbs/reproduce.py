@@ -13,7 +13,7 @@ from cwndlab.output import Format, say, say_seed, write_rows
 from cwndlab.progress import Stopped, several
 
 if TYPE_CHECKING:
-    from cwndlab.reproduce import Outcome
+    from cwndlab.reproduce import Reproduction
 
 
 def add(app: typer.Typer) -> None:
@@ -50,7 +50,7 @@ def add(app: typer.Typer) -> None:
         if (target is None) is not all_:
             what = "no paper is named" if target is None else f"'{target}' and --all are two answers"
             raise ScenarioError(Fault("cwndlab reproduce", what, "`cwndlab reproduce --list` shows what can be named"))
-        outcomes: list[Outcome] = []
+        outcomes: list[Reproduction] = []
         stop: Stopped | None = None
         runs = None if out is None else out / "runs"
         try:
@@ -76,7 +76,7 @@ def add(app: typer.Typer) -> None:
         else:
             rows: list[dict[str, Any]] = [finding.as_dict() for outcome in outcomes for finding in outcome.findings]
             if format is Format.table:
-                columns = ("id", "quantity", "published", "measured", "low", "high", "verdict", "reason")
+                columns = ("id", "quantity", "published", "measured", "low", "high", "outcome", "reason")
                 write_rows(rows, columns, format, wrap=("quantity", "published", "reason"))
             else:
                 write_rows(rows, COLUMNS, format)
@@ -90,12 +90,12 @@ def add(app: typer.Typer) -> None:
             raise stop
 
 
-def _show_counts(outcomes: list[Outcome]) -> None:
-    from cwndlab.reproduce.claims import VERDICTS
+def _show_counts(outcomes: list[Reproduction]) -> None:
+    from cwndlab.reproduce.claims import OUTCOMES
     from cwndlab.reproduce.verdicts import counts
 
     rows = [
         {"id": outcome.experiment.id, **counts(outcome.findings), "cpu_s": round(outcome.cpu_s, 1)}
         for outcome in outcomes
     ]
-    write_rows(rows, ("id", *VERDICTS, "cpu_s"), Format.table)
+    write_rows(rows, ("id", *OUTCOMES, "cpu_s"), Format.table)

@@ -12,34 +12,48 @@ from cwndlab.plots.charts import Chart, Curve
 from cwndlab.reproduce.ccm_ss.grid import (
     ASSUMPTIONS,
     BANDWIDTH,
-    BASELINES,
     FULL,
     PARTS,
+    PRIMARY,
     QUICK,
+    READINGS,
     SETS,
-    Baseline,
+    Reading,
     cases,
-    pairs,
+    control,
     why,
 )
 from cwndlab.reproduce.claims import Claim, Greater, Less, Relation, Welch
 from cwndlab.reproduce.experiment import Case, Experiment, Size, Table
 from cwndlab.reproduce.measured import Measured
 
-_LONG, _SHORT = ("long, different", "long, similar"), ("short, different", "short, similar")
 
-
-def _claim(baseline: Baseline, title: str, words: str, metric: str, relation: Relation, **where: Any) -> Claim:
-    sides = [{**side, **where} for side in baseline.sides]
+def _claim(reading: Reading, title: str, words: str, metric: str, relation: Relation, **more: Any) -> Claim:
+    """A claim under a reading; of the base assumptions' only it is one of the paper's claims."""
     beside = "goodput_bps" if metric == "sent_goodput_bps" else None
-    return Claim(f"{baseline.name}: {title}, CCM-SS / {baseline.base_name}", words, metric, sides, relation, beside)
+    headline = more.pop("headline", "") if reading is PRIMARY else ""
+    kind = more.pop("kind", reading.kind)
+    metrics = more.pop("metrics", metric)
+    quantity = f"{reading.name}: {title}, CCM-SS / {reading.base_name}"
+    return Claim(
+        quantity,
+        words,
+        metrics,
+        reading.sides,
+        relation,
+        beside,
+        kind=kind,
+        headline=headline if kind == "claim" else "",
+        control=control(reading, metric),
+        each=more.pop("each", ""),
+    )
 
 
 def _losses(measured: Measured, name: str) -> list[Chart]:
     """Drops over time, the mean of all cells."""
     curves = []
-    for baseline in BASELINES:
-        for side in baseline.sides:
+    for reading in _run(measured):
+        for side in reading.sides:
             lines = [
                 line
                 for line in measured.lines
@@ -48,7 +62,7 @@ def _losses(measured: Measured, name: str) -> list[Chart]:
             means = [
                 fmean(value or 0.0 for value in values) for values in zip(*(line.y for line in lines), strict=True)
             ]
-            curves.append(Curve(_shown(side["module"]), list(lines[0].x), means, panel=_panel(baseline)))
+            curves.append(Curve(side["module"], list(lines[0].x), means, panel=_panel(reading)))
     note = "".join(
         f"In the panel '{first.panel}' both lines are the same. "
         for first, second in pairwise(curves)
@@ -57,37 +71,40 @@ def _losses(measured: Measured, name: str) -> list[Chart]:
     return [Chart(name, "Packet loss rate over time", "time, s", "drops, 1/s", curves, note=note.strip())]
 
 
-def _shown(module: str) -> str:
-    return "CCM-SS" if module == "CCM-SS" else module
+def _run(measured: Measured) -> list[Reading]:
+    """The readings that were run."""
+    names = measured.points("reading")
+    return [reading for reading in READINGS if reading.name in names]
 
 
-def _panel(baseline: Baseline) -> str:
-    return f"{baseline.name}: {baseline.module.split('+')[0]}" + (
-        ", μ = 1.5 against 1" if "mu=1" in baseline.base else ""
-    )
+def _panel(reading: Reading) -> str:
+    return f"{reading.name}: {reading.module.split('+')[0]}"
 
 
-def _loss_claims(size: Size, *, words: str, ratio: float | None, all_along: bool) -> list[Claim]:
+def _loss_claims(size: Size, *, words: str, ratio: float | None, long: bool) -> list[Claim]:
     del size
+    parts = tuple(f"drops_per_s_{part}" for part in range(1, PARTS + 1))
     claims = []
-    for baseline in BASELINES:
-        claims.append(_claim(baseline, "drops per second", words, "drops_per_s", Less(ratio)))
-        for part in range(1, PARTS + 1) if all_along else ():
-            title = f"drops per second in part {part} of {PARTS} of the run"
-            claims.append(_claim(baseline, title, "well below all along", f"drops_per_s_{part}", Less()))
+    for reading in READINGS if long else READINGS[:1]:
+        relation = Less(ratio)
+        claims.append(_claim(reading, "drops per second", words, "drops_per_s", relation, headline="ccm-ss:loss"))
+        if long:
+            title, said = f"drops per second in each of {PARTS} parts of the run", "well below all along"
+            headline = "ccm-ss:throughout"
+            claims.append(_claim(reading, title, said, "drops_per_s", Less(), metrics=parts, headline=headline))
     return claims
 
 
-def _fig12(letter: str, length: str, words: str, ratio: float | None, *, all_along: bool) -> Experiment:
+def _fig12(letter: str, length: str, words: str, ratio: float | None) -> Experiment:
     def chosen(size: Size) -> list[Case]:
         return cases(size, [f"{length}, different"])
 
     return Experiment(
         f"ccm-ss/fig12{letter}",
         f"packet loss rate, {length} RTTs, CCM-SS against HyStart",
+        f"§ VII, Fig. 12({letter})",
         f"Packet loss rate over time, {length} RTTs ({SETS[f'{length}, different'][0]} ms against several), CUBIC "
-        "with HyStart "
-        f"and with CCM-SS: CCM-SS is {words}.",
+        f"with HyStart and with CCM-SS: CCM-SS is {words}.",
         [
             *ASSUMPTIONS,
             f"Of the paper's five bandwidths the figure's is taken, {BANDWIDTH} Mbit/s, and the mean over all buffers.",
@@ -98,14 +115,14 @@ def _fig12(letter: str, length: str, words: str, ratio: float | None, *, all_alo
         QUICK,
         FULL,
         chosen,
-        partial(_loss_claims, words=words, ratio=ratio, all_along=all_along),
+        partial(_loss_claims, words=words, ratio=ratio, long=length == "long"),
         lambda measured: _losses(measured, f"fig12{letter}"),
         why=why,
     )
 
 
-FIG12A = _fig12("a", "long", "well below HyStart all along, 10 % lower on average", 0.90, all_along=True)
-FIG12B = _fig12("b", "short", "slightly lower", None, all_along=False)
+FIG12A = _fig12("a", "long", "well below HyStart all along, 10 % lower on average", 0.90)
+FIG12B = _fig12("b", "short", "slightly lower", None)
 
 
 def _over(
@@ -113,35 +130,34 @@ def _over(
 ) -> Chart:
     """Goodput over a label, one panel per baseline."""
     curves = []
-    for baseline in BASELINES:
-        for side in baseline.sides:
+    for reading in _run(measured):
+        for side in reading.sides:
             points = measured.points(label, **side, **where)
             found = [measured.estimate(metric, **side, **where, **{label: point}) for point in points]
-            curves.append(Curve.of(_shown(side["module"]), points, found, factor=1e-6, panel=_panel(baseline)))
+            curves.append(Curve.of(side["module"], points, found, factor=1e-6, panel=_panel(reading)))
     title = "Goodput" + "".join(f", {value}" for value in where.values())
     return Chart(name, title, x_title, "goodput (sent − retransmitted), Mbit/s", curves, from_zero=False)
 
 
 def _fig13a_claims(size: Size) -> list[Claim]:
+    del size
+    metric, words = "sent_goodput_bps", "higher at every bandwidth"
     return [
-        _claim(
-            baseline,
-            f"goodput at {bandwidth} Mbit/s",
-            "higher at every bandwidth",
-            "sent_goodput_bps",
-            Greater(),
-            bandwidth_mbps=bandwidth,
-        )
-        for baseline in BASELINES
-        for bandwidth in size["bandwidth_mbps"]
+        _claim(reading, "goodput", words, metric, Greater(), each="bandwidth_mbps", headline="ccm-ss:goodput")
+        for reading in READINGS
     ]
 
 
 FIG13A = Experiment(
     "ccm-ss/fig13a",
     "goodput over the bottleneck's bandwidth, CCM-SS against HyStart",
+    "§ VII, Fig. 13(a)",
     "Goodput of both flows against the link's bandwidth: CCM-SS is higher at every one.",
-    [*ASSUMPTIONS, "The long, different RTTs are taken and the mean over all buffers; the figure names neither."],
+    [
+        *ASSUMPTIONS,
+        "The long, different RTTs are taken and the mean over all buffers; the figure names neither.",
+        f"Readings other than the base assumptions are run at {BANDWIDTH} Mbit/s only.",
+    ],
     QUICK,
     FULL,
     lambda size: cases(size, ["long, different"], size["bandwidth_mbps"]),
@@ -155,19 +171,15 @@ _SIMILAR = ("long, similar", "short, similar")
 
 
 def _fig13b_claims(size: Size) -> list[Claim]:
-    claims = []
-    for baseline in BASELINES:
-        for name in _SIMILAR:
-            for first, second in pairs(name, size):
-                at = {"set": name, "rtt2_ms": second}
-                title = f"goodput at {first} and {second} ms"
-                claims.append(_claim(baseline, title, "higher", "sent_goodput_bps", Greater(), **at))
-    return claims
+    del size
+    metric = "sent_goodput_bps"
+    return [_claim(PRIMARY, "goodput", "higher", metric, Greater(), each="rtt2_ms", headline="ccm-ss:goodput")]
 
 
 FIG13B = Experiment(
     "ccm-ss/fig13b",
     "goodput over the RTT, CCM-SS against HyStart",
+    "§ VII, Fig. 13(b)",
     "Goodput of both flows against the RTT: CCM-SS is higher.",
     [
         *ASSUMPTIONS,
@@ -188,18 +200,22 @@ FIG13B = Experiment(
 def _fig14_claims(size: Size) -> list[Claim]:
     del size
     claims = []
-    for baseline in BASELINES:
-        claims.append(_claim(baseline, "convergence time", "converges faster", "convergence_s", Less()))
-        claims.append(_claim(baseline, "Jain's index of goodputs", "fairer", "jain", Greater()))
+    for reading in READINGS:
+        words, headline = "converges faster", "ccm-ss:convergence"
+        claims.append(_claim(reading, "convergence time", words, "convergence_s", Less(), headline=headline))
+        title, headline = "Jain's index of goodputs", "ccm-ss:fairness"
+        claims.append(_claim(reading, title, "fairer", "jain", Greater(), headline=headline))
+        title = "Jain's index, 0 where the flows are unfair for a second"
+        claims.append(_claim(reading, title, "fairer", "fair_throughout", Greater(), kind="reading"))
     return claims
 
 
 def _windows(measured: Measured) -> list[Chart]:
     """The windows of both flows, as in the figure: (a) CCM-SS, (b) HyStart."""
-    baseline, buffers = BASELINES[0], measured.points("buffer_bdp")
+    reading, buffers = PRIMARY, measured.points("buffer_bdp")
     buffer = buffers[len(buffers) // 2]
     curves = []
-    for letter, side in zip("ab", baseline.sides, strict=True):
+    for letter, side in zip("ab", reading.sides, strict=True):
         for flow in (1, 2):
             line = measured.line(f"cwnd_{flow}", **side, buffer_bdp=buffer)
             panel = f"({letter}) {side['module']}"
@@ -210,14 +226,14 @@ def _windows(measured: Measured) -> list[Chart]:
 
 def _converged(measured: Measured) -> list[Table]:
     rows: list[Sequence[str | float | None]] = []
-    for baseline in BASELINES:
-        for side in baseline.sides:
+    for reading in _run(measured):
+        for side in reading.sides:
             near, fair = (measured.estimate(metric, **side) for metric in ("convergence_s", "jain"))
             count = sum(1 for _ in measured.found(side))
             reached = int(measured.total("converged", **side))
             rows.append(
                 [
-                    f"{baseline.name}: {side['module']}",
+                    f"{reading.name}: {side['module']}",
                     f"{reached} of {count}",
                     near.mean if near.n else None,
                     near.low,
@@ -234,6 +250,7 @@ def _converged(measured: Measured) -> list[Table]:
 CONVERGENCE = Experiment(
     "ccm-ss/fig14",
     "convergence time and fairness of two flows, CCM-SS against HyStart",
+    "§ VII, Fig. 14",
     "The second flow starts at 150 s: with CCM-SS the two windows converge faster and protocol fairness is better.",
     [
         *ASSUMPTIONS,
@@ -256,29 +273,26 @@ CONVERGENCE = Experiment(
 
 def _table4_claims(size: Size) -> list[Claim]:
     del size
-    claims = []
-    for baseline in BASELINES:
-        for name in SETS:
-            claims.append(
-                _claim(baseline, f"{name} RTTs: drops per second", "p < 0.05", "drops_per_s", Welch(), set=name)
-            )
-            claims.append(_claim(baseline, f"{name} RTTs: goodput", "p < 0.05", "sent_goodput_bps", Welch(), set=name))
-    return claims
+    words, headline = "p < 0.05", "ccm-ss:significance"
+    return [
+        _claim(PRIMARY, f"{title} in all four sets", words, metric, Welch(up=up), each="set", headline=headline)
+        for title, metric, up in (("drops per second", "drops_per_s", False), ("goodput", "sent_goodput_bps", True))
+    ]
 
 
 def _table4_tables(measured: Measured) -> list[Table]:
     rows: list[Sequence[str | float | None]] = []
-    for baseline in BASELINES:
-        for name in SETS:
-            for side in baseline.sides:
+    for reading in _run(measured):
+        for side in reading.sides:
+            for name in measured.points("set", **side):
                 at = {**side, "set": name}
                 means = [
                     measured.estimate(metric, **at).mean
                     for metric in ("drops_per_s", "sent_goodput_bps", "goodput_bps")
                 ]
-                rows.append([f"{baseline.name}, {name}: {side['module']}", means[0], means[1] / 1e6, means[2] / 1e6])
+                rows.append([f"{reading.name}, {name}: {side['module']}", means[0], means[1] / 1e6, means[2] / 1e6])
     header = ("set and module", "drops, 1/s", "sent − retransmitted, Mbit/s", "delivered, Mbit/s")
-    return [Table("Means of the four sets", header, rows)]
+    return [Table("Means of the sets", header, rows)]
 
 
 def _table4_charts(measured: Measured) -> list[Chart]:
@@ -288,12 +302,9 @@ def _table4_charts(measured: Measured) -> list[Chart]:
         ("sent_goodput_bps", "Goodput", "goodput (sent − retransmitted), Mbit/s", 1e-6),
     ):
         curves = []
-        for baseline in BASELINES:
-            for side in baseline.sides:
-                found = [measured.estimate(metric, **side, set=name) for name in SETS]
-                curves.append(
-                    Curve.of(_shown(side["module"]), list(SETS), found, factor=factor, panel=_panel(baseline))
-                )
+        for side in PRIMARY.sides:
+            found = [measured.estimate(metric, **side, set=name) for name in SETS]
+            curves.append(Curve.of(side["module"], list(SETS), found, factor=factor, panel=_panel(PRIMARY)))
         charts.append(Chart(f"table4-{metric.split('_')[0]}", title, "RTTs", unit, curves, kind="bars"))
     return charts
 
@@ -301,11 +312,13 @@ def _table4_charts(measured: Measured) -> list[Chart]:
 TABLE4 = Experiment(
     "ccm-ss/table4",
     "the four sets of experiments with Welch's t-test",
+    "§ V-B, Table 4",
     "Loss rate and goodput of the four sets of RTTs, CCM-SS against HyStart, with a t-test: p < 0.05.",
     [
         *ASSUMPTIONS,
         f"At {BANDWIDTH} Mbit/s; a repetition's value is the mean over all buffers and RTT pairs of the set.",
-        "The test is Welch's, two-sided, over the repetitions; the paper names neither sides nor what a sample is.",
+        "The test is Welch's, two-sided, over the repetitions; the paper names neither sides nor what a sample is. A "
+        "significant difference in the other direction is opposite.",
     ],
     QUICK,
     FULL,

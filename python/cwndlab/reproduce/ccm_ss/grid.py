@@ -1,4 +1,4 @@
-"""What the CCM-SS paper's experiments share: its grid, its path, three baselines, what is measured.
+"""What the CCM-SS paper's experiments share: its grid, its path, readings with their baselines, measures.
 
 Source: its Table 3 and section V.
 """
@@ -6,12 +6,14 @@ Source: its Table 3 and section V.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from cwndlab import metrics
+from cwndlab.reproduce.claims import Control, Kind
 from cwndlab.reproduce.experiment import Case, Size
 from cwndlab.reproduce.measured import Measured
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 #: The band of B·D in which μ can change where slow start ends: between 0.2 (μ = 1) and 0.3 (μ = 1.5).
 BAND = (0.2, 0.3)
+#: Below this Jain's index of a second is "unfair", as the example of § V-B's Fig. 7(a) has 0.9 for fair flows.
+FAIR_SECOND = 0.9
 #: Parts of a run whose losses are counted apart, for "all along".
 PARTS = 3
 
@@ -35,33 +39,63 @@ ASSUMPTIONS = (
     "Repetitions differ in a start jitter of up to one RTT per flow, since the paper does not say what varied.",
     "The loss rate is drops of the bottleneck's queue per second, the paper's definition.",
     "Eq. 17 is read as B = cwnd / minD, what its dimensions allow; slow start's +1 per ACK, which the paper calls "
-    "congestion "
-    "avoidance, is slow start.",
-    "ns-2.35's CUBIC has no HyStart: the paper's baseline is CUBIC of that time with HyStart added.",
+    "congestion avoidance, is slow start.",
+    "The baseline is HyStart with both bounds and β = 0.2, as § VI-B and Fig. 10 describe it: this is CCM-SS with "
+    "μ = 1. Other readings: HyStart as published, without bounds, under ns-2's CUBIC and under RFC 9438's (*today*); "
+    "Algorithm 1 as printed, which avoids congestion as Reno does, with μβ = 0.3 as the multiplicative decrease; and "
+    "§ VI-B's initial window, set to the lower bound for the true B·D.",
+    "Protocol fairness is Jain's index; § V-B's \"0 if unfair even for a single moment\" is a reading beside it: 0 "
+    f"where the index of any second in which both flows send is below {FAIR_SECOND}.",
 )
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """What CCM-SS is held against."""
+class Reading:
+    """A reading of the paper: CCM-SS, and the baseline against which it is compared."""
 
     name: str
     base: str
     base_name: str
     module: str
-    stack: Mapping[str, Any]
+    stack: Mapping[str, Any] = field(default_factory=lambda: NS2)
+    kind: Kind = "reading"
+    starts_at_bound: bool = False
+    """The initial window is the lower bound, μβ·B·D."""
 
     @property
     def sides(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Labels of CCM-SS, and of what it is held against."""
-        return {"baseline": self.name, "module": "CCM-SS"}, {"baseline": self.name, "module": self.base_name}
+        """Labels of CCM-SS, and of the baseline."""
+        return {"reading": self.name, "module": "CCM-SS"}, {"reading": self.name, "module": self.base_name}
+
+    def flow_stack(self, module: str, bandwidth_mbps: int, rtt_ms: int) -> dict[str, Any]:
+        """Profile and stack of a flow."""
+        if not self.starts_at_bound:
+            return dict(self.stack)
+        share = _MU_BETA if module == "CCM-SS" else _BETA
+        window = share * bandwidth_mbps * 1e6 * (rtt_ms / 2e3) / 8 / SEGMENT_BYTES
+        changed = {**self.stack["stack"], "initial_window": max(2, round(window))}
+        return {**self.stack, "stack": changed}
 
 
-BASELINES = (
-    Baseline("paper", "cubic-ns2+hystart/sack", "HyStart", "cubic-ns2+ccm-ss/sack", NS2),
-    Baseline("today", "cubic+hystart/rack", "HyStart", "cubic+ccm-ss/rack", _LINUX),
-    Baseline("mu alone", "cubic-ns2+ccm-ss(mu=1)/sack", "μ = 1", "cubic-ns2+ccm-ss/sack", NS2),
+#: The paper's β, and μβ; bytes of a segment.
+_BETA, _MU_BETA, SEGMENT_BYTES = 0.2, 0.3, 1460
+_MU_1 = "HyStart with both bounds (μ = 1)"
+_PLAIN = "HyStart without bounds"
+READINGS = (
+    Reading("both bounds", "cubic-ns2+ccm-ss(mu=1)/sack", _MU_1, "cubic-ns2+ccm-ss/sack", kind="claim"),
+    Reading("no bounds", "cubic-ns2+hystart/sack", _PLAIN, "cubic-ns2+ccm-ss/sack"),
+    Reading("today", "cubic+hystart/rack", _PLAIN, "cubic+ccm-ss/rack", _LINUX),
+    Reading("Algorithm 1", "cubic-ns2+ccm-ss(mu=1)/sack", _MU_1, "reno(beta=0.7)+ccm-ss/sack"),
+    Reading(
+        "initial window at the bound",
+        "cubic-ns2+ccm-ss(mu=1)/sack",
+        _MU_1,
+        "cubic-ns2+ccm-ss/sack",
+        starts_at_bound=True,
+    ),
 )
+#: The base assumptions.
+PRIMARY = READINGS[0]
 
 #: RTT of the first flow, and of the second one, in ms, by set.
 SETS: dict[str, tuple[int, range]] = {
@@ -112,7 +146,7 @@ def path(bandwidth_mbps: int, buffer_bdp: float, rtts_ms: tuple[int, int]) -> di
 
 def scenario(
     algorithm: str,
-    stack: Mapping[str, Any],
+    stacks: Sequence[Mapping[str, Any]],
     *,
     bandwidth_mbps: int,
     buffer_bdp: float,
@@ -123,7 +157,7 @@ def scenario(
     """Two flows of one algorithm, the first from 1 s on."""
     flows = [
         {"algorithm": algorithm, "rtt": f"{rtt} ms", "start": f"{start} s", **stack}
-        for rtt, start in zip(rtts_ms, (1.0, second_start_s), strict=True)
+        for rtt, start, stack in zip(rtts_ms, (1.0, second_start_s), stacks, strict=True)
     ]
     return {
         "schema_version": 1,
@@ -148,6 +182,10 @@ def measure(records: Records) -> dict[str, float | None]:
     share = left["cwnd_after_bytes"] / int(records.flows["mss_bytes"][0]) / left["pipe_segments"]
     found["exits"] = float(len(left))
     found["exits_in_band"] = float(share.is_between(*BAND, closed="left").sum())
+    together = max(records.flows["start_ns"].to_list()) / 1e9
+    seconds = metrics.fairness_over_time(records, start_s=together)["jain"].drop_nulls().to_list()
+    fair = bool(seconds) and min(seconds) >= FAIR_SECOND
+    found["fair_throughout"] = found["jain"] if fair else 0.0
     found["converged"] = float(found["convergence_s"] is not None)
     return found
 
@@ -168,22 +206,23 @@ def trace(records: Records) -> dict[str, tuple[list[float], list[float | None]]]
 def cases(
     size: Size, names: Iterable[str], bandwidths: Sequence[int] = (BANDWIDTH,), *, late: bool = False
 ) -> list[Case]:
-    """Both modules of all baselines in every cell of the sets."""
+    """Both modules in every cell of the sets; other readings than the base assumptions in those of Fig. 12(a) only."""
     return [
         case(
-            {"baseline": baseline.name, "module": module, "set": name},
+            {"reading": reading.name, "module": module, "set": name},
             algorithm,
-            baseline.stack,
+            [reading.flow_stack(module, bandwidth, rtt) for rtt in rtts],
             size,
             bandwidth,
             buffer,
             rtts,
             late=late,
         )
-        for baseline in BASELINES
-        for module, algorithm in (("CCM-SS", baseline.module), (baseline.base_name, baseline.base))
+        for reading in READINGS
+        for module, algorithm in (("CCM-SS", reading.module), (reading.base_name, reading.base))
         for name in names
         for bandwidth in bandwidths
+        if reading is PRIMARY or (name == "long, different" and bandwidth == BANDWIDTH)
         for buffer in size["buffer_bdp"]
         for rtts in (pairs(name, size) if not late else [(100, 190)])
     ]
@@ -192,7 +231,7 @@ def cases(
 def case(
     labels: Mapping[str, str],
     algorithm: str,
-    stack: Mapping[str, Any],
+    stacks: Sequence[Mapping[str, Any]],
     size: Size,
     bandwidth: int,
     buffer: float,
@@ -204,7 +243,7 @@ def case(
     (late_start_s,) = size["late_start_s"]
     document = scenario(
         algorithm,
-        stack,
+        stacks,
         bandwidth_mbps=bandwidth,
         buffer_bdp=buffer,
         rtts_ms=rtts,
@@ -215,15 +254,31 @@ def case(
     return Case({**labels, **cell}, document, measure, trace)
 
 
+def control(reading: Reading, metric: str) -> Control | None:
+    """The condition without which CCM-SS cannot differ from the baseline.
+
+    Where the baseline is μ = 1, some of its slow starts must end between 0.2 and 0.3 of B·D: elsewhere both bounds
+    decide alike. A goodput needs room on the line.
+    """
+    _, base = reading.sides
+    if reading is PRIMARY:
+        words = "no slow start of the μ = 1 side ended between 0.2 and 0.3 of B·D, the only place where μ matters"
+        return Control("exits_in_band", base, 1e-9, inf, words)
+    if metric == "sent_goodput_bps":
+        return Control("utilisation", base, -inf, 0.99, "the line leaves no room for a relevant gain")
+    return None
+
+
 def why(measured: Measured) -> list[str]:
-    """How often μ could matter, and where nothing converged."""
-    told = []
-    for baseline in BASELINES:
-        module, _ = baseline.sides
-        exits, inside = (int(measured.total(metric, **module)) for metric in ("exits", "exits_in_band"))
-        told.append(
-            f"{baseline.name}: {inside} of {exits} slow-start exits of {baseline.module} lay between {BAND[0]} and "
-            f"{BAND[1]} of "
-            "B·D, the only place where μ = 1.5 decides otherwise than μ = 1; the paper counts none."
+    """How often μ could matter: counted on the side with μ = 1, since CCM-SS' own lower bound is 0.3."""
+    sentences = []
+    for reading in READINGS:
+        if reading.base_name != _MU_1:
+            continue
+        _, base = reading.sides
+        exits, inside = (int(measured.total(metric, **base)) for metric in ("exits", "exits_in_band"))
+        sentences.append(
+            f"{reading.name}: {inside} of {exits} slow-start exits of {reading.base} lay between {BAND[0]} and "
+            f"{BAND[1]} of B·D, the only place where μ = 1.5 decides otherwise than μ = 1; the paper counts none."
         )
-    return told
+    return sentences

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 #: Base RTT in seconds, packet that is lost, rate that no window here fills.
 _RTT_S, _LOST, _RATE = 0.1, 3000, "2 Gbps"
 
-#: Smax of each BIC, in segments per round trip.
+#: Smax of each BIC, in segments per round trip, and the share of the window that a loss leaves.
 BICS = {
-    "BIC (Linux)": ("bic+standard/sack", 16),
-    "BIC (the paper's constants)": ("bic(smax=32, b=2, beta=0.875)+standard/sack", 32),
+    "BIC (Linux)": ("bic+standard/sack", 16, 0.8),
+    "BIC (INFOCOM 2004)": ("bic(smax=32, b=2, beta=0.875)+standard/sack", 32, 0.875),
+    "BIC (Algorithm 1 halves)": ("bic(smax=32, b=2, beta=0.5)+standard/sack", 32, 0.5),
 }
 
 _SET_UP = (
@@ -137,16 +138,17 @@ def _chart(measured: Measured, name: str, title: str) -> list[Chart]:
 def _bic_cases(size: Size) -> list[Case]:
     return [
         Case({"variant": name}, _scenario(text, size.duration_s), measure_bic, trace)
-        for name, (text, _) in BICS.items()
+        for name, (text, _, _) in BICS.items()
     ]
 
 
 def _bic_claims(size: Size) -> list[Claim]:
     del size
     claims = []
-    for name, (_, steepest) in BICS.items():
+    for name, (_, steepest, kept) in BICS.items():
         marks = [
             Landmark("one loss", "losses", 1, 1),
+            Landmark(f"{kept:g} of the window kept", "kept", kept - 0.02, kept + 0.02),
             Landmark(
                 f"additive increase by {steepest} segments per RTT", "linear_slope", 0.9 * steepest, 1.1 * steepest
             ),
@@ -163,6 +165,8 @@ def _bic_claims(size: Size) -> list[Claim]:
                 "",
                 [{"variant": name}],
                 Shape(marks),
+                kind="check",
+                headline="cubic-study:growth",
             )
         )
     return claims
@@ -171,15 +175,17 @@ def _bic_claims(size: Size) -> list[Claim]:
 FIG1 = Experiment(
     "cubic-study/fig1",
     "BIC's window growth: additive increase, binary search, max probing",
+    "§ 3, Fig. 1, Algorithm 1",
     "A sketch of BIC's window after one loss: it grows linearly while far below the old maximum, searches in ever "
     "smaller steps "
     "near it, and probes ever faster beyond.",
     [
         *ASSUMPTIONS[:1],
         *_SET_UP,
-        "BIC is that of Linux (Smax 16, B 4, 819/1024 of the window kept); the paper's own constants are shown "
-        "beside (Smax 32, "
-        "B 2, 0.875 kept).",
+        "The paper gives no constants: shown are Linux' BIC (Smax 16, B 4, 819/1024 of the window kept), that of L. Xu "
+        "et al., INFOCOM 2004 (Smax 32, B 2, 0.875 kept), and the latter with half of the window kept, as the paper's "
+        "Algorithm 1 has it.",
+        "The curves are those of our own BIC: a check of the set-up.",
     ],
     Size(16.0, 1),
     Size(16.0, 1),
@@ -215,6 +221,8 @@ def _cubic_claims(size: Size) -> list[Claim]:
                 "",
                 [{"variant": name}],
                 Shape(marks),
+                kind="check",
+                headline="cubic-study:growth",
             )
         )
     return claims
@@ -223,8 +231,14 @@ def _cubic_claims(size: Size) -> list[Claim]:
 FIG2 = Experiment(
     "cubic-study/fig2",
     "CUBIC's window growth: concave, plateau at W_max, convex",
+    "§ 3, Fig. 2, Algorithm 2",
     "A sketch of CUBIC's window after one loss: steep at first, flat around the old maximum, then ever steeper.",
-    [*ASSUMPTIONS[:1], *_SET_UP, "K = ∛(W_max (1 − β) / C) after the end of the recovery, with C = 0.4."],
+    [
+        *ASSUMPTIONS[:1],
+        *_SET_UP,
+        "K = ∛(W_max (1 − β) / C) after the end of the recovery, with C = 0.4.",
+        "The curves are those of our own CUBIC: a check of the set-up.",
+    ],
     Size(40.0, 1),
     Size(40.0, 1),
     _cubic_cases,

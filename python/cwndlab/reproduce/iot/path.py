@@ -1,4 +1,4 @@
-"""What the IoT paper's experiments share: its path, its variants, three readings of its algorithm, what is measured.
+"""What the IoT paper's experiments share: its path, its variants, readings of its algorithm, measures.
 
 Source: its section on simulation and its Table of parameters: access 1 Mbit/s, bottleneck 1.5 Mbit/s, DropTail with 50
 packets, alpha 4, rho 0.50, sigma 0.80, tau 0.90.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from cwndlab import metrics
+from cwndlab.reproduce.claims import Kind
 from cwndlab.reproduce.measured import Measured
 
 if TYPE_CHECKING:
@@ -20,65 +21,79 @@ if TYPE_CHECKING:
 #: Timers of ns-2's own agents; those of TCP/Linux are the profile's.
 _NATIVE = {"rto_arithmetic": "ticks", "rto_granularity": "10 ms", "rto_restart": "retransmission"}
 
-#: Readings of the paper's algorithm, as options of ours.
-READINGS: Mapping[str, Mapping[str, str]] = {
-    "proposed": {},
-    "proposed, β over the range": {"beta": "range"},
-    "proposed, literal": {"mode": "literal", "increase": "literal"},
+#: The paper's algorithm at the base assumptions: the printed increase, on the agent of its competitors.
+PROPOSED = "proposed"
+#: Its readings: options of ours, and whether on ns-2's own agent.
+READINGS: Mapping[str, tuple[Mapping[str, str], bool]] = {
+    PROPOSED: ({"increase": "literal"}, False),
+    "increase (1 − β)/cwnd": ({}, False),
+    "increase (2 − β)/cwnd": ({"increase": "sum"}, False),
+    "native agent": ({"increase": "literal"}, True),
+    "β over the range": ({"increase": "literal", "beta": "range"}, False),
+    "bit/s as segments": ({"increase": "literal", "mode": "literal"}, False),
 }
-#: What it is held against: the algorithm and its stack.
+#: What it is compared with: the algorithm and its stack.
 VARIANTS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "New Reno": ("reno/newreno", _NATIVE),
     "H-TCP": ("htcp", {}),
     "CUBIC": ("cubic-ns2", {}),
     "Fast-FIT": ("fast-fit", {}),
 }
-#: The proposed algorithm where H-TCP, CUBIC and Fast-FIT are: what their agent is worth by itself.
-ON_LINUX = "proposed, on TCP/Linux"
-ALL = (*VARIANTS, *READINGS, ON_LINUX)
+ALL = (*VARIANTS, *READINGS)
 
 ASSUMPTIONS = (
     "The RTT without queues is twice the bottleneck's delay: the paper gives no delay of its access links.",
-    "Packets have 1000 bytes of payload and 40 of headers, ns-2's default. Every link's queue has 50 packets, "
-    "hosts' too "
-    "(ns-2's default), and does not count the packet in service: with a host that queues without bound, a flow "
-    "that its "
-    "access link holds builds up an RTT of tens of seconds.",
-    "New Reno and the proposed algorithm, which is built on it, have the timers of ns-2's own agents (ticks of 10 ms); "
-    "H-TCP, CUBIC and Fast-FIT are ns-2.35's TCP/Linux, with its selective acknowledgements and timers.",
-    "The proposed algorithm contradicts its own units: the default divides the stamped bandwidth's share of the BDP by "
-    'alpha and grows by (1 − β) per round trip; "β over the range" divides by RTT_max − RTT_min; "literal" takes '
-    "bit/s for "
-    "segments and Algorithm 3's step per ACK. Medium confidence; `cwndlab explain iotcc` lists each choice.",
-    "Every router stamps the SYN-ACK with the least available bandwidth.",
+    "Packets have 1000 bytes of payload and 40 of headers, ns-2's default. Every link's queue has 50 packets, hosts' "
+    "too (ns-2's default), and does not count the packet in service: with a host that queues without bound, a flow "
+    "that its access link holds builds up an RTT of tens of seconds.",
+    "H-TCP, CUBIC and Fast-FIT are ns-2.35's TCP/Linux, with its selective acknowledgements and timers, and so is the "
+    "proposed algorithm at the base assumptions: its increase is the printed one, 1/cwnd + (1 − β) per ACK. New Reno "
+    "has the timers of ns-2's own agents (ticks of 10 ms).",
+    "The paper contradicts its own units: the first window is the stamped bandwidth's share of the BDP divided by "
+    "alpha. Other readings, each shown and not counted: an increase of (1 − β)/cwnd, the text's linear growth; "
+    "(2 − β)/cwnd, Algorithm 3 with both terms over cwnd; the printed increase on ns-2's own agent; β over "
+    "RTT_max − RTT_min; bit/s taken for segments. Medium confidence; `cwndlab explain iotcc` lists each choice.",
+    "Every router stamps the SYN-ACK with the least available bandwidth. TCP flows start 3 s after the background, so "
+    "that the handshake meets it.",
     "Fast-FIT is our reconstruction from short descriptions, of low confidence.",
-    "Throughput is payload delivered per time. Repetitions differ in a start jitter of up to a second per flow, "
-    "since the "
-    "paper does not say what varied.",
+    "Throughput is payload delivered per time since the TCP flows start. Repetitions differ in a start jitter of up to "
+    "a second per flow, since the paper does not say what varied.",
 )
 
 
 def proposed(reading: str, **parameters: float) -> tuple[str, Mapping[str, str]]:
     """The proposed algorithm in a reading, with parameters of its own."""
-    options = {**READINGS[reading], **{name: f"{value:g}" for name, value in parameters.items()}}
+    given, native = READINGS[reading]
+    options = {**given, **{name: f"{value:g}" for name, value in parameters.items()}}
     inside = ", ".join(f"{name}={value}" for name, value in options.items())
-    return (f"iotcc({inside})/newreno" if inside else "iotcc/newreno"), _NATIVE
+    text = f"iotcc({inside})" if inside else "iotcc"
+    return (f"{text}/newreno", _NATIVE) if native else (f"{text}/fack", {})
 
 
 def variant(name: str) -> tuple[str, Mapping[str, str]]:
     """A variant or a reading by name."""
-    if name == ON_LINUX:
-        return "iotcc/fack", {}
     return proposed(name) if name in READINGS else VARIANTS[name]
 
 
-def flow(chosen: tuple[str, Mapping[str, str]], rtt_ms: float, count: int = 1) -> dict[str, Any]:
+def kind(reading: str) -> Kind:
+    """A claim at the base assumptions, or a reading."""
+    return "claim" if reading == PROPOSED else "reading"
+
+
+#: The start of TCP flows beside background, which starts within the first second.
+FIRST_S = 3.0
+
+
+def flow(
+    chosen: tuple[str, Mapping[str, str]], rtt_ms: float, count: int = 1, *, start_s: float = 0.0
+) -> dict[str, Any]:
     """FTP flows."""
     algorithm, stack = chosen
     return {
         "algorithm": algorithm,
         "rtt": f"{rtt_ms} ms",
         "count": count,
+        "start": f"{start_s} s",
         "profile": "ns2",
         "stack": {"mss": "1000 B", **stack},
     }
@@ -129,8 +144,9 @@ def measure(records: Records) -> dict[str, float | None]:
     """Throughput of the TCP flows together and of the first one, up to each of `SPANS_S` too; the first one's share;
     timeouts, losses, queue; how often β stood in each band of the algorithm."""
     duration = float(records.rows("runs")[0]["duration_ns"]) / 1e9
+    begin = FIRST_S if records.flows["name"].str.starts_with("background").any() else 0.0
     tcp = ~pl.col("name").str.starts_with("background")
-    each = metrics.goodput(records).filter(tcp)["goodput_bps"].to_list()
+    each = metrics.goodput(records, start_s=begin).filter(tcp)["goodput_bps"].to_list()
     found: dict[str, float | None] = {
         "goodput_bps": sum(each),
         "first_bps": each[0],
@@ -140,24 +156,26 @@ def measure(records: Records) -> dict[str, float | None]:
         "drops": float(records.flows.filter(tcp)["queue_drops"].sum()),
         "background_drops": float(records.flows.filter(~tcp)["queue_drops"].sum()),
         "queue_packets": metrics.queue(records)["queue_packets"][0],
-        "utilisation": metrics.utilisation(records)["utilisation"][0],
+        "utilisation": metrics.utilisation(records, start_s=begin)["utilisation"][0],
         "unstamped": float((records.events["kind"] == "fallback").sum()),
     }
     spans: list[float] = []
     for end in SPANS_S:
-        if end > duration:
+        if begin + end > duration:
             found[f"goodput_{end}_bps"] = None
             continue
-        value = metrics.goodput(records, start_s=0, end_s=end).filter(tcp)["goodput_bps"][0]
+        value = metrics.goodput(records, start_s=begin, end_s=begin + end).filter(tcp)["goodput_bps"][0]
         found[f"goodput_{end}_bps"] = value
         spans.append(value)
+    first, last = (found[f"goodput_{end}_bps"] for end in (SPANS_S[0], SPANS_S[-1]))
+    found["late_ratio"] = None if not first or last is None else last / first
     found["spans_bps"] = sum(spans) / len(spans) if spans else None
     return found | _bands(records)
 
 
 def _bands(records: Records) -> dict[str, float | None]:
-    """β of the first flow as the paper prints it, at the sampling instants: its largest value and shares of the "
-    "time."""
+    """β of the first flow as the paper prints it, at the sampling instants: its largest value and shares of the
+    time."""
     rtt = records.samples.filter((pl.col("flow") == 0) & pl.col("rtt_ns").is_not_null())["rtt_ns"]
     if not len(rtt):
         return dict.fromkeys(["beta_largest", *(f"beta_{name}" for name in _BANDS)])

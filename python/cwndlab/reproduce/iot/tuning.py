@@ -9,7 +9,7 @@ from typing import Any
 from cwndlab.plots.charts import Chart, Curve
 from cwndlab.reproduce.claims import Claim, Greater, Less, ValueIn
 from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size
-from cwndlab.reproduce.iot.path import ASSUMPTIONS, READINGS, bands, flow, measure, proposed, scenario, troubles
+from cwndlab.reproduce.iot.path import ASSUMPTIONS, READINGS, bands, flow, kind, measure, proposed, scenario, troubles
 from cwndlab.reproduce.measured import Measured
 
 #: Sources, and the delay of the bottleneck.
@@ -38,20 +38,22 @@ def _cases(size: Size, parameter: str) -> list[Case]:
 
 
 def _claims(size: Size, parameter: str, best: float, late: bool) -> list[Claim]:
+    """One claim per sentence: the paper's value against all others."""
     claims = []
     for reading in READINGS:
-        top: Labels = {"reading": reading, parameter: best}
-        for value in size[parameter]:
-            if value == best:
-                continue
-            sides = [top, {"reading": reading, parameter: value}]
-            words, at = f"best at {parameter} = {best:g}", f"{parameter} = {best:g} / {value:g}"
-            claims.append(Claim(f"{reading}: throughput, {at}", words, "goodput_bps", sides, Greater()))
-            if late:
-                claims.append(Claim(f"{reading}: timeouts, {at}", f"least at {best:g}", "timeouts", sides, Less()))
+        what = kind(reading)
+        key = "iot:parameters" if what == "claim" else ""
+        values = [best, *(value for value in size[parameter] if value != best)]
+        sides: list[Labels] = [{"reading": reading, parameter: value} for value in values]
+        words, title = f"best at {parameter} = {best:g}", f"{reading}: throughput, {parameter} = {best:g} / each other"
+        claims.append(Claim(title, words, "goodput_bps", sides, Greater(), kind=what, headline=key))
+        if late:
+            words, title = f"least at {best:g}", f"{reading}: timeouts, {parameter} = {best:g} / each other"
+            claims.append(Claim(title, words, "timeouts", sides, Less(), kind=what, headline=key))
         if parameter == "rho":
             quantity = f"{reading}: timeouts at {parameter} = {best:g}"
-            claims.append(Claim(quantity, "no timeouts", "timeouts", [top], ValueIn(-inf, 0)))
+            none = ValueIn(-inf, 0)
+            claims.append(Claim(quantity, "no timeouts", "timeouts", sides[:1], none, kind=what, headline=key))
     return claims
 
 
@@ -96,6 +98,7 @@ def _experiment(figure: str, parameter: str, best: float, title: str, published:
     return Experiment(
         f"iot/{figure}",
         title,
+        f"§ 3, Fig. {figure[3:4]}{f'({figure[4:]})' if figure[4:] else ''}",
         published,
         [*ASSUMPTIONS, _SILENT],
         Size(200.0, 5, {parameter: sizes["quick"]}),

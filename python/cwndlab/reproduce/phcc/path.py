@@ -32,7 +32,10 @@ VARIANTS = {
     "FAST": "fast",
     "HCC": "hcc",
     "PHCC": "phcc",
+    "PHCC, α = 20": "phcc(alpha=20)",
 }
+#: PHCC with another α, which the paper leaves open: a reading.
+PHCC_20 = "PHCC, α = 20"
 #: Those of them that only losses hold back.
 LOSS_BASED = ("STCP", "HSTCP", "H-TCP", "Illinois", "BIC")
 #: Line rate, and its round trip of three links with 20 ms each.
@@ -59,8 +62,9 @@ ASSUMPTIONS = (
     "paper names neither modules nor parameters.",
     "PHCC is our reconstruction: its phases follow the paper, its estimators and the weight of alpha (100 packets) are "
     "ours, of medium to low confidence; `cwndlab explain phcc` lists each choice. HCC is reconstructed from an "
-    "abstract, "
-    "of low confidence.",
+    "abstract, of low confidence.",
+    "The paper leaves α of Eq. 6 open: the base is 100 packets, and 20, which shares more fairly and fills less of the "
+    "line, is another reading.",
     "Throughput is payload delivered per time, over the whole run from the first start on.",
     "Repetitions differ in a start jitter of up to one RTT per flow, since the paper does not say what varied.",
 )

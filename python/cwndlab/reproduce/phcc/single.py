@@ -8,14 +8,15 @@ from math import inf
 from typing import Any
 
 from cwndlab.plots.charts import Chart, Curve
-from cwndlab.reproduce.claims import Claim, Greater, Landmark, Less, Shape, ValueIn
-from cwndlab.reproduce.experiment import Case, Experiment, Size, Table
+from cwndlab.reproduce.claims import Claim, Greater, Kind, Landmark, Less, RatioIn, Shape, ValueIn
+from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size, Table
 from cwndlab.reproduce.measured import Measured
 from cwndlab.reproduce.phcc.path import (
     ALPHA,
     ASSUMPTIONS,
     BDP_PACKETS,
     LOSS_BASED,
+    PHCC_20,
     VARIANTS,
     alone,
     measure_phases,
@@ -27,6 +28,14 @@ from cwndlab.reproduce.phcc.path import (
 #: Why a line of throughput may stand above the line rate.
 HELD_BACK = "Payload delivered in order: what a loss had held back arrives at once when it is repaired."
 _NO_BUFFER = "The figure names no buffer: 1000 packets."
+
+
+def _labels(**labels: str | float) -> Labels:
+    return labels
+
+
+def _kind(variant: str) -> Kind:
+    return "reading" if variant == PHCC_20 else "claim"
 
 
 def _over_time(measured: Measured, name: str, title: str, shown: Sequence[tuple[str, str, dict[str, Any]]]) -> Chart:
@@ -91,6 +100,7 @@ _FIG6_QUICK, _FIG6_FULL = Size(20.0, 3), Size(100.0, 5)
 FIG6A = Experiment(
     "phcc/fig6a",
     "one PHCC flow at an RTT of 2 ms, throughput over time",
+    "§ 4, Fig. 6(a)",
     "At an RTT of 2 ms one PHCC flow has the whole line at once.",
     _FIG6,
     _FIG6_QUICK,
@@ -103,6 +113,7 @@ FIG6A = Experiment(
 FIG6B = Experiment(
     "phcc/fig6b",
     "one PHCC flow at an RTT of 20 ms, throughput over time",
+    "§ 4, Fig. 6(b)",
     "At an RTT of 20 ms throughput grows more slowly than at 2 ms.",
     _FIG6,
     _FIG6_QUICK,
@@ -153,6 +164,7 @@ def _fig7_why(measured: Measured) -> list[str]:
 FIG7 = Experiment(
     "phcc/fig7",
     "the three phases of PHCC's growth",
+    "§ 3.5, § 4, Fig. 7",
     "The window grows additively and multiplicatively below D_min, by Eq. 7 between D_min and D_max, and not in the "
     "critical phase above; any loss halves it.",
     [*ASSUMPTIONS, "The figure is a sketch: the path of the tables with 2000 packets of buffer is run."],
@@ -184,27 +196,23 @@ def _fig8_cases(size: Size, loss: float) -> list[Case]:
 
 def _fig8_claims(size: Size, loss: float) -> list[Claim]:
     del size
-    claims = [
+    key, mine = "phcc:loss", _labels(variant="PHCC", loss=loss)
+    rare = " even at rare loss" if loss < 0.001 else ""
+    sides = [mine, *(_labels(variant=other, loss=loss) for other in _OTHERS)]
+    return [
+        Claim("throughput, PHCC / each other", "PHCC better", "goodput_bps", sides, Greater(), headline=key),
+        Claim("utilisation of PHCC", "does not collapse", "utilisation", [mine], ValueIn(0.5, inf), headline=key),
         Claim(
-            f"throughput, PHCC / {other}",
-            "the others collapse, PHCC does not",
-            "goodput_bps",
-            [{"variant": "PHCC", "loss": loss}, {"variant": other, "loss": loss}],
-            Greater(),
-        )
-        for other in _OTHERS
+            "utilisation of each other",
+            f"collapses{rare}",
+            "utilisation",
+            [{"loss": loss}],
+            ValueIn(-inf, 0.5),
+            headline=key,
+            each="variant",
+            at=_OTHERS,
+        ),
     ]
-    for other in _OTHERS:
-        claims.append(
-            Claim(
-                f"utilisation of {other}",
-                "collapses" + (" even at rare loss" if loss < 0.001 else ""),
-                "utilisation",
-                [{"variant": other, "loss": loss}],
-                ValueIn(-inf, 0.5),
-            )
-        )
-    return claims
 
 
 def _fig8_charts(measured: Measured, name: str) -> list[Chart]:
@@ -220,6 +228,7 @@ def _fig8(letter: str, loss: float) -> Experiment:
     return Experiment(
         f"phcc/fig8{letter}",
         f"throughput over time with a random loss of {loss:g}",
+        f"§ 4, Fig. 8({letter})",
         f"With a random loss of {loss:g} a normal and a fast TCP collapse, PHCC keeps a part of the line.",
         [
             *ASSUMPTIONS,
@@ -239,7 +248,7 @@ FIG8A, FIG8B = _fig8("a", 0.01), _fig8("b", 0.00001)
 
 # Figures 9 and 11: the buffer.
 
-_PANELS = {"losses decide": ("Reno", *LOSS_BASED), "delay decides, or both": ("Vegas", "FAST", "HCC", "PHCC")}
+_PANELS = {"losses decide": ("Reno", *LOSS_BASED), "delay decides, or both": ("Vegas", "FAST", "HCC", "PHCC", PHCC_20)}
 _BUFFERS = Size(60.0, 3, {"buffer_packets": (100, 400, 1000, 4000)})
 _BUFFERS_FULL = Size(300.0, 5, {"buffer_packets": (100, 200, 300, 400, 600, 1000, 2000, 3000, 4000)})
 
@@ -263,34 +272,60 @@ def _over(measured: Measured, label: str, x_title: str, name: str, metric: str, 
 
 
 def _fig9_claims(size: Size) -> list[Claim]:
-    words = "high-speed variants over Vegas and Reno"
+    buffers, key = size["buffer_packets"], "phcc:throughput"
+    small, good = ([buffer for buffer in buffers if (buffer < 300) == side] for side in (True, False))
+    words, metric = "high-speed variants over Vegas and Reno", "goodput_bps"
+    slow = [{"variant": one} for one in ("Vegas", "Reno")]
     claims = [
         Claim(
-            f"throughput over all buffers, {fast} / {slow}",
+            f"throughput over all buffers, {fast} / Vegas and Reno",
             words,
-            "goodput_bps",
-            [{"variant": fast}, {"variant": slow}],
+            metric,
+            [{"variant": fast}, *slow],
             Greater(),
         )
         for fast in LOSS_BASED
-        for slow in ("Vegas", "Reno")
     ]
-    buffers = size["buffer_packets"]
     for buffer in buffers:
         if buffer < 400:
-            sides = [{"variant": "FAST", "buffer_packets": one} for one in (buffer, 1000)]
-            claims.append(
-                Claim(f"FAST: throughput, {buffer} / 1000 packets", "falls under 400", "goodput_bps", sides, Less())
-            )
-    for buffer in buffers:
-        good = buffer >= 300
+            sides = [_labels(variant="FAST", buffer_packets=one) for one in (buffer, 1000)]
+            claims.append(Claim(f"FAST: throughput, {buffer} / 1000 packets", "falls under 400", metric, sides, Less()))
+    for name in ("PHCC", PHCC_20):
+        what, mine = _kind(name), _labels(variant=name)
+        words, title = "good except under 300 packets", f"{name}: utilisation with 300 packets and more"
+        full = ValueIn(0.9, inf)
         claims.append(
             Claim(
-                f"PHCC: utilisation, {buffer} packets",
-                "good except under 300 packets",
+                title,
+                words,
                 "utilisation",
-                [{"variant": "PHCC", "buffer_packets": buffer}],
-                ValueIn(0.9, inf) if good else ValueIn(-inf, 0.9),
+                [mine],
+                full,
+                kind=what,
+                headline=key if what == "claim" else "",
+                each="buffer_packets",
+                at=good,
+            )
+        )
+        if small:
+            title, poor = f"{name}: utilisation under 300 packets", ValueIn(-inf, 0.9)
+            claims.append(Claim(title, words, "utilisation", [mine], poor, kind=what, each="buffer_packets", at=small))
+        sides = [mine, *(_labels(variant=other) for other in (*LOSS_BASED, "FAST", "HCC"))]
+        title, words = (
+            f"throughput, {name} / each high-speed variant, each buffer",
+            "well beside them at nearly all buffers",
+        )
+        claims.append(
+            Claim(
+                title,
+                words,
+                metric,
+                sides,
+                RatioIn(0.99, inf),
+                kind=what,
+                headline=key if what == "claim" else "",
+                each="buffer_packets",
+                at=good,
             )
         )
     return claims
@@ -307,9 +342,14 @@ def _fig9_why(measured: Measured) -> list[str]:
 FIG9 = Experiment(
     "phcc/fig9",
     "average throughput over the buffer",
-    "300 s, buffers of 100 to 4000 packets: the high-speed variants stand over Vegas and Reno, FAST falls under 400 "
+    "§ 4, Fig. 9",
+    "Buffers of 100 to 4000 packets: the high-speed variants stand over Vegas and Reno, FAST falls under 400 "
     "packets, PHCC is good except under 300.",
-    [*ASSUMPTIONS, "Good is at least 90 % of the line.", "One flow; its RTT is 120 ms, a BDP of 3000 packets."],
+    [
+        *ASSUMPTIONS,
+        "Good is at least 90 % of the line; well beside others is at most 1 % less than each of them.",
+        "One flow; its RTT is 120 ms, a BDP of 3000 packets.",
+    ],
     _BUFFERS,
     _BUFFERS_FULL,
     _buffer_cases,
@@ -333,22 +373,22 @@ FIG9 = Experiment(
 
 def _fig11_claims(size: Size) -> list[Claim]:
     del size
-    claims = []
-    for variant in ("Reno", *LOSS_BASED):
-        sides = [{"variant": variant, "buffer_packets": buffer} for buffer in (4000, 400)]
-        words = "loss-based queues grow with the buffer"
-        claims.append(Claim(f"{variant}: queue, 4000 / 400 packets", words, "queue_packets", sides, Greater()))
-    for variant in ("Vegas", "FAST", "PHCC"):
-        for other in ("STCP", "BIC"):
-            low: list[dict[str, str | int]] = [{"variant": one, "buffer_packets": 4000} for one in (variant, other)]
-            words = "delay-based and PHCC stay low"
-            claims.append(Claim(f"queue at 4000 packets, {variant} / {other}", words, "queue_packets", low, Less()))
+    metric, large = "queue_packets", _labels(buffer_packets=4000)
+    words, sides = "loss-based queues grow with the buffer", [large, _labels(buffer_packets=400)]
+    title, grow = "queue of each loss-based variant, 4000 / 400 packets", ("Reno", *LOSS_BASED)
+    claims = [Claim(title, words, metric, sides, Greater(), each="variant", at=grow)]
+    for name in ("Vegas", "FAST", "PHCC", PHCC_20):
+        low = [_labels(variant=one, buffer_packets=4000) for one in (name, "STCP", "BIC")]
+        title, words = f"queue at 4000 packets, {name} / STCP and BIC", "delay-based and PHCC stay low"
+        what, key = _kind(name), "phcc:queue" if name == "PHCC" else ""
+        claims.append(Claim(title, words, metric, low, Less(), kind=what, headline=key))
     return claims
 
 
 FIG11 = Experiment(
     "phcc/fig11",
     "average queue over the buffer",
+    "§ 4, Fig. 11",
     "Loss-based variants keep a queue that grows with the buffer; that of delay-based ones and of PHCC stays low.",
     [
         *ASSUMPTIONS,
@@ -386,22 +426,14 @@ def _fig10_cases(size: Size) -> list[Case]:
 
 
 def _fig10_claims(size: Size) -> list[Claim]:
-    claims = [
-        Claim(
-            f"throughput over all losses, FAST / {other}",
-            "FAST best",
-            "goodput_bps",
-            [{"variant": "FAST"}, {"variant": other}],
-            Greater(),
-        )
-        for other in VARIANTS
-        if other != "FAST"
+    del size
+    metric, others = "goodput_bps", [{"variant": one} for one in VARIANTS if one not in ("FAST", PHCC_20)]
+    sides, reno = [{"variant": "FAST"}, *others], [{"variant": "PHCC"}, {"variant": "Reno"}]
+    title = "throughput at each loss, PHCC / Reno"
+    return [
+        Claim("throughput over all losses, FAST / each other", "FAST best", metric, sides, Greater()),
+        Claim(title, "PHCC acceptable", metric, reno, Greater(), headline="phcc:loss", each="loss"),
     ]
-    for loss in size["loss"]:
-        sides = [{"variant": one, "loss": loss} for one in ("PHCC", "Reno")]
-        quantity = f"throughput at a loss of {loss:g}, PHCC / Reno"
-        claims.append(Claim(quantity, "PHCC acceptable", "goodput_bps", sides, Greater()))
-    return claims
 
 
 def _fig10_tables(measured: Measured) -> list[Table]:
@@ -416,6 +448,7 @@ def _fig10_tables(measured: Measured) -> list[Table]:
 FIG10 = Experiment(
     "phcc/fig10",
     "throughput over the loss probability",
+    "§ 4, Fig. 10",
     "With 2000 packets of buffer and random loss FAST is best and PHCC acceptable.",
     [
         *ASSUMPTIONS,

@@ -7,8 +7,9 @@ preflight` and `cwndlab measure` do the whole.
 
 from cwndlab.reproduce.windows_lte.download import FIG16, FIG17, TABLE1
 from cwndlab.reproduce.windows_lte.growth import FIG2, FIG4
+from cwndlab.reproduce.windows_lte.others import FIG1, RTT_FAIRNESS
 from cwndlab.reproduce.windows_lte.preflight import PREFLIGHT
 
-EXPERIMENTS = (TABLE1, FIG16, FIG17, FIG2, FIG4, PREFLIGHT)
+EXPERIMENTS = (TABLE1, FIG16, FIG17, RTT_FAIRNESS, FIG1, FIG2, FIG4, PREFLIGHT)
 
 __all__ = ["EXPERIMENTS"]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from statistics import fmean
 
 from cwndlab.plots.charts import Chart, Curve
-from cwndlab.reproduce.claims import Claim, Greater, NotTestable, Order
+from cwndlab.reproduce.claims import Claim, Greater, Kind, Order, Underspecified
 from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size, Table
 from cwndlab.reproduce.measured import Measured
 from cwndlab.reproduce.windows_lte.path import ALGORITHMS, ASSUMPTIONS, measure, scenario, trace
@@ -36,18 +35,37 @@ def _words(loss: float) -> str:
     return f"random loss {loss:g}" if loss else "no random loss"
 
 
+def _kind(loss: float) -> Kind:
+    """A path without random loss is the base; with it, another reading of what the study leaves out."""
+    return "reading" if loss else "claim"
+
+
+def _order_claims(words: str) -> list[Claim]:
+    return [
+        Claim(
+            f"order of throughputs, {_words(loss)}",
+            words,
+            "goodput_bps",
+            [{"algorithm": name, "loss": loss} for name in _RISING],
+            Order(),
+            kind=_kind(loss),
+            headline="" if loss else "windows-lte:order",
+        )
+        for loss in _LOSSES
+    ]
+
+
 def _table1_claims(size: Size) -> list[Claim]:
     del size
-    claims = []
-    silent = NotTestable("the capacity of the LTE cell is not told")
-    for loss in _LOSSES:
-        sides: list[Labels] = [{"algorithm": name, "loss": loss} for name in _RISING]
-        words = "CUBIC 7.42, CTCP 6.75, NewReno 5.60 Mbit/s on average"
-        claims.append(Claim(f"order of throughputs, {_words(loss)}", words, "goodput_bps", sides, Order()))
+    claims = _order_claims("CUBIC 7.42, CTCP 6.75, NewReno 5.60 Mbit/s on average")
+    capacity = Underspecified("the study does not give the capacity of the LTE cell")
+    latency = Underspecified("the study announces latencies and prints none")
     for name, runs in PUBLISHED.items():
         side: Labels = {"algorithm": name, "loss": 0.0}
         words = f"{fmean(runs):.2f} Mbit/s on average"
-        claims.append(Claim(f"{name}: throughput, no random loss", words, "goodput_bps", [side], silent))
+        claims.append(Claim(f"{name}: throughput, no random loss", words, "goodput_bps", [side], capacity))
+        title, key = f"{name}: mean RTT, ms, no random loss", "windows-lte:latency"
+        claims.append(Claim(title, "no value", "mean_rtt_ms", [side], latency, headline=key))
     return claims
 
 
@@ -57,9 +75,9 @@ def _ratio_claims(size: Size) -> list[Claim]:
     for loss in _LOSSES:
         for other, gain in GAINS.items():
             sides: list[Labels] = [{"algorithm": name, "loss": loss} for name in ("CUBIC", other)]
-            quantity = f"throughput, CUBIC / {other}, {_words(loss)}"
-            relation = Greater(1 + gain, 0.05)
-            claims.append(Claim(quantity, f"+{100 * gain:.1f} %", "goodput_bps", sides, relation))
+            title, key = f"throughput, CUBIC / {other}, {_words(loss)}", "" if loss else "windows-lte:gains"
+            relation, words = Greater(1 + gain), f"+{100 * gain:.1f} %"
+            claims.append(Claim(title, words, "goodput_bps", sides, relation, kind=_kind(loss), headline=key))
     return claims
 
 
@@ -131,6 +149,7 @@ _QUICK, _FULL = Size(300.0, 6), Size(5000.0, 6)
 TABLE1 = Experiment(
     "windows-lte/table1",
     "throughput of NewReno, CTCP and CUBIC over 802.11n and LTE",
+    "Results, Table I",
     "Six downloads each of 4 to 5 GB over 802.11n and LTE from a server 252 ms away: CUBIC is the fastest, NewReno the "
     "slowest.",
     ASSUMPTIONS,
@@ -145,30 +164,22 @@ TABLE1 = Experiment(
 FIG16 = Experiment(
     "windows-lte/fig16",
     "the six runs as a graph",
+    "Results, Fig. 16",
     "The throughputs of Table 1 by run.",
     ASSUMPTIONS,
     _QUICK,
     _FULL,
     _cases,
-    lambda size: [
-        Claim(
-            f"throughput, {one} / {other}, {_words(loss)}",
-            "higher in every run",
-            "goodput_bps",
-            [{"algorithm": one, "loss": loss}, {"algorithm": other, "loss": loss}],
-            Greater(),
-        )
-        for loss in _LOSSES
-        for one, other in pairwise(_RISING)
-    ],
+    lambda size: _order_claims("higher in every run"),
     _graph,
     why=_why,
 )
 FIG17 = Experiment(
     "windows-lte/fig17",
     "the means as a chart: CUBIC over CTCP and over NewReno",
+    "Results, Conclusion, Fig. 17",
     "CUBIC has 9.7 % more than CTCP and 32.3 % more than NewReno.",
-    [*ASSUMPTIONS, "A gain counts as met within 5 % of the ratio; the table's own means give 9.9 and 32.4 %."],
+    [*ASSUMPTIONS, "A gain counts as met within 20 % of itself; the table's own means give 9.9 and 32.4 %."],
     _QUICK,
     _FULL,
     _cases,

@@ -51,7 +51,7 @@ def _chart(measured: Measured, name: str, end_s: float) -> list[Chart]:
 
 def _claim(words: str, marks: list[Landmark]) -> list[Claim]:
     common = [Landmark("one loss", "losses", 1, 1), Landmark("0.7 of the window kept", "kept", 0.68, 0.72)]
-    return [Claim("window after one loss", words, "", [{"algorithm": "CUBIC"}], Shape([*common, *marks]))]
+    return [Claim("window after one loss", words, "", [{"algorithm": "CUBIC"}], Shape([*common, *marks]), kind="check")]
 
 
 _CONCAVE = [
@@ -65,6 +65,7 @@ _SIZE = Size(40.0, 1)
 FIG2 = Experiment(
     "windows-lte/fig2",
     "CUBIC's concave growth up to W_max",
+    "Background, Fig. 2",
     "A sketch: after a loss the window rises steeply at first and flattens towards W_max.",
     _ASSUMPTIONS,
     _SIZE,
@@ -76,6 +77,7 @@ FIG2 = Experiment(
 FIG4 = Experiment(
     "windows-lte/fig4",
     "CUBIC's convex growth beyond W_max",
+    "Background, Fig. 4",
     "A sketch: beyond W_max the window rises ever more steeply.",
     _ASSUMPTIONS,
     _SIZE,

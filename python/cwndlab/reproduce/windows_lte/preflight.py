@@ -15,7 +15,7 @@ from cwndlab.live.preflight.channels import milliwatts
 from cwndlab.live.preflight.tcp import windows_settings
 from cwndlab.live.preflight.wifi import frequency_of
 from cwndlab.plots.charts import Chart, Curve
-from cwndlab.reproduce.claims import Claim, NotTestable, Value
+from cwndlab.reproduce.claims import Claim, Landmark, Shape, Underspecified
 from cwndlab.reproduce.experiment import Case, Experiment, Size, Table
 from cwndlab.reproduce.windows_lte.path import ASSUMPTIONS, PROFILE, RTT_MS, scenario
 
@@ -68,11 +68,13 @@ def _cases(size: Size) -> list[Case]:
 
 def _claims(size: Size) -> list[Claim]:
     del size
-    alive = NotTestable("networks, hops and pings are of the study's own place and hour")
+    own = Underspecified("networks, hops and pings are of the study's own place and hour")
+    window = Shape([Landmark("10 segments", "first_flight_segments", 10, 10)])
+    path = Shape([Landmark("252 ms and the queues of its own first flight", "min_rtt_ms", RTT_MS, 1.02 * RTT_MS)])
     return [
-        Claim("initial window, segments", "10", "first_flight_segments", [_SIDE], Value(10, 0.0)),
-        Claim("RTT of the unloaded path, ms", "252 ms on average", "min_rtt_ms", [_SIDE], Value(RTT_MS)),
-        Claim("RTT of the pings, ms", "177 to 468 ms", "mean_rtt_ms", [_SIDE], alive),
+        Claim("initial window", "10 segments", "", [_SIDE], window, kind="check"),
+        Claim("RTT of the unloaded path", "252 ms on average", "", [_SIDE], path, kind="check"),
+        Claim("RTT of the pings, ms", "177 to 468 ms", "mean_rtt_ms", [_SIDE], own, kind="check"),
     ]
 
 
@@ -111,7 +113,8 @@ def _chart(measured: Measured) -> list[Chart]:
 _SIZE = Size(5.0, 1)
 PREFLIGHT = Experiment(
     "windows-lte/preflight",
-    "what was looked at before measuring: networks, route, RTT, the stack's settings",
+    "networks, route, RTT and the stack's settings before the measurement",
+    "Methodology, Figs. 5 to 15",
     "Networks in range are listed and the channel with the least overlap is taken (1, at -57 dBm); the route to the "
     "server has 17 hops, its pings take 177 to 468 ms; the template Internet of Windows 20H1 is printed.",
     [
