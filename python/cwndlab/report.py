@@ -266,7 +266,8 @@ def load(folder: Path | str) -> Comparison | Measurement | Records | Swept:
     def again(row: int) -> Records:
         return run(sweeps.scenario(folder, rows["cell"][row]), seed=rows["seed"][row])
 
-    return Swept(rows, folder.resolve().name, again)
+    title, missing = sweeps.note(folder)
+    return Swept(rows, title or folder.resolve().name, again, missing)
 
 
 def report(

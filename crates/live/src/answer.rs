@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cwndlab_control::kernel_name::{library_name, misnamed};
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
@@ -114,7 +115,8 @@ fn asked(house: &Arc<House>, link: &Link, request: &Parts, has_body: bool) -> Re
     match target {
         Target::Algorithms => {
             let quic = house.quic.then(|| json!({"usual": switch::NEUTRAL, "algorithms": switch::offered()}));
-            let tcp = json!({"usual": congestion::usual(), "algorithms": congestion::offered()});
+            let names = congestion::names(&congestion::offered());
+            let tcp = json!({"usual": library_name(&congestion::usual()), "algorithms": names});
             let offered = json!({"tcp": tcp, "quic": quic});
             Ok(Reply::text(StatusCode::OK, "application/json", format!("{offered}\n")))
         }
@@ -255,7 +257,8 @@ fn chosen(link: &Link, asked: Option<&str>) -> Result<String, Box<Reply>> {
     let before = lock(&link.state).algorithm.clone();
     let Some(asked) = asked else { return Ok(before.unwrap_or_else(|| link.carrier.usual())) };
     let Some(name) = link.carrier.meaning(asked) else {
-        let line = format!("this server has no '{asked}'; it has {}", link.carrier.offered().join(", "));
+        let hint = misnamed(asked).map(|hint| format!(" ({hint})")).unwrap_or_default();
+        let line = format!("this server has no '{asked}'{hint}; it has {}", link.carrier.offered().join(", "));
         return Err(Box::new(Reply::line(StatusCode::BAD_REQUEST, line)));
     };
     match before {
