@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.digits import interval, number
-from cwndlab.errors import Fault, RecordsError
+from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.files import save
 from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link
 from cwndlab.pages import figure, page
@@ -321,7 +321,7 @@ def figures(
             return sweep_figures(found, folder, formats, look)
         return [path for one in formats for path in _figures(found, folder, one, look)]
     except OSError as error:
-        raise RecordsError(
+        raise OutputError(
             Fault(str(folder), f"cannot be written: {error.strerror}", "make room, or choose another place")
         ) from None
 

@@ -14,6 +14,7 @@ pub mod fault;
 pub mod info;
 pub mod keeper;
 pub mod lateness;
+pub mod memory;
 pub mod namespace;
 pub mod netlink;
 pub mod path;

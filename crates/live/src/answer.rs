@@ -7,7 +7,7 @@ use bytes::Bytes;
 use cwndlab_control::kernel_name::{library_name, misnamed};
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, Response, StatusCode, Version};
 use serde_json::json;
 
 use crate::account::{lock, Asked, End, Transfer};
@@ -82,6 +82,12 @@ pub(crate) fn answer(house: &Arc<House>, link: &Link, request: &Parts, has_body:
 
 fn asked(house: &Arc<House>, link: &Link, request: &Parts, has_body: bool) -> Result<Reply, Box<Reply>> {
     let refuse = |status, line: &str| Box::new(Reply::line(status, line));
+    // RFC 9112, section 3.2: a request of HTTP/1.1 without Host, or any with more than one, is answered with 400. What
+    // stands in front of this server could have chosen the other one.
+    let hosts = request.headers.get_all(header::HOST).iter().count();
+    if hosts > 1 || (hosts == 0 && request.version == Version::HTTP_11) {
+        return Err(Box::new(Reply::line(StatusCode::BAD_REQUEST, "a request has one header Host").closing()));
+    }
     let Some(owner) = house.tokens.asks(&request.headers) else {
         let reply = Reply::line(
             StatusCode::UNAUTHORIZED,

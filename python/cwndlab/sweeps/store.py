@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.errors import Fault, RecordsError
+from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.sweeps.journal import entries, entry
 from cwndlab.sweeps.lock import FileLock, ObjectLock
 from cwndlab.sweeps.work import Row
@@ -92,9 +92,7 @@ class Store:
             partial.replace(target)
         except OSError as error:
             what = f"cannot be written: {error.strerror or error}"
-            raise RecordsError(
-                Fault(path, what, "make room, or choose another folder; what is there is kept")
-            ) from None
+            raise OutputError(Fault(path, what, "make room, or choose another folder; what is there is kept")) from None
 
     def _get(self, name: str) -> bytes | None:
         try:

@@ -201,7 +201,9 @@ def _study(question: Tuning, place: Path) -> Any:
         raise RecordsError(Fault(str(place), "holds another tuning", hint))
     elif study.user_attrs.get("versions") != versions:
         engine, metrics = study.user_attrs.get("versions") or ("of another version", "")
-        what = f"holds trials of cwndlab {engine}" + (f" with other metrics ({metrics})" if engine == versions[0] else "")
+        what = f"holds trials of cwndlab {engine}" + (
+            f" with other metrics ({metrics})" if engine == versions[0] else ""
+        )
         hint = "their scores and ours are not comparable: choose another folder by --out, or delete this one"
         raise RecordsError(Fault(str(place), what, hint))
     for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
