@@ -45,13 +45,13 @@ def test_sensors_and_downloads_share_the_line() -> None:
     if find_spec("aiomqtt") is None:
         pytest.skip("aiomqtt is not installed")
     before = running()
-    sizes = ("--algorithms", "cubic,bbr", "--clients", "20", "--seconds", "3", "--period", "0.5", "--bytes", "500000")
+    sizes = ("--algorithms", "cubic,bbr1", "--clients", "20", "--seconds", "3", "--period", "0.5", "--bytes", "500000")
     done = example(*sizes, "--format", "json")
     if done.returncode and ("unshare" in done.stderr or "/dev/net/tun" in done.stderr):
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
-    assert [row["algorithm"] for row in rows] == ["cubic", "bbr"]
+    assert [row["algorithm"] for row in rows] == ["cubic", "bbr1"]
     for row in rows:
         assert row["messages"] == 20 * 6
         assert (row["lost_qos0"], row["lost_qos1"]) == (0, 0)  # TCP lost nothing

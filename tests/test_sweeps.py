@@ -8,9 +8,12 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import cwndlab
 import polars as pl
@@ -19,7 +22,9 @@ from cwndlab import sweeps
 from cwndlab.errors import RecordsError, ScenarioError
 from cwndlab.metrics.numbers import NAMES
 from cwndlab.sweeps import Sweep, sweep
+from cwndlab.sweeps.lock import ObjectLock
 from cwndlab.sweeps.store import Store
+from fsspec.implementations.memory import MemoryFileSystem
 
 Called = tuple[int, str, str]
 ROOT = Path(__file__).parents[1]
@@ -348,6 +353,61 @@ def test_an_object_store_is_locked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     with Store(place, write=True, version="1", metrics="a"):
         pass
+
+
+class SlowStore(MemoryFileSystem):  # type: ignore[misc]
+    """A store whose calls take a while, so that those of several processes mix."""
+
+    def pipe_file(self, *arguments: Any, **options: Any) -> None:
+        time.sleep(random.uniform(0.0, 0.004))
+        super().pipe_file(*arguments, **options)
+        time.sleep(random.uniform(0.0, 0.004))
+
+    def ls(self, *arguments: Any, **options: Any) -> Any:
+        time.sleep(random.uniform(0.0, 0.004))
+        return super().ls(*arguments, **options)
+
+
+@pytest.mark.parametrize("takers", [2, 5])
+def test_of_several_that_take_an_object_lock_at_once_one_has_it(takers: int) -> None:
+    """Lamport's bakery argument: who writes before it looks is seen by whoever looks later. Twenty rounds each."""
+    fs = SlowStore()
+    for turn in range(20):
+        start = threading.Barrier(takers)
+        held: list[ObjectLock] = []
+
+        def take(turn: int = turn, start: threading.Barrier = start, held: list[ObjectLock] = held) -> None:
+            start.wait()
+            with suppress(RecordsError):
+                held.append(ObjectLock(fs, f"/race-{takers}-{turn}", "memory://race"))
+
+        threads = [threading.Thread(target=take) for _ in range(takers)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        assert len(held) == 1
+        held[0].check()
+        held[0].release()
+        assert fs.ls(f"/race-{takers}-{turn}/lock") == []
+
+
+def test_a_holder_that_was_silent_for_too_long_is_fenced_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = "memory://sweeps/fenced"
+    row = {"scenario_hash": "h", "seed": 1, "packets": 1, "goodput_bps": 1.0}
+    stale = Store(place, write=True, version="1", metrics="a")
+    with monkeypatch.context() as later:
+        later.setattr("cwndlab.sweeps.lock._DEAD_AFTER_S", -1.0)
+        new = Store(place, write=True, version="1", metrics="a")
+    new.add({"key": "new", **row})
+    stale.add({"key": "stale", **row})
+    with pytest.raises(RecordsError, match="was taken over by another process"):
+        stale.close()
+    # It neither wrote nor took the new holder's lock away.
+    with pytest.raises(RecordsError, match="is in use by"):
+        Store(place, write=True, version="1", metrics="a")
+    new.close()
+    assert Store(place, version="1", metrics="a").runs()["key"].to_list() == ["new"]
 
 
 def test_killed_at_random_moments_it_loses_no_run_and_repeats_none(file: Path) -> None:

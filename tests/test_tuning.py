@@ -103,6 +103,35 @@ def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(file: Path) -> N
     assert tuning.tune(tuning.load(file), out=out).trials == whole.trials
 
 
+def test_a_log_that_was_cut_at_any_byte_is_resumed(file: Path) -> None:
+    out = file.parent / "out"
+    whole = tuning.tune(tuning.load(file), out=out, trials=3)
+    log = out / "study.log"
+    content = log.read_bytes()
+    lines = [0]
+    for line in content.splitlines(keepends=True):
+        lines.append(lines[-1] + len(line))
+    # Within the first line and the last, before and after ends of lines, and between.
+    cuts = {1, lines[1] - 1, lines[1], lines[2] + 3, lines[-2] + 1, lines[-1] - 1, *range(0, len(content), 397)}
+    for cut in sorted(cuts):
+        log.write_bytes(content[:cut])
+        assert tuning.tune(tuning.load(file), out=out, trials=3).trials == whole.trials, cut
+
+
+def test_trials_of_another_version_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = file.parent / "out"
+    tuning.tune(tuning.load(file), out=out, trials=2)
+    with monkeypatch.context() as other:
+        other.setattr("cwndlab.tuning.search.engine_version", lambda: "9.9.9+0123")
+        with pytest.raises(RecordsError, match=r"holds trials of cwndlab [0-9.]+\+[0-9a-f]+\n.*another folder"):
+            tuning.tune(tuning.load(file), out=out, trials=3)
+    with monkeypatch.context() as other:
+        other.setattr("cwndlab.tuning.search.metrics_version", lambda: "none")
+        with pytest.raises(RecordsError, match=r"holds trials of cwndlab .* with other metrics \("):
+            tuning.tune(tuning.load(file), out=out, trials=3)
+    assert len(tuning.tune(tuning.load(file), out=out, trials=3).trials) == 3
+
+
 def test_constraints_are_kept(file: Path) -> None:
     """A window of 25 segments at most: the default's is larger, and what is best without the constraint has more."""
     free = tuning.tune(tuning.load(file), out=file.parent / "free")

@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernel": {"units", "control"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "kernel-python": {"units", "control", "algorithms", "kernel"},
-    "live": {"algorithms", "emulator", "quic"},
+    "live": {"algorithms", "control", "emulator", "quic"},
     "python": {
         "units",
         "control",

@@ -4,7 +4,7 @@ Once per congestion control of the kernel; prints what sensors and downloads got
 mosquitto, curl, openssl, aiomqtt (`pip install aiomqtt`), and the rights of an emulation (root, on most machines).
 
     python examples/applications/run.py
-    python examples/applications/run.py --algorithms reno,bbr --clients 20 --seconds 5
+    python examples/applications/run.py --algorithms reno,bbr1 --clients 20 --seconds 5
     python examples/applications/run.py --algorithms cubic,cwndlab_phcc     # while `cwndlab kernel run` has it
 """
 
@@ -155,7 +155,7 @@ def row(algorithm, site, downloads, path, begin, end):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--algorithms", default="reno,cubic,bbr", help="the kernel's names, joined by commas")
+    parser.add_argument("--algorithms", default="reno,cubic,bbr1", help="algorithms of the kernel, joined by commas")
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--period", type=float, default=1.0, help="seconds between two messages of a sensor")

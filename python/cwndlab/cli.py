@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -15,6 +17,7 @@ import typer
 from cwndlab import signals
 from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
 from cwndlab.options import (
+    MOST_REPETITIONS,
     AlgorithmsOption,
     FileOption,
     FormatOption,
@@ -217,7 +220,10 @@ def compare(
     repetitions: Annotated[
         int,
         typer.Option(
-            "--repetitions", help="Runs of each, seeds from N on.", metavar="N", parser=whole("--repetitions", 1)
+            "--repetitions",
+            help="Runs of each, seeds from N on.",
+            metavar="N",
+            parser=whole("--repetitions", 1, MOST_REPETITIONS),
         ),
     ] = 10,
     out: Annotated[
@@ -231,7 +237,10 @@ def compare(
         typer.Option(help="Repeat on until this holds.", metavar="'METRIC within X %'", show_default=False),
     ] = None,
     at_most: Annotated[
-        int, typer.Option("--at-most", help="Runs of each with --until.", metavar="N", parser=whole("--at-most", 2))
+        int,
+        typer.Option(
+            "--at-most", help="Runs of each with --until.", metavar="N", parser=whole("--at-most", 2, MOST_REPETITIONS)
+        ),
     ] = 50,
     warm_up: Annotated[
         str | None, typer.Option(help="What to leave out: mser, or a time.", metavar="mser|TIME", show_default=False)
@@ -444,10 +453,26 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line; ends the process with 0, 1 (failed run), 2 (bad input), 130 or 143 (stopped)."""
     signals.install()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What the terminal's encoding lacks is spelt out, as on standard error.
+        sys.stdout.reconfigure(errors="backslashreplace")
     ended = status(arguments)
     if ended == signals.status():
         signals.leave(ended)
     sys.exit(ended)
+
+
+#: Options whose value is a place to write to.
+_PLACES = ("--out", "--report", "--pcap", "--state")
+
+
+def _refuse_empty_places(arguments: Sequence[str]) -> None:
+    """An empty text, such as of a variable that is not set, would be the working directory."""
+    for option, value in pairwise([*arguments, "-"]):
+        if option == "--":
+            return
+        if (option in _PLACES and not value) or option in [f"{place}=" for place in _PLACES]:
+            raise ScenarioError(Fault(option.rstrip("="), "is empty", "name a file or folder"))
 
 
 def status(arguments: Sequence[str] | None = None) -> int:
@@ -455,6 +480,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         _refuse_output()
     try:
+        _refuse_empty_places(sys.argv[1:] if arguments is None else arguments)
         ended = app(arguments, prog_name="cwndlab", standalone_mode=False)
         sys.stdout.flush()
         if ended == _INTERRUPTED:

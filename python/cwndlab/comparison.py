@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.digits import effect_size, interval, mean_and_half
-from cwndlab.errors import Fault, RecordsError, ScenarioError
+from cwndlab.errors import Fault, OutputError, RecordsError, ScenarioError
 from cwndlab.files import slug
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import judged as word_for
@@ -304,7 +304,7 @@ class Comparison:
             _replace(folder / "summary.csv", _csv(self.summary()))
             _replace(folder / "comparison.json", self.to_json())
         except OSError as error:
-            raise RecordsError(
+            raise OutputError(
                 Fault(str(folder), f"cannot be written: {error.strerror}", "make room, or choose another folder")
             ) from None
 

@@ -5,6 +5,7 @@
     ├── RunError        it could not be carried out
     │   └── AlgorithmError  because an algorithm of one's own failed
     └── RecordsError    a file is unreadable, of another run or of another version
+        └── OutputError     a file cannot be written
 
 A fault of ours is none of these: it names itself and asks to be reported.
 """
@@ -71,6 +72,12 @@ class AlgorithmError(RunError):
 
 class RecordsError(Error):
     """A file or folder of records cannot be read or written."""
+
+
+class OutputError(RecordsError):
+    """A file or folder cannot be written."""
+
+    exit_status: ClassVar[int] = 1
 
 
 def text_of(path: Path, hint: str) -> str:

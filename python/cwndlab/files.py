@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from cwndlab.errors import Fault, RecordsError
+from cwndlab.errors import Fault, OutputError
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def whole(path: Path | str) -> Iterator[BinaryIO]:
             yield file
         partial.replace(path)
     except OSError as error:
-        raise RecordsError(
+        raise OutputError(
             Fault(str(path), f"cannot be written: {error.strerror}", "make room, or choose another place")
         ) from None
     finally:

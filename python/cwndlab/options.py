@@ -22,7 +22,13 @@ def _format(text: str) -> Format:
         raise ScenarioError(Fault("--format", f"'{text}' is no format", "write table, json or csv")) from None
 
 
-def whole(option: str, low: int, high: int = 2**64 - 1) -> Callable[[str], int]:
+#: Seeds are 64-bit numbers.
+_LARGEST = 2**64 - 1
+#: A comparison of more runs of each algorithm would not end.
+MOST_REPETITIONS = 1_000_000
+
+
+def whole(option: str, low: int, high: int = _LARGEST) -> Callable[[str], int]:
     """Reads a whole number from ``low`` to ``high``."""
 
     def whole(text: str) -> int:
@@ -30,9 +36,8 @@ def whole(option: str, low: int, high: int = 2**64 - 1) -> Callable[[str], int]:
         number = int(text) if text.isascii() and text.isdecimal() else -1
         if low <= number <= high:
             return number
-        raise ScenarioError(
-            Fault(option, f"'{text}' is no whole number from {low} on", f"write {option} {max(low, 1)}")
-        )
+        span = f"from {low} on" if high == _LARGEST else f"from {low} to {high}"
+        raise ScenarioError(Fault(option, f"'{text}' is no whole number {span}", f"write {option} {max(low, 1)}"))
 
     return whole
 

@@ -20,10 +20,23 @@ class Format(StrEnum):
     csv = "csv"
 
 
+#: Control characters but tabulator and line feed, which a terminal would obey: as Python writes them (ECMA-48).
+_CONTROLS = {number: f"\\x{number:02x}" for number in (*range(9), *range(11, 32), *range(127, 160))}
+
+
+def visible(text: str) -> str:
+    """The text with control characters spelt out: names come from files, and a terminal obeys escape sequences.
+
+    >>> visible("a\\x1b[2J\\tb")
+    'a\\\\x1b[2J\\tb'
+    """
+    return text.translate(_CONTROLS)
+
+
 def say(text: str) -> None:
     """A line for the person, not the program: on standard error."""
     sys.stdout.flush()  # what was said before stands before
-    print(text, file=sys.stderr)  # noqa: T201
+    print(visible(text), file=sys.stderr)  # noqa: T201
 
 
 def say_seed(first: int, last: int | None = None) -> None:
@@ -38,7 +51,8 @@ def write(text: str) -> None:
 
 def write_json(value: object) -> None:
     """A value as JSON."""
-    write(json.dumps(value, indent=2, ensure_ascii=False))
+    is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    write(json.dumps(value, indent=2, ensure_ascii=not is_unicode))
 
 
 def write_csv(rows: Sequence[Row], columns: Sequence[str], *, header: bool = True) -> None:
@@ -89,7 +103,7 @@ def write_table(
         justify = "right" if column in right else "left"
         table.add_column(column, justify=justify, no_wrap=column not in wrap, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(visible, row))
     if not wrap:
         # Numbers that are cut are worth less than a line that is long.
         options = console.options.update(width=10_000)

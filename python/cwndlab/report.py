@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.digits import interval, number
-from cwndlab.errors import Fault, RecordsError
+from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.files import save
 from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link
 from cwndlab.metrics.margins import judged as word_for
@@ -276,7 +276,8 @@ def load(folder: Path | str) -> Comparison | Measurement | Records | Swept:
     def again(row: int) -> Records:
         return run(sweeps.scenario(folder, rows["cell"][row]), seed=rows["seed"][row])
 
-    return Swept(rows, folder.resolve().name, again)
+    title, missing = sweeps.note(folder)
+    return Swept(rows, title or folder.resolve().name, again, missing)
 
 
 def report(
@@ -330,7 +331,7 @@ def figures(
             return sweep_figures(found, folder, formats, look)
         return [path for one in formats for path in _figures(found, folder, one, look)]
     except OSError as error:
-        raise RecordsError(
+        raise OutputError(
             Fault(str(folder), f"cannot be written: {error.strerror}", "make room, or choose another place")
         ) from None
 

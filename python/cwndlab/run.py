@@ -32,6 +32,7 @@ engine_version = _engine.engine_version
 entries = _engine.algorithms
 aliases = _engine.aliases
 canonical_algorithm = _engine.canonical_algorithm
+entry_in_kernel = _engine.entry_in_kernel
 to_toml = _engine.to_toml
 stack_fields = _engine.stack_fields
 read_records = _engine.read

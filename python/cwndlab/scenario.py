@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.errors import Fault, OutputError, text_of
 from cwndlab.media import Medium, Wlan
 from cwndlab.queues import Queue
 from cwndlab.run import Checked, check, to_toml
@@ -372,9 +372,7 @@ class Scenario(Table):
         try:
             Path(path).write_text(self.to_toml(), encoding="utf-8")
         except OSError as cause:
-            raise ScenarioError(
-                Fault(str(path), f"cannot be written ({cause.strerror})", "name another file")
-            ) from None
+            raise OutputError(Fault(str(path), f"cannot be written ({cause.strerror})", "name another file")) from None
 
     def with_(self, changes: Mapping[str, Any] | None = None, /, **top: Any) -> Self:
         """The same scenario with other values: fields by their path, ``{"flow[1].rtt": "50 ms"}``, or by their name.

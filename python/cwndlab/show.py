@@ -162,6 +162,8 @@ def show_comparison(found: Comparison, format: Format) -> None:
 
 def show_swept(found: Swept, format: Format) -> None:
     """A sweep: for people the cells with their means, for programs every run."""
+    if found.note:
+        say(found.note)
     if format is Format.table:
         header, rows = found.table()
         write_table(rows, header, right=header[len(found.fields) :])

@@ -1,6 +1,6 @@
-//! The name by which the kernel knows an algorithm of ours.
+//! The name of an algorithm in the kernel's TCP: ours under `cwndlab_…`, and the kernel's own that stand for ours.
 
-use crate::catalogue::Algorithm;
+use crate::catalogue::{Algorithm, Catalogue};
 
 /// What all of them begin with.
 pub const PREFIX: &str = "cwndlab_";
@@ -12,6 +12,65 @@ const ROOM: usize = LONGEST - PREFIX.len();
 const TAIL: usize = 4;
 /// Letters of a name that a number follows.
 const HEAD: usize = 3;
+
+/// The kernel's own algorithms that stand for ours: our name, the kernel's. Linux: `tcp_cong.c`, `tcp_cubic.c`,
+/// `tcp_bbr.c` (BBRv1), `tcp_westwood.c` (Westwood+).
+pub const KERNELS_OWN: [(&str, &str); 5] =
+    [("reno", "reno"), ("cubic", "cubic"), ("cubic-linux", "cubic"), ("bbr1", "bbr"), ("westwood-plus", "westwood")];
+
+/// The kernel's own algorithm that stands for `algorithm`, whatever its parameters.
+#[must_use]
+pub fn kernels_own(algorithm: &Algorithm) -> Option<&'static str> {
+    KERNELS_OWN.iter().find(|(ours, _)| *ours == algorithm.growth.spec.name).map(|(_, own)| *own)
+}
+
+/// What a name means in the kernel, whose TCP has `available`: the kernel's own where it stands for ours, else ours where
+/// it is registered. A name of the library has one meaning everywhere (`bbr` is `bbr3`); a module of the kernel is
+/// meant by its own name only where the library has no other algorithm of that name.
+#[must_use]
+pub fn resolve(name: &str, catalogue: &Catalogue, available: &[String]) -> Option<String> {
+    let has = |name: &str| available.iter().any(|one| one == name);
+    if name.starts_with(PREFIX) {
+        return has(name).then(|| name.to_owned());
+    }
+    if let Ok(algorithm) = catalogue.parse(name) {
+        let own = kernels_own(&algorithm).filter(|own| is_entry_itself(&algorithm) && has(own)).map(str::to_owned);
+        if let Some(found) = own.or_else(|| Some(kernel_name(&algorithm)).filter(|ours| has(ours))) {
+            return Some(found);
+        }
+    }
+    (has(name) && library_name(name) == name).then(|| name.to_owned())
+}
+
+/// What the library calls a name of the kernel's own: `bbr` is `bbr1`.
+#[must_use]
+pub fn library_name(own: &str) -> &str {
+    if KERNELS_OWN.iter().any(|(ours, _)| *ours == own) {
+        return own;
+    }
+    KERNELS_OWN.iter().find(|(_, kernels)| *kernels == own).map_or(own, |(ours, _)| ours)
+}
+
+/// Why a name of the kernel's own is not understood as such.
+#[must_use]
+pub fn misnamed(name: &str) -> Option<String> {
+    let ours = library_name(name);
+    (ours != name).then(|| format!("the kernel's own {name} is '{ours}'"))
+}
+
+/// The entry that is registered under a name of the kernel, `cwndlab_…`, without parameters.
+#[must_use]
+pub fn entry_of(name: &str, catalogue: &Catalogue) -> Option<&'static str> {
+    let is_it = |entry: &str| catalogue.parse(entry).is_ok_and(|algorithm| kernel_name(&algorithm) == name);
+    catalogue.specs.iter().map(|spec| spec.name).find(|entry| is_it(entry))
+}
+
+/// Whether parameters and slow start are the entry's own.
+fn is_entry_itself(algorithm: &Algorithm) -> bool {
+    let growth = &algorithm.growth;
+    let start = algorithm.slow_start.as_ref().map(ToString::to_string);
+    growth.to_string() == growth.spec.name && start.is_none_or(|start| start == growth.spec.companion)
+}
 
 /// The name under which `algorithm` is registered with the kernel's TCP, at most 15 letters: `cwndlab_` and
 ///
@@ -25,10 +84,7 @@ const HEAD: usize = 3;
 #[must_use]
 pub fn kernel_name(algorithm: &Algorithm) -> String {
     let growth = &algorithm.growth;
-    let start = algorithm.slow_start.as_ref().map(ToString::to_string);
-    let is_own_start = start.as_ref().is_none_or(|start| start == growth.spec.companion);
-    let text = growth.to_string();
-    if text == growth.spec.name && is_own_start {
+    if is_entry_itself(algorithm) {
         return format!("{PREFIX}{}", short(growth.spec.name));
     }
     let whole = Algorithm { recovery: None, ..algorithm.clone() }.to_string();

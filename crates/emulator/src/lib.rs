@@ -14,6 +14,7 @@ pub mod fault;
 pub mod info;
 pub mod keeper;
 pub mod lateness;
+pub mod memory;
 pub mod namespace;
 pub mod netlink;
 pub mod path;
@@ -22,7 +23,7 @@ pub mod source;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
-use cwndlab_control::kernel_name;
+use cwndlab_control::kernel_name::{self, kernel_name, kernels_own};
 use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan, Workload};
 use cwndlab_simulator::pool::starts;
@@ -48,20 +49,44 @@ pub enum Datapath {
     Ours,
 }
 
+/// What this kernel's TCP has.
+fn available() -> Vec<String> {
+    let known = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+    known.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The kernel's name for an algorithm that is named for the programs of a path: the kernel's own where it stands for the
+/// library's, else the library's where it is registered.
+///
+/// # Errors
+///
+/// A fault where this kernel has neither.
+pub fn kernel_algorithm(name: &str) -> Result<String, Fault> {
+    let known = available();
+    kernel_name::resolve(name, &cwndlab_simulator::catalogue(), &known).ok_or_else(|| {
+        let has = known.iter().map(|one| kernel_name::library_name(one)).collect::<Vec<_>>().join(", ");
+        let hint = kernel_name::misnamed(name)
+            .unwrap_or_else(|| format!("`cwndlab kernel run --algorithm '{name}'` registers it while it runs"));
+        fault("--algorithm", format!("this kernel has no '{name}'; it has {has}"), hint)
+    })
+}
+
 /// The kernel's name for the algorithm of a flow; empty for one over UDP.
 fn name_of(index: usize, flow: &FlowPlan, datapath: Datapath) -> Result<String, Fault> {
     let Some(algorithm) = &flow.algorithm else { return Ok(String::new()) };
     let ours = algorithm.growth.spec.name;
-    let name = match (datapath, ours) {
-        (Datapath::Kernel, "reno") => "reno".to_owned(),
-        (Datapath::Kernel, "cubic" | "cubic-linux") => "cubic".to_owned(),
-        (Datapath::Kernel, "bbr1") => "bbr".to_owned(),
-        _ => kernel_name(algorithm),
-    };
-    let known = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
-    if known.split_whitespace().any(|one| one == name) {
+    let known = available();
+    let has = |name: &str| known.iter().any(|one| one == name);
+    let own = kernels_own(algorithm).filter(|_| datapath == Datapath::Kernel);
+    if let Some(own) = own.filter(|own| has(own)) {
+        return Ok(own.to_owned());
+    }
+    let name = kernel_name(algorithm);
+    if has(&name) {
         return Ok(name);
     }
+    let name = own.map_or(name, str::to_owned);
+    let known = known.join(" ");
     let place = format!("flow[{index}].algorithm");
     let hint = match name.strip_prefix(kernel_name::PREFIX) {
         Some(_) => format!("`cwndlab kernel run --algorithm '{}'` registers it while it runs", flow.algorithm_text),

@@ -203,6 +203,7 @@ impl Transfer {
         state.ended = Some((end, self.age_ns(), why));
         let State { samples, last, .. } = state;
         samples.close(last);
+        samples.shrink();
         self.client.running.fetch_sub(1, Ordering::AcqRel);
     }
 
@@ -213,6 +214,12 @@ impl Transfer {
 
     pub(crate) fn has_ended(&self) -> bool {
         lock(&self.state).ended.is_some()
+    }
+
+    /// Whether its account has been kept for as long as accounts are.
+    fn is_old(&self) -> bool {
+        let kept = self.limits.account.as_nanos() as u64;
+        lock(&self.state).ended.as_ref().is_some_and(|(_, at, _)| self.age_ns().saturating_sub(*at) > kept)
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -270,6 +277,13 @@ impl Accounts {
         }
         self.kept.push_back(transfer);
         true
+    }
+
+    /// Drops the accounts that are old; answers whether there were any.
+    pub(crate) fn expire(&mut self) -> bool {
+        let before = self.kept.len();
+        self.kept.retain(|one| !one.is_old());
+        self.kept.len() < before
     }
 
     /// The account of this name, for its owner alone.

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cwndlab_control::kernel_name::{library_name, misnamed};
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, Response, StatusCode, Version};
 use serde_json::json;
 
 use crate::account::{lock, Asked, End, Transfer};
@@ -81,6 +82,12 @@ pub(crate) fn answer(house: &Arc<House>, link: &Link, request: &Parts, has_body:
 
 fn asked(house: &Arc<House>, link: &Link, request: &Parts, has_body: bool) -> Result<Reply, Box<Reply>> {
     let refuse = |status, line: &str| Box::new(Reply::line(status, line));
+    // RFC 9112, section 3.2: a request of HTTP/1.1 without Host, or any with more than one, is answered with 400. What
+    // stands in front of this server could have chosen the other one.
+    let hosts = request.headers.get_all(header::HOST).iter().count();
+    if hosts > 1 || (hosts == 0 && request.version == Version::HTTP_11) {
+        return Err(Box::new(Reply::line(StatusCode::BAD_REQUEST, "a request has one header Host").closing()));
+    }
     let Some(owner) = house.tokens.asks(&request.headers) else {
         let reply = Reply::line(
             StatusCode::UNAUTHORIZED,
@@ -114,7 +121,8 @@ fn asked(house: &Arc<House>, link: &Link, request: &Parts, has_body: bool) -> Re
     match target {
         Target::Algorithms => {
             let quic = house.quic.then(|| json!({"usual": switch::NEUTRAL, "algorithms": switch::offered()}));
-            let tcp = json!({"usual": congestion::usual(), "algorithms": congestion::offered()});
+            let names = congestion::names(&congestion::offered());
+            let tcp = json!({"usual": library_name(&congestion::usual()), "algorithms": names});
             let offered = json!({"tcp": tcp, "quic": quic});
             Ok(Reply::text(StatusCode::OK, "application/json", format!("{offered}\n")))
         }
@@ -255,7 +263,8 @@ fn chosen(link: &Link, asked: Option<&str>) -> Result<String, Box<Reply>> {
     let before = lock(&link.state).algorithm.clone();
     let Some(asked) = asked else { return Ok(before.unwrap_or_else(|| link.carrier.usual())) };
     let Some(name) = link.carrier.meaning(asked) else {
-        let line = format!("this server has no '{asked}'; it has {}", link.carrier.offered().join(", "));
+        let hint = misnamed(asked).map(|hint| format!(" ({hint})")).unwrap_or_default();
+        let line = format!("this server has no '{asked}'{hint}; it has {}", link.carrier.offered().join(", "));
         return Err(Box::new(Reply::line(StatusCode::BAD_REQUEST, line)));
     };
     match before {

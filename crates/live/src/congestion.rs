@@ -1,5 +1,6 @@
 //! The congestion control of one TCP connection, by its name in the kernel.
 
+use cwndlab_control::kernel_name::{library_name, resolve};
 use cwndlab_emulator::namespace::sysctl;
 use socket2::{Domain, SockRef, Socket, Type};
 
@@ -28,22 +29,16 @@ pub fn usual() -> String {
     sysctl("net.ipv4.tcp_congestion_control").unwrap_or_else(|| NEUTRAL.to_owned())
 }
 
-/// The kernel's name for one of this library's: the kernel's own where it stands for ours, `cwndlab_NAME` where
-/// `cwndlab kernel` has registered it.
+/// The same by the names that a request may write.
+#[must_use]
+pub fn names(kernels: &[String]) -> Vec<String> {
+    kernels.iter().map(|name| library_name(name).to_owned()).collect()
+}
+
+/// The kernel's name for one of this library's.
 #[must_use]
 pub fn kernel_name(name: &str, offered: &[String]) -> Option<String> {
-    let ours = match name {
-        "newreno" => "reno".to_owned(),
-        "cubic-linux" => "cubic".to_owned(),
-        "bbr1" => "bbr".to_owned(),
-        "compound" => "cwndlab_ctcp".to_owned(),
-        other => format!("cwndlab_{}", other.replace('-', "_")),
-    };
-    let has = |name: &str| offered.iter().any(|one| one == name);
-    if has(name) {
-        return Some(name.to_owned());
-    }
-    has(&ours).then_some(ours)
+    resolve(name, &cwndlab_algorithms::catalogue(), offered)
 }
 
 /// Sets it; answers what the kernel says that it is now.
@@ -65,18 +60,25 @@ mod tests {
 
     #[test]
     fn names_of_the_library_mean_what_the_kernel_has() {
-        let offered = ["bbr", "cubic", "cwndlab_ctcp", "cwndlab_step_ecn", "reno"].map(str::to_owned);
+        let offered = ["bbr", "cdg", "cubic", "cwndlab_ctcp", "cwndlab_abe_ecn", "cwndlab_westwoo", "htcp", "reno"];
+        let offered = offered.map(str::to_owned);
         for (name, kernel) in [
             ("reno", Some("reno")),
             ("newreno", Some("reno")),
             ("cubic", Some("cubic")),
             ("cubic-linux", Some("cubic")),
             ("bbr1", Some("bbr")),
-            ("bbr", Some("bbr")),
+            // One meaning everywhere: BBRv3, which is not registered.
+            ("bbr", None),
+            ("bbr3", None),
+            ("westwood", Some("cwndlab_westwoo")),
+            // Modules of the kernel; the library has none of the first name, and the same algorithm of the second.
+            ("cdg", Some("cdg")),
+            ("htcp", Some("htcp")),
             ("ctcp", Some("cwndlab_ctcp")),
             ("compound", Some("cwndlab_ctcp")),
-            ("step-ecn", Some("cwndlab_step_ecn")),
-            ("cwndlab_step_ecn", Some("cwndlab_step_ecn")),
+            ("abe-ecn", Some("cwndlab_abe_ecn")),
+            ("cwndlab_abe_ecn", Some("cwndlab_abe_ecn")),
             ("vegas", None),
             ("", None),
         ] {

@@ -60,6 +60,11 @@ impl House {
         since_ns(self.epoch)
     }
 
+    /// Connections that showed a valid token and are open.
+    pub(crate) fn connections(&self) -> usize {
+        lock(&self.guests).0
+    }
+
     fn seat(self: &Arc<Self>, address: IpAddr) -> Result<Seat, Full> {
         let host = host(address);
         let mut guests = lock(&self.guests);

@@ -45,6 +45,8 @@ pub struct Limits {
     pub samples: usize,
     /// Transfers whose account is kept; the oldest ended one gives way.
     pub transfers_kept: usize,
+    /// How long an account is kept after its transfer.
+    pub account: Duration,
     /// When a transfer is ended because it hurts.
     pub envelope: Envelope,
 }
@@ -101,6 +103,7 @@ impl Default for Limits {
             sample_interval: Duration::from_millis(100),
             samples: 1000,
             transfers_kept: 600,
+            account: Duration::from_secs(900),
             envelope: Envelope::default(),
         }
     }
@@ -129,7 +132,7 @@ pub struct Limit {
 
 /// All limits.
 #[rustfmt::skip]
-pub const LIMITS: [Limit; 25] = [
+pub const LIMITS: [Limit; 26] = [
     Limit { name: "connections", least: 1.0, doc: "connections with a valid token at once", get: |l| Some(l.connections as f64), set: |l, v| l.connections = v as usize },
     Limit { name: "connections_per_address", least: 1.0, doc: "of them from one IPv4 address or IPv6 /64", get: |l| Some(l.connections_per_address as f64), set: |l, v| l.connections_per_address = v as usize },
     Limit { name: "waiting", least: 1.0, doc: "connections that have not sent a byte; the oldest gives way to one more", get: |l| Some(l.waiting as f64), set: |l, v| l.waiting = v as usize },
@@ -149,6 +152,7 @@ pub const LIMITS: [Limit; 25] = [
     Limit { name: "sample_interval_s", least: 0.001, doc: "between two samples of a transfer", get: |l| Some(l.sample_interval.as_secs_f64()), set: |l, v| l.sample_interval = Duration::from_secs_f64(v) },
     Limit { name: "samples", least: 2.0, doc: "samples of a transfer; when full every other one goes and the interval doubles", get: |l| Some(l.samples as f64), set: |l, v| l.samples = v as usize },
     Limit { name: "transfers_kept", least: 1.0, doc: "transfers whose account is kept; the oldest that ended gives way to one more", get: |l| Some(l.transfers_kept as f64), set: |l, v| l.transfers_kept = v as usize },
+    Limit { name: "account_s", least: 0.001, doc: "how long an account is kept after its transfer", get: |l| Some(l.account.as_secs_f64()), set: |l, v| l.account = Duration::from_secs_f64(v) },
     Limit { name: "breaker_interval_s", least: 0.001, doc: "one measurement of the circuit breaker; at least ten round trips", get: |l| Some(l.envelope.interval.as_secs_f64()), set: |l, v| l.envelope.interval = Duration::from_secs_f64(v) },
     Limit { name: "breaker_intervals", least: 1.0, doc: "measurements in a row outside the envelope that end a transfer", get: |l| Some(l.envelope.intervals as f64), set: |l, v| l.envelope.intervals = v as u32 },
     Limit { name: "breaker_loss", least: 0.0, doc: "share of retransmitted packets", get: |l| Some(l.envelope.loss), set: |l, v| l.envelope.loss = v },

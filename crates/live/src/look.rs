@@ -198,6 +198,11 @@ impl Samples {
         }
     }
 
+    /// Gives back the room for samples that will not come.
+    pub(crate) fn shrink(&mut self) {
+        self.rows.shrink_to_fit();
+    }
+
     pub(crate) fn json(&self) -> Value {
         let rows: Vec<Value> = self.rows.iter().map(Look::row).collect();
         json!({"interval_ns": self.interval_ns, "columns": COLUMNS, "rows": rows})

@@ -1,18 +1,22 @@
 //! The server as a whole: it starts, it can be asked how it fares, it stops.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cwndlab_emulator::fault::{fault, Fault};
+use cwndlab_emulator::memory;
 use cwndlab_emulator::namespace::sysctl;
 use rustls::server::NoServerSessionStorage;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
+use tokio::time::{interval, MissedTickBehavior};
 use tokio_rustls::TlsAcceptor;
 
+use crate::account::lock;
 use crate::certificate::Certificate;
 use crate::counters::Counters;
 use crate::house::House;
@@ -47,6 +51,9 @@ pub struct Server {
 
 /// How long what runs may take to notice that the server stops.
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// How often old accounts are dropped and memory is returned.
+const TIDY: Duration = Duration::from_secs(5);
 
 fn resolve(listen: &str) -> Result<SocketAddr, Fault> {
     let hint = "write ADDRESS:PORT, such as 127.0.0.1:8443 or [::]:8443";
@@ -98,6 +105,29 @@ pub(crate) fn tls(certificate: &Certificate, protocol: &[u8]) -> Result<ServerCo
     Ok(config)
 }
 
+/// Forgets old accounts, and returns the memory of connections that have ended to the system, which the allocator
+/// would keep.
+async fn tidy(house: Arc<House>) {
+    let mut tick = interval(TIDY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut stop = house.stop.clone();
+    let (mut attempts, mut was_busy) = (0, false);
+    loop {
+        tokio::select! {
+            _ = stop.wait_for(|&stop| stop) => return,
+            _ = tick.tick() => {}
+        }
+        let has_expired = lock(&house.accounts).expire();
+        let now = house.counters.attempts.load(Ordering::Relaxed);
+        let is_busy = now != attempts || house.connections() > 0;
+        // Once more after the last connection has gone.
+        if is_busy || was_busy || has_expired {
+            memory::give_back();
+        }
+        (attempts, was_busy) = (now, is_busy);
+    }
+}
+
 impl Server {
     /// Listens and serves, on threads of its own.
     pub fn start(settings: Settings) -> Result<Self, Fault> {
@@ -128,6 +158,7 @@ impl Server {
             let (endpoint, crypto) = quic::listen(address, &settings.certificate)?;
             runtime.spawn(quic::accept(Arc::clone(&house), endpoint, crypto));
         }
+        runtime.spawn(tidy(Arc::clone(&house)));
         runtime.spawn(tcp::accept(house, listener, TlsAcceptor::from(Arc::new(config))));
         Ok(Self { address, fingerprint, counters, notes: notes(), stop, runtime: Some(runtime) })
     }

@@ -43,7 +43,7 @@ impl Carrier for Tcp {
     }
 
     fn offered(&self) -> Vec<String> {
-        congestion::offered()
+        congestion::names(&congestion::offered())
     }
 
     fn meaning(&self, name: &str) -> Option<String> {

@@ -110,6 +110,12 @@ pub(crate) fn aliases() -> Vec<(&'static str, &'static str)> {
     cwndlab_simulator::catalogue().aliases.to_vec()
 }
 
+/// The entry that is registered with the kernel's TCP under this name, `cwndlab_…`; nothing where there is none.
+#[pyfunction]
+pub(crate) fn entry_in_kernel(name: &str) -> Option<&'static str> {
+    cwndlab_control::kernel_name::entry_of(name, &cwndlab_simulator::catalogue())
+}
+
 /// The canonical text of an algorithm: `hstcp` becomes `highspeed+standard`. `scenario`, JSON, may describe others.
 #[pyfunction]
 #[pyo3(signature = (text, scenario=None))]

@@ -118,6 +118,12 @@ impl Between {
         let catalogue = own::catalogue(&scenario).map_err(|faults| question::refuse(py, faults))?;
         let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| question::refuse(py, faults))?;
         let header = header(&scenario, &plan, seed, "emulate", notes).map_err(|faults| question::refuse(py, faults))?;
+        let is_known = algorithm.as_ref().is_none_or(|name| catalogue.parse(name).is_ok());
+        let algorithm = algorithm.map(|name| cwndlab_emulator::kernel_algorithm(&name)).transpose();
+        let algorithm = algorithm.map_err(|fault| {
+            let class = if is_known { "RunError" } else { "ScenarioError" };
+            raise(py, class, vec![(fault.path, fault.what, fault.hint)])
+        })?;
         let ends = Ends { algorithm, late: late_ns, programs: true };
         let open = py.detach(|| Open::open(Arc::new(plan), seed, &ends)).map_err(|fault| refused(py, fault))?;
         Ok(Self { open: Mutex::new(Some((open, header))) })

@@ -48,6 +48,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::aliases, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::canonical_algorithm, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::entry_in_kernel, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::conformance, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::conformance_texts, module)?)?;
     module.add_function(wrap_pyfunction!(question::check, module)?)?;

@@ -143,6 +143,13 @@ pub(crate) fn serve(
         line
     };
     let tokens = Tokens::read(&text, tokens_from).map_err(wrong)?;
+    // An address that makes no sense; one that cannot be had is another fault.
+    let is_address =
+        listen.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if !is_address {
+        let hint = "write ADDRESS:PORT, such as 127.0.0.1:8443 or [::]:8443";
+        return Err(wrong(vec![fault("--listen", format!("'{listen}' is no address and port"), hint)]));
+    }
     let names = names.unwrap_or_else(|| ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec());
     let certificate = match (certificate, key, state) {
         (Some(chain), Some(key), _) => Certificate::read(&chain, &key),

@@ -38,12 +38,18 @@ impl Records {
 
 /// The outcome of work on a folder, as Python shall hear of it.
 fn told<T>(py: Python<'_>, folder: &Path, outcome: Result<Result<T, RecordsError>, String>) -> PyResult<T> {
+    let mut class = "RecordsError";
     let fault = match outcome {
         Ok(Ok(done)) => return Ok(done),
-        Ok(Err(error)) => (error.place, error.what, error.hint),
+        Ok(Err(error)) => {
+            if error.is_output {
+                class = "OutputError";
+            }
+            (error.place, error.what, error.hint)
+        }
         Err(panic) => (folder.display().to_string(), panic, "please report with this line".to_owned()),
     };
-    Err(raise(py, "RecordsError", vec![fault]))
+    Err(raise(py, class, vec![fault]))
 }
 
 #[pymethods]

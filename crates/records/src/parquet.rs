@@ -42,6 +42,8 @@ pub struct RecordsError {
     pub what: String,
     /// What would do; may be empty.
     pub hint: String,
+    /// The system could not write.
+    pub is_output: bool,
 }
 
 impl fmt::Display for RecordsError {
@@ -58,7 +60,7 @@ impl fmt::Display for RecordsError {
 impl std::error::Error for RecordsError {}
 
 fn error<T>(place: &Path, what: impl Into<String>, hint: impl Into<String>) -> Result<T, RecordsError> {
-    Err(RecordsError { place: place.display().to_string(), what: what.into(), hint: hint.into() })
+    Err(RecordsError { place: place.display().to_string(), what: what.into(), hint: hint.into(), is_output: false })
 }
 
 fn table_file(table: &str) -> String {
@@ -110,7 +112,7 @@ fn make(folder: &Path) -> Result<bool, RecordsError> {
 
 /// What a failed write means to whoever asked for it.
 fn failed<T>(place: &Path, cause: &io::Error) -> Result<T, RecordsError> {
-    match cause.kind() {
+    let failure = match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => error(
             place,
             "no space is left on the device",
@@ -121,7 +123,8 @@ fn failed<T>(place: &Path, cause: &io::Error) -> Result<T, RecordsError> {
             error(place, "lies on a file system that cannot be written", "name a folder elsewhere")
         }
         _ => error(place, format!("cannot be written ({cause})"), "name a folder elsewhere"),
-    }
+    };
+    failure.map_err(|error| RecordsError { is_output: true, ..error })
 }
 
 fn refuse_other(header: &Header, folder: &Path) -> Result<(), RecordsError> {
@@ -368,6 +371,7 @@ fn read_header(reader: &Reader, path: &Path) -> Result<Header, RecordsError> {
             place: path.display().to_string(),
             what: format!("was not written by cwndlab (its header has no '{key}')"),
             hint: WHAT_HOLDS.to_owned(),
+            is_output: false,
         })
     };
     let version = entry(SCHEMA)?;

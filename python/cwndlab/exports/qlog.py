@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +117,8 @@ def _remarks(records: Records, flow: int) -> Iterator[_Event]:
         data = {"kind": row["kind"], "cwnd_before": row["cwnd_before_bytes"], "cwnd_after": row["cwnd_after_bytes"]}
         if row["cause"]:
             data["cause"] = row["cause"]
-        if row["pipe_segments"] is not None:
+        # JSON has no infinity: an estimate without bound is left out.
+        if row["pipe_segments"] is not None and isfinite(row["pipe_segments"]):
             data["pipe_segments"] = row["pipe_segments"]
         yield row["time_ns"], "tcp:remark", data
 

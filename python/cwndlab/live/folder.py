@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.errors import Fault, RecordsError
+from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.files import save, slug
 from cwndlab.live.question import Question
 from cwndlab.sweeps.journal import entries, entry
@@ -86,7 +86,7 @@ class Folder:
             self._journal = os.open(place / _JOURNAL, flags, 0o644)
         except OSError as error:
             self._lock.release()
-            raise RecordsError(Fault(str(place), f"cannot be written: {error.strerror}", "")) from None
+            raise OutputError(Fault(str(place), f"cannot be written: {error.strerror}", "")) from None
         except BaseException:
             self._lock.release()
             raise

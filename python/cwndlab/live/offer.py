@@ -97,11 +97,11 @@ def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
 
 
 def ours(name: str) -> str:
-    """What a scenario calls an algorithm: a kernel's ``cwndlab_NAME`` is the library's NAME. Raises ``ScenarioError``
-    where the library has none of this name."""
-    from cwndlab.run import canonical_algorithm
+    """What a scenario calls an algorithm: the entry that is registered under a kernel's ``cwndlab_NAME``. Raises
+    ``ScenarioError`` where the library has none of this name."""
+    from cwndlab.run import canonical_algorithm, entry_in_kernel
 
-    plain = name.removeprefix("cwndlab_").replace("_", "-") if name.startswith("cwndlab_") else name
+    plain = entry_in_kernel(name) or name
     canonical_algorithm(plain)
     return plain
 

@@ -38,7 +38,7 @@ def page(
     style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "page.js"))
     body = "\n".join(parts)
     plotly = f"<script>{get_plotlyjs()}</script>" if figures else ""
-    told = json.dumps(data or {}, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    told = json.dumps(data or {}, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'

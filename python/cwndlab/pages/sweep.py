@@ -40,6 +40,8 @@ class Swept:
     frame: pl.DataFrame
     title: str = "A sweep"
     again: Callable[[int], Records] | None = None
+    note: str = ""
+    """What is missing of it."""
 
     @cached_property
     def fields(self) -> list[str]:
@@ -152,7 +154,8 @@ def sweep_page(found: Swept, *, series: int = 0) -> str:
     _checked(found)
     metric = _first_metric(found)
     across, up = _axes(found)
-    parts = [_intro(found), "<h2>Over two fields</h2>", _choice(found)]
+    note = [f"<p><strong>{html.escape(found.note)}</strong></p>"] if found.note else []
+    parts = [_intro(found), *note, "<h2>Over two fields</h2>", _choice(found)]
     cells, targets = _grid(found, metric)
     one = heat(
         across, up, [[None if one is None else one.mean for one in row] for row in cells], COLUMNS[metric], targets

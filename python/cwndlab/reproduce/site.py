@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.digits import number
-from cwndlab.errors import Fault, RecordsError
+from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.files import save
 from cwndlab.pages import page
 from cwndlab.reproduce.catalogue import PAPERS, experiments
@@ -66,7 +66,7 @@ def write_experiment(outcome: Reproduction, folder: Path) -> Path:
         for chart in outcome.charts:
             draw(chart, str(place / "figures" / f"{chart.name}.svg"))
     except OSError as error:
-        raise RecordsError(
+        raise OutputError(
             Fault(str(place), f"cannot be written: {error.strerror}", "make room, or choose another place")
         ) from None
     save(_csv(outcome.findings), place / "findings.csv")

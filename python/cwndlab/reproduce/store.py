@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cwndlab.errors import Fault, RecordsError
+from cwndlab.errors import Fault, OutputError
 
 
 class Store:
@@ -52,7 +52,7 @@ class Store:
             partial.replace(path)
         except OSError as error:
             partial.unlink(missing_ok=True)
-            raise RecordsError(
+            raise OutputError(
                 Fault(str(path), f"cannot be written: {error.strerror}", "make room, or choose another place")
             ) from None
 

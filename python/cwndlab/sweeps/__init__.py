@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from cwndlab.scenario import Scenario
 
-__all__ = ["Outcome", "Sweep", "cells", "load", "read", "scenario", "sweep"]
+__all__ = ["Outcome", "Sweep", "cells", "load", "note", "read", "scenario", "sweep"]
 
 
 def load(place: str | Path) -> pl.DataFrame:
@@ -27,6 +27,16 @@ def load(place: str | Path) -> pl.DataFrame:
     from cwndlab.sweeps.store import Store
 
     return rows_of(Store(place))
+
+
+def note(place: str | Path) -> tuple[str, str]:
+    """The title that a sweep gave itself, and what is missing of it; either may be empty."""
+    from cwndlab.sweeps.drive import rows_of, unfinished
+    from cwndlab.sweeps.store import Store
+
+    store = Store(place)
+    title: str = store.manifest.get("asked", {}).get("title", "")
+    return title, unfinished(store, len(rows_of(store)))
 
 
 def cells(place: str | Path) -> pl.DataFrame:

@@ -170,7 +170,9 @@ def sweep(
             (say or (lambda _: None))(note)
         before = plan.resume(store.runs())
         outcome = Outcome(str(out), len(cells), plan.total, before, notes=list(store.notes))
-        store.describe(_asked(question), _table(question, cells))
+        store.describe(_asked(question) | {"total": plan.total, "complete": False}, _table(question, cells))
+        if before:
+            (say or (lambda _: None))(f"{out}: {before} of {plan.total} runs are there, and are not repeated")
         documents = _Documents(question)
 
         def take() -> tuple[Job, str] | None:
@@ -198,9 +200,10 @@ def sweep(
             outcome.stopped = True
         except Error:
             # What has finished is kept, in an answer as well.
-            store.finish(rows_of(store))
+            store.finish(rows_of(store), total=plan.total, complete=False)
             raise
-        store.finish(rows_of(store))
+        complete = not outcome.stopped and not outcome.failed
+        store.finish(rows_of(store), total=plan.total, complete=complete)
     return outcome
 
 
@@ -255,6 +258,14 @@ def _table(question: Sweep, cells: Iterable[Cell]) -> pl.DataFrame:
     columns["scenario_hash"] = [cell.hash for cell in cells]
     columns["scenario"] = [question.checked(cell.number).document for cell in cells]
     return pl.DataFrame(columns)
+
+
+def unfinished(store: Store, rows: int) -> str:
+    """What is missing of a sweep of which ``rows`` runs are there; empty where it came to its end."""
+    asked = store.manifest.get("asked", {})
+    if asked.get("complete"):
+        return ""
+    return f"unfinished: {rows} of {asked['total']} runs are there" if "total" in asked else "unfinished"
 
 
 def rows_of(store: Store) -> pl.DataFrame:

@@ -57,7 +57,7 @@ def _check(metrics: Sequence[str], rows: pl.DataFrame) -> None:
 
 def table(found: Sequence[dict[str, Any]], metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """Header and cells for people. Fields by the shortest end of their name that no other has."""
-    fields = [name for name in found[0] if name not in ("cell", "runs") and not name.startswith(tuple(metrics))]
+    fields = _fields(found)
     header = ["cell", *short(fields), "runs", *(heading(metric) for metric in metrics)]
     cells = []
     for row in found:
@@ -104,9 +104,8 @@ def short(names: Sequence[str]) -> list[str]:
 
 
 def pivot(found: Sequence[dict[str, Any]], rows: str, columns: str, metric: str) -> tuple[list[str], list[list[str]]]:
-    """Header and cells of ``metric`` over two fields, the mean over all else of the cells' means."""
-    fields = [name for name in found[0] if name not in ("cell", "runs")]
-    down, across = (_field(name, fields) for name in (rows, columns))
+    """Header and cells of ``metric`` over two fields, the mean over all else of the cells' means (`averaged`)."""
+    down, across = (_field(name, _fields(found)) for name in (rows, columns))
     ups, sides = (list(dict.fromkeys(row[name] for row in found)) for name in (down, across))
     factor = COLUMNS[metric].factor if metric in COLUMNS else 1.0
     cells = []
@@ -119,6 +118,21 @@ def pivot(found: Sequence[dict[str, Any]], rows: str, columns: str, metric: str)
             line.append(f"{sum(values) / len(values) * factor:.4g}" if values else "–")
         cells.append(line)
     return [f"{short([down])[0]} \\ {short([across])[0]}", *(text_of_field(side) for side in sides)], cells
+
+
+def averaged(found: Sequence[dict[str, Any]], rows: str, columns: str) -> str:
+    """Over what a pivot's values are means; empty where each is of one cell."""
+    fields = _fields(found)
+    shown = {_field(name, fields) for name in (rows, columns)}
+    counts = {name: len({row[name] for row in found}) for name in fields if name not in shown}
+    words = [f"{count} values of {short([name])[0]}" for name, count in counts.items() if count > 1]
+    return f"each value is the mean over cells: {', '.join(words)}" if words else ""
+
+
+def _fields(found: Sequence[dict[str, Any]]) -> list[str]:
+    """The columns of fields: between those of the cell and of its number of runs."""
+    names = list(found[0])
+    return names[names.index("cell") + 1 : names.index("runs")]
 
 
 def _field(name: str, fields: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.errors import Fault, RecordsError
+from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.sweeps.journal import entries, entry
 from cwndlab.sweeps.lock import FileLock, ObjectLock
 from cwndlab.sweeps.work import Row
@@ -78,6 +78,8 @@ class Store:
         path = self._path(name)
         try:
             if not self._local:
+                if isinstance(self._lock, ObjectLock):
+                    self._lock.check()
                 self._fs.pipe_file(path, content)
                 return
             target = Path(path)
@@ -90,9 +92,7 @@ class Store:
             partial.replace(target)
         except OSError as error:
             what = f"cannot be written: {error.strerror or error}"
-            raise RecordsError(
-                Fault(path, what, "make room, or choose another folder; what is there is kept")
-            ) from None
+            raise OutputError(Fault(path, what, "make room, or choose another folder; what is there is kept")) from None
 
     def _get(self, name: str) -> bytes | None:
         try:
@@ -205,8 +205,6 @@ class Store:
 
     def tick(self) -> None:
         """To be called now and then."""
-        if self._lock is not None:
-            self._lock.beat()
         old = not self._local and time.monotonic() - self._last > _PART_AGE_S
         if len(self._fresh) >= _PART_ROWS or (old and self._fresh):
             self._flush()
@@ -217,7 +215,9 @@ class Store:
             _frame(self._fresh).write_parquet(table, compression="zstd")
             content = table.getvalue()
             number = 1 + max((part["number"] for part in self.manifest["parts"]), default=0)
-            name = f"runs/version={self._version}/metrics={self._metrics}/part-{number:06d}.parquet"
+            # Named after the lock where it can be lost: then no part is overwritten by a process that lost it.
+            mark = f"-{self._lock.token}" if isinstance(self._lock, ObjectLock) else ""
+            name = f"runs/version={self._version}/metrics={self._metrics}/part-{number:06d}{mark}.parquet"
             self._put(name, content)
             part = {"name": name, "number": number, "rows": len(self._fresh), "bytes": len(content)}
             part |= {"sha256": hashlib.sha256(content).hexdigest(), "version": self._version, "metrics": self._metrics}
@@ -278,9 +278,11 @@ class Store:
             raise RecordsError(Fault(self.place, "holds no sweep", hint))
         return pl.read_parquet(io.BytesIO(content))
 
-    def finish(self, rows: pl.DataFrame) -> None:
-        """Writes the answer."""
+    def finish(self, rows: pl.DataFrame, *, total: int, complete: bool) -> None:
+        """Writes the answer, and whether all of its ``total`` runs are there."""
         self._put("rows.parquet", _parquet(rows))
+        self.manifest["asked"] |= {"total": total, "complete": complete}
+        self._put("manifest.json", json.dumps(self.manifest, indent=1).encode())
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:

@@ -8,6 +8,7 @@ had not been.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from statistics import fmean
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError, RunError, ScenarioError
-from cwndlab.metrics.numbers import NAMES
+from cwndlab.metrics.numbers import NAMES, metrics_version
+from cwndlab.run import engine_version
 from cwndlab.sweeps import Sweep, sweep
 from cwndlab.sweeps.drive import Outcome
 from cwndlab.sweeps.lock import FileLock
@@ -183,21 +185,50 @@ def _study(question: Tuning, place: Path) -> Any:
     from optuna.storages.journal import JournalFileBackend
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    _drop_torn_end(place / "study.log")
     storage = JournalStorage(JournalFileBackend(str(place / "study.log")))
     study = optuna.create_study(
         storage=storage, study_name="tune", load_if_exists=True, direction=question.goal.replace("ise", "ize")
     )
     kept = study.user_attrs.get("question")
+    versions = [engine_version(), metrics_version()]
     if kept is None:
+        study.set_user_attr("versions", versions)
         study.set_user_attr("question", question.digest)
         (place / "tuning.json").write_text(json.dumps(_summary(question), indent=1), encoding="utf-8")
     elif kept != question.digest:
         hint = "choose another folder by --out, or delete this one"
         raise RecordsError(Fault(str(place), "holds another tuning", hint))
+    elif study.user_attrs.get("versions") != versions:
+        engine, metrics = study.user_attrs.get("versions") or ("of another version", "")
+        what = f"holds trials of cwndlab {engine}" + (
+            f" with other metrics ({metrics})" if engine == versions[0] else ""
+        )
+        hint = "their scores and ours are not comparable: choose another folder by --out, or delete this one"
+        raise RecordsError(Fault(str(place), what, hint))
     for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
         # Of a process that was killed. Its runs are kept; it is proposed again.
         study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
     return study
+
+
+def _drop_torn_end(log: Path) -> None:
+    """Cuts a log after its last whole line: a process or a machine that fails may leave part of one. What it said is
+    done again, and its runs are kept."""
+    if not log.exists():
+        return
+    content = log.read_bytes()
+    whole = 0
+    for line in content.splitlines(keepends=True):
+        try:
+            json.loads(line)
+        except ValueError:
+            break
+        if not line.endswith(b"\n"):
+            break
+        whole += len(line)
+    if whole < len(content):
+        os.truncate(log, whole)
 
 
 def _summary(question: Tuning) -> Row:

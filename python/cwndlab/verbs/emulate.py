@@ -56,7 +56,7 @@ def add(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 "--algorithm",
-                help="Congestion control of the kernel for all TCP.",
+                help="Congestion control of all TCP: reno, cubic, bbr1, or what `kernel run` registered.",
                 metavar="NAME",
                 show_default=False,
             ),

@@ -160,18 +160,25 @@ def _span(seconds: float) -> str:
 
 
 def _show(place: str, metrics: list[str] | None, pivot: str | None, format: Format) -> None:
-    from cwndlab.sweeps import show
+    from cwndlab.sweeps import note, show
 
     names = tuple(metrics or show.SHOWN)
     found = show.summary(place, names)
     if not found:
         say(f"{place}: no run has ended yet")
         return
+    title, missing = note(place)
+    if title and format is Format.table:
+        say(title)
+    if missing:
+        say(f"{place}: {missing}")
     if pivot is not None:
         rows, comma, columns = (part.strip() for part in pivot.partition(","))
         if not comma:
             raise ScenarioError(Fault("--pivot", f"'{pivot}' names no two fields", "write --pivot rate,rtt"))
         header, cells = show.pivot(found, rows, columns, names[0])
+        if means := show.averaged(found, rows, columns):
+            say(means)
         if format is Format.table:
             say(show.heading(names[0]))
             write_table(cells, header, right=header[1:])
