@@ -3,7 +3,9 @@
 //! A source is a link with packets on it, or a timer: its next moment is all that the heap holds. So the heap is as
 //! large as the network, whatever the windows, and a link that goes on after its head packet replaces the top in place.
 
-/// Time in ns above, source below, in one integer: one comparison, and equal times are served in the order of the sources.
+use crate::ties::Ties;
+
+/// Time in ns above, the source's rank below, in one integer: one comparison. [`Ties`] rank sources of the same moment.
 type Key = u64;
 
 const ARITY: usize = 4;
@@ -21,6 +23,7 @@ pub struct Agenda {
     mask: Key,
     /// The last moment that fits beside the sources.
     latest: u64,
+    ties: Ties,
 }
 
 /// Where the top stands.
@@ -47,7 +50,16 @@ impl Agenda {
             bits,
             mask: (1 << bits) - 1,
             latest: (1 << (u64::BITS - bits)) - 2,
+            ties: Ties::default(),
         }
+    }
+
+    /// An agenda for a network, in which no link and no flow is preferred where several are due at once. Sources are links,
+    /// timers, servers.
+    #[must_use]
+    pub fn of_network(links: usize, flows: usize, servers: usize) -> Self {
+        let ties = Ties::new(links, flows);
+        Self { ties, ..Self::new(ties.ranks(servers)) }
     }
 
     /// The first moment that does not fit beside the sources: 2⁶⁴ ns divided among them (39 hours for 100,000).
@@ -58,7 +70,8 @@ impl Agenda {
 
     #[inline]
     fn key(&self, time: u64, source: u32) -> Key {
-        (time.min(self.latest) << self.bits) | u64::from(source)
+        let time = time.min(self.latest);
+        (time << self.bits) | u64::from(self.ties.rank(time, source))
     }
 
     /// The next moment and its source.
@@ -66,7 +79,10 @@ impl Agenda {
     #[must_use]
     pub fn peek(&self) -> Option<(u64, u32)> {
         let top = self.heap[TOP];
-        (top != NOTHING).then(|| (top >> self.bits, (top & self.mask) as u32))
+        (top != NOTHING).then(|| {
+            let time = top >> self.bits;
+            (time, self.ties.source(time, (top & self.mask) as u32))
+        })
     }
 
     /// `source` has something at `time`.

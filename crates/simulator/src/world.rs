@@ -205,9 +205,10 @@ impl World {
             routes.push(begin);
         }
         let overtaking = links.iter().map(|link| link.reorders().then(Box::default)).collect();
-        let first_server = links.len() + (plan.flows.len() + pool::most_beside(plan)) * crate::flow::TIMERS;
+        let flows = plan.flows.len() + pool::most_beside(plan);
+        let first_server = links.len() + flows * crate::flow::TIMERS;
         Self {
-            agenda: Agenda::new(first_server + servers.len()),
+            agenda: Agenda::of_network(links.len(), flows, servers.len()),
             servers,
             server_of,
             first_server: first_server as u32,

@@ -86,6 +86,17 @@ pub enum Rampdown {
     Proportional,
 }
 
+/// What an ACK counts for where a window grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckCounting {
+    /// The bytes that it acknowledges (RFC 3465).
+    Bytes,
+    /// One segment at most: ns-2's native agents (`opencwnd`) and most modules of its TCP/Linux.
+    Acks,
+    /// One segment at most in slow start, bytes after it: modules of TCP/Linux that use `bytes_acked`, such as `reno`.
+    AcksInSlowStart,
+}
+
 /// The values of a stack profile, overrides applied.
 #[derive(Clone, Debug)]
 pub struct Stack {
@@ -97,6 +108,8 @@ pub struct Stack {
     pub ack: Bytes,
     /// Wire bytes per SACK block in an ACK.
     pub sack_block: Bytes,
+    /// What an ACK counts for where the window grows.
+    pub ack_counting: AckCounting,
     /// Initial window, segments.
     pub initial_window: u32,
     /// Initial slow-start threshold, segments.
