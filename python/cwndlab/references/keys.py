@@ -92,9 +92,7 @@ _NS3_SCENARIO = {
 
 #: ``paths.toml``.
 _PATHS = ("kind", "repetitions", "senders", "beside", "stack", "tolerances", "path")
-_PATH = ("name", "why", "rate", "rtt", "buffer", "loss", "duration", "flows", "load")
-_LOAD = ("bytes", "count")
-_PATH_FLOW = ("sender", "rtt", "start")
+_PATH = ("name", "why", "rate", "rtt", "buffer", "loss", "duration", "flows", "transfers")
 _PATH_RULE = ("relative", "absolute", "of_the_link")
 
 
@@ -169,6 +167,3 @@ def of_paths(file: str, about: Mapping[str, Any]) -> Iterator[Fault]:
         yield from unknown(file, f"tolerances.{quantity}", rule, _PATH_RULE)
     for index, path in enumerate(about.get("path", ())):
         yield from unknown(file, f"path[{index}]", path, _PATH)
-        yield from unknown(file, f"path[{index}].load", path.get("load"), _LOAD)
-        for number, flow in enumerate(path.get("flows", ())):
-            yield from unknown(file, f"path[{index}].flows[{number}]", flow, _PATH_FLOW)
