@@ -55,6 +55,15 @@ def test_transfers_end_and_are_timed() -> None:
     assert min(spans) > 8 * 100_000 / 20e6 * 1e9 + 15e6
 
 
+def test_a_transfer_over_a_connection_of_its_own_begins_with_the_handshake() -> None:
+    """6 kB in the initial window: a round trip of 30 ms for the handshake, half of one for the data, as the simulator's."""
+    workload = {"kind": "transfers", "bytes": "6 kB", "count": 5, "new_connection": True}
+    records = emulated(scenario("cubic", duration="1 s").with_({"flow[0].workload": workload}))
+    spans = (records.transfers["end_ns"] - records.transfers["start_ns"]).to_list()
+    assert len(spans) == 5
+    assert min(spans) >= 45e6
+
+
 def test_what_was_late_and_what_was_calibrated_is_recorded(tmp_path: Path) -> None:
     """The queue of the scenario holds 80 packets; its base RTT is 30 ms and its line 20 Mbit/s."""
     records = emulated(scenario("cubic", duration="1 s"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import platform
 import statistics
 import time
@@ -58,6 +59,13 @@ class Run:
     date: str
     #: Of the scenario: a line of another one does not count.
     scenario: str
+    #: Completed transfers of the flow, and their times from the handshake to the last byte; 0 and NaN without transfers.
+    transfers: int = 0
+    median_completion_s: float = math.nan
+    mean_completion_s: float = math.nan
+    #: Of all flows, from the start to the end: expired retransmission timers on data, tail loss probes.
+    timeouts: float = math.nan
+    loss_probes: float = math.nan
 
     def key(self) -> tuple[str, str, int]:
         return self.path, self.algorithm, self.repetition
@@ -90,13 +98,13 @@ def measure(
     trial: Trial,
     repetition: int,
     *,
-    events: int,
+    counts: Counts,
     timing: dict[str, Any] | None = None,
     kernel: str = "",
 ) -> list[Run]:
     """What each flow of a run gave, from the moment when all flows are there to the end.
 
-    ``events`` are the congestion events of the run, as exact as its engine knows them. ``timing`` is an emulation's.
+    ``counts`` are those of the whole run, as exact as its engine knows them. ``timing`` is an emulation's.
     """
     import polars as pl
 
@@ -107,6 +115,8 @@ def measure(
         seen = records.samples.filter((pl.col("flow") == flow["flow"]) & (pl.col("time_ns") >= begin)).sort("time_ns")
         span = (seen["time_ns"][-1] - seen["time_ns"][0]) / 1e9
         delivered = seen["delivered_bytes"][-1] - seen["delivered_bytes"][0]
+        done = records.transfers.filter(pl.col("flow") == flow["flow"])
+        completion_s = (done["end_ns"] - done["start_ns"]).to_numpy() / 1e9 if trial.transfers else []
         out.append(
             Run(
                 path=trial.path,
@@ -117,7 +127,7 @@ def measure(
                 goodput_bps=round(8 * delivered / span),
                 mean_rtt_s=round(float(seen["srtt_ns"].drop_nulls().mean() or float("nan")) / 1e9, 7),  # type: ignore[arg-type]
                 min_rtt_s=round((flow["min_rtt_ns"] or 0) / 1e9, 7),
-                congestion_events=events,
+                congestion_events=counts.events,
                 retransmitted_packets=flow["retransmitted_packets"],
                 queue_drops=flow["queue_drops"],
                 late_p50_s=late.get("late_p50_ns", 0) / 1e9,
@@ -126,9 +136,18 @@ def measure(
                 kernel=kernel,
                 date=time.strftime("%Y-%m-%d", time.gmtime()) if kernel else "",
                 scenario=fingerprint(trial),
+                transfers=len(completion_s),
+                median_completion_s=_rounded(statistics.median, completion_s),
+                mean_completion_s=_rounded(statistics.fmean, completion_s),
+                timeouts=counts.timeouts,
+                loss_probes=counts.loss_probes,
             )
         )
     return out
+
+
+def _rounded(of: Callable[[Any], float], values: Sequence[float]) -> float:
+    return round(float(of(values)), 7) if len(values) else math.nan
 
 
 def fingerprint(trial: Trial) -> str:
@@ -136,15 +155,44 @@ def fingerprint(trial: Trial) -> str:
     return sha256(json.dumps(trial.document, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def events_simulated(records: Records) -> int:
-    """Entries into recovery and timeouts, of all flows."""
-    return sum(flow["recoveries"] + flow["timeouts"] for flow in records.rows("flows"))
+@dataclass(frozen=True)
+class Counts:
+    """Counters of a whole run, all flows together."""
+
+    #: Entries into recovery and timeouts.
+    events: int
+    timeouts: float
+    loss_probes: float
 
 
-def events_counted(counters: dict[str, int]) -> int:
+def counts_simulated(records: Records) -> Counts:
+    """The counts of a simulation."""
+    flows = records.rows("flows")
+    timeouts = sum(flow["timeouts"] for flow in flows)
+    probes = sum(flow["loss_probes"] for flow in flows)
+    return Counts(sum(flow["recoveries"] for flow in flows) + timeouts, timeouts, probes)
+
+
+def counts_of_kernel(counters: dict[str, int], loss: float = 0.0, connections: int = 0) -> Counts:
     """The same by the kernel's own counters: a look at the state of a connection misses a recovery that follows upon
-    another within one ACK."""
-    return sum(counters.get(name, 0) for name in ("TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts"))
+    another within one ACK.
+
+    Timers that expired on a SYN are left out, since the simulator counts those of data. So are the probes that repeat a
+    FIN: each connection ends with one, alone in flight, of which the share ``loss`` is lost; the simulator has none.
+
+    Parameters
+    ----------
+    counters
+        ``TcpExt`` of the senders' namespace.
+    loss
+        Share of packets that the wire loses.
+    connections
+        Connections that ended.
+    """
+    timeouts = counters.get("TCPTimeouts", 0) - counters.get("TCPSynRetrans", 0)
+    recoveries = counters.get("TCPSackRecovery", 0) + counters.get("TCPRenoRecovery", 0)
+    probes = counters.get("TCPLossProbes", 0) - loss * connections
+    return Counts(recoveries + timeouts, timeouts, round(probes, 2))
 
 
 # --- judging
@@ -162,15 +210,20 @@ def judge(paths: Paths, simulated: Sequence[Run], kernel: Sequence[Run]) -> list
             continue
         several = len(trial.senders) > 1
         for flow, sender in enumerate(trial.senders):
-            label = f"[{flow} {sender}]" if several else ""
-            rate = "share_bps" if several else "goodput_bps"
-            for quantity, column in ((rate, "goodput_bps"), ("mean_rtt_s", "mean_rtt_s")):
+            if trial.transfers:
+                label = f"[{trial.transfers[flow]}]"
+                wanted = [(name, name) for name in ("median_completion_s", "mean_completion_s")]
+            else:
+                label = f"[{flow} {sender}]" if several else ""
+                wanted = [("share_bps" if several else "goodput_bps", "goodput_bps"), ("mean_rtt_s", "mean_rtt_s")]
+            for quantity, column in wanted:
                 ours, real = (
                     [float(getattr(run, column)) for run in runs if run.flow == flow] for runs in (mine, theirs)
                 )
                 out.append(_verdict(trial, quantity, label, ours, real, paths))
-        ours, real = ([float(run.congestion_events) for run in runs if run.flow == 0] for runs in (mine, theirs))
-        out.append(_verdict(trial, "congestion_events", "", ours, real, paths))
+        for quantity in ("timeouts", "loss_probes") if trial.transfers else ("congestion_events",):
+            ours, real = ([float(getattr(run, quantity)) for run in runs if run.flow == 0] for runs in (mine, theirs))
+            out.append(_verdict(trial, quantity, "", ours, real, paths))
     return out
 
 
@@ -244,9 +297,10 @@ def _emulated(
                 late.append((trial, seed))
                 say(f"{trial.path} {trial.algorithm} {seed}: late by {timing['late_p99_ns'] / 1e6:.2f} ms, repeated")
                 continue
-            events = events_counted(timing["counters"])
+            loss = trial.document["dumbbell"]["bottleneck"].get("loss", {}).get("p", 0.0)
+            counts = counts_of_kernel(timing["counters"], loss, len(records.transfers) if trial.transfers else 0)
             progress()
-            yield measure(records, trial, seed, events=events, timing=timing, kernel=platform.release())
+            yield measure(records, trial, seed, counts=counts, timing=timing, kernel=platform.release())
         waiting, attempt = late, attempt + 1
 
 
@@ -290,7 +344,7 @@ def campaign(
     simulated: list[Run] = []
     for index, records in run_many([(trial.document, seed) for trial, seed in wanted], workers=workers):
         trial, seed = wanted[index]
-        simulated += measure(records, trial, seed, events=events_simulated(records))
+        simulated += measure(records, trial, seed, counts=counts_simulated(records))
     return judge(asked, simulated, real), notes(real)
 
 
@@ -352,6 +406,6 @@ def _shown(quantity: str) -> tuple[float, str, int]:
     """Scale, unit and digits of a quantity for people."""
     if quantity.startswith(("goodput", "share")):
         return 1e-6, "Mbit/s", 2
-    if quantity.startswith("mean_rtt"):
+    if quantity.startswith(("mean_rtt", "median_completion", "mean_completion")):
         return 1e3, "ms", 1
     return 1.0, "", 1

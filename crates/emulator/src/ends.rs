@@ -259,14 +259,16 @@ pub fn sender(
         return Ok(());
     }
     let stop = plan.stop.map_or(u64::MAX, |stop| stop.0);
-    end.started.store(run.now(), Ordering::Relaxed);
+    // A transfer over a connection of its own begins with the handshake, as in the simulator.
+    let mut begun = run.now();
+    end.started.store(begun, Ordering::Relaxed);
     let Some(first) = connect(run, (flow, Side::Senders), plan, algorithm).map_err(place)? else { return Ok(()) };
     let mut socket = end.open(first);
     let mut done = true;
     match &plan.workload {
         &Workload::Bulk { bytes } => {
             if let Some(bytes) = bytes {
-                announce(end, bytes.0, run.now());
+                announce(end, bytes.0, begun);
             }
             send(run, &socket, bytes.map(|bytes| bytes.0), stop).map_err(place)?;
         }
@@ -288,6 +290,9 @@ pub fn sender(
         &Workload::Transfers { count, bytes, gap, new_connection } => {
             let mut number = 0;
             while !run.is_over() && run.now() < stop && count.is_none_or(|count| number < count) {
+                if number > 0 {
+                    begun = run.now();
+                }
                 if number > 0 && new_connection {
                     end.close(&socket);
                     drop(socket);
@@ -296,7 +301,7 @@ pub fn sender(
                     };
                     socket = end.open(next);
                 }
-                announce(end, bytes.0, run.now());
+                announce(end, bytes.0, begun);
                 send(run, &socket, Some(bytes.0), stop).map_err(place)?;
                 done = drain(run, &socket);
                 number += 1;
@@ -315,9 +320,9 @@ pub fn sender(
     Ok(())
 }
 
-fn announce(end: &End, bytes: u64, now: u64) {
+fn announce(end: &End, bytes: u64, begun: u64) {
     let at = end.delivered.load(Ordering::Relaxed) + bytes;
-    *lock(&end.boundary) = Some((at, bytes, now));
+    *lock(&end.boundary) = Some((at, bytes, begun));
 }
 
 /// The listener of a side, made before any sender begins. Where the senders' side listens, what it accepts will send, and has

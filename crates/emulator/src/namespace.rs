@@ -124,6 +124,7 @@ const COUNTERS: &[&str] = &[
     "TCPSackRecovery",
     "TCPRenoRecovery",
     "TCPTimeouts",
+    "TCPSynRetrans",
     "TCPLossProbes",
     "TCPLostRetransmit",
     "TCPFullUndo",

@@ -3,7 +3,7 @@
 use cwndlab_control::RecoveryKind;
 use cwndlab_units::{Bytes, Duration};
 
-use crate::plan::{Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Stack};
+use crate::plan::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Stack};
 use crate::read::{Faults, Table};
 
 /// The profiles' names.
@@ -16,7 +16,8 @@ fn linux() -> Stack {
         header: Bytes(52), // 20 IP + 20 TCP + 12 timestamps
         ack: Bytes(52),
         sack_block: Bytes(8), // RFC 2018; the option's 4 bytes of head are not counted
-        initial_window: 10,   // RFC 6928
+        ack_counting: AckCounting::Bytes,
+        initial_window: 10, // RFC 6928
         initial_ssthresh: None,
         min_rto: Duration::from_millis(200), // TCP_RTO_MIN
         max_rto: Duration::from_secs(120),   // TCP_RTO_MAX
@@ -78,6 +79,8 @@ fn rfc() -> Stack {
 /// ns-2.35 as its references were run: TCP/Linux or the native agents, one ACK per segment.
 fn ns2() -> Stack {
     Stack {
+        // opencwnd() and tcp_slow_start() run once per ACK; what counts bytes after slow start takes "acks-in-slow-start".
+        ack_counting: AckCounting::Acks,
         initial_window: 2,
         min_rto: Duration::from_millis(200),
         max_rto: Duration::from_secs(120),
@@ -134,6 +137,7 @@ pub const FIELDS: &[&str] = &[
     "header",
     "ack",
     "sack_block",
+    "ack_counting",
     "initial_window",
     "initial_ssthresh",
     "min_rto",
@@ -193,6 +197,7 @@ pub fn override_with(stack: &mut Stack, table: &Table<'_>, faults: &mut Faults) 
         ($($field:ident: $words:expr),*) => { $(if let Some(value) = table.word(stringify!($field), $words, faults) { stack.$field = value; })* };
     }
     word!(
+        ack_counting: &[("bytes", AckCounting::Bytes), ("acks", AckCounting::Acks), ("acks-in-slow-start", AckCounting::AcksInSlowStart)],
         ecn: &[("off", Ecn::Off), ("classic", Ecn::Classic), ("accurate", Ecn::Accurate), ("dctcp", Ecn::Dctcp)],
         pacing: &[("algorithm", Pacing::Algorithm), ("always", Pacing::Always), ("off", Pacing::Off)],
         idle_restart: &[("off", IdleRestart::Off), ("initial-window", IdleRestart::InitialWindow), ("decay", IdleRestart::Decay), ("rfc7661", IdleRestart::Rfc7661)],

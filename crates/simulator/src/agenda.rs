@@ -6,8 +6,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Time since the base in ns above, source below, in one integer: one comparison, and equal times are served in the order
-/// of the sources.
+use crate::ties::Ties;
+
+/// Time since the base in ns above, the source's rank below, in one integer: one comparison. [`Ties`] rank sources of the
+/// same moment.
 type Key = u64;
 
 const ARITY: usize = 4;
@@ -33,6 +35,7 @@ pub struct Agenda {
     window: u64,
     /// Entries beyond the window.
     later: BinaryHeap<Reverse<(u64, u32)>>,
+    ties: Ties,
 }
 
 /// Where the top stands.
@@ -63,7 +66,16 @@ impl Agenda {
             // One less than fits, so that no key is `NOTHING`.
             window: u64::MAX >> bits,
             later: BinaryHeap::new(),
+            ties: Ties::default(),
         }
+    }
+
+    /// An agenda for a network, in which no link and no flow is preferred where several are due at once. Sources are links,
+    /// timers, servers.
+    #[must_use]
+    pub fn of_network(links: usize, flows: usize, servers: usize) -> Self {
+        let ties = Ties::new(links, flows);
+        Self { ties, ..Self::new(ties.ranks(servers)) }
     }
 
     /// The key of a time within the window.
@@ -71,7 +83,14 @@ impl Agenda {
     fn key(&self, time: u64, source: u32) -> Option<Key> {
         // A time before the base wraps around to one beyond the window.
         let since = time.wrapping_sub(self.base);
-        (since < self.window).then_some((since << self.bits) | u64::from(source))
+        (since < self.window).then(|| (since << self.bits) | u64::from(self.ties.rank(time, source)))
+    }
+
+    /// The time and the source of a key.
+    #[inline]
+    fn entry(&self, key: Key) -> (u64, u32) {
+        let time = self.base + (key >> self.bits);
+        (time, self.ties.source(time, (key & self.mask) as u32))
     }
 
     /// The next moment and its source.
@@ -79,7 +98,7 @@ impl Agenda {
     #[must_use]
     pub fn peek(&self) -> Option<(u64, u32)> {
         let top = self.heap[TOP];
-        (top != NOTHING).then(|| (self.base + (top >> self.bits), (top & self.mask) as u32))
+        (top != NOTHING).then(|| self.entry(top))
     }
 
     /// `source` has something at `time`.
@@ -123,7 +142,8 @@ impl Agenda {
     #[cold]
     fn move_window(&mut self) {
         for &key in &self.heap[TOP..TOP + self.len] {
-            self.later.push(Reverse((self.base + (key >> self.bits), (key & self.mask) as u32)));
+            let entry = self.entry(key);
+            self.later.push(Reverse(entry));
         }
         self.heap.fill(NOTHING);
         self.len = 0;

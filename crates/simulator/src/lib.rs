@@ -6,6 +6,7 @@
 //! - [`datagrams`]: a flow without a connection;
 //! - [`pool`]: connections beside the plan's flows; [`talk`]: conversations, both ways; [`draw`]: chance;
 //! - [`port`]: what they send, as packets;
+//! - `ties`: the order of events at the same moment;
 //! - [`engine`]: the loop.
 
 pub mod agenda;
@@ -22,6 +23,7 @@ pub mod port;
 pub mod recorder;
 pub mod service;
 pub mod talk;
+mod ties;
 pub mod world;
 
 pub use cwndlab_algorithms::catalogue;

@@ -86,6 +86,17 @@ pub enum Rampdown {
     Proportional,
 }
 
+/// What an ACK counts for where a window grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckCounting {
+    /// The bytes that it acknowledges (RFC 3465).
+    Bytes,
+    /// One segment at most: ns-2's native agents (`opencwnd`) and most modules of its TCP/Linux.
+    Acks,
+    /// One segment at most in slow start, bytes after it: modules of TCP/Linux that use `bytes_acked`, such as `reno`.
+    AcksInSlowStart,
+}
+
 /// Declares the struct and, from the same lines, what [`Stack::described`] answers.
 macro_rules! described {
     (
@@ -117,6 +128,8 @@ pub struct Stack {
     pub ack: Bytes,
     /// Wire bytes per SACK block in an ACK.
     pub sack_block: Bytes,
+    /// What an ACK counts for where the window grows.
+    pub ack_counting: AckCounting,
     /// Initial window, segments.
     pub initial_window: u32,
     /// Initial slow-start threshold, segments.
@@ -186,6 +199,7 @@ pub struct Stack {
     /// beginning just below 2³², where the number on the wire wraps.
     pub first_segment: u64,
 }
+}
 
 impl Stack {
     /// How far a window is shifted right in a packet, which has 32 bits for it: not below 4 GiB (as RFC 7323, section 2,
@@ -194,5 +208,4 @@ impl Stack {
     pub fn window_shift(&self) -> u32 {
         u64::BITS - (self.receive_window.0 >> u32::BITS).leading_zeros()
     }
-}
 }

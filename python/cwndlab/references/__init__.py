@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
-from cwndlab.references import ns3, wifi
+from cwndlab.references import keys, ns3, wifi
 
 #: What every reference says of itself, and as which type a program can read it.
 _NEEDED: dict[str, type] = {
@@ -62,6 +62,7 @@ class Reference:
         #: What was worded anew and what waits for a part of cwndlab that is not there: notes for the reader.
         self.reworded: list[str] = []
         self.waiting: dict[str, str] = {}
+        self._check_keys()
         if ns3.recognises(self.scenarios):
             self.about["senders"] = ns3.senders(self.about, self.scenarios)
         self._reword()
@@ -75,6 +76,16 @@ class Reference:
     def kind(self) -> str:
         """The peer: the first part of a scenario's name in the answer."""
         return str(self.about["kind"])
+
+    def _check_keys(self) -> None:
+        """Raises the faults of all keys that are not known: what they ask for would not be run."""
+        of_scenarios = keys.of_ns3 if ns3.recognises(self.scenarios) else keys.of_scenarios
+        faults = [
+            *keys.of_reference(str(self.folder / "reference.json"), self.about),
+            *of_scenarios(str(self.folder / "scenarios.json"), self.scenarios),
+        ]
+        if faults:
+            raise RecordsError(*faults)
 
     def _check(self) -> None:
         where = str(self.folder / "reference.json")
@@ -124,6 +135,8 @@ class Reference:
             ) from None
         except ValueError as error:
             raise RecordsError(Fault(str(path), f"is no JSON: {error}", "")) from None
+        if not isinstance(loaded, dict):
+            raise RecordsError(Fault(str(path), "is no table", "see known-answers/README.md"))
         return loaded
 
     def summary(self, scenario: str) -> list[dict[str, str]]:
@@ -164,6 +177,8 @@ class Reference:
         """The scenario ``name`` as our document, for run number ``run``; ``text`` is the sender in our words."""
         spec = self.scenarios[name]
         queue: dict[str, Any] = {"kind": "droptail", "capacity": f"{spec['buffer_packets']} packets"}
+        if spec.get("buffer_counts_packet_in_service", self.about.get("buffer_counts_packet_in_service")) is True:
+            queue["counts_in_service"] = True
         if spec.get("mark_above_packets"):
             queue |= {"kind": "step-ecn", "mark_above": spec["mark_above_packets"]}
         bottleneck: dict[str, Any] = {"rate": f"{spec['bottleneck_rate_mbps']} Mbps", "queue": queue}
@@ -175,9 +190,12 @@ class Reference:
             payload = "payload" in self.about.get("drop_list_counts", "")
             indices = self.drop_list(spec["drop_list"], run)
             bottleneck["loss"] = {"kind": "list", "indices": indices, "counts": "payload" if payload else "all"}
+        elif spec.get("random_loss"):
+            bottleneck["loss"] = {"kind": "bernoulli", "p": spec["random_loss"]}
         reverse: dict[str, Any] = {"queue": {"capacity": f"{spec.get('reverse_buffer_packets', 100000)} packets"}}
-        if "reverse_rate_mbps" in spec and spec["reverse_rate_mbps"] is None:
-            reverse = {"rate": "none"}
+        if "reverse_rate_mbps" in spec:
+            rate = spec["reverse_rate_mbps"]
+            reverse = {"rate": "none"} if rate is None else {**reverse, "rate": f"{rate} Mbps"}
         dumbbell: dict[str, Any] = {"bottleneck": bottleneck, "reverse": reverse}
         if spec.get("access_rate_mbps"):
             dumbbell["access"] = {
@@ -193,6 +211,7 @@ class Reference:
                 "algorithm": text if flow["algorithm"] is None else self.about["senders"][flow["algorithm"]],
                 "rtt": f"{flow['rtt_ms']} ms",
                 "start": f"{start:.6f} s",
+                "direction": flow.get("direction", "forward"),
                 "profile": self.about["profile"],
                 "stack": self.stack(spec, algorithm),
             }
@@ -216,23 +235,31 @@ class Reference:
     def stack(self, spec: dict[str, Any], algorithm: str = "") -> dict[str, Any]:
         """The values of the hosts: ``stack`` is what the peer does otherwise than the profile, ``sender_stacks`` what
         it does otherwise for one of its senders."""
+        every = spec.get("ack_every", self.about["ack"]["every"])
         ack = self.about["ack"]
+        if every > 1 and ack["every"] == 1:
+            # A scenario of its own whose ACKs are delayed, in a folder of one ACK per segment.
+            ack = self.about.get("ack_when_delayed", ack)
+        delay = spec.get("ack_delay_s", ack["delay_s"])
+        segment = spec.get("segment_bytes", spec.get("mss_bytes", self.about["segment_bytes"]))
         stack: dict[str, Any] = {
             **self.about.get("stack", {}),
-            "mss": f"{self.about['segment_bytes']} B",
-            "header": f"{self.about['header_bytes']} B",
-            "ack": f"{self.about['ack_bytes']} B",
+            "mss": f"{segment} B",
+            "header": f"{spec.get('header_bytes', self.about['header_bytes'])} B",
+            "ack": f"{spec.get('ack_bytes', self.about['ack_bytes'])} B",
             "initial_window": spec["initial_window_segments"],
             "min_rto": f"{spec['minimum_rto_s']} s",
-            "ack_every": spec.get("ack_every", ack["every"]),
+            "ack_every": every,
             "quick_acks": ack["quick_segments"],
         }
-        if ack["delay_s"] is not None:
-            stack["ack_delay"] = f"{ack['delay_s']} s"
+        if delay is not None:
+            stack["ack_delay"] = f"{delay} s"
         if spec.get("initial_ssthresh_segments"):
             stack["initial_ssthresh"] = spec["initial_ssthresh_segments"]
         if spec.get("receive_window_segments"):
-            stack["receive_window"] = f"{spec['receive_window_segments'] * self.about['segment_bytes']} B"
+            stack["receive_window"] = f"{spec['receive_window_segments'] * segment} B"
+        elif spec.get("receive_window_bytes"):
+            stack["receive_window"] = f"{spec['receive_window_bytes']} B"
         stack.update(self.about.get("sender_stacks", {}).get(algorithm, {}))
         return stack
 

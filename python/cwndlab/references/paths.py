@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.references import keys
 
 #: Distance of the samples, s: means of the smoothed RTT go over them.
 SAMPLE_S = 0.02
+
+#: A flow: its sender, its RTT where the path's is not meant, and its start where it is not 0 s.
+_FLOW = re.compile(r"(\*|beside)(?: over ([0-9.]+ [mu]?s))?(?: after ([0-9.]+ [mu]?s))?")
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,8 @@ class Trial:
     rate_bps: float
     #: In the shape of a scenario's TOML, for either engine.
     document: dict[str, Any]
+    #: By flow, the size of its transfers, each over a connection of its own; empty where flows always have data.
+    transfers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,12 @@ class Paths:
 
 def read(file: Path, *, paths: list[str] | None = None, algorithms: list[str] | None = None) -> Paths:
     """Reads the file; ``paths`` and ``algorithms`` keep only those, and a name that is not there is a fault."""
-    about = tomllib.loads(file.read_text(encoding="utf-8"))
+    try:
+        about = tomllib.loads(text_of(file, "name a file of paths"))
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(Fault(str(file), f"is no TOML: {error}", "")) from None
+    if faults := [*keys.of_paths(str(file), about)]:
+        raise ScenarioError(*faults)
     entries = about["path"]
     wanted = _known("--paths", paths, [entry["name"] for entry in entries])
     senders = _known("--algorithms", algorithms, list(about["senders"]))
@@ -63,24 +75,30 @@ def _known(option: str, asked: list[str] | None, names: list[str]) -> list[str]:
 
 
 def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Trial:
-    flows, senders = [], []
-    for text in entry["flows"]:
-        who, _, start = text.partition(" after ")
-        sender = about["beside"][algorithm] if who == "beside" else algorithm
+    flows, senders, rtts = [], [], []
+    transfers = tuple(entry.get("transfers", ()))
+    for index, text in enumerate(entry["flows"]):
+        found = _FLOW.fullmatch(text)
+        if found is None:
+            what = f"'{text}' is no flow"
+            raise ScenarioError(Fault(f"{entry['name']}.flows[{index}]", what, "write '* over 30 ms after 5 s'"))
+        sender = about["beside"][algorithm] if found[1] == "beside" else algorithm
         senders.append(sender)
-        flows.append(
-            {
-                "algorithm": about["senders"][sender],
-                "rtt": entry["rtt"],
-                "start": start or "0 s",
-                "profile": "linux",
-                "stack": about["stack"],
-            }
-        )
+        rtts.append(found[2] or entry["rtt"])
+        flow = {
+            "algorithm": about["senders"][sender],
+            "rtt": rtts[-1],
+            "start": found[3] or "0 s",
+            "profile": "linux",
+            "stack": about["stack"],
+        }
+        if transfers:
+            flow["workload"] = {"kind": "transfers", "bytes": transfers[index], "new_connection": True}
+        flows.append(flow)
     value, _, unit = entry["rtt"].partition(" ")
     delay = f"{float(value) / 2:g} {unit}"
     queue = {"capacity": entry["buffer"]}
-    document = {
+    document: dict[str, Any] = {
         "schema_version": 1,
         "title": f"{entry['name']} {algorithm}",
         "duration": entry["duration"],
@@ -91,7 +109,9 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
         },
         "flow": flows,
     }
+    if "loss" in entry:
+        document["dumbbell"]["bottleneck"]["loss"] = {"kind": "bernoulli", "p": entry["loss"]}
     if len(flows) > 1:
         document["start_jitter"] = "rtt"  # what repetitions differ in, beside the kernel's own timing
     rate = float(entry["rate"].partition(" ")[0]) * 1e6
-    return Trial(entry["name"], algorithm, tuple(senders), rate, document)
+    return Trial(entry["name"], algorithm, tuple(senders), rate, document, transfers)

@@ -333,12 +333,18 @@ def from_table(
     ):
         if key in table and not isinstance(table[key], kind):
             faults.append(Fault(f"{where}.{key}", "is of another kind", f"write {wanted}"))
+    zips = table.get("zip", [])
+    zips = zips if isinstance(zips, list) else []
     groups = [
         ("product", table.get("product", {})),
-        *((f"zip[{n}]", one) for n, one in enumerate(table.get("zip", ()))),
+        *((f"zip[{n}]", one) for n, one in enumerate(zips)),
     ]
     for place, group in groups:
-        for name, values in group.items() if isinstance(group, dict) else ():
+        if not isinstance(group, dict):
+            if place != "product":
+                faults.append(Fault(f"{where}.{place}", "is no table", "write [[sweep.zip]] tables"))
+            continue
+        for name, values in group.items():
             if not isinstance(values, list):
                 hint = 'write "flow[0].rtt" = ["20 ms"]; a field with dots stands in quotes'
                 faults.append(Fault(f'{where}.{place}."{name}"', "no list of values", hint))

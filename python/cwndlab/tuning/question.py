@@ -303,6 +303,9 @@ def load(path: str | Path) -> Tuning:
         for key in ("algorithms", "until", "at_most"):
             if isinstance(part, dict) and key in part:
                 faults.append(Fault(f"tune.{side}.{key}", "has no place in a tuning", "leave it out"))
+    if all(isinstance(table.get(side), dict) and "base" in table[side] for side in ("train", "test")):
+        what = "is not used, since train and test have bases of their own"
+        faults += [Fault(key, what, "leave it out, or leave out a base") for key in document]
     if faults:
         raise ScenarioError(*faults)
     sides = {

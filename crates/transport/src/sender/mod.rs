@@ -16,7 +16,7 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 use crate::receiver::NEVER;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Scoreboard, Segment, APP_LIMITED, EVER_RETRANS, SACKED};
-use crate::stack::{Ecn, RtoRestart, Stack};
+use crate::stack::{AckCounting, Ecn, RtoRestart, Stack};
 use crate::wire::{AckPacket, Output};
 
 /// An application that always has data.
@@ -569,7 +569,11 @@ impl Sender {
         let ack = Ack {
             now: Time(now),
             mss: Bytes(mss),
-            acked: Bytes(gain.bytes),
+            acked: Bytes(match self.stack.ack_counting {
+                AckCounting::Acks => gain.bytes.min(mss),
+                AckCounting::AcksInSlowStart if self.is_below_ssthresh(1) => gain.bytes.min(mss),
+                _ => gain.bytes,
+            }),
             acks: 1,
             interval: Duration::ZERO,
             prior_in_flight: Bytes(u64::from(prior_in_flight) * mss),
