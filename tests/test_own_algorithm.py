@@ -68,9 +68,6 @@ class PyReno:
     def cwnd(self) -> float:
         return self.w
 
-    def trace(self) -> dict[str, float]:
-        return {"ssthresh_segments": self.ssthresh}
-
 
 class Fixed:
     """The least that a class must have."""
@@ -219,7 +216,11 @@ def test_optional_methods_are_asked(scenario: Scenario) -> None:
             return 100
 
         def trace(self) -> dict[str, float]:
-            return {"ssthresh_segments": 5, "other": math.nan}
+            return {"one": 5, "other": math.nan}
+
+        @property
+        def ssthresh(self) -> int:
+            return 5
 
     lossy = mine(scenario, Talkative).with_({"dumbbell.bottleneck.loss": cwndlab.Bernoulli(0.3)})
     records = cwndlab.run(lossy, seed=2)

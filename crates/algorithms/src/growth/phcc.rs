@@ -71,7 +71,7 @@ pub static SPEC: Spec = Spec {
         "the RTT's extremes are of the connection: a late starter takes the standing queue for its base",
     ],
     companion: "",
-    needs: &[Need::Pacing],
+    needs: &[Need::Pacing, Need::EveryAck], // R is a mean of all samples, and a step is spread ACK by ACK
     refuses: &[],
     model_based: false,
     build: Build::Whole(|path, arguments| Box::new(Phcc::new(path, arguments))),
