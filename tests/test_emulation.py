@@ -56,7 +56,7 @@ def test_transfers_end_and_are_timed() -> None:
 
 
 def test_a_transfer_over_a_connection_of_its_own_begins_with_the_handshake() -> None:
-    """6 kB in the initial window: a round trip of 30 ms for the handshake, half of one for the data, as the simulator's."""
+    """6 kB in the initial window: 30 ms for the handshake, half a round trip for the data, as in the simulator."""
     workload = {"kind": "transfers", "bytes": "6 kB", "count": 5, "new_connection": True}
     records = emulated(scenario("cubic", duration="1 s").with_({"flow[0].workload": workload}))
     spans = (records.transfers["end_ns"] - records.transfers["start_ns"]).to_list()

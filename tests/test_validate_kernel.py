@@ -13,7 +13,7 @@ import cwndlab
 import pytest
 from cwndlab.references import kernel_paths
 from cwndlab.references.paths import Paths, Trial, read
-from cwndlab.validate_kernel import Run, campaign, events_counted, judge, kept, markdown, notes
+from cwndlab.validate_kernel import Counts, Run, campaign, counts_of_kernel, judge, kept, markdown, notes
 
 SHORT = """
 repetitions = 1
@@ -123,23 +123,51 @@ def test_shares_of_two_flows_are_allowed_a_part_of_the_link() -> None:
 
 def test_the_kernels_own_counters_tell_its_events() -> None:
     counted = {"TCPSackRecovery": 3, "TCPRenoRecovery": 1, "TCPTimeouts": 2, "TCPLossProbes": 7}
-    assert events_counted(counted) == 6
+    assert counts_of_kernel(counted) == Counts(events=6, timeouts=2, loss_probes=7)
 
 
-def test_the_bundled_paths_are_ten_and_lose_nothing_at_random() -> None:
+def test_what_syns_and_fins_cost_is_not_counted() -> None:
+    """Of 500 connections 2 % lose their FIN, which a probe repeats; 12 of 20 timers expired on a SYN."""
+    counted = {"TCPSackRecovery": 100, "TCPTimeouts": 20, "TCPSynRetrans": 12, "TCPLossProbes": 45}
+    assert counts_of_kernel(counted, loss=0.02, connections=500) == Counts(events=108, timeouts=8, loss_probes=35)
+
+
+def test_short_transfers_are_judged_by_their_times_and_by_what_repaired_them() -> None:
+    """5 % of 100 ms are 5, 10 % of 150 are 15; 30 % of 10 timeouts are less than 6; 20 % of 50 probes are 10."""
+    trial = Trial("p", "reno", ("reno", "reno"), 20e6, {}, ("6 kB", "15 kB"))
+    kernel = a_run(transfers=9, median_completion_s=0.1, mean_completion_s=0.15, timeouts=10.0, loss_probes=50.0)
+    ours = replace(kernel, median_completion_s=0.104, mean_completion_s=0.166, timeouts=16.0, loss_probes=61.0)
+    both = [[one, replace(one, flow=1)] for one in (ours, kernel)]
+    found = {one.quantity: one for one in judge(Paths((trial,), 1, read(kernel_paths()).tolerances, {}), *both)}
+    assert {name: one.holds for name, one in found.items()} == {
+        "median_completion_s[6 kB]": True,
+        "mean_completion_s[6 kB]": False,
+        "median_completion_s[15 kB]": True,
+        "mean_completion_s[15 kB]": False,
+        "timeouts": True,
+        "loss_probes": False,
+    }
+
+
+def test_the_bundled_paths_are_twelve_and_one_loses_at_random() -> None:
     paths = read(kernel_paths())
-    assert len({trial.path for trial in paths.trials}) == 10
+    assert len({trial.path for trial in paths.trials}) == 12
     assert {trial.algorithm for trial in paths.trials} == {"reno", "cubic", "bbr"}
-    assert len(paths.trials) == 30
+    assert len(paths.trials) == 36
     assert paths.repetitions == 5
     assert sum(len(trial.senders) == 1 for trial in paths.trials) == 21
     for trial in paths.trials:
-        assert "loss" not in trial.document["dumbbell"]["bottleneck"]
+        assert ("loss" in trial.document["dumbbell"]["bottleneck"]) == (trial.path == "web-20")
         cwndlab.Scenario.from_json(json.dumps(trial.document))
     mixed = next(trial for trial in paths.trials if (trial.path, trial.algorithm) == ("mixed-50", "bbr"))
     assert mixed.senders == ("bbr", "reno")
     later = next(trial for trial in paths.trials if (trial.path, trial.algorithm) == ("later-20", "cubic"))
     assert [flow["start"] for flow in later.document["flow"]] == ["0 s", "5 s"]
+    unequal = next(trial for trial in paths.trials if trial.path == "unequal-50")
+    assert [flow["rtt"] for flow in unequal.document["flow"]] == ["30 ms", "120 ms"]
+    web = next(trial for trial in paths.trials if trial.path == "web-20")
+    assert [flow["workload"]["bytes"] for flow in web.document["flow"]] == ["6 kB", "15 kB", "50 kB", "150 kB"]
+    assert all(flow["workload"]["new_connection"] for flow in web.document["flow"])
 
 
 def test_names_that_are_not_there_are_said() -> None:

@@ -59,7 +59,7 @@ class Run:
     date: str
     #: Of the scenario: a line of another one does not count.
     scenario: str
-    #: Completed transfers of the flow, and their times from the handshake to the last byte; 0 and NaN without transfers.
+    #: Completed transfers of the flow, and their times from the handshake to the last byte; else 0 and NaN.
     transfers: int = 0
     median_completion_s: float = math.nan
     mean_completion_s: float = math.nan

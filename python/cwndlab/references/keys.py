@@ -1,7 +1,7 @@
 """Known keys of reference folders and of ``known-answers/kernel/paths.toml``.
 
-A key that no program reads changes nothing, so a misspelt or a new one would be a run other than the file asks for. Every
-key is either read, or listed here as a description, or a fault. Keys that end in ``_note``, and ``note``, are remarks.
+A key that is ignored makes a run other than the one that the file describes. So each key is read, or listed here as a
+description, or it is a fault. Keys that end in ``_note``, and ``note``, are remarks.
 """
 
 from __future__ import annotations
