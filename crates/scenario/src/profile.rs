@@ -3,7 +3,7 @@
 use cwndlab_control::RecoveryKind;
 use cwndlab_units::{Bytes, Duration};
 
-use crate::plan::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Stack};
+use crate::plan::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
 use crate::read::{Faults, Table};
 
 /// The profiles' names.
@@ -23,7 +23,7 @@ fn linux() -> Stack {
         max_rto: Duration::from_secs(120),   // TCP_RTO_MAX
         initial_rto: Duration::from_secs(1),
         rto_arithmetic: RtoArithmetic::Exact,
-        rto_restart: RtoRestart::NewData,
+        rto_restart: RtoRestart::Retransmission,   // tcp_xmit_retransmit_queue
         rto_granularity: Duration::from_millis(4), // HZ = 250
         rto_floor_on_variance: true,               // tcp_rtt_estimator: rttvar starts each round from the floor
         ack_every: 2,
@@ -37,6 +37,7 @@ fn linux() -> Stack {
         pacing: Pacing::Algorithm, // no fq
         pacing_quantum: 2,         // tcp_min_tso_segs
         tso_burst: true,
+        rules: Rules::Linux,
         receive_window: Bytes(64 << 20),
         auto_tuning: true, // tcp_moderate_rcvbuf
         read_rate: None,
@@ -61,6 +62,7 @@ fn rfc() -> Stack {
         ack: Bytes(40),
         min_rto: Duration::from_secs(1),  // RFC 6298 (2.4)
         max_rto: Duration::from_secs(60), // RFC 6298 (2.5)
+        rto_restart: RtoRestart::NewData, // RFC 6298 (5.3)
         rto_granularity: Duration::from_millis(1),
         rto_floor_on_variance: false,
         ack_delay: Duration::from_millis(200), // RFC 5681 allows up to 500
@@ -68,6 +70,7 @@ fn rfc() -> Stack {
         timestamps: false,
         sack_blocks: 4,
         tso_burst: false,
+        rules: Rules::Rfc,
         receive_window: Bytes(1 << 30), // the largest that RFC 7323 can announce
         auto_tuning: false,
         idle_restart: IdleRestart::InitialWindow, // RFC 5681, section 4.1

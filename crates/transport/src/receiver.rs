@@ -161,6 +161,10 @@ impl Receiver {
     }
 
     fn out_of_order(&mut self, now: u64, data: &Data, out: &mut impl Output) {
+        if data.len == 0 {
+            self.send_ack(now, out, None); // a question after the window (RFC 9293, 3.8.6.1)
+            return;
+        }
         if data.seq < self.expected {
             self.send_ack(now, out, Some((data.seq, data.seq + 1)));
             return;
@@ -345,11 +349,6 @@ impl Receiver {
 
     /// The timer is due: a delayed ACK, or news of a window that was closed.
     pub fn on_timer(&mut self, now: u64, out: &mut impl Output) {
-        self.send_ack(now, out, None);
-    }
-
-    /// An ACK on request: a window probe arrived.
-    pub fn on_probe(&mut self, now: u64, out: &mut impl Output) {
         self.send_ack(now, out, None);
     }
 }

@@ -18,6 +18,8 @@ pub const RETRANS: u8 = 4;
 pub const EVER_RETRANS: u8 = 8;
 /// The sender was short of data when it left.
 pub const APP_LIMITED: u8 = 16;
+/// RACK marked it and looks at it again when it left again, not before: Linux takes it off the list by time of sending.
+const OFF_CLOCK: u8 = 32;
 
 /// A segment in flight. Times in ns, `delivered` in bytes, as Linux' `tcp_skb_cb.tx`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,10 +75,12 @@ pub struct Scoreboard {
     top: [u64; 3],
     /// Where each marking rule goes on: nothing unSACKed, unmarked and never retransmitted lies below.
     scan: u64,
-    /// Marked lost, waiting for retransmission, in the order of marking.
+    /// Marked lost, waiting for retransmission, in the order of marking; of the numbers `by_time`.
     queue: VecDeque<u64>,
     /// Retransmissions in the order of sending.
     pub resent: VecDeque<Resent>,
+    /// As RACK keeps it: by time of sending, and what goes again goes lowest first, as Linux' retransmission queue.
+    by_time: bool,
 }
 
 const NONE: u64 = u64::MAX;
@@ -106,7 +110,14 @@ impl Scoreboard {
             queue: VecDeque::new(),
             resent: VecDeque::new(),
             scan: first,
+            by_time: false,
         }
+    }
+
+    /// Empty, for RACK.
+    #[must_use]
+    pub fn by_time(first: u64) -> Self {
+        Self { by_time: true, ..Self::new(first) }
     }
 
     #[inline]
@@ -250,18 +261,22 @@ impl Scoreboard {
     #[inline]
     pub fn sack(&mut self, from: u64, to: u64, mut each: impl FnMut(u64, &Segment)) {
         let to = to.min(self.next);
+        let by_time = self.by_time;
         let mut at = self.find(from.max(self.una));
         while at < to {
             let segment = self.get_mut(at);
             each(at, segment);
             let flags = segment.flags;
-            segment.flags = (flags | SACKED) & !(LOST | RETRANS);
+            // Linux, tcp_sacktag_one: what was sent again without being lost is still in flight, though the original arrived.
+            let twice = by_time && flags & (LOST | RETRANS) == RETRANS;
+            let cleared = if twice { LOST } else { LOST | RETRANS };
+            segment.flags = (flags | SACKED) & !cleared;
             segment.jump = 1;
             self.sacked += 1;
             if flags & LOST != 0 {
                 self.lost -= 1;
             }
-            if flags & RETRANS != 0 {
+            if flags & RETRANS != 0 && !twice {
                 self.retrans -= 1;
             }
             self.note_top(at);
@@ -298,7 +313,18 @@ impl Scoreboard {
             segment.flags |= LOST;
             self.lost += 1;
         }
-        self.queue.push_back(seq);
+        if self.by_time && self.queue.back().is_some_and(|&last| last > seq) {
+            let at = self.queue.partition_point(|&queued| queued < seq);
+            self.queue.insert(at, seq);
+        } else {
+            self.queue.push_back(seq);
+        }
+    }
+
+    /// RACK marks `seq` lost.
+    fn mark_late(&mut self, seq: u64) {
+        self.mark_lost(seq);
+        self.get_mut(seq).flags |= OFF_CLOCK;
     }
 
     /// RFC 6675's limit: whatever is unSACKed below it has three SACKed segments above.
@@ -338,11 +364,11 @@ impl Scoreboard {
                 at = self.find(at);
                 continue;
             }
-            if segment.flags & (LOST | RETRANS | EVER_RETRANS) == 0 {
+            if segment.flags & (LOST | RETRANS | EVER_RETRANS | OFF_CLOCK) == 0 {
                 if !late(at, segment) {
                     break;
                 }
-                self.mark_lost(at);
+                self.mark_late(at);
                 marked += 1;
             }
             at += 1;
@@ -351,28 +377,52 @@ impl Scoreboard {
         marked
     }
 
-    /// The first original that RACK still waits for.
-    #[must_use]
-    pub fn oldest_original(&self) -> Option<(u64, &Segment)> {
-        let at = self.scan.max(self.una);
-        (at < self.next)
-            .then(|| (at, self.get(at)))
-            .filter(|(_, one)| one.flags & (SACKED | LOST | RETRANS | EVER_RETRANS) == 0)
+    /// When the last of the segments left that RACK waits for and that `before` holds for.
+    pub fn last_sent(&mut self, before: impl Fn(u64, u64) -> bool) -> Option<u64> {
+        let mut last = None;
+        let mut at = self.scan.max(self.una);
+        while at < self.next {
+            let segment = self.get(at);
+            if segment.flags & SACKED != 0 {
+                at = self.find(at);
+                continue;
+            }
+            if segment.flags & (LOST | RETRANS | EVER_RETRANS | OFF_CLOCK) == 0 {
+                if !before(segment.sent_at, at) {
+                    break;
+                }
+                last = Some(segment.sent_at);
+            }
+            at += 1;
+        }
+        let again = self.resent.iter().rev().find(|one| before(one.sent_at, one.seq) && self.awaits(one));
+        last.max(again.map(|one| one.sent_at))
+    }
+
+    /// The retransmission is the latest of its segment, and on its way as far as anybody knows.
+    fn awaits(&self, one: &Resent) -> bool {
+        if one.seq < self.una || one.seq >= self.next {
+            return false;
+        }
+        let segment = self.get(one.seq);
+        if segment.sent_at != one.sent_at {
+            return false;
+        }
+        if !self.by_time {
+            return segment.flags & RETRANS != 0;
+        }
+        segment.flags & (SACKED | OFF_CLOCK) == 0 && segment.flags & (LOST | RETRANS) != LOST
     }
 
     /// Takes the oldest live retransmission off the queue if `lost` says so, and marks it lost again.
     pub fn mark_resent_while(&mut self, mut lost: impl FnMut(&Resent) -> bool) -> u32 {
         let mut marked = 0;
         while let Some(&front) = self.resent.front() {
-            let alive = front.seq >= self.una && {
-                let segment = self.get(front.seq);
-                segment.flags & RETRANS != 0 && segment.sent_at == front.sent_at
-            };
-            if alive {
+            if self.awaits(&front) {
                 if !lost(&front) {
                     break;
                 }
-                self.mark_lost(front.seq);
+                self.mark_late(front.seq);
                 marked += 1;
             }
             self.resent.pop_front();
@@ -395,18 +445,30 @@ impl Scoreboard {
         None
     }
 
-    /// `seq` leaves again.
+    /// `seq` leaves again, in place of the one that is lost.
     pub fn resend(&mut self, seq: u64, now: u64) {
+        let segment = self.get_mut(seq);
+        let counted = segment.flags & RETRANS != 0;
+        segment.flags |= RETRANS;
+        self.retrans += u32::from(!counted);
+        self.send_again(seq, now);
+    }
+
+    /// `seq` leaves again to ask whether it arrived: a second copy, which counts as in flight no more than the first
+    /// (Linux, tcp_send_loss_probe).
+    pub fn send_again(&mut self, seq: u64, now: u64) {
         let next = self.next;
         let segment = self.get_mut(seq);
-        if segment.flags & RETRANS == 0 {
-            self.retrans += 1;
-        }
-        let segment = self.get_mut(seq);
-        segment.flags |= RETRANS | EVER_RETRANS;
+        segment.flags = (segment.flags | EVER_RETRANS) & !OFF_CLOCK;
         segment.sent_at = now;
         segment.resent = segment.resent.saturating_add(1);
         self.resent.push_back(Resent { seq, sent_at: now, next });
+    }
+
+    /// The retransmission of `seq` is known to have arrived, beside the original.
+    pub fn forget_resent(&mut self, seq: u64) {
+        self.get_mut(seq).flags &= !RETRANS;
+        self.retrans -= 1;
     }
 
     /// Something that was sent again is not acknowledged yet (Linux, tcp_any_retrans_done).
@@ -415,32 +477,66 @@ impl Scoreboard {
         self.retrans > 0 || (self.outstanding() > 0 && self.get(self.una).flags & EVER_RETRANS != 0)
     }
 
-    /// The timer expired: everything not SACKed is lost, retransmissions too (RFC 5681, RFC 6675 section 5.1).
-    pub fn lose_all(&mut self) {
+    /// The timer expired: everything not SACKed is lost, retransmissions too (RFC 5681, RFC 6675 section 5.1), but for what
+    /// `spare` says of all but the head.
+    pub fn lose_all(&mut self, spare: impl Fn(&Segment) -> bool) {
         self.queue.clear();
-        self.resent.clear();
+        let mut spared = false;
         let mut at = self.una;
         while at < self.next {
             at = self.find(at);
             if at >= self.next {
                 break;
             }
-            self.mark_lost(at);
+            if at > self.una && spare(self.get(at)) {
+                spared = true;
+                if self.get(at).flags & (LOST | RETRANS) == LOST {
+                    self.mark_lost(at); // it waits still
+                }
+            } else {
+                self.mark_lost(at);
+            }
             at += 1;
         }
-        self.scan = self.next;
+        if spared {
+            let mut resent = std::mem::take(&mut self.resent);
+            resent.retain(|one| self.awaits(one));
+            self.resent = resent;
+            self.scan = self.una;
+        } else {
+            self.resent.clear();
+            self.scan = self.next;
+        }
     }
 
-    /// A reduction was spurious: what was marked lost is in flight again.
+    /// The receiver threw away what it had SACKed (RFC 2018, section 8).
+    pub fn forget_sacks(&mut self) {
+        for seq in self.una..self.next {
+            self.get_mut(seq).flags &= !SACKED;
+        }
+        self.sacked = 0;
+        self.fack = self.una;
+        self.top = [NONE; 3];
+        self.scan = self.una;
+    }
+
+    /// A reduction was spurious: what was marked lost is in flight again, and stands where it left by the clock.
     pub fn unlose_all(&mut self) {
         for seq in self.una..self.next {
-            let segment = self.get_mut(seq);
-            if segment.flags & LOST != 0 {
-                segment.flags &= !LOST;
-            }
+            self.get_mut(seq).flags &= !LOST;
         }
         self.lost = 0;
         self.queue.clear();
+        if !self.by_time {
+            return;
+        }
+        self.scan = self.una;
+        let mut resent: Vec<_> = (self.una..self.next)
+            .filter(|&seq| self.get(seq).flags & (SACKED | EVER_RETRANS | OFF_CLOCK) == EVER_RETRANS)
+            .map(|seq| Resent { seq, sent_at: self.get(seq).sent_at, next: self.next })
+            .collect();
+        resent.sort_unstable_by_key(|one| (one.sent_at, one.seq));
+        self.resent = resent.into();
     }
 
     /// The lowest segment that is neither SACKed nor retransmitted since `from`, below `to` (RFC 6675, NextSeg rule 3).

@@ -61,6 +61,16 @@ pub enum RtoRestart {
     EveryAck,
 }
 
+/// Whose rules RACK, its timers and the undo of reductions keep where Linux departs from the RFCs. `docs/validity.md` lists
+/// the places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// The RFCs'.
+    Rfc,
+    /// Linux 6.x'.
+    Linux,
+}
+
 /// The version of proportional rate reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prr {
@@ -171,6 +181,8 @@ pub struct Stack {
     /// Bursts as Linux makes them: small ones are held back until a larger one is possible (TSO deferral); paced ones are
     /// what the rate gives in a millisecond, and the first ten packets are not paced.
     pub tso_burst: bool,
+    /// Linux' rules or the RFCs'; the profile decides, a scenario cannot.
+    pub rules: Rules,
     /// Largest receive window.
     pub receive_window: Bytes,
     /// The window starts small and grows with use up to `receive_window` (Linux' auto-tuning).

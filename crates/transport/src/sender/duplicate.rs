@@ -68,7 +68,7 @@ impl Sender {
         if self.kind == RecoveryKind::Tahoe {
             self.congestion(now, Cause::Loss, true, false);
             self.high_seq = self.board.next;
-            self.board.lose_all();
+            self.board.lose_all(|_| false);
             self.state = State::Loss;
             self.cwnd = self.target;
             self.dupacks = 0;

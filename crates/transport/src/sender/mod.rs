@@ -1,7 +1,9 @@
 //! The sender: what it knows, and what an ACK makes of it.
 
+mod delivery;
 mod detection;
 mod duplicate;
+mod episode;
 mod recovery;
 mod timers;
 mod transmit;
@@ -11,12 +13,14 @@ use std::cell::Cell;
 use cwndlab_control::{
     Ack, Change, CongestionControl, DeliveryRate, Feedback, Need, RecoveryKind, Spec, Ssthresh, Window,
 };
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Time};
 
+pub(crate) use self::delivery::Gain;
+use self::timers::Pending;
 use crate::receiver::NEVER;
 use crate::rtt::RttEstimator;
-use crate::scoreboard::{Scoreboard, Segment, APP_LIMITED, EVER_RETRANS, SACKED};
-use crate::stack::{AckCounting, Ecn, RtoRestart, Stack};
+use crate::scoreboard::{Scoreboard, SACKED};
+use crate::stack::{AckCounting, Ecn, RtoRestart, Rules, Stack};
 use crate::wire::{AckPacket, Output};
 
 /// An application that always has data.
@@ -86,8 +90,14 @@ pub struct Sender {
     pub(crate) deferred: bool,
     pub(crate) force: bool,
     pub(crate) frto: bool,
-    pub(crate) persist: bool,
     pub(crate) cwr_pending: bool,
+    /// RACK under Linux' rules, where these depart from the RFCs (docs/validity.md has the list).
+    pub(crate) linux: bool,
+    /// Which timer `timer` is: there is one.
+    pub(crate) pending: Pending,
+    pub(crate) resend: Resend,
+    /// RACK has news of a delivery that detection has not looked at.
+    pub(crate) rack_advanced: bool,
     /// The algorithm.
     pub control: Box<dyn CongestionControl>,
     /// What became of the segments.
@@ -109,9 +119,8 @@ pub struct Sender {
     pub timer: u64,
     /// When the next paced burst may leave; `NEVER` while nothing waits for it.
     pub pace_timer: u64,
+    /// When the retransmission timer would expire (RFC 6298), while another one runs in its place.
     pub(crate) rto_at: u64,
-    pub(crate) probe_at: u64,
-    pub(crate) reorder_at: u64,
     pub(crate) last_sent_at: u64,
     /// Application data not yet sent, bytes.
     pub unsent: u64,
@@ -125,7 +134,9 @@ pub struct Sender {
     pub(crate) rack_sent: u64,
     pub(crate) rack_rtt: u64,
     pub(crate) rack_seq: u64,
+    /// `next` when a tail loss probe left that is not answered yet; it was a retransmission.
     pub(crate) probe_end: Option<u64>,
+    pub(crate) probe_again: bool,
     pub(crate) undo_from: Option<u64>,
     pub(crate) pacing_bps: u64,
     pub(crate) pace_next: u64,
@@ -155,35 +166,39 @@ pub struct Sender {
     pub(crate) high_rxt: u64,
     /// First unacknowledged segment when the retransmission timer expired last.
     pub(crate) timed_out: u64,
+    /// Retransmissions of which no duplicate was reported yet; -1 before the first one.
     pub(crate) undo_retrans: i32,
+    /// The window before the reduction may be restored: ECN told of no congestion.
+    pub(crate) restorable: bool,
     pub(crate) retrans_stamp: u64,
     pub(crate) reordering_seen: bool,
+    /// The farthest that a segment was seen displaced, segments; at least the threshold (Linux, `tp->reordering`).
+    pub(crate) reordering: u32,
     pub(crate) reo_mult: u32,
+    /// Since when a report of a duplicate may widen the window of reordering again: round (RFC 8985), or bytes delivered (Linux).
     pub(crate) reo_round: u64,
     pub(crate) reo_persist: u32,
+    /// A report of a duplicate waits to widen the window of reordering.
+    pub(crate) reo_pending: bool,
+    /// Segments that were reported to have arrived twice.
+    pub(crate) duplicates: u64,
+    /// How often the persist timer expired.
+    pub(crate) window_probes: u32,
     pub(crate) ce_seen: u32,
     accelerated: u64,
     pub(crate) syn_tries: u32,
     pub(crate) opened_at: u64,
 }
 
-/// What one ACK brought.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Gain {
-    /// Segments newly delivered, cumulatively or by SACK.
-    pub(crate) segments: u32,
-    pub(crate) bytes: u64,
-    /// RTT of the oldest and of the newest segment that was sent once; 0 is none.
-    oldest: u64,
-    newest: u64,
-    /// Rate sample of the newest segment.
-    prior_delivered: u64,
-    prior_at: u64,
-    send_interval: u64,
-    last_sent: u64,
-    app_limited: bool,
-    /// A segment that was never retransmitted and lies below `high_seq` arrived.
-    pub(crate) original: bool,
+/// What an ACK lets the sender send again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resend {
+    /// What is marked lost, before new data.
+    Lost,
+    /// New data first, and what is marked lost only where there is none (RFC 5682, section 2.1, step 2b).
+    NewFirst,
+    /// Nothing.
+    Hold,
 }
 
 impl Sender {
@@ -195,7 +210,11 @@ impl Sender {
         Self {
             needs_sent: control.needs_sent(),
             control,
-            board: Scoreboard::new(stack.first_segment),
+            board: if kind == RecoveryKind::Rack {
+                Scoreboard::by_time(stack.first_segment)
+            } else {
+                Scoreboard::new(stack.first_segment)
+            },
             rtt: RttEstimator::new(stack),
             count: Counters::default(),
             state: State::Open,
@@ -228,22 +247,29 @@ impl Sender {
             high_rxt: 0,
             timed_out: u64::MAX,
             undo_from: None,
-            undo_retrans: 0,
+            undo_retrans: -1,
+            restorable: false,
             retrans_stamp: 0,
             frto: false,
             cwr_pending: false,
+            linux: stack.rules == Rules::Linux && kind == RecoveryKind::Rack,
+            pending: Pending::Nothing,
+            resend: Resend::Lost,
+            rack_advanced: false,
             rto_at: NEVER,
-            probe_at: NEVER,
-            reorder_at: NEVER,
-            persist: false,
             probe_end: None,
+            probe_again: false,
             rack_sent: 0,
             rack_seq: 0,
             rack_rtt: 0,
             reordering_seen: false,
+            reordering: stack.dup_thresh,
             reo_mult: 1,
             reo_round: 0,
             reo_persist: 0,
+            reo_pending: false,
+            duplicates: 0,
+            window_probes: 0,
             peer_window: u32::MAX,
             peer_bytes: u64::MAX,
             per_mss: 1.0 / f64::from(mss),
@@ -357,7 +383,7 @@ impl Sender {
         if let Some(sample) = sample {
             self.rtt.sample(now, sample, sample);
         }
-        self.rto_at = NEVER;
+        self.disarm();
         self.delivered_at = now;
         self.first_sent_at = now;
         self.control.on_window(&Window {
@@ -381,48 +407,29 @@ impl Sender {
         self.peer_window = (window / u64::from(self.mss)).min(MOST_SEGMENTS) as u32;
     }
 
-    /// A segment was delivered: counts it, samples RTT and rate, advances RACK.
-    #[inline]
-    fn deliver(&mut self, now: u64, seq: u64, segment: &Segment, gain: &mut Gain) {
-        let len = u64::from(segment.len);
-        gain.segments += 1;
-        gain.bytes += len;
-        let rtt = now - segment.sent_at;
-        let once = segment.flags & EVER_RETRANS == 0;
-        if once {
-            if gain.oldest == 0 {
-                gain.oldest = rtt;
-            }
-            gain.newest = rtt;
-            gain.original |= seq < self.high_seq;
-        }
-        // RFC 8985, step 2: an ACK that comes sooner than min_rtt is of the original, not of the retransmission.
-        if (segment.sent_at, seq) >= (self.rack_sent, self.rack_seq) && (once || rtt >= self.rtt.min) {
-            (self.rack_sent, self.rack_seq, self.rack_rtt) = (segment.sent_at, seq, rtt);
-        }
-        // Linux, tcp_rate_skb_delivered: the sample of the segment that was sent last.
-        if segment.sent_at >= gain.last_sent {
-            gain.last_sent = segment.sent_at;
-            gain.prior_delivered = segment.delivered;
-            gain.prior_at = segment.delivered_at;
-            gain.send_interval = segment.sent_at - segment.first_sent_at;
-            gain.app_limited = segment.flags & APP_LIMITED != 0;
-            self.first_sent_at = segment.sent_at;
-        }
-    }
-
     /// An ACK arrives.
     pub fn on_ack(&mut self, now: u64, ack: &AckPacket, out: &mut impl Output) {
-        if !self.established || ack.ack > self.board.next || ack.ack < self.board.una {
+        if !self.established || ack.ack > self.board.next {
+            return;
+        }
+        if ack.ack < self.board.una {
+            if self.linux {
+                self.on_old_ack(now, ack, out);
+            }
             return;
         }
         let prior_una = self.board.una;
         let prior_in_flight = self.board.in_flight();
+        let idle = self.board.outstanding() == 0;
+        let advanced = ack.ack > prior_una;
+        let mut gain = Gain::of(advanced, self.lost_total);
         if ack.window != self.peer_bytes {
-            self.offer(ack.window);
+            self.note_window(ack, advanced, &mut gain);
         }
-        let mut gain = Gain::default();
-        if ack.ack > prior_una {
+        if advanced {
+            gain.prior_fack = if self.board.sacked > 0 { self.board.fack } else { prior_una };
+            gain.lowest = u64::MAX;
+            gain.echo = ack.echo.0;
             let mut bytes = 0;
             while self.board.una < ack.ack {
                 let seq = self.board.una;
@@ -430,108 +437,77 @@ impl Sender {
                 bytes += u64::from(segment.len);
                 if segment.flags & SACKED == 0 {
                     self.deliver(now, seq, &segment, &mut gain);
-                    if seq < self.board.fack && segment.flags & EVER_RETRANS == 0 && self.board.sacked > 0 {
-                        self.reordering_seen |= self.kind == RecoveryKind::Rack;
-                    }
                 }
             }
             self.count.acked_bytes += bytes;
             self.board.advanced();
         }
         if ack.blocks.len > 0 {
-            self.on_blocks(now, ack, &mut gain);
+            self.on_blocks(now, ack, prior_una, &mut gain);
         }
-        let advanced = ack.ack > prior_una;
-        self.sample_rtt(now, ack, advanced, &gain);
+        if gain.lowest < gain.prior_fack && advanced {
+            self.note_reordering(gain.lowest);
+        }
+        self.sample_rtt(now, ack, &mut gain);
         let rate = self.sample_rate(now, &gain);
         if let Some(feedback) = ack.feedback {
             self.note_feedback(feedback);
         }
-        self.persist &= self.peer_window == 0;
-        let ce = self.note_ecn(now, ack, out);
+        if idle {
+            self.note_answer(now);
+        }
+        let (ce, echo) = self.note_ecn(ack);
+        gain.ece = echo;
         if advanced && ack.ack > self.round_end {
             self.round += 1;
             self.round_end = self.board.next;
         }
-        self.react(now, ack, advanced, prior_una, &mut gain, out);
-        if gain.segments > 0 {
-            self.tell_control(now, &gain, prior_in_flight, rate, ce, advanced, out);
+        self.react(now, ack, prior_una, idle, &mut gain, out);
+        if gain.segments > 0 && !idle {
+            self.tell_control(now, &gain, prior_in_flight, rate, ce, out);
         }
         self.settle();
-        if advanced {
+        if gain.rearm {
             self.restart_timers(now);
-        } else if self.stack.rto_restart == RtoRestart::EveryAck && self.board.outstanding() > 0 {
-            self.rto_at = now + self.rtt.rto();
+        } else if self.stack.rto_restart == RtoRestart::EveryAck && self.pending == Pending::Rto {
+            self.arm_rto(now);
         }
         if self.pacing_bps > 0 || self.stack.pacing != crate::stack::Pacing::Off {
             self.update_pacing();
         }
         self.transmit(now, out);
+        self.resend = Resend::Lost;
     }
 
-    fn on_blocks(&mut self, now: u64, ack: &AckPacket, gain: &mut Gain) {
-        let mut blocks = ack.blocks.as_slice();
-        if ack.blocks.duplicate {
-            self.on_duplicate_report(blocks[0].0);
-            blocks = &blocks[1..];
+    /// An ACK that another one overtook tells of arrivals all the same (Linux, tcp_ack, `old_ack`); the window and the timers
+    /// stay as they are, and the algorithm does not hear of it.
+    #[cold]
+    fn on_old_ack(&mut self, now: u64, ack: &AckPacket, out: &mut impl Output) {
+        if ack.blocks.len > 0 {
+            let mut gain = Gain::of(false, self.lost_total);
+            self.on_blocks(now, ack, self.board.una, &mut gain);
+            self.resend = Resend::Hold;
+            self.alert(now, ack, self.board.una, &mut gain, out);
+            self.settle();
         }
-        let mut board = std::mem::take(&mut self.board);
-        for &(from, to) in blocks {
-            let high = board.fack;
-            board.sack(from, to, |seq, segment| {
-                if seq < high && segment.flags & EVER_RETRANS == 0 {
-                    // A hole below what had arrived was filled by the original: the path reorders.
-                    self.reordering_seen = true;
-                }
-                self.deliver(now, seq, segment, gain);
-            });
-        }
-        self.board = board;
+        self.transmit(now, out);
+        self.resend = Resend::Lost;
     }
 
-    #[inline]
-    fn sample_rtt(&mut self, now: u64, ack: &AckPacket, advanced: bool, gain: &Gain) {
-        if gain.oldest > 0 {
-            self.rtt.sample(now, gain.oldest, gain.newest);
-        } else if advanced && self.stack.timestamps && ack.echo.0 > 0 && ack.echo.0 < now {
-            let sample = now - ack.echo.0; // RFC 7323, section 4.1: timestamps lift Karn's ambiguity
-            self.rtt.sample(now, sample, sample);
+    /// The peer's window changed. What takes it back without acknowledging anything is an old segment to Linux, unless it
+    /// closes the window (tcp_may_update_window).
+    fn note_window(&mut self, ack: &AckPacket, advanced: bool, gain: &mut Gain) {
+        let news = advanced || ack.window > self.peer_bytes || ack.window == 0;
+        if news || !self.linux {
+            gain.window_update = true;
+            self.offer(ack.window);
         }
     }
 
-    #[inline]
-    fn sample_rate(&mut self, now: u64, gain: &Gain) -> Option<DeliveryRate> {
-        if gain.segments == 0 {
-            return None;
-        }
-        self.delivered += gain.bytes;
-        self.delivered_at = now;
-        if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
-            self.app_limited_until = 0;
-        }
-        let delivered = self.delivered - gain.prior_delivered;
-        let interval = gain.send_interval.max(now - gain.prior_at);
-        if interval == 0 || interval < self.rtt.min {
-            return None; // Linux, tcp_rate_gen: shorter than min_rtt is ACK compression
-        }
-        // IEEE multiplication and division: the same everywhere, and a tenth of a 128-bit division.
-        let rate = (delivered as f64 * 8e9 / interval as f64) as u64;
-        if !gain.app_limited || rate > self.delivery_rate {
-            self.delivery_rate = rate;
-        }
-        Some(DeliveryRate {
-            rate: Rate(rate),
-            delivered: Bytes(delivered),
-            interval: Duration(interval),
-            prior_delivered: Bytes(gain.prior_delivered),
-            app_limited: gain.app_limited,
-        })
-    }
-
-    /// ECN: how many bytes were marked, and the reaction once per window.
-    fn note_ecn(&mut self, now: u64, ack: &AckPacket, out: &mut impl Output) -> u64 {
+    /// ECN: how many bytes were marked, and whether that asks for a reaction.
+    fn note_ecn(&mut self, ack: &AckPacket) -> (u64, bool) {
         if self.stack.ecn == Ecn::Off {
-            return 0;
+            return (0, false);
         }
         let marked = ack.ce_count.wrapping_sub(self.ce_seen);
         self.ce_seen = ack.ce_count;
@@ -539,10 +515,7 @@ impl Sender {
             Ecn::Accurate | Ecn::Dctcp => marked > 0,
             _ => ack.ece,
         };
-        if echo && self.state <= State::Disorder && self.board.una >= self.high_seq {
-            self.enter_cwr(now, out);
-        }
-        u64::from(marked) * u64::from(self.mss)
+        (u64::from(marked) * u64::from(self.mss), echo)
     }
 
     /// What routers wrote waits for the report; the receiver counts what said "accelerate".
@@ -562,7 +535,6 @@ impl Sender {
         prior_in_flight: u32,
         rate: Option<DeliveryRate>,
         ce: u64,
-        advanced: bool,
         out: &mut impl Output,
     ) {
         let mss = u64::from(self.mss);
@@ -579,7 +551,7 @@ impl Sender {
             prior_in_flight: Bytes(u64::from(prior_in_flight) * mss),
             in_flight: Bytes(u64::from(self.board.in_flight()) * mss),
             lost: Bytes((self.lost_total - self.lost_reported) * mss),
-            rtt: (gain.newest > 0).then_some(Duration(gain.newest)),
+            rtt: (gain.rtt > 0).then_some(Duration(gain.rtt)),
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             delivery_rate: rate,
@@ -587,9 +559,7 @@ impl Sender {
             ce: Bytes(ce),
             app_limited: self.app_limited_until > 0,
             cwnd_limited: self.is_window_limited(),
-            recovering: matches!(self.state, State::Recovery | State::Cwr)
-                || (!advanced && self.state != State::Loss)
-                || (!advanced && self.board.lost > 0),
+            recovering: matches!(self.state, State::Recovery | State::Cwr) || !self.may_raise(gain),
             round: self.round,
             feedback: self.feedback.take(),
             note: Cell::new(None),
@@ -600,6 +570,19 @@ impl Sender {
             let window = note.cwnd_segments as u32;
             out.event(note.what, note.reason, self.cwnd, window, note.pipe_segments);
         }
+    }
+
+    /// The window may grow upon this ACK, if no reduction is under way. Linux, tcp_may_raise_cwnd: on data in order, or on
+    /// any that arrives where the path is known to reorder far.
+    #[inline]
+    fn may_raise(&self, gain: &Gain) -> bool {
+        if gain.advanced {
+            return true;
+        }
+        if self.linux {
+            return gain.sacked && self.reordering > self.stack.dup_thresh;
+        }
+        self.state == State::Loss && self.board.lost == 0
     }
 
     /// Linux' `tcp_is_cwnd_limited`: in slow start a window counts as used when half of it was.

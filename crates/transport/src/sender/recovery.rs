@@ -14,29 +14,34 @@ impl Sender {
         &mut self,
         now: u64,
         ack: &AckPacket,
-        advanced: bool,
         prior_una: u64,
+        idle: bool,
         gain: &mut Gain,
         out: &mut impl Output,
     ) {
+        if self.kind == RecoveryKind::Rack {
+            let plain = self.state == State::Open && gain.advanced && ack.blocks.len == 0 && !gain.ece;
+            if plain && self.probe_end.is_none() && self.board.sacked == 0 {
+                return;
+            }
+            self.react_by_time(now, ack, prior_una, idle, gain, out);
+            return;
+        }
+        if gain.ece && self.state <= State::Disorder && self.board.una >= self.high_seq {
+            self.enter_cwr(now, out);
+        }
         if !Self::uses_sack(self.kind) {
-            self.react_to_duplicates(now, ack, advanced, prior_una, gain, out);
+            self.react_to_duplicates(now, ack, gain.advanced, prior_una, gain, out);
             return;
         }
         if self.state == State::Open && self.board.sacked == 0 && self.board.lost == 0 && self.undo_from.is_none() {
-            if advanced && self.probe_end.is_some() {
-                self.check_probe(now, out);
-            }
             return;
         }
-        self.react_to_sack(now, ack, advanced, gain, out);
+        self.react_to_sack(now, ack, gain, out);
     }
 
-    fn react_to_sack(&mut self, now: u64, ack: &AckPacket, advanced: bool, gain: &Gain, out: &mut impl Output) {
-        if advanced && self.probe_end.is_some() {
-            self.check_probe(now, out);
-        }
-        if (advanced || ack.blocks.duplicate) && self.try_undo(now, ack, gain, out) {
+    fn react_to_sack(&mut self, now: u64, ack: &AckPacket, gain: &Gain, out: &mut impl Output) {
+        if (gain.advanced || gain.duplicate) && self.try_undo(now, ack, gain, out) {
             return;
         }
         if self.state >= State::Cwr && self.board.una >= self.high_seq {
@@ -52,11 +57,11 @@ impl Sender {
                 }
             }
             State::Cwr if self.board.lost > 0 => self.enter_recovery(now, out),
-            State::Loss => self.step_frto(advanced, gain),
+            State::Loss => self.step_frto(gain.advanced, gain),
             _ => {}
         }
         if matches!(self.state, State::Recovery | State::Cwr) {
-            self.step_down(gain.segments, advanced, marked > 0);
+            self.step_down(gain.segments, gain.advanced, marked > 0);
         }
     }
 
@@ -91,10 +96,11 @@ impl Sender {
         }
     }
 
-    fn start_reduction(&mut self) {
+    pub(crate) fn start_reduction(&mut self) {
         self.prr_delivered = 0;
         self.prr_out = 0;
         self.recover_fs = match self.stack.prr {
+            _ if self.linux => self.cwnd, // tcp_init_cwnd_reduction: prior_cwnd
             Prr::Rfc6937 => self.board.outstanding(),
             Prr::Rfc9937 => self.board.outstanding() - self.board.sacked,
         }
@@ -105,7 +111,6 @@ impl Sender {
     pub(crate) fn enter_recovery(&mut self, now: u64, out: &mut impl Output) {
         let before = self.cwnd;
         let cause = match self.kind {
-            RecoveryKind::Rack => "rack",
             RecoveryKind::Fack => "fack",
             RecoveryKind::Sack => "sack",
             _ => "fast-retransmit",
@@ -173,6 +178,9 @@ impl Sender {
 
     /// Proportional rate reduction (RFC 9937; RFC 6937 with its slow-start reduction bound).
     fn reduce_proportionally(&mut self, pipe: u32, delivered: u32, advanced: bool, marked: bool) {
+        if delivered == 0 && self.linux {
+            return; // tcp_cwnd_reduction
+        }
         self.prr_delivered += delivered;
         let safe = match self.stack.prr {
             Prr::Rfc6937 => true,
@@ -230,8 +238,10 @@ impl Sender {
     /// From here on a reduction may turn out to be spurious. What is on its way again from a recovery before keeps its stamp:
     /// its ACKs are no sign that nothing was lost now (Linux, tcp_init_undo, tcp_retrans_stamp_cleanup).
     pub(crate) fn begin_doubt(&mut self) {
-        self.undo_from = Some(self.board.una);
-        self.undo_retrans = self.board.retrans.cast_signed();
+        self.undo_from = self.stack.undo.then_some(self.board.una);
+        // What is on its way again, the probe too, is no proof by its D-SACK; 0 would say that all of it was needless.
+        let resent = self.board.retrans + u32::from(self.probe_end.is_some() && self.probe_again);
+        self.undo_retrans = if resent > 0 { resent.cast_signed() } else { -1 };
         if !self.board.any_resent() {
             self.retrans_stamp = 0;
         }
@@ -248,7 +258,7 @@ impl Sender {
         let partial = self.state == State::Recovery && self.board.una < self.high_seq;
         let eifel = eifel && !(partial && self.board.retrans > 0);
         let frto = self.frto && self.state == State::Loss && gain.original;
-        let resent = self.undo_retrans == 0 && self.retrans_stamp > 0 && ack.blocks.duplicate;
+        let resent = self.undo_retrans == 0 && self.retrans_stamp > 0 && gain.duplicate;
         if !(eifel || frto || resent) {
             if self.state <= State::Disorder && self.board.una >= self.high_seq + u64::from(self.cwnd) {
                 self.undo_from = None; // a window later nobody will complain
@@ -285,25 +295,6 @@ impl Sender {
     fn step_frto(&mut self, advanced: bool, gain: &Gain) {
         if self.frto && (!advanced || !gain.original) {
             self.frto = advanced && self.board.una < self.high_seq && gain.segments <= 1;
-        }
-    }
-
-    /// The tail loss probe's segment is acknowledged: was it needed?
-    fn check_probe(&mut self, now: u64, out: &mut impl Output) {
-        let Some(end) = self.probe_end else { return };
-        if self.board.una <= end {
-            return; // Linux, tcp_process_tlp_ack: a D-SACK may still come
-        }
-        self.probe_end = None;
-        // No D-SACK came with it: the probe repaired a loss, which costs a reduction (RFC 8985, 7.4.2).
-        if self.state <= State::Disorder {
-            let before = self.cwnd;
-            self.congestion(now, Cause::Loss, false, false);
-            self.high_seq = self.board.next;
-            self.count.recoveries += 1;
-            self.cwnd = self.target;
-            self.tell_end(now);
-            out.event("recovery", "tail-loss-probe", before, self.target, f64::NAN);
         }
     }
 }

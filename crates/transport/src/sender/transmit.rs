@@ -3,7 +3,8 @@
 use cwndlab_control::{Change, RecoveryKind, Sent};
 use cwndlab_units::{Bytes, Time};
 
-use super::{Sender, State, ENDLESS};
+use super::timers::Pending;
+use super::{Resend, Sender, State, ENDLESS};
 use crate::receiver::NEVER;
 use crate::scoreboard::{Segment, APP_LIMITED};
 use crate::stack::{Ecn, IdleRestart, Pacing, RtoRestart};
@@ -75,6 +76,16 @@ impl Sender {
             let credit = now.saturating_sub(self.pace_next).min(gap / 2);
             self.pace_next = self.pace_next.max(now) + gap - credit;
         }
+        if self.resend == Resend::NewFirst {
+            // RFC 5682, section 2.1, step 2b: without new data the doubt ends, and what is lost goes again.
+            self.resend = Resend::Hold;
+            if !sent_new {
+                self.frto = false;
+                self.resend = Resend::Lost;
+                self.transmit(now, out);
+                return;
+            }
+        }
         self.pace_timer = if paced && self.pace_next > now && self.has_work() { self.pace_next } else { NEVER };
         self.after_sending(now, sent_new, sent);
     }
@@ -96,29 +107,26 @@ impl Sender {
             self.usage_end = self.board.next;
         }
         if sent > 0 {
-            if self.rto_at == NEVER {
-                self.rto_at = now + self.rtt.rto();
-            }
-            if sent_new {
-                self.schedule_probe(now);
-            }
-        } else if self.unsent > 0 && outstanding == 0 && self.peer_window == 0 && !self.persist {
-            self.persist = true;
-            self.rto_at = now + self.rtt.rto();
+            self.start_timers(now, sent_new);
+        } else if self.unsent > 0 && outstanding == 0 {
+            self.watch_window(now);
         }
         if self.unsent == 0 && self.board.in_flight() < self.cwnd {
             // Linux, tcp_rate_check_app_limited: bubbles until what is in flight now is delivered.
             self.app_limited_until = (self.delivered + self.in_flight_bytes()).max(1);
         }
-        self.schedule();
     }
 
     #[inline]
     fn send_one(&mut self, now: u64, burst: &mut Burst, out: &mut impl Output) -> Sending {
         let in_flight = self.board.in_flight();
-        if self.board.lost > 0 {
+        if self.board.lost > 0 && self.resend == Resend::Lost {
             if in_flight < self.cwnd || self.force {
                 if let Some(seq) = self.board.next_lost() {
+                    // Linux, __tcp_retransmit_skb: of what a shrunken window leaves out, the head alone asks for it.
+                    if seq >= self.board.una.saturating_add(u64::from(self.peer_window.max(1))) {
+                        return Sending::Nothing;
+                    }
                     self.force = false;
                     self.high_rxt = self.high_rxt.max(seq + 1);
                     self.retransmit(seq, now, out);
@@ -222,25 +230,41 @@ impl Sender {
     pub(crate) fn retransmit(&mut self, seq: u64, now: u64, out: &mut impl Output) {
         let len = u32::from(self.board.get(seq).len);
         self.board.resend(seq, now);
+        self.stamp(seq);
+        if self.retrans_stamp == 0 {
+            self.retrans_stamp = now;
+        }
+        self.undo_retrans = self.undo_retrans.max(0) + 1;
+        self.prr_out += 1;
+        self.count.retransmitted_packets += 1;
+        self.count.retransmitted_bytes += u64::from(len);
+        let impatient = self.kind == RecoveryKind::NewReno && self.partial_seen && self.state == State::Recovery;
+        let head = seq == self.board.una && self.pending != Pending::Reorder;
+        if self.stack.rto_restart != RtoRestart::NewData && head && !impatient {
+            self.arm_rto(now);
+        }
+        self.emit(seq, len, true, now, out);
+    }
+
+    /// The last segment again, to ask whether it arrived. It is a second copy: neither does it count as in flight, nor does
+    /// its ACK tell of an undo (Linux, tcp_send_loss_probe, calls __tcp_retransmit_skb).
+    pub(crate) fn send_tail_again(&mut self, now: u64, out: &mut impl Output) {
+        let seq = self.board.next - 1;
+        let len = u32::from(self.board.get(seq).len);
+        self.board.send_again(seq, now);
+        self.stamp(seq);
+        self.count.retransmitted_packets += 1;
+        self.count.retransmitted_bytes += u64::from(len);
+        self.emit(seq, len, true, now, out);
+    }
+
+    /// The segment begins a rate sample anew.
+    fn stamp(&mut self, seq: u64) {
         let (first_sent_at, delivered_at, delivered) = (self.first_sent_at, self.delivered_at, self.delivered);
         let segment = self.board.get_mut(seq);
         segment.first_sent_at = first_sent_at;
         segment.delivered_at = delivered_at;
         segment.delivered = delivered;
-        if self.retrans_stamp == 0 {
-            self.retrans_stamp = now;
-        }
-        if self.undo_from.is_some() {
-            self.undo_retrans += 1;
-        }
-        self.prr_out += 1;
-        self.count.retransmitted_packets += 1;
-        self.count.retransmitted_bytes += u64::from(len);
-        let impatient = self.kind == RecoveryKind::NewReno && self.partial_seen && self.state == State::Recovery;
-        if self.stack.rto_restart != RtoRestart::NewData && seq == self.board.una && !impatient {
-            self.rto_at = now + self.rtt.rto();
-        }
-        self.emit(seq, len, true, now, out);
     }
 
     #[allow(clippy::inline_always)] // for each segment, out of the loop
@@ -273,14 +297,11 @@ impl Sender {
         true
     }
 
-    /// One segment into a closed window.
+    /// An empty segment below what is acknowledged: the peer answers it with an ACK (Linux, tcp_xmit_probe_skb).
     pub(crate) fn probe_window(&mut self, now: u64, out: &mut impl Output) {
-        if self.board.outstanding() > 0 {
-            let head = self.board.una;
-            self.retransmit(head, now, out);
-        } else if self.unsent > 0 {
-            self.send_new(now, out);
-        }
+        self.count.sent_packets += 1;
+        let seq = self.board.una.wrapping_sub(1);
+        out.data(&Data { seq, len: 0, retransmission: true, ect: false, cwr: false, stamp: Time(now), feedback: None });
     }
 
     /// Linux, tcp_tso_should_defer: wait for a larger burst while an ACK that allows it is near.

@@ -1,0 +1,311 @@
+//! Scripts of timed ACKs and the segments that they call forth, over the real sender, in packetdrill's manner: times in
+//! milliseconds since the last step, segments by number, 1000 bytes each.
+
+use std::ops::Range;
+
+use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, RecoveryKind, Window};
+use cwndlab_transport::sender::{Sender, State};
+use cwndlab_transport::stack::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
+use cwndlab_transport::wire::{AckPacket, Blocks, Data, Output};
+use cwndlab_units::{Bytes, Duration, Time};
+
+const MS: f64 = 1e6;
+const MSS: u64 = 1000;
+
+/// Linux 6.x' defaults, without timestamps as packetdrill's scripts are.
+pub fn linux() -> Stack {
+    Stack {
+        mss: Bytes(MSS),
+        header: Bytes(40),
+        ack: Bytes(40),
+        sack_block: Bytes(8),
+        ack_counting: AckCounting::Bytes,
+        initial_window: 10,
+        initial_ssthresh: None,
+        min_rto: Duration::from_millis(200),
+        max_rto: Duration::from_secs(120),
+        initial_rto: Duration::from_secs(1),
+        rto_arithmetic: RtoArithmetic::Exact,
+        rto_granularity: Duration::from_millis(4),
+        rto_floor_on_variance: true,
+        rto_restart: RtoRestart::Retransmission,
+        ack_every: 2,
+        ack_delay: Duration::from_millis(40),
+        quick_acks: 16,
+        sack: true,
+        sack_blocks: 4,
+        dsack: true,
+        timestamps: false,
+        ecn: Ecn::Off,
+        pacing: Pacing::Algorithm,
+        pacing_quantum: 2,
+        tso_burst: true,
+        rules: Rules::Linux,
+        receive_window: Bytes(64 << 20),
+        auto_tuning: true,
+        read_rate: None,
+        idle_restart: IdleRestart::Decay,
+        limited_transmit: true,
+        undo: true,
+        tail_loss_probe: true,
+        prr: Prr::Rfc9937,
+        rampdown: Rampdown::None,
+        dup_thresh: 3,
+        syn_retries: 6,
+        exit_burst: 0,
+        first_segment: 0,
+    }
+}
+
+/// The RFCs' rules on the same numbers.
+pub fn rfc() -> Stack {
+    Stack { rules: Rules::Rfc, rto_restart: RtoRestart::NewData, ..linux() }
+}
+
+/// tcp_slow_start up to `ssthresh`, nothing beyond it, and CUBIC's 0.7 for a reduction (RFC 9438, section 4.6).
+#[derive(Debug)]
+struct SlowStart {
+    cwnd: u64,
+    ssthresh: u64,
+    before: (u64, u64),
+}
+
+impl CongestionControl for SlowStart {
+    fn on_ack(&mut self, ack: &Ack) {
+        if ack.cwnd_limited && !ack.recovering && self.cwnd < self.ssthresh {
+            self.cwnd = (self.cwnd + ack.acked.0).min(self.ssthresh);
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        if !event.repeated {
+            self.before = (self.cwnd, self.ssthresh);
+            self.ssthresh = (self.cwnd / MSS * 7 / 10).max(2) * MSS;
+        }
+        self.cwnd = if event.cause == Cause::Timeout { MSS } else { self.ssthresh };
+    }
+
+    fn cwnd(&self) -> Bytes {
+        Bytes(self.cwnd)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        match window.change {
+            Change::Undo => {
+                self.cwnd = self.cwnd.max(self.before.0);
+                self.ssthresh = self.before.1;
+            }
+            Change::Idle | Change::Recovered => self.cwnd = window.cwnd.0,
+            Change::Established => {}
+        }
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        put("ssthresh_segments", (self.ssthresh / MSS) as f64);
+    }
+}
+
+/// What left, and what was remarked.
+#[derive(Default)]
+struct Line {
+    left: Vec<Data>,
+}
+
+impl Output for Line {
+    fn data(&mut self, segment: &Data) {
+        self.left.push(*segment);
+    }
+
+    fn ack(&mut self, _: &AckPacket) {}
+
+    fn syn(&mut self) {}
+
+    fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
+}
+
+/// A connection under script.
+pub struct Script {
+    pub sender: Sender,
+    line: Line,
+    now: u64,
+    window: u64,
+    echo: u64,
+}
+
+impl Script {
+    /// A connection that is open after a handshake of `rtt` ms.
+    pub fn new(stack: &Stack, rtt: f64) -> Self {
+        let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40, before: (0, 0) });
+        let mut sender = Sender::new(control, RecoveryKind::Rack, stack);
+        let mut line = Line::default();
+        let window = 1_000_000;
+        sender.open(MS as u64, &mut line);
+        let now = MS as u64 + (rtt * MS) as u64;
+        sender.on_syn_ack(now, window, None, &mut line);
+        Self { sender, line, now, window, echo: 0 }
+    }
+
+    /// Under Linux' rules.
+    pub fn linux(rtt: f64) -> Self {
+        Self::new(&linux(), rtt)
+    }
+
+    /// Now, ms since the start.
+    pub fn now(&self) -> f64 {
+        self.now as f64 / MS
+    }
+
+    /// Time passes, and timers expire.
+    pub fn after(&mut self, ms: f64) -> &mut Self {
+        let until = self.now + (ms * MS).round() as u64;
+        while let Some(at) = self.due().filter(|&at| at <= until) {
+            self.expire(at);
+        }
+        self.now = until;
+        self
+    }
+
+    fn due(&self) -> Option<u64> {
+        let at = self.sender.timer.min(self.sender.pace_timer);
+        (at < u64::MAX).then_some(at)
+    }
+
+    fn expire(&mut self, at: u64) {
+        assert!(at >= self.now, "a timer in the past");
+        self.now = at;
+        if self.sender.pace_timer <= at {
+            self.sender.on_pace(at, &mut self.line);
+        } else {
+            self.sender.on_timer(at, &mut self.line);
+        }
+    }
+
+    /// The application writes so many segments.
+    pub fn write(&mut self, segments: u64) -> &mut Self {
+        self.sender.supply(segments * MSS, self.now, &mut self.line);
+        self
+    }
+
+    /// From here on ACKs offer this window, bytes.
+    pub fn window(&mut self, bytes: u64) -> &mut Self {
+        self.window = bytes;
+        self
+    }
+
+    /// From here on ACKs echo the time of `ms`.
+    pub fn echo(&mut self, ms: f64) -> &mut Self {
+        self.echo = (ms * MS) as u64;
+        self
+    }
+
+    /// An ACK with SACK blocks; one below it, or within the second, is a D-SACK.
+    pub fn ack(&mut self, ack: u64, sack: &[Range<u64>]) -> &mut Self {
+        self.arrive(ack, sack, false)
+    }
+
+    /// The same with ECN's echo.
+    pub fn ack_ece(&mut self, ack: u64) -> &mut Self {
+        self.arrive(ack, &[], true)
+    }
+
+    fn arrive(&mut self, ack: u64, sack: &[Range<u64>], ece: bool) -> &mut Self {
+        let mut blocks = Blocks { len: sack.len() as u8, ..Blocks::default() };
+        for (to, from) in blocks.list.iter_mut().zip(sack) {
+            *to = (from.start, from.end);
+        }
+        blocks.duplicate = match sack {
+            [] => false,
+            [first, rest @ ..] => {
+                first.start < ack || rest.first().is_some_and(|next| next.start <= first.start && first.end <= next.end)
+            }
+        };
+        let packet =
+            AckPacket { ack, window: self.window, echo: Time(self.echo), ece, ce_count: 0, blocks, feedback: None };
+        self.sender.on_ack(self.now, &packet, &mut self.line);
+        self
+    }
+
+    /// These segments left since the last look, in this order, and no others.
+    #[track_caller]
+    pub fn sends(&mut self, segments: impl IntoIterator<Item = u64>) -> &mut Self {
+        let left: Vec<_> = self.line.left.drain(..).map(|data| data.seq).collect();
+        assert_eq!(left, segments.into_iter().collect::<Vec<_>>(), "at {} ms", self.now());
+        self
+    }
+
+    /// Nothing left.
+    #[track_caller]
+    pub fn is_silent(&mut self) -> &mut Self {
+        self.sends([])
+    }
+
+    /// The next thing to happen without an ACK: after `ms`, these leave.
+    #[track_caller]
+    pub fn after_silence_sends(&mut self, ms: f64, segments: impl IntoIterator<Item = u64>) -> &mut Self {
+        self.is_silent();
+        let from = self.now;
+        while self.line.left.is_empty() {
+            let at = self.due().expect("no timer runs");
+            self.expire(at);
+        }
+        let passed = (self.now - from) as f64 / MS;
+        assert!((passed - ms).abs() < 0.002, "after {passed} ms for {ms}");
+        self.sends(segments)
+    }
+
+    /// The next thing to happen without an ACK: after `ms`, an empty segment that takes no number.
+    #[track_caller]
+    pub fn after_silence_probes_window(&mut self, ms: f64) -> &mut Self {
+        let below = self.sender.board.una.wrapping_sub(1);
+        let from = self.now;
+        while self.line.left.is_empty() {
+            let at = self.due().expect("no timer runs");
+            self.expire(at);
+        }
+        let probe = self.line.left[0];
+        assert_eq!((probe.seq, probe.len), (below, 0));
+        let passed = (self.now - from) as f64 / MS;
+        assert!((passed - ms).abs() < 0.002, "after {passed} ms for {ms}");
+        self.sends([below])
+    }
+
+    /// The window, segments.
+    #[track_caller]
+    pub fn has_cwnd(&mut self, segments: u32) -> &mut Self {
+        assert_eq!(self.sender.cwnd, segments, "cwnd at {} ms", self.now());
+        self
+    }
+
+    #[track_caller]
+    pub fn has_ssthresh(&mut self, segments: u32) -> &mut Self {
+        let mut seen = f64::NAN;
+        self.sender.control.trace(&mut |name, value| {
+            if name == "ssthresh_segments" {
+                seen = value;
+            }
+        });
+        assert_eq!(seen, f64::from(segments), "ssthresh at {} ms", self.now());
+        self
+    }
+
+    #[track_caller]
+    pub fn is_in(&mut self, state: State) -> &mut Self {
+        assert_eq!(self.sender.state, state, "at {} ms", self.now());
+        self
+    }
+
+    /// In flight, segments.
+    #[track_caller]
+    pub fn has_in_flight(&mut self, segments: u32) -> &mut Self {
+        assert_eq!(self.sender.board.in_flight(), segments, "in flight at {} ms", self.now());
+        self
+    }
+
+    /// Expired retransmission timers and tail loss probes so far.
+    #[track_caller]
+    pub fn counts(&mut self, timeouts: u64, probes: u64) -> &mut Self {
+        let count = &self.sender.count;
+        assert_eq!((count.timeouts, count.loss_probes), (timeouts, probes), "timeouts, probes at {} ms", self.now());
+        self
+    }
+}
