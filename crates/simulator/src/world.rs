@@ -216,7 +216,7 @@ impl World {
         let flows = plan.flows.len().saturating_add(pool::most_beside(plan)).min(MOST_FLOWS);
         let first_server = links.len() + flows * crate::flow::TIMERS;
         Self {
-            agenda: Agenda::of_network(links.len(), flows, servers.len()),
+            agenda: Agenda::new(links.len(), flows, servers.len()),
             clock: 0,
             end: plan.duration.0,
             servers,
