@@ -25,4 +25,4 @@ pub mod talk;
 pub mod world;
 
 pub use cwndlab_algorithms::catalogue;
-pub use engine::{run, run_counted, RunError, Statistics};
+pub use engine::{run, run_counted, run_within, RunError, Statistics};

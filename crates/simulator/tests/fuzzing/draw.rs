@@ -90,7 +90,7 @@ impl Draw {
         let mut link = json!({ "delay": format!("{} ns", delay as u64), "queue": self.queue() });
         let constant = self.below(10);
         match constant {
-            0 => link["trace"] = json!(self.of(&["lte-driving", "lte-pedestrian", "3g"])),
+            0 => link["trace"] = json!(self.of(&["lte-driving", "lte-stationary", "3g", "satellite"])),
             1 => link["token_bucket"] = json!({ "rate": text, "burst": format!("{} B", self.log(1500.0, 1e7) as u64) }),
             _ => link["rate"] = json!(text),
         }

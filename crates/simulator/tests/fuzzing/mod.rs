@@ -6,6 +6,8 @@
 mod draw;
 mod oracle;
 
+use std::panic::AssertUnwindSafe;
+
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run_within};
 
@@ -40,7 +42,7 @@ pub fn check(seed: u64) -> Verdict {
         Err(faults) => return join(faults),
     };
     let violated = |what: String| Verdict::Violated(scenario.to_toml(), what);
-    let attempt = std::panic::catch_unwind(|| run_within(&plan, seed, EVENTS));
+    let attempt = std::panic::catch_unwind(AssertUnwindSafe(|| run_within(&plan, seed, EVENTS)));
     match attempt {
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());

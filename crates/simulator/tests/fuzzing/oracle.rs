@@ -19,8 +19,8 @@ fn holds(condition: bool, what: impl FnOnce() -> String) -> Outcome {
 pub(super) fn check(plan: &Plan, records: &Records) -> Outcome {
     holds(records.flows.len() == plan.flows.len(), || "a flow has no row".to_owned())?;
     holds(records.links.len() == plan.links.len(), || "a link has no row".to_owned())?;
-    for (plan, row) in plan.links.iter().zip(&records.links) {
-        link(plan, row)?;
+    for (link_plan, row) in plan.links.iter().zip(&records.links) {
+        link(link_plan, row, plan.duration.0 as f64)?;
     }
     link_samples(plan, records)?;
     flows(plan, records)?;
@@ -35,7 +35,7 @@ pub(super) fn check(plan: &Plan, records: &Records) -> Outcome {
     Ok(())
 }
 
-fn link(plan: &LinkPlan, row: &LinkRow) -> Outcome {
+fn link(plan: &LinkPlan, row: &LinkRow, span: f64) -> Outcome {
     let say = |what: String| format!("link {}: {what}", row.name);
     holds(row.dropped_packets + row.sent_packets <= row.arrived_packets, || {
         say(format!("{} dropped and {} sent of {}", row.dropped_packets, row.sent_packets, row.arrived_packets))
@@ -55,7 +55,9 @@ fn link(plan: &LinkPlan, row: &LinkRow) -> Outcome {
     })?;
     // A burst of tokens, or a packet that began before the end, is more than the line's mean carries.
     let constant = plan.line == LinePlan::Rate && !plan.schedule.changes_rate() && plan.radio.is_none();
-    holds(!constant || row.utilisation <= 1.0 + 1e-9, || say(format!("utilisation is {}", row.utilisation)))?;
+    // Bytes of a packet under transmission are rounded up.
+    let most = 1.0 + plan.rate.map_or(0.0, |rate| 8e9 / (rate.0 as f64 * span));
+    holds(!constant || row.utilisation <= most * (1.0 + 1e-9), || say(format!("utilisation is {}", row.utilisation)))?;
     if let (Some(most), None) = (row.capacity_packets, plan.radio) {
         holds(row.max_queue_packets <= most.max(1), || {
             say(format!("{} packets wait where {most} may", row.max_queue_packets))
