@@ -70,7 +70,8 @@ fn routes_are_shortest_by_delay_then_hops_then_order() {
         let plan = plan(&json!({ "schema_version": 1, "duration": "1 s", "link": links, "flow": [flow] }));
         plan.flows[0].forward.iter().map(|&one| plan.links[one as usize].name.clone()).collect::<Vec<_>>().join(" ")
     };
-    let (ab, bd, ac, cd) = (link("a", "b", "1 ms"), link("b", "d", "1 ms"), link("a", "c", "1 ms"), link("c", "d", "1 ms"));
+    let (ab, bd, ac, cd) =
+        (link("a", "b", "1 ms"), link("b", "d", "1 ms"), link("a", "c", "1 ms"), link("c", "d", "1 ms"));
     assert_eq!(route(json!([ab, bd, ac, cd, link("a", "d", "3 ms")])), "a-b b-d");
     assert_eq!(route(json!([ac, cd, ab, bd, link("a", "d", "3 ms")])), "a-c c-d");
     assert_eq!(route(json!([ab, bd, ac, cd, link("a", "d", "2 ms")])), "a-d");
@@ -108,13 +109,20 @@ fn an_unknown_field_is_a_fault_in_every_table() {
     };
     let mut graph = with("link", json!([{ "from": "a", "to": "b", "medium": "m" }]));
     graph["node"] = json!([{ "name": "a" }, { "name": "b" }]);
-    graph["medium"] = json!([{ "name": "m", "access_point": "a", "standard": "802.11g", "beacon": { "interval": "100 ms" } }]);
+    graph["medium"] =
+        json!([{ "name": "m", "access_point": "a", "standard": "802.11g", "beacon": { "interval": "100 ms" } }]);
     graph["flow"][0].as_object_mut().unwrap().remove("rtt");
     (graph["flow"][0]["from"], graph["flow"][0]["to"]) = (json!("a"), json!("b"));
     let documents = [
-        with("dumbbell", json!({ "bottleneck": link, "reverse": bucket, "access": { "rate": "1 Gbps", "queue": { "capacity": "9 packets" } } })),
+        with(
+            "dumbbell",
+            json!({ "bottleneck": link, "reverse": bucket, "access": { "rate": "1 Gbps", "queue": { "capacity": "9 packets" } } }),
+        ),
         with("parking_lot", json!({ "hops": [bucket, { "rate": "1 Mbps" }] })),
-        with("wlan", json!({ "standard": "802.11g", "wire": { "rate": "1 Gbps" }, "stations": [{ "rate": "6 Mbps" }] })),
+        with(
+            "wlan",
+            json!({ "standard": "802.11g", "wire": { "rate": "1 Gbps" }, "stations": [{ "rate": "6 Mbps" }] }),
+        ),
         graph,
     ];
     let mut checked = 0;
@@ -141,14 +149,29 @@ fn fields_of_another_kind_are_faults() {
         change(&mut document);
         cases.push((said(&document), place.to_owned()));
     };
-    case(|one| one["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.1, "r": 0.5 }), "dumbbell.bottleneck.loss.r: 'bernoulli' has no such field");
-    case(|one| one["dumbbell"]["bottleneck"]["agents"] = json!([{ "scheme": "rcp", "theta": 0.5 }]), "dumbbell.bottleneck.agents[0].theta: 'rcp' has no such field");
-    case(|one| one["dumbbell"]["bottleneck"]["queue"] = json!({ "kind": "droptail", "mark_above": 3 }), "dumbbell.bottleneck.queue.mark_above: 'droptail' marks nothing");
-    case(|one| one["flow"][0]["start_step"] = json!({ "kind": "exponential", "mean": "1 s", "cv": 2.0 }), "flow[0].start_step.cv: 'exponential' has no such field");
+    case(
+        |one| one["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.1, "r": 0.5 }),
+        "dumbbell.bottleneck.loss.r: 'bernoulli' has no such field",
+    );
+    case(
+        |one| one["dumbbell"]["bottleneck"]["agents"] = json!([{ "scheme": "rcp", "theta": 0.5 }]),
+        "dumbbell.bottleneck.agents[0].theta: 'rcp' has no such field",
+    );
+    case(
+        |one| one["dumbbell"]["bottleneck"]["queue"] = json!({ "kind": "droptail", "mark_above": 3 }),
+        "dumbbell.bottleneck.queue.mark_above: 'droptail' marks nothing",
+    );
+    case(
+        |one| one["flow"][0]["start_step"] = json!({ "kind": "exponential", "mean": "1 s", "cv": 2.0 }),
+        "flow[0].start_step.cv: 'exponential' has no such field",
+    );
     case(|one| one["flow"][0]["enter"] = json!(1), "flow[0].enter: belongs to a network of '[parking_lot]'");
     case(|one| one["flow"][0]["route"] = json!(["l"]), "flow[0].route: belongs to a network of '[[link]]'s");
     case(|one| one["node"] = json!([{ "name": "a" }]), "node: belongs to a network of '[[link]]'s");
-    case(|one| one["flow"] = one["flow"][0].clone(), "flow: a list of tables is wanted, this is one table\n  hint: write '[[flow]]'");
+    case(
+        |one| one["flow"] = one["flow"][0].clone(),
+        "flow: a list of tables is wanted, this is one table\n  hint: write '[[flow]]'",
+    );
     for (said, place) in cases {
         assert!(said.starts_with(&place), "{said:?} instead of {place:?}");
     }
@@ -185,7 +208,11 @@ fn more_rows_than_memory_holds_are_refused_before_the_run() {
     let mut small = dumbbell(cubic());
     small["dumbbell"]["bottleneck"]["rate"] = json!("1 Tbps");
     small["flow"][0]["workload"] = json!({ "kind": "arrivals", "load": 0.5, "size": "1 B" });
-    assert!(said(&small).starts_with("flow[0].workload: ") && said(&small).contains("transfers are expected"), "{}", said(&small));
+    assert!(
+        said(&small).starts_with("flow[0].workload: ") && said(&small).contains("transfers are expected"),
+        "{}",
+        said(&small)
+    );
     let udp = json!({ "transport": "udp", "rtt": "50 ms", "workload": { "kind": "cbr", "rate": "1 Tbps", "packet": "29 B" } });
     assert!(said(&dumbbell(udp)).contains("datagrams are expected; 4294967295 have a number"));
     let mut every = dumbbell(cubic());
@@ -227,7 +254,9 @@ fn control_characters_are_refused_in_names_and_escaped_in_messages() {
 /// Planning takes time in proportion to the flows; when nodes were looked up one by one, 100,000 flows took minutes.
 #[test]
 fn hundred_thousand_flows_are_planned() {
-    let planned = plan(&dumbbell(json!({ "algorithm": "cubic", "rtt": "50 ms", "count": 100_000, "workload": { "kind": "bulk" } })));
+    let planned = plan(&dumbbell(
+        json!({ "algorithm": "cubic", "rtt": "50 ms", "count": 100_000, "workload": { "kind": "bulk" } }),
+    ));
     assert_eq!((planned.flows.len(), planned.links.len()), (100_000, 400_002));
     let mut names = String::new();
     write!(names, "{} {}", planned.flows[99_999].name, planned.nodes[200_001]).unwrap();

@@ -50,7 +50,11 @@ fn possible_connections_do_not_wrap_around() {
 /// byte-nanoseconds, is more than 64 bits hold.
 #[test]
 fn a_standing_queue_has_its_true_mean() {
-    for queue in [json!({ "capacity": "200 MB" }), json!({ "capacity": "unlimited" }), json!({ "kind": "fq", "capacity": "1000000 packets" })] {
+    for queue in [
+        json!({ "capacity": "200 MB" }),
+        json!({ "capacity": "unlimited" }),
+        json!({ "kind": "fq", "capacity": "1000000 packets" }),
+    ] {
         let records = simulate(&json!({
             "schema_version": 1, "duration": "200 s", "sample_interval": "10 s",
             "dumbbell": { "bottleneck": { "rate": "1 Mbps", "delay": "1 ms", "queue": queue } },
@@ -87,7 +91,9 @@ fn a_standing_queue_of_a_station_has_its_true_mean() {
 fn a_link_that_is_computed_ahead_counts_up_to_the_end() {
     let flow = json!({ "transport": "udp", "workload": { "kind": "cbr", "rate": "90 Mbps", "packet": "1500 B" } });
     let far = json!({ "rate": "1 Gbps", "delay": "500 ms", "queue": { "capacity": "unlimited" } });
-    for (rate, capacity) in [("1 Gbps", "100 packets"), ("60 Mbps", "100 packets"), ("60 Mbps", "1 GB"), ("60 Mbps", "unlimited")] {
+    for (rate, capacity) in
+        [("1 Gbps", "100 packets"), ("60 Mbps", "100 packets"), ("60 Mbps", "1 GB"), ("60 Mbps", "unlimited")]
+    {
         let near = json!({ "rate": rate, "queue": { "capacity": capacity } });
         let mut ahead = json!({ "schema_version": 1, "duration": "2 s", "dumbbell": { "bottleneck": far, "access": near }, "flow": [flow] });
         ahead["flow"][0]["rtt"] = json!("1 s");

@@ -125,6 +125,7 @@ impl<P: Copy> Medium<P> {
             gap_from: NEVER,
             fresh: false,
             counters: Counters::default(),
+            underway: Underway::default(),
         };
         let path = |config: &PathConfig| Path {
             from: config.from,

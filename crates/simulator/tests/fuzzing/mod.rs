@@ -12,13 +12,13 @@ use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run_within};
 
 /// About as many packets cross the lines of a case.
-pub const PACKETS: f64 = 30_000.0;
+pub(crate) const PACKETS: f64 = 30_000.0;
 /// The most turns of the engine's loop.
-pub const EVENTS: u64 = 20_000_000;
+pub(crate) const EVENTS: u64 = 20_000_000;
 
 /// What became of a case.
 #[derive(Debug)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Everything held.
     Held,
     /// The scenario is none, and says so.
@@ -28,7 +28,7 @@ pub enum Verdict {
 }
 
 /// Makes the case of this seed, runs it and checks what it recorded.
-pub fn check(seed: u64) -> Verdict {
+pub(crate) fn check(seed: u64) -> Verdict {
     let document = draw::document(seed).to_string();
     let join = |faults: Vec<cwndlab_scenario::Fault>| {
         Verdict::Refused(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))

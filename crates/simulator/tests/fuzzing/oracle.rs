@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cwndlab_records::rows::{LinkRow, LinkSampleRow, Records, SampleRow};
-use cwndlab_scenario::plan::{LinkPlan, LinePlan, Plan, Workload};
+use cwndlab_scenario::plan::{LinePlan, LinkPlan, Plan, Workload};
 
 type Outcome = Result<(), String>;
 
@@ -90,8 +90,8 @@ fn link_samples(plan: &Plan, records: &Records) -> Outcome {
     // At the end every packet is somewhere: one at most is in service.
     for (index, row) in last.into_iter().filter(|(_, row)| row.time_ns == plan.duration.0) {
         let (total, plan) = (&records.links[index as usize], &plan.links[index as usize]);
-        let rest = total.arrived_packets as i64
-            - (total.dropped_packets + total.sent_packets + row.queue_packets) as i64;
+        let rest =
+            total.arrived_packets as i64 - (total.dropped_packets + total.sent_packets + row.queue_packets) as i64;
         let most = if plan.radio.is_some() { total.lost_packets as i64 } else { 1 };
         holds((0..=most).contains(&rest), || format!("link {}: {rest} packets are nowhere: {total:?}", total.name))?;
         let counted = (row.arrived_packets, row.dropped_packets, row.lost_packets, row.sent_bytes);
@@ -139,7 +139,9 @@ fn flows(plan: &Plan, records: &Records) -> Outcome {
             let syns = connections * (u64::from(plan_of.stack.syn_retries) + 1);
             holds(row.queue_drops + row.wire_losses <= row.sent_packets + syns, || say("more lost than sent"))?;
         }
-        holds(row.end_ns.is_none_or(|end| row.start_ns <= end && end <= plan.duration.0), || say("its end is not in the run"))?;
+        holds(row.end_ns.is_none_or(|end| row.start_ns <= end && end <= plan.duration.0), || {
+            say("its end is not in the run")
+        })?;
     }
     Ok(())
 }
