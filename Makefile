@@ -9,13 +9,14 @@ KERNEL_PYTHON := crates/kernel-python/Cargo.toml
 HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null
 ALGORITHMS := $(wildcard crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs)
 
-.PHONY: help system build demo test check fmt bench bench-peers docs clean
+.PHONY: help system build demo test fuzz check fmt bench bench-peers docs clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
 	@echo 'make system       what tests and optional parts take from the system; as root on Debian it is installed'
 	@echo 'make demo         CUBIC with HyStart and with CCM-SS, Reno, HighSpeed, BIC and Compound on one path'
 	@echo 'make test         all tests'
+	@echo 'make fuzz         COUNT random extreme scenarios from SEED on (300 from 1), every invariant checked'
 	@echo 'make check        formatting, lints, types, documentation; stale generated parts of docs/ and README.md'
 	@echo 'make fmt          formats everything'
 	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; the emulator, the kernel, the server'
@@ -63,6 +64,12 @@ test: system build
 	$(RUST_TESTS) --no-run
 	$(RUST_LIMIT) $(RUST_TESTS)
 	$(BIN)/python -m pytest -q $(PYTEST)
+
+COUNT ?= 300
+SEED ?= 1
+# In the profile of the tests: arithmetic is checked for overflow.
+fuzz:
+	cargo run --locked --quiet --profile test --package cwndlab-simulator --example fuzz -- $(COUNT) $(SEED)
 
 check: build
 	cargo fmt --all --check

@@ -332,13 +332,15 @@ impl Link {
         self.queue.integrals(now)
     }
 
-    /// The most packets that ever waited; where the queue is not watched, the longest wait in packets of the last size.
+    /// The most packets that ever waited until `now`; where the queue is not watched, the longest wait in packets of the
+    /// last size, and no fewer than the mean.
     #[must_use]
-    pub fn most_waiting(&self) -> u64 {
+    pub fn most_waiting(&self, now: u64) -> u64 {
         if self.queue.is_tracked() {
             self.queue.most
         } else {
-            self.queue.longest.div_ceil(self.times[0].max(1))
+            let mean = self.queue.integrals(now).0.div_ceil(u128::from(now.max(1)));
+            self.queue.longest.div_ceil(self.times[0].max(1)).max(u64::try_from(mean).unwrap_or(u64::MAX))
         }
     }
 
@@ -395,7 +397,7 @@ mod tests {
         let mut link = link(12_000_000, 0, Limit::Packets(2));
         let fates: Vec<bool> = (0..5).map(|_| link.offer(0, FULL) != Passage::Dropped).collect();
         assert_eq!(fates, [true, true, true, false, false]);
-        assert_eq!(link.most_waiting(), 2);
+        assert_eq!(link.most_waiting(0), 2);
         assert_ne!(link.offer(1_000_000, FULL), Passage::Dropped);
     }
 

@@ -153,12 +153,12 @@ fn staged(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// A file under construction and the checksum of what was written to it so far.
-struct Digesting {
+struct Digesting<'a> {
     file: File,
-    state: Sha256,
+    state: &'a mut Sha256,
 }
 
-impl Write for Digesting {
+impl Write for Digesting<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.state.update(&bytes[..written]);
@@ -213,12 +213,14 @@ fn stage_one(
     properties: WriterProperties,
 ) -> Result<String, ParquetError> {
     let schema = schema(table).expect("every name has a schema");
-    let sink = Digesting { file: File::create(path)?, state: Sha256::new() };
+    let mut state = Sha256::new();
+    let sink = Digesting { file: File::create(path)?, state: &mut state };
     let mut writer = ArrowWriter::try_new(sink, schema, Some(properties))?;
     for batch in batches {
         writer.write(batch)?;
     }
-    Ok(hex(writer.into_inner()?.state.finalize()))
+    writer.close()?;
+    Ok(hex(state.finalize()))
 }
 
 /// Renames what was written to its place, the checksums last.

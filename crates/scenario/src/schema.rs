@@ -286,8 +286,11 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
     let media = read_media(&table, faults);
     let topology = read_topology(&table, &media, faults);
     let directions = if table.get("wlan").is_some() { WIRELESS } else { WIRED };
-    let flows: Vec<Option<Flow>> =
-        table.tables("flow", faults).into_iter().map(|(path, item)| read_flow(item, path, directions, faults)).collect();
+    let flows: Vec<Option<Flow>> = table
+        .tables("flow", faults)
+        .into_iter()
+        .map(|(path, item)| read_flow(item, path, directions, faults))
+        .collect();
     if flows.is_empty() {
         faults.add("flow", "there is none", "write a '[[flow]]' with an algorithm");
     }

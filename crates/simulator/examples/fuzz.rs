@@ -17,11 +17,11 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     std::panic::set_hook(Box::new(|_| {})); // a panic is a verdict
-    let mut refused = 0;
+    let mut refused = Vec::new();
     for seed in (0..count).map(|n| first.wrapping_add(n)) {
         match check(seed) {
             Verdict::Held => {}
-            Verdict::Refused(_) => refused += 1,
+            Verdict::Refused(why) => refused.push(format!("seed {seed}: {why}")),
             Verdict::Violated(scenario, what) => {
                 println!("seed {seed}: {what}\n\n{scenario}");
                 println!("again: make fuzz COUNT=1 SEED={seed}");
@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             }
         }
     }
-    println!("{count} scenarios from seed {first} on: {refused} refused as no scenarios, every invariant held");
+    println!("{count} scenarios from seed {first} on: {} refused, every invariant held", refused.len());
+    refused.iter().for_each(|why| println!("refused: {why}"));
     ExitCode::SUCCESS
 }

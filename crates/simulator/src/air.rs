@@ -112,7 +112,7 @@ impl Air {
     pub(crate) fn look(&mut self, now: u64, link: u32, lost: u64) -> Look {
         self.medium.settle(now);
         let path = self.paths[&link];
-        let totals = self.medium.path_totals(path);
+        let totals = self.medium.path_totals(now, path);
         let (queue_packets, queue_bytes) = self.medium.path_backlog(now, path);
         let (packet_ns, byte_ns) = self.medium.path_integrals(now, path);
         Look {
@@ -135,7 +135,7 @@ impl Air {
     pub(crate) fn stations(&mut self, now: u64, rows: &mut Vec<StationRow>) {
         self.medium.settle(now);
         for (station, node) in (0..).zip(&self.nodes) {
-            let counters = self.medium.counters(station);
+            let counters = self.medium.counters(now, station);
             let (queue_packets, _) = self.medium.backlog(now, station);
             let (queue_packet_ns, _) = self.medium.integrals(now, station);
             rows.push(StationRow {

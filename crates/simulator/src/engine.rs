@@ -17,7 +17,7 @@ const PATIENCE: u64 = 8192;
 /// Why a run did not come to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
-    /// Somebody asked it to stop.
+    /// It was asked to stop, or took more turns than it was given.
     Cancelled,
 }
 
@@ -59,6 +59,14 @@ pub fn run_counted(
     Ok(engine.finish())
 }
 
+/// Runs the plan with this seed, and stops where that takes more than `most` turns of the loop.
+pub fn run_within(plan: &Plan, seed: u64, most: u64) -> Result<(Records, Statistics), RunError> {
+    let mut engine = Engine::new(plan, seed);
+    engine.most = most;
+    engine.go(&AtomicBool::new(false), None)?;
+    Ok(engine.finish())
+}
+
 pub(crate) struct Engine<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) seed: u64,
@@ -69,6 +77,8 @@ pub(crate) struct Engine<'a> {
     records: Records,
     next_sample: u64,
     events: u64,
+    /// The most turns of the loop.
+    most: u64,
 }
 
 impl<'a> Engine<'a> {
@@ -87,6 +97,7 @@ impl<'a> Engine<'a> {
             records: Records::default(),
             next_sample: if plan.sample_interval.0 == 0 { NEVER } else { plan.sample_interval.0 },
             events: 0,
+            most: u64::MAX,
         };
         engine.prepare();
         for index in 0..engine.flows.len() {
@@ -153,7 +164,7 @@ impl<'a> Engine<'a> {
             if countdown == 0 {
                 countdown = PATIENCE;
                 self.events += PATIENCE;
-                if cancel.load(Ordering::Relaxed) {
+                if cancel.load(Ordering::Relaxed) || self.events > self.most {
                     return Err(RunError::Cancelled);
                 }
                 if let Some(progress) = progress {

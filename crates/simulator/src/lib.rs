@@ -27,4 +27,4 @@ mod ties;
 pub mod world;
 
 pub use cwndlab_algorithms::catalogue;
-pub use engine::{run, run_counted, RunError, Statistics};
+pub use engine::{run, run_counted, run_within, RunError, Statistics};

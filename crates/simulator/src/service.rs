@@ -368,7 +368,7 @@ impl World {
             queue_bytes,
             packet_ns,
             byte_ns,
-            most: link.most_waiting(),
+            most: link.most_waiting(now),
             offered_bytes: link.offered(now),
         }
     }

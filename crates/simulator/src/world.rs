@@ -15,7 +15,7 @@ use cwndlab_transport::wire::Blocks;
 use crate::agenda::Agenda;
 use crate::fuse::fuse;
 use crate::lines::{build_agents, build_link};
-use crate::packet::{Packet, MOST_FLOWS, ACK, CE, DATA, ECT, EXTRA, KIND, SYN};
+use crate::packet::{Packet, ACK, CE, DATA, ECT, EXTRA, KIND, MOST_FLOWS, SYN};
 use crate::pool;
 use crate::recorder::Recorder;
 use crate::service::{self, Server, COMPUTED};
@@ -182,7 +182,8 @@ impl World {
     /// The plan's network at rest.
     #[must_use]
     pub fn new(plan: &Plan, seed: u64) -> Self {
-        let links: Vec<Link> = plan.links.iter().enumerate().map(|(n, one)| build_link(one, n, seed, plan.duration)).collect();
+        let links: Vec<Link> =
+            plan.links.iter().enumerate().map(|(n, one)| build_link(one, n, seed, plan.duration)).collect();
         let (servers, server_of) = service::build(plan, seed);
         let fused = fuse(plan, &links, &server_of);
         let (mut hops, mut routes) = (Vec::new(), Vec::new());

@@ -9,8 +9,8 @@ use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run_within};
 use fuzzing::{check, Verdict, EVENTS};
 
-/// Cases of the fixed set: those seeds once found a fault, then the first ones.
-const SEEDS: std::ops::Range<u64> = 0..60;
+/// Cases of the fixed set. Seeds 41, 50 and 65 found Wi-Fi stations that counted packets as sent while they were on the air.
+const SEEDS: std::ops::Range<u64> = 30..90;
 
 #[test]
 fn arithmetic_is_checked() {

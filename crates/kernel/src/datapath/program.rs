@@ -166,3 +166,32 @@ impl Program {
         Ok(Self { name, flows, totals, decisions, reports, _link: link, _object: object, _guard: guard })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer is read as a sequence lock: without barriers its parts may be of two answers on arm64.
+    /// `BPF_STX | BPF_DW | BPF_ATOMIC` is 0xdb, and an exchange has the immediate 0xe1 (the kernel's
+    /// `Documentation/bpf/standardization/instruction-set.rst`, "Atomic operations"): two barriers in each of the callers.
+    #[test]
+    fn answers_are_read_between_barriers() {
+        let exchanges = OBJECT.windows(8).filter(|one| one[0] == 0xdb && one[4..] == [0xe1, 0, 0, 0]).count();
+        assert!(exchanges >= 2 && exchanges.is_multiple_of(2), "{exchanges}");
+    }
+
+    /// Loaded and not registered: no name of this machine is taken.
+    #[test]
+    fn the_verifier_accepts_the_program() {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let held = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+        // CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF (linux/capability.h).
+        let wanted = 1 << 12 | 1 << 38 | 1 << 39;
+        if held.unwrap_or(0) & wanted != wanted || !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+            return; // it takes a privileged process and a kernel that describes its types
+        }
+        libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+        let open = ObjectBuilder::default().open_memory(OBJECT).unwrap();
+        open.load().unwrap_or_else(|error| panic!("{error}: {}", heard()));
+    }
+}

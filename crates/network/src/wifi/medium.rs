@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
 use super::rules::{Deferral, Rules};
-use super::station::{Counters, Frame, Gauge, Path, PathTotals, Routed, State, Station};
+use super::station::{Counters, Frame, Gauge, Path, PathTotals, Routed, State, Station, Underway};
 use crate::discipline::{Discipline, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
@@ -125,6 +125,7 @@ impl<P: Copy> Medium<P> {
             gap_from: NEVER,
             fresh: false,
             counters: Counters::default(),
+            underway: Underway::default(),
         };
         let path = |config: &PathConfig| Path {
             from: config.from,
@@ -135,6 +136,7 @@ impl<P: Copy> Medium<P> {
             frames: VecDeque::new(),
             gauge: Gauge::default(),
             totals: PathTotals::default(),
+            underway: Underway::default(),
         };
         let mut medium = Self {
             stations: stations.into_iter().map(station).collect(),
@@ -444,12 +446,15 @@ impl<P: Copy> Medium<P> {
         path.totals.sent += tally.received;
         path.totals.sent_bytes += sent_bytes;
         path.totals.given_up += tally.lost;
+        let underway = Underway { until: end, sent: tally.received, sent_bytes, given_up: tally.lost };
+        path.underway = underway;
         path.gauge.leave(at, end, tally.received + tally.lost, gone_bytes);
         let station = &mut self.stations[index];
         station.fresh = false;
         station.pending = tally.received + tally.lost > 0;
         station.device -= tally.received + tally.lost;
         station.gauge.leave(at, end, tally.received + tally.lost, gone_bytes);
+        station.underway = underway;
         station.counters.attempts += 1;
         station.counters.sent += tally.received;
         station.counters.sent_bytes += sent_bytes;

@@ -6,6 +6,16 @@ use super::phy::Mode;
 use crate::discipline::{Discipline, Waiting};
 use crate::queue::Limit;
 
+/// What the exchange under way comes to: it is known when it begins, and counts when it is answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Underway {
+    /// When it is answered.
+    pub(super) until: u64,
+    pub(super) sent: u64,
+    pub(super) sent_bytes: u64,
+    pub(super) given_up: u64,
+}
+
 /// What a station counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -158,6 +168,7 @@ pub(super) struct Path<P> {
     pub(super) frames: VecDeque<Frame<P>>,
     pub(super) gauge: Gauge,
     pub(super) totals: PathTotals,
+    pub(super) underway: Underway,
 }
 
 /// A packet in the queue of a station, and the path that it takes.
@@ -195,6 +206,7 @@ pub(super) struct Station<P> {
     /// A first try without a backoff.
     pub(super) fresh: bool,
     pub(super) counters: Counters,
+    pub(super) underway: Underway,
 }
 
 impl<P> Station<P> {

@@ -76,7 +76,7 @@ fn saturate(mut medium: Medium<u32>, paths: u32, seconds: u64) -> Run {
             fill(&mut medium, now, path);
         }
     }
-    let counters = (0..medium.stations()).map(|station| medium.counters(station)).collect();
+    let counters = (0..medium.stations()).map(|station| medium.counters(NEVER, station)).collect();
     Run { delivered, counters, seconds: seconds as f64 }
 }
 
@@ -336,11 +336,11 @@ proptest! {
         prop_assert_eq!(accepted.iter().sum::<u64>(), delivered + given_up);
         for (path, numbers) in seen.iter().enumerate() {
             prop_assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
-            let totals = medium.path_totals(path as u32);
+            let totals = medium.path_totals(NEVER, path as u32);
             prop_assert_eq!((totals.accepted, totals.dropped, totals.sent), (accepted[path], refused[path], numbers.len() as u64));
             prop_assert_eq!(medium.path_backlog(now + 10 * S, path as u32), (0, 0));
         }
-        let station_given_up: u64 = (0..3).map(|station| medium.counters(station).given_up).sum();
+        let station_given_up: u64 = (0..3).map(|station| medium.counters(NEVER, station).given_up).sum();
         prop_assert_eq!(station_given_up, given_up);
         prop_assert!(ht || air <= now + 10 * S);
     }
@@ -376,7 +376,7 @@ fn a_discipline_stands_above_the_device() {
     let mbps = delivered as f64 * 12e3 / (now as f64 / 1e9) / 1e6;
     assert!((mbps / 30.5 - 1.0).abs() < 0.005, "{mbps}");
     assert!(late * 20 < delivered, "{late} of {delivered}");
-    let totals = medium.path_totals(0);
+    let totals = medium.path_totals(NEVER, 0);
     assert_eq!(totals.dropped, gone.len() as u64);
     assert_eq!(offered, delivered + totals.dropped + medium.backlog(now, 0).0);
 }

@@ -258,10 +258,7 @@ fn a_run_without_its_checksums_is_refused() {
     fs::remove_file(&place).unwrap();
     assert_eq!(
         read(&folder.0).unwrap_err().to_string(),
-        format!(
-            "{}: there is no such file\n  hint: the run was not written completely; run again",
-            place.display()
-        )
+        format!("{}: there is no such file\n  hint: the run was not written completely; run again", place.display())
     );
 }
 

@@ -62,7 +62,8 @@ impl Draw {
     }
 
     fn queue(&mut self) -> Value {
-        let kind = self.of(&["droptail", "red", "ared", "codel", "pie", "dualpi2", "fq", "fq-codel", "fq-pie", "step-ecn"]);
+        let kind =
+            self.of(&["droptail", "red", "ared", "codel", "pie", "dualpi2", "fq", "fq-codel", "fq-pie", "step-ecn"]);
         let mut queue = json!({ "kind": kind });
         if self.chance(0.8) {
             queue["capacity"] = json!(self.capacity());
@@ -90,7 +91,7 @@ impl Draw {
         let mut link = json!({ "delay": format!("{} ns", delay as u64), "queue": self.queue() });
         let constant = self.below(10);
         match constant {
-            0 => link["trace"] = json!(self.of(&["lte-driving", "lte-pedestrian", "3g"])),
+            0 => link["trace"] = json!(self.of(&["lte-driving", "lte-stationary", "3g", "satellite"])),
             1 => link["token_bucket"] = json!({ "rate": text, "burst": format!("{} B", self.log(1500.0, 1e7) as u64) }),
             _ => link["rate"] = json!(text),
         }
@@ -135,14 +136,20 @@ impl Draw {
         match self.below(9) {
             0 => json!({ "kind": "bulk", "bytes": format!("{} B", self.log(1.0, 1e9) as u64) }),
             1 => json!({ "kind": "on-off", "on": self.time(MS, S), "off": self.time(MS, S) }),
-            2 => json!({ "kind": "transfers", "bytes": format!("{} B", self.log(1.0, 1e6) as u64), "gap": self.time(MS, S),
-                "new_connection": self.chance(0.5) }),
-            3 => json!({ "kind": "arrivals", "load": self.log(0.01, 2.0), "size": self.size(), "count": 1 + self.below(500) }),
+            2 => {
+                json!({ "kind": "transfers", "bytes": format!("{} B", self.log(1.0, 1e6) as u64), "gap": self.time(MS, S),
+                "new_connection": self.chance(0.5) })
+            }
+            3 => {
+                json!({ "kind": "arrivals", "load": self.log(0.01, 2.0), "size": self.size(), "count": 1 + self.below(500) })
+            }
             4 => json!({ "kind": "arrivals", "per_second": (rate / 1e5).clamp(0.1, 1e4), "size": self.size(),
                 "connections": 1 + self.below(1000), "count": 1 + self.below(500) }),
             5 => json!({ "kind": "request-response", "request": self.size(), "response": self.size(),
                 "think": self.time(MS, S), "new_connection": self.chance(0.5) }),
-            6 => json!({ "kind": "mqtt", "qos": self.below(2), "period": self.time(10.0 * MS, 10.0 * S), "nagle": self.chance(0.3) }),
+            6 => {
+                json!({ "kind": "mqtt", "qos": self.below(2), "period": self.time(10.0 * MS, 10.0 * S), "nagle": self.chance(0.3) })
+            }
             _ => json!({ "kind": "bulk" }),
         }
     }
@@ -184,14 +191,14 @@ impl Draw {
     }
 }
 
-/// The scenario of this seed.
-pub(super) fn document(seed: u64) -> Value {
-    let draw = &mut Draw(Stream::new(seed, 1, 0));
-    let algorithms = cwndlab_conformance::texts(&catalogue());
-    let (rate, shape) = (draw.rate(), draw.below(10));
-    let mut document = json!({ "schema_version": 1 });
-    let mut delay = draw.delay();
-    let mut fastest = rate;
+/// Kinds of networks: the first two are wireless, then a parking lot, a graph, dumbbells.
+const WIRELESS: u64 = 2;
+const PARKING_LOT: u64 = 2;
+const GRAPH: u64 = 3;
+
+/// Adds a network; answers the rate of its fastest line and the delay between its routers, ns.
+fn add_network(draw: &mut Draw, document: &mut Value, shape: u64, rate: f64) -> (f64, f64) {
+    let (mut fastest, mut delay) = (rate, draw.delay());
     match shape {
         0 | 1 => {
             document["wlan"] = json!({ "standard": draw.of(&["802.11g", "802.11n"]), "queue": draw.queue() });
@@ -200,7 +207,7 @@ pub(super) fn document(seed: u64) -> Value {
             }
             (fastest, delay) = (1e8, 0.0);
         }
-        2 => {
+        PARKING_LOT => {
             let hops = 1 + draw.below(6);
             delay /= hops as f64;
             let links: Vec<Value> = (0..hops)
@@ -212,7 +219,7 @@ pub(super) fn document(seed: u64) -> Value {
             document["parking_lot"] = json!({ "hops": links });
             delay *= hops as f64;
         }
-        3 => {
+        GRAPH => {
             let mut links = Vec::new();
             for (from, to) in [("a", "b"), ("b", "c"), ("c", "d")] {
                 let mut link = draw.link(rate, delay / 3.0);
@@ -233,25 +240,41 @@ pub(super) fn document(seed: u64) -> Value {
             }
         }
     }
+    (fastest, delay)
+}
+
+/// The flows of a case.
+struct Flows {
+    all: u64,
+    /// UDP's packets per second.
+    offered: f64,
+    /// The shortest and the longest RTT, ns.
+    rtts: (f64, f64),
+}
+
+fn add_flows(draw: &mut Draw, document: &mut Value, shape: u64, rate: f64, delay: f64) -> Flows {
+    let algorithms = cwndlab_conformance::texts(&catalogue());
     let groups = 1 + draw.below(4);
     let most = match draw.below(20) {
         0 => 2000,
         1..=3 => 50,
         _ => 3,
     };
-    let (mut flows, mut all, mut offered, mut slowest) = (Vec::new(), 0, 0.0, 0.0_f64);
+    let (mut flows, mut all, mut offered, mut rtts) = (Vec::new(), 0, 0.0, (f64::INFINITY, 0.0_f64));
     for _ in 0..groups {
         let count = 1 + draw.below(most / groups + 1);
         all += count;
         let rtt = 2.0 * delay + draw.delay() + 4.0;
-        slowest = slowest.max(rtt);
+        // In the graph a flow may cross one link of three.
+        let shortest = if shape == GRAPH { delay / 1.5 } else { rtt };
+        rtts = (rtts.0.min(shortest), rtts.1.max(rtt));
         let mut flow = json!({});
-        if shape == 3 {
+        if shape == GRAPH {
             (flow["from"], flow["to"]) = (json!(draw.of(&["a", "b"])), json!(draw.of(&["c", "d"])));
         } else {
             flow["rtt"] = json!(format!("{} ns", rtt as u64));
             if draw.chance(0.2) {
-                flow["direction"] = json!(if shape < 2 { "upload" } else { "reverse" });
+                flow["direction"] = json!(if shape < WIRELESS { "upload" } else { "reverse" });
             }
         }
         if count > 1 {
@@ -277,12 +300,22 @@ pub(super) fn document(seed: u64) -> Value {
         flows.push(flow);
     }
     document["flow"] = json!(flows);
-    // As long as the packets take, and some RTTs in which windows may double.
-    let rounds = if all > 100 { 2.0 } else { 5.0 };
+    Flows { all, offered, rtts }
+}
+
+/// The scenario of this seed.
+pub(super) fn document(seed: u64) -> Value {
+    let draw = &mut Draw(Stream::new(seed, 1, 0));
+    let (rate, shape) = (draw.rate(), draw.below(10));
+    let mut document = json!({ "schema_version": 1 });
+    let (fastest, delay) = add_network(draw, &mut document, shape, rate);
+    let Flows { all, offered, rtts } = add_flows(draw, &mut document, shape, rate, delay);
+    // As long as the packets take, and some RTTs, in which windows double.
+    let (rounds, most) = if all > 100 { (2.0, 5.0) } else { (5.0, 12.0) };
     let line = PACKETS / (fastest / 8.0 / 1500.0 + offered);
     let mut duration = (line * S).clamp(MS, 300.0 * S);
     if offered == 0.0 {
-        duration = duration.max(rounds * slowest);
+        duration = duration.max((rounds * rtts.1).min(most * rtts.0));
     }
     // Ten samples, the last one at the end.
     let interval = (duration / 10.0) as u64;

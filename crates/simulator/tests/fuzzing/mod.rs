@@ -6,17 +6,19 @@
 mod draw;
 mod oracle;
 
+use std::panic::AssertUnwindSafe;
+
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run_within};
 
 /// About as many packets cross the lines of a case.
-pub const PACKETS: f64 = 30_000.0;
+pub(crate) const PACKETS: f64 = 30_000.0;
 /// The most turns of the engine's loop.
-pub const EVENTS: u64 = 20_000_000;
+pub(crate) const EVENTS: u64 = 20_000_000;
 
 /// What became of a case.
 #[derive(Debug)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Everything held.
     Held,
     /// The scenario is none, and says so.
@@ -26,7 +28,7 @@ pub enum Verdict {
 }
 
 /// Makes the case of this seed, runs it and checks what it recorded.
-pub fn check(seed: u64) -> Verdict {
+pub(crate) fn check(seed: u64) -> Verdict {
     let document = draw::document(seed).to_string();
     let join = |faults: Vec<cwndlab_scenario::Fault>| {
         Verdict::Refused(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
@@ -40,7 +42,7 @@ pub fn check(seed: u64) -> Verdict {
         Err(faults) => return join(faults),
     };
     let violated = |what: String| Verdict::Violated(scenario.to_toml(), what);
-    let attempt = std::panic::catch_unwind(|| run_within(&plan, seed, EVENTS));
+    let attempt = std::panic::catch_unwind(AssertUnwindSafe(|| run_within(&plan, seed, EVENTS)));
     match attempt {
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());

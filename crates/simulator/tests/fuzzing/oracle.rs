@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cwndlab_records::rows::{LinkRow, LinkSampleRow, Records, SampleRow};
-use cwndlab_scenario::plan::{LinkPlan, LinePlan, Plan, Workload};
+use cwndlab_scenario::plan::{LinePlan, LinkPlan, Plan, Workload};
 
 type Outcome = Result<(), String>;
 
@@ -19,8 +19,8 @@ fn holds(condition: bool, what: impl FnOnce() -> String) -> Outcome {
 pub(super) fn check(plan: &Plan, records: &Records) -> Outcome {
     holds(records.flows.len() == plan.flows.len(), || "a flow has no row".to_owned())?;
     holds(records.links.len() == plan.links.len(), || "a link has no row".to_owned())?;
-    for (plan, row) in plan.links.iter().zip(&records.links) {
-        link(plan, row)?;
+    for (link_plan, row) in plan.links.iter().zip(&records.links) {
+        link(link_plan, row, plan.duration.0 as f64)?;
     }
     link_samples(plan, records)?;
     flows(plan, records)?;
@@ -35,7 +35,7 @@ pub(super) fn check(plan: &Plan, records: &Records) -> Outcome {
     Ok(())
 }
 
-fn link(plan: &LinkPlan, row: &LinkRow) -> Outcome {
+fn link(plan: &LinkPlan, row: &LinkRow, span: f64) -> Outcome {
     let say = |what: String| format!("link {}: {what}", row.name);
     holds(row.dropped_packets + row.sent_packets <= row.arrived_packets, || {
         say(format!("{} dropped and {} sent of {}", row.dropped_packets, row.sent_packets, row.arrived_packets))
@@ -55,7 +55,9 @@ fn link(plan: &LinkPlan, row: &LinkRow) -> Outcome {
     })?;
     // A burst of tokens, or a packet that began before the end, is more than the line's mean carries.
     let constant = plan.line == LinePlan::Rate && !plan.schedule.changes_rate() && plan.radio.is_none();
-    holds(!constant || row.utilisation <= 1.0 + 1e-9, || say(format!("utilisation is {}", row.utilisation)))?;
+    // Bytes of a packet under transmission are rounded up.
+    let most = 1.0 + plan.rate.map_or(0.0, |rate| 8e9 / (rate.0 as f64 * span));
+    holds(!constant || row.utilisation <= most * (1.0 + 1e-9), || say(format!("utilisation is {}", row.utilisation)))?;
     if let (Some(most), None) = (row.capacity_packets, plan.radio) {
         holds(row.max_queue_packets <= most.max(1), || {
             say(format!("{} packets wait where {most} may", row.max_queue_packets))
@@ -88,8 +90,8 @@ fn link_samples(plan: &Plan, records: &Records) -> Outcome {
     // At the end every packet is somewhere: one at most is in service.
     for (index, row) in last.into_iter().filter(|(_, row)| row.time_ns == plan.duration.0) {
         let (total, plan) = (&records.links[index as usize], &plan.links[index as usize]);
-        let rest = total.arrived_packets as i64
-            - (total.dropped_packets + total.sent_packets + row.queue_packets) as i64;
+        let rest =
+            total.arrived_packets as i64 - (total.dropped_packets + total.sent_packets + row.queue_packets) as i64;
         let most = if plan.radio.is_some() { total.lost_packets as i64 } else { 1 };
         holds((0..=most).contains(&rest), || format!("link {}: {rest} packets are nowhere: {total:?}", total.name))?;
         let counted = (row.arrived_packets, row.dropped_packets, row.lost_packets, row.sent_bytes);
@@ -137,7 +139,9 @@ fn flows(plan: &Plan, records: &Records) -> Outcome {
             let syns = connections * (u64::from(plan_of.stack.syn_retries) + 1);
             holds(row.queue_drops + row.wire_losses <= row.sent_packets + syns, || say("more lost than sent"))?;
         }
-        holds(row.end_ns.is_none_or(|end| row.start_ns <= end && end <= plan.duration.0), || say("its end is not in the run"))?;
+        holds(row.end_ns.is_none_or(|end| row.start_ns <= end && end <= plan.duration.0), || {
+            say("its end is not in the run")
+        })?;
     }
     Ok(())
 }

@@ -9,16 +9,30 @@ impl<P: Copy> Medium<P> {
         self.stations.len() as u32
     }
 
-    /// What a station counted.
+    /// What a station counted up to `now`: what is on the air is neither sent nor given up yet.
     #[must_use]
-    pub fn counters(&self, station: u32) -> Counters {
-        self.stations[station as usize].counters
+    pub fn counters(&self, now: u64, station: u32) -> Counters {
+        let station = &self.stations[station as usize];
+        let (mut counters, underway) = (station.counters, station.underway);
+        if now < underway.until {
+            counters.sent -= underway.sent;
+            counters.sent_bytes -= underway.sent_bytes;
+            counters.given_up -= underway.given_up;
+        }
+        counters
     }
 
-    /// What a path counted.
+    /// What a path counted up to `now`.
     #[must_use]
-    pub fn path_totals(&self, path: u32) -> PathTotals {
-        self.paths[path as usize].totals
+    pub fn path_totals(&self, now: u64, path: u32) -> PathTotals {
+        let path = &self.paths[path as usize];
+        let (mut totals, underway) = (path.totals, path.underway);
+        if now < underway.until {
+            totals.sent -= underway.sent;
+            totals.sent_bytes -= underway.sent_bytes;
+            totals.given_up -= underway.given_up;
+        }
+        totals
     }
 
     /// Packets and bytes of a path in the queue of its station, those on the air included.

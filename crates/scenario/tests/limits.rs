@@ -1,0 +1,264 @@
+//! What is too long, too large or too much is refused with a message, and no field is passed over.
+
+use std::fmt::Write as _;
+
+use cwndlab_algorithms::catalogue;
+use cwndlab_scenario::plan::Plan;
+use cwndlab_scenario::Scenario;
+use serde_json::{json, Value};
+
+fn faults(document: &Value) -> Vec<cwndlab_scenario::Fault> {
+    match Scenario::from_json(&document.to_string(), None) {
+        Ok(scenario) => scenario.plan(&catalogue()).err().unwrap_or_default(),
+        Err(faults) => faults,
+    }
+}
+
+fn plan(document: &Value) -> Plan {
+    let scenario = Scenario::from_json(&document.to_string(), None).unwrap();
+    scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0])).0
+}
+
+fn said(document: &Value) -> String {
+    faults(document).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn dumbbell(flow: Value) -> Value {
+    json!({
+        "schema_version": 1, "duration": "10 s",
+        "dumbbell": { "bottleneck": { "rate": "10 Mbps", "delay": "10 ms" } },
+        "flow": [flow],
+    })
+}
+
+fn cubic() -> Value {
+    json!({ "algorithm": "cubic", "rtt": "50 ms" })
+}
+
+/// Routes have at most 255 links, as an IP packet has at most 255 hops (RFC 791, 3.1): a parking lot of 253 hops and two
+/// access links, or a chain of 255 links. One more is refused, however the route was found.
+#[test]
+fn a_route_of_more_than_255_links_is_refused() {
+    let lot = |hops: usize| {
+        let hop = json!({ "rate": "10 Mbps" });
+        json!({ "schema_version": 1, "duration": "1 s", "parking_lot": { "hops": vec![hop; hops] }, "flow": [cubic()] })
+    };
+    assert_eq!(plan(&lot(253)).flows[0].forward.len(), 255);
+    let message = "flow[0]: the forward route of 'flow0' has 256 links; 255 are the most\n  hint: shorten the path\n\
+                   flow[0]: the reverse route of 'flow0' has 256 links; 255 are the most\n  hint: shorten the path";
+    assert_eq!(said(&lot(254)), message);
+    let chain = |links: usize, explicit: bool| {
+        let link = |n: usize| json!({ "name": format!("l{n}"), "from": format!("n{n}"), "to": format!("n{}", n + 1), "rate": "10 Mbps", "delay": "1 ms" });
+        let mut flow = json!({ "algorithm": "cubic", "from": "n0", "to": format!("n{links}") });
+        if explicit {
+            flow["route"] = json!((0..links).map(|n| format!("l{n}")).collect::<Vec<_>>());
+        }
+        json!({ "schema_version": 1, "duration": "1 s", "link": (0..links).map(link).collect::<Vec<_>>(), "flow": [flow] })
+    };
+    for explicit in [false, true] {
+        assert_eq!(plan(&chain(255, explicit)).flows[0].forward.len(), 255);
+        assert_eq!(said(&chain(256, explicit)), message);
+    }
+}
+
+/// By hand, delays of a-b-d 1 + 1 ms, of a-c-d 1 + 1 ms, of a-d 3 ms: the first two tie, and the links' order decides.
+#[test]
+fn routes_are_shortest_by_delay_then_hops_then_order() {
+    let link = |from: &str, to: &str, delay: &str| json!({ "from": from, "to": to, "delay": delay, "rate": "1 Mbps" });
+    let route = |links: Value| {
+        let flow = json!({ "algorithm": "cubic", "from": "a", "to": "d" });
+        let plan = plan(&json!({ "schema_version": 1, "duration": "1 s", "link": links, "flow": [flow] }));
+        plan.flows[0].forward.iter().map(|&one| plan.links[one as usize].name.clone()).collect::<Vec<_>>().join(" ")
+    };
+    let (ab, bd, ac, cd) =
+        (link("a", "b", "1 ms"), link("b", "d", "1 ms"), link("a", "c", "1 ms"), link("c", "d", "1 ms"));
+    assert_eq!(route(json!([ab, bd, ac, cd, link("a", "d", "3 ms")])), "a-b b-d");
+    assert_eq!(route(json!([ac, cd, ab, bd, link("a", "d", "3 ms")])), "a-c c-d");
+    assert_eq!(route(json!([ab, bd, ac, cd, link("a", "d", "2 ms")])), "a-d");
+}
+
+/// Puts an unknown field into each table of a document, one after another: each is a fault at its own place.
+#[test]
+fn an_unknown_field_is_a_fault_in_every_table() {
+    fn tables(value: &Value, path: &str, found: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => {
+                found.push(path.to_owned());
+                map.iter().for_each(|(key, value)| tables(value, &format!("{path}/{key}"), found));
+            }
+            Value::Array(items) => {
+                items.iter().enumerate().for_each(|(n, value)| tables(value, &format!("{path}/{n}"), found));
+            }
+            _ => {}
+        }
+    }
+    let size = json!({ "kind": "pareto", "shape": 1.2, "min": "1 kB", "max": "1 MB" });
+    let tcp = json!({ "algorithm": "cubic", "rtt": "50 ms", "stack": { "ecn": "classic" }, "control": { "delay": "1 ms" },
+        "start_step": { "kind": "exponential", "mean": "1 s" }, "workload": { "kind": "arrivals", "load": 0.1, "size": size } });
+    let link = json!({
+        "trace": { "file": "3g", "bytes": 1500 }, "queue": { "kind": "fq-codel" }, "harq": { "most": 2 },
+        "jitter": { "spread": "1 ms" }, "loss": [{ "kind": "bernoulli", "p": 0.1 }], "agents": [{ "scheme": "rcp" }],
+        "schedule": [{ "at": "1 s", "delay": "2 ms" }],
+    });
+    let bucket = json!({ "token_bucket": { "rate": "1 Mbps", "burst": "15 kB" } });
+    let head = json!({ "schema_version": 1, "duration": "10 s", "flow": [tcp] });
+    let with = |key: &str, value: Value| {
+        let mut document = head.clone();
+        document[key] = value;
+        document
+    };
+    let mut graph = with("link", json!([{ "from": "a", "to": "b", "medium": "m" }]));
+    graph["node"] = json!([{ "name": "a" }, { "name": "b" }]);
+    graph["medium"] =
+        json!([{ "name": "m", "access_point": "a", "standard": "802.11g", "beacon": { "interval": "100 ms" } }]);
+    graph["flow"][0].as_object_mut().unwrap().remove("rtt");
+    (graph["flow"][0]["from"], graph["flow"][0]["to"]) = (json!("a"), json!("b"));
+    let documents = [
+        with(
+            "dumbbell",
+            json!({ "bottleneck": link, "reverse": bucket, "access": { "rate": "1 Gbps", "queue": { "capacity": "9 packets" } } }),
+        ),
+        with("parking_lot", json!({ "hops": [bucket, { "rate": "1 Mbps" }] })),
+        with(
+            "wlan",
+            json!({ "standard": "802.11g", "wire": { "rate": "1 Gbps" }, "stations": [{ "rate": "6 Mbps" }] }),
+        ),
+        graph,
+    ];
+    let mut checked = 0;
+    for document in documents {
+        assert_eq!(said(&document), "", "{document}");
+        let mut found = Vec::new();
+        tables(&document, "", &mut found);
+        for pointer in found {
+            let mut altered = document.clone();
+            altered.pointer_mut(&pointer).unwrap()["zzz"] = json!(1);
+            let all = faults(&altered);
+            assert!(all.iter().any(|fault| fault.path.ends_with("zzz")), "{pointer}: {all:?}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 40, "{checked}");
+}
+
+#[test]
+fn fields_of_another_kind_are_faults() {
+    let mut cases = Vec::new();
+    let mut case = |change: fn(&mut Value), place: &str| {
+        let mut document = dumbbell(cubic());
+        change(&mut document);
+        cases.push((said(&document), place.to_owned()));
+    };
+    case(
+        |one| one["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.1, "r": 0.5 }),
+        "dumbbell.bottleneck.loss.r: 'bernoulli' has no such field",
+    );
+    case(
+        |one| one["dumbbell"]["bottleneck"]["agents"] = json!([{ "scheme": "rcp", "theta": 0.5 }]),
+        "dumbbell.bottleneck.agents[0].theta: 'rcp' has no such field",
+    );
+    case(
+        |one| one["dumbbell"]["bottleneck"]["queue"] = json!({ "kind": "droptail", "mark_above": 3 }),
+        "dumbbell.bottleneck.queue.mark_above: 'droptail' marks nothing",
+    );
+    case(
+        |one| one["flow"][0]["start_step"] = json!({ "kind": "exponential", "mean": "1 s", "cv": 2.0 }),
+        "flow[0].start_step.cv: 'exponential' has no such field",
+    );
+    case(|one| one["flow"][0]["enter"] = json!(1), "flow[0].enter: belongs to a network of '[parking_lot]'");
+    case(|one| one["flow"][0]["route"] = json!(["l"]), "flow[0].route: belongs to a network of '[[link]]'s");
+    case(|one| one["node"] = json!([{ "name": "a" }]), "node: belongs to a network of '[[link]]'s");
+    case(
+        |one| one["flow"] = one["flow"][0].clone(),
+        "flow: a list of tables is wanted, this is one table\n  hint: write '[[flow]]'",
+    );
+    for (said, place) in cases {
+        assert!(said.starts_with(&place), "{said:?} instead of {place:?}");
+    }
+}
+
+#[test]
+fn what_no_counter_holds_is_refused() {
+    let queue = |capacity: &str| {
+        let mut document = dumbbell(cubic());
+        document["dumbbell"]["bottleneck"]["queue"] = json!({ "capacity": capacity });
+        said(&document)
+    };
+    assert_eq!(queue("4294967295 packets"), "");
+    assert!(queue("99999999999999999999 packets").contains("is more than 4294967295 packets"));
+    assert!(queue("1e9 bdp").contains("1000000000 bdp are more than 4294967295 packets"), "{}", queue("1e9 bdp"));
+    let mut long = dumbbell(cubic());
+    long["duration"] = json!("9000 h");
+    assert!(said(&long).starts_with("duration: "), "{}", said(&long));
+    let mut many = dumbbell(json!({ "algorithm": "cubic", "rtt": "50 ms", "count": 1_000_000 }));
+    many["flow"].as_array_mut().unwrap().push(cubic());
+    assert!(said(&many).contains("there are 1000001 flows; 1000000 are the most"));
+}
+
+/// By hand: 10 s at 1 ns are 10¹⁰ samples of three counters; 3·10¹⁰ rows are 600 times what is kept.
+#[test]
+fn more_rows_than_memory_holds_are_refused_before_the_run() {
+    let mut often = dumbbell(cubic());
+    often["sample_interval"] = json!("1 ns");
+    assert_eq!(
+        said(&often),
+        "sample_interval: 10000000000 samples of 1 flows and 2 links are more than 50000000 rows\n  \
+         hint: an interval of 1 ms or more; \"0 s\" takes none"
+    );
+    let mut small = dumbbell(cubic());
+    small["dumbbell"]["bottleneck"]["rate"] = json!("1 Tbps");
+    small["flow"][0]["workload"] = json!({ "kind": "arrivals", "load": 0.5, "size": "1 B" });
+    assert!(
+        said(&small).starts_with("flow[0].workload: ") && said(&small).contains("transfers are expected"),
+        "{}",
+        said(&small)
+    );
+    let udp = json!({ "transport": "udp", "rtt": "50 ms", "workload": { "kind": "cbr", "rate": "1 Tbps", "packet": "29 B" } });
+    assert!(said(&dumbbell(udp)).contains("datagrams are expected; 4294967295 have a number"));
+    let mut every = dumbbell(cubic());
+    every["packets"] = json!(true);
+    every["dumbbell"]["bottleneck"]["rate"] = json!("100 Gbps");
+    assert!(said(&every).starts_with("packets: about "), "{}", said(&every));
+}
+
+/// Per transfer of 1 byte, its header and its SYN cross the line: with profile linux 1 + 52 and 60 bytes or so, not a full
+/// segment. The rate of arrivals follows from the plan's own sizes.
+#[test]
+fn a_load_of_small_transfers_counts_their_own_packets() {
+    let plan = plan(&dumbbell(json!({ "algorithm": "cubic", "rtt": "50 ms",
+        "workload": { "kind": "arrivals", "load": 0.5, "size": "1 B" } })));
+    let stack = &plan.flows[0].stack;
+    let bits = 8.0 * (1 + stack.header.0 + stack.ack.0) as f64;
+    let text = format!("{:?}", plan.flows[0].workload);
+    let rate: f64 = text.split("PerSecond(").nth(1).unwrap().split(')').next().unwrap().parse().unwrap();
+    assert!((rate - 5e6 / bits).abs() < 1e-6 * rate, "{text}");
+}
+
+#[test]
+fn control_characters_are_refused_in_names_and_escaped_in_messages() {
+    let mut document = dumbbell(cubic());
+    document["flow"][0]["name"] = json!("\u{1b}[31mred");
+    assert_eq!(
+        said(&document),
+        "flow[0].name: '\\u{1b}[31mred' has a control character\n  hint: names are printed on terminals"
+    );
+    let mut document = dumbbell(cubic());
+    document["flow"][0]["\u{1b}]0;title\u{7}"] = json!(1);
+    let said = said(&document);
+    assert!(said.starts_with("flow[0].\\u{1b}]0;title\\u{7}: no such field"), "{said:?}");
+    let text = "schema_version = 1\nx = \"\u{1b}[2J\"\n";
+    let fault = &Scenario::from_toml(text, None).unwrap_err()[0];
+    assert!(!fault.to_string().contains('\u{1b}'), "{fault}");
+}
+
+/// Planning takes time in proportion to the flows; when nodes were looked up one by one, 100,000 flows took minutes.
+#[test]
+fn hundred_thousand_flows_are_planned() {
+    let planned = plan(&dumbbell(
+        json!({ "algorithm": "cubic", "rtt": "50 ms", "count": 100_000, "workload": { "kind": "bulk" } }),
+    ));
+    assert_eq!((planned.flows.len(), planned.links.len()), (100_000, 400_002));
+    let mut names = String::new();
+    write!(names, "{} {}", planned.flows[99_999].name, planned.nodes[200_001]).unwrap();
+    assert_eq!(names, "flow0-100000 d99999");
+}

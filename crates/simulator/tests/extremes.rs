@@ -1,0 +1,150 @@
+//! Long runs, standing queues, links computed ahead of the clock: answers known by hand.
+
+use std::sync::atomic::AtomicBool;
+
+use cwndlab_records::rows::{LinkRow, Records};
+use cwndlab_scenario::Scenario;
+use cwndlab_simulator::{catalogue, run};
+use serde_json::{json, Value};
+
+fn simulate(document: &Value) -> Records {
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    run(&plan, 1, &AtomicBool::new(false), None).expect("nobody cancels")
+}
+
+fn link<'a>(records: &'a Records, name: &str) -> &'a LinkRow {
+    records.links.iter().find(|row| row.name == name).expect("the link is there")
+}
+
+/// 2,000 flows with the default of 10,000 connections: 0.01 transfers a second each over 200 s are 4,000 ± 63, the last one
+/// close to the end. A clock of 64 bits that the sources' numbers shorten stands still after 137 s.
+#[test]
+fn arrivals_of_many_flows_go_on_to_the_end() {
+    let records = simulate(&json!({
+        "schema_version": 1, "duration": "200 s", "sample_interval": "0 s",
+        "dumbbell": { "bottleneck": { "rate": "100 Mbps", "delay": "1 ms" } },
+        "flow": [{ "algorithm": "reno", "rtt": "10 ms", "count": 2000,
+            "workload": { "kind": "arrivals", "per_second": 0.01, "size": "1 kB" } }],
+    }));
+    let last = records.transfers.iter().map(|row| row.end_ns).max();
+    assert!(last > Some(199_000_000_000), "{last:?}");
+    let found = records.transfers.len() as f64;
+    assert!((found - 4000.0).abs() < 5.0 * 63.3, "{found}");
+}
+
+/// More possible connections than there are numbers for sources: only those that exist need one.
+#[test]
+fn possible_connections_do_not_wrap_around() {
+    let records = simulate(&json!({
+        "schema_version": 1, "duration": "1 s", "sample_interval": "0 s",
+        "dumbbell": { "bottleneck": { "rate": "100 Mbps", "delay": "1 ms", "queue": { "kind": "codel" } } },
+        "flow": [{ "algorithm": "reno", "rtt": "10 ms", "count": 1074,
+            "workload": { "kind": "arrivals", "per_second": 1.0, "size": "1 kB", "connections": 999_759 } }],
+    }));
+    assert!(records.transfers.len() > 900);
+}
+
+/// By hand: 100 Mbit/s arrive for 10 s and 1 Mbit/s leaves. The backlog rises to 123.75 MB, then falls by 0.125 MB a second;
+/// its mean over 200 s is (0.5 · 123.75 · 10 + 123.75 · 190 − 0.125 · 190² / 2) / 200 = 109.375 MB. Its integral, 2.2·10¹⁹
+/// byte-nanoseconds, is more than 64 bits hold.
+#[test]
+fn a_standing_queue_has_its_true_mean() {
+    for queue in [
+        json!({ "capacity": "200 MB" }),
+        json!({ "capacity": "unlimited" }),
+        json!({ "kind": "fq", "capacity": "1000000 packets" }),
+    ] {
+        let records = simulate(&json!({
+            "schema_version": 1, "duration": "200 s", "sample_interval": "10 s",
+            "dumbbell": { "bottleneck": { "rate": "1 Mbps", "delay": "1 ms", "queue": queue } },
+            "flow": [{ "transport": "udp", "rtt": "2 ms", "stop": "10 s",
+                "workload": { "kind": "cbr", "rate": "100 Mbps", "packet": "1500 B" } }],
+        }));
+        let row = link(&records, "bottleneck");
+        assert!((row.mean_queue_bytes / 109.375e6 - 1.0).abs() < 1e-4, "{row:?}");
+        let samples: Vec<_> = records.link_samples.iter().filter(|row| row.link == 0).collect();
+        assert!(samples.windows(2).all(|two| two[0].queue_byte_ns <= two[1].queue_byte_ns));
+        let last = samples.last().unwrap();
+        assert!((last.queue_byte_ns / (row.mean_queue_bytes * 2e11) - 1.0).abs() < 1e-12, "{last:?}");
+    }
+}
+
+/// Every packet has 1500 bytes, so the mean of bytes is 1500 times that of packets, on a medium of 802.11 as well.
+#[test]
+fn a_standing_queue_of_a_station_has_its_true_mean() {
+    let records = simulate(&json!({
+        "schema_version": 1, "duration": "200 s", "sample_interval": "10 s",
+        "wlan": { "standard": "802.11g", "rate": "6 Mbps", "queue": { "capacity": "1000000 packets" } },
+        "flow": [{ "transport": "udp", "rtt": "2 ms", "stop": "10 s",
+            "workload": { "kind": "cbr", "rate": "200 Mbps", "packet": "1500 B" } }],
+    }));
+    let row = link(&records, "ap-sta0");
+    assert!(row.mean_queue_bytes > 150e6, "{row:?}");
+    assert!((row.mean_queue_bytes / row.mean_queue_packets / 1500.0 - 1.0).abs() < 1e-9, "{row:?}");
+}
+
+/// The second link is computed when a packet enters the first one, 500 ms ahead. By hand: packets of 1500 bytes at 90 Mbit/s
+/// are 133,333 ns apart and take 12 µs on each of two lines before it, so that of 2 s those of the first 1.499976 s reach
+/// it: 11,250. As a link of a graph, where every link has events of its own, it counts the same.
+#[test]
+fn a_link_that_is_computed_ahead_counts_up_to_the_end() {
+    let flow = json!({ "transport": "udp", "workload": { "kind": "cbr", "rate": "90 Mbps", "packet": "1500 B" } });
+    let far = json!({ "rate": "1 Gbps", "delay": "500 ms", "queue": { "capacity": "unlimited" } });
+    for (rate, capacity) in
+        [("1 Gbps", "100 packets"), ("60 Mbps", "100 packets"), ("60 Mbps", "1 GB"), ("60 Mbps", "unlimited")]
+    {
+        let near = json!({ "rate": rate, "queue": { "capacity": capacity } });
+        let mut ahead = json!({ "schema_version": 1, "duration": "2 s", "dumbbell": { "bottleneck": far, "access": near }, "flow": [flow] });
+        ahead["flow"][0]["rtt"] = json!("1 s");
+        let mut apart = json!({ "schema_version": 1, "duration": "2 s", "flow": [flow], "link": [
+            { "from": "s0", "to": "r1", "rate": rate, "queue": near["queue"] },
+            { "from": "r1", "to": "r2", "rate": "1 Gbps", "delay": "500 ms", "queue": far["queue"] },
+            { "from": "r2", "to": "d0", "rate": rate, "queue": near["queue"] },
+        ] });
+        (apart["flow"][0]["from"], apart["flow"][0]["to"]) = (json!("s0"), json!("d0"));
+        let (ahead, apart) = (simulate(&ahead), simulate(&apart));
+        let (fused, own) = (link(&ahead, "r2-d0"), link(&apart, "r2-d0"));
+        if rate == "1 Gbps" {
+            assert_eq!(fused.arrived_packets, 11_250);
+        }
+        let counts = |row: &LinkRow| (row.arrived_packets, row.dropped_packets, row.sent_packets);
+        assert_eq!(counts(fused), counts(own), "{rate} {capacity}");
+        // Where nobody looks at the queue, the sent part of the packet under transmission counts as well.
+        assert!(fused.sent_bytes - own.sent_bytes < 1500, "{fused:?} {own:?}");
+        assert!((fused.mean_queue_packets - own.mean_queue_packets).abs() < 1e-9, "{fused:?} {own:?}");
+        assert!((fused.mean_queue_bytes - own.mean_queue_bytes).abs() < 1e-6, "{fused:?} {own:?}");
+        assert_eq!(ahead.flows[0].queue_drops, apart.flows[0].queue_drops);
+    }
+}
+
+/// Packets that the wire will lose wait in the queue first: none counts as lost before it was sent.
+#[test]
+fn no_packet_is_lost_before_it_is_sent() {
+    let records = simulate(&json!({
+        "schema_version": 1, "duration": "3 s", "sample_interval": "100 ms",
+        "dumbbell": { "bottleneck": { "rate": "1 Mbps", "delay": "1 ms", "queue": { "capacity": "unlimited" },
+            "loss": { "kind": "bernoulli", "p": 1.0 } } },
+        "flow": [{ "transport": "udp", "rtt": "2 ms",
+            "workload": { "kind": "cbr", "rate": "10 Mbps", "packet": "1500 B" } }],
+    }));
+    let row = link(&records, "bottleneck");
+    // By hand: 3 s at 12 ms a packet.
+    assert_eq!((row.sent_packets, row.lost_packets), (250, 250));
+    assert_eq!(records.flows[0].wire_losses, 250);
+    for sample in &records.link_samples {
+        assert!(sample.lost_packets * 1500 <= sample.sent_bytes, "{sample:?}");
+    }
+}
+
+/// Transfers of a byte offer the load that was asked for: 10⁵ and more transfers, so chance is well below 2 %.
+#[test]
+fn a_load_of_small_transfers_is_the_share_of_the_line() {
+    let records = simulate(&json!({
+        "schema_version": 1, "duration": "20 s", "sample_interval": "0 s",
+        "dumbbell": { "bottleneck": { "rate": "10 Mbps", "delay": "1 ms" } },
+        "flow": [{ "algorithm": "reno", "rtt": "2 ms", "workload": { "kind": "arrivals", "load": 0.5, "size": "1 B" } }],
+    }));
+    let row = link(&records, "bottleneck");
+    assert!((row.utilisation - 0.5).abs() < 0.01, "{row:?}");
+}
