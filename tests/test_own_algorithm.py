@@ -402,8 +402,9 @@ def test_every_method_is_named_where_it_fails(scenario: Scenario) -> None:
         def pacing_rate(self) -> Any:
             return {"pacing_rate": -3}.get(self.which)
 
-        def trace(self) -> Any:
-            return {"trace": 7, "trace value": {"a": "b"}}.get(self.which, {})
+        @property
+        def ssthresh(self) -> Any:
+            return {"ssthresh": -1, "ssthresh method": len}.get(self.which)
 
     class Stillborn(Broken):
         def __init__(self, path: NetworkPath) -> None:
@@ -411,7 +412,7 @@ def test_every_method_is_named_where_it_fails(scenario: Scenario) -> None:
 
     said = {}
     lossy = scenario.with_({"dumbbell.bottleneck.loss": cwndlab.Bernoulli(0.05)})
-    for which in ("on_congestion", "on_window", "pacing_rate", "trace", "trace value", ""):
+    for which in ("on_congestion", "on_window", "pacing_rate", "ssthresh", "ssthresh method", ""):
         Broken.which = which
         with pytest.raises(AlgorithmError) as told:
             cwndlab.run(mine(lossy, Broken if which else Stillborn), seed=1)
@@ -420,8 +421,8 @@ def test_every_method_is_named_where_it_fails(scenario: Scenario) -> None:
         "on_congestion": "on_congestion raised KeyError: 'kept'",
         "on_window": "on_window raised RuntimeError",
         "pacing_rate": "pacing_rate() is -3 after __init__",
-        "trace": "trace() is 7",
-        "trace value": "trace() has 'a': 'b'",
+        "ssthresh": "ssthresh is -1 after __init__",
+        "ssthresh method": "ssthresh is <built-in function len> after __init__",
         "": "__init__ raised ValueError: no",
     }
 
