@@ -7,7 +7,9 @@ use std::sync::Arc;
 use cwndlab_control::{Algorithm, RecoveryKind, Scheme};
 use cwndlab_units::{Bytes, Duration, Rate};
 
-pub use cwndlab_transport::stack::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Stack};
+pub use cwndlab_transport::stack::{
+    AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Stack,
+};
 
 pub use crate::distribution::Distribution;
 pub use crate::workload::{Intensity, Mqtt, Pattern, Workload};
