@@ -14,7 +14,7 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 use crate::receiver::NEVER;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Scoreboard, Segment, APP_LIMITED, EVER_RETRANS, SACKED};
-use crate::stack::{AckCounting, Ecn, RtoRestart, Stack};
+use crate::stack::{Ecn, RtoRestart, Stack};
 use crate::wire::{AckPacket, Output};
 
 /// An application that always has data.
@@ -547,11 +547,7 @@ impl Sender {
         let ack = Ack {
             now: Time(now),
             mss: Bytes(mss),
-            acked: Bytes(match self.stack.ack_counting {
-                AckCounting::Acks => gain.bytes.min(mss),
-                AckCounting::AcksInSlowStart if self.slow_start => gain.bytes.min(mss),
-                _ => gain.bytes,
-            }),
+            acked: Bytes(self.stack.ack_counting.counted(gain.bytes, mss, self.slow_start)),
             acks: 1,
             interval: Duration::ZERO,
             prior_in_flight: Bytes(u64::from(prior_in_flight) * mss),
