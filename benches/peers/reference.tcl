@@ -5,15 +5,16 @@
 # The bottleneck has a quarter of the smallest RTT as its delay; what is left of a flow's RTT is split evenly over its
 # access links. Run k starts flow i later by k (i + 1) 13.7 ms. Made with ns-2.35 (Debian package 2.35+dfsg-5).
 #
-# Scenario e, all senders, ten runs each (the columns are in the first line of the file):
+# Scenarios unequal_tied (rtt=30,120, five runs) and unequal (rtt=30,120.1, three runs), all senders; the columns are those
+# of c_summary.csv:
 #
 #   cd known-answers/ns2
+#   head -1 c_summary.csv > unequal_summary.csv
 #   for cc in $(tail -n +2 c_summary.csv | cut -d, -f2 | uniq); do
-#     for k in 0 1 2 3 4 5 6 7 8 9; do
-#       ns ../../benches/peers/reference.tcl scenario=e cc=$cc rep=$k rtt=30,120 start=0,0 rate=50 buffer=250 \
-#         from=30 duration=150 | grep ^e,
+#     for k in 0 1 2; do
+#       ns ../../benches/peers/reference.tcl scenario=unequal cc=$cc rep=$k rtt=30,120.1 | grep ^unequal,
 #     done
-#   done >> e_summary.csv
+#   done >> unequal_summary.csv
 #
 # Scenario c, from which the script was checked: cc=reno rtt=50,50 start=0,30 rate=100 buffer=208 from=60 duration=150.
 #
@@ -24,7 +25,7 @@
 #   from   averages from here on, s           duration  end, s
 #   rep    number of the run                  delack    1: every second segment is acknowledged, or after 100 ms
 
-array set P { scenario e cc reno rtt 30,120 start 0,0 rate 50 buffer 250 from 30 duration 150 rep 0 delack 0 }
+array set P { scenario unequal cc reno rtt 30,120.1 start 0,0 rate 50 buffer 250 from 30 duration 150 rep 0 delack 0 }
 foreach a $argv {
     if {![regexp {^([a-z]+)=(.*)$} $a -> k v] || ![info exists P($k)]} {
         puts stderr "unknown argument $a"; exit 2

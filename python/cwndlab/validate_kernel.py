@@ -116,7 +116,8 @@ def measure(
         span = (seen["time_ns"][-1] - seen["time_ns"][0]) / 1e9
         delivered = seen["delivered_bytes"][-1] - seen["delivered_bytes"][0]
         done = records.transfers.filter(pl.col("flow") == flow["flow"])
-        completion_s = (done["end_ns"] - done["start_ns"]).to_numpy() / 1e9 if trial.transfers else []
+        spans_ns: list[int] = (done["end_ns"] - done["start_ns"]).to_list() if trial.transfers else []
+        completion_s = [span / 1e9 for span in spans_ns]
         out.append(
             Run(
                 path=trial.path,

@@ -107,6 +107,18 @@ pub enum AckCounting {
     AcksInSlowStart,
 }
 
+impl AckCounting {
+    /// The bytes that an ACK for `bytes` counts for.
+    #[must_use]
+    pub fn counted(self, bytes: u64, mss: u64, in_slow_start: impl FnOnce() -> bool) -> u64 {
+        match self {
+            Self::Acks => bytes.min(mss),
+            Self::AcksInSlowStart if in_slow_start() => bytes.min(mss),
+            _ => bytes,
+        }
+    }
+}
+
 /// Declares the struct and, from the same lines, what [`Stack::described`] answers.
 macro_rules! described {
     (

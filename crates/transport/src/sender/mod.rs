@@ -20,7 +20,7 @@ use self::timers::Pending;
 use crate::receiver::NEVER;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Scoreboard, SACKED};
-use crate::stack::{AckCounting, Ecn, RtoRestart, Rules, Stack};
+use crate::stack::{Ecn, RtoRestart, Rules, Stack};
 use crate::wire::{AckPacket, Output};
 
 /// An application that always has data.
@@ -541,11 +541,7 @@ impl Sender {
         let ack = Ack {
             now: Time(now),
             mss: Bytes(mss),
-            acked: Bytes(match self.stack.ack_counting {
-                AckCounting::Acks => gain.bytes.min(mss),
-                AckCounting::AcksInSlowStart if self.is_below_ssthresh(1) => gain.bytes.min(mss),
-                _ => gain.bytes,
-            }),
+            acked: Bytes(self.stack.ack_counting.counted(gain.bytes, mss, || self.is_below_ssthresh(1))),
             acks: 1,
             interval: Duration::ZERO,
             prior_in_flight: Bytes(u64::from(prior_in_flight) * mss),
