@@ -178,6 +178,18 @@ impl Script {
         }
     }
 
+    /// Until something leaves; a sender that lets ten timers expire in silence is silent for good.
+    fn wait(&mut self) {
+        for _ in 0..10 {
+            if !self.line.left.is_empty() {
+                return;
+            }
+            let at = self.due().expect("no timer runs");
+            self.expire(at);
+        }
+        assert!(!self.line.left.is_empty(), "silent up to {} ms", self.now());
+    }
+
     /// The application writes so many segments.
     pub(crate) fn write(&mut self, segments: u64) -> &mut Self {
         self.sender.supply(segments * MSS, self.now, &mut self.line);
@@ -242,10 +254,7 @@ impl Script {
     pub(crate) fn after_silence_sends(&mut self, ms: f64, segments: impl IntoIterator<Item = u32>) -> &mut Self {
         self.is_silent();
         let from = self.now;
-        while self.line.left.is_empty() {
-            let at = self.due().expect("no timer runs");
-            self.expire(at);
-        }
+        self.wait();
         let passed = (self.now - from) as f64 / MS;
         assert!((passed - ms).abs() < 0.002, "after {passed} ms for {ms}");
         self.sends(segments)
@@ -256,10 +265,7 @@ impl Script {
     pub(crate) fn after_silence_probes_window(&mut self, ms: f64) -> &mut Self {
         let below = self.sender.board.una.wrapping_sub(1);
         let from = self.now;
-        while self.line.left.is_empty() {
-            let at = self.due().expect("no timer runs");
-            self.expire(at);
-        }
+        self.wait();
         let probe = self.line.left[0];
         assert_eq!((probe.seq, probe.len), (below, 0));
         let passed = (self.now - from) as f64 / MS;
