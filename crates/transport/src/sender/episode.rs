@@ -60,7 +60,8 @@ impl Sender {
                 // One window more than the reduction covers: the CWR bit has to reach the receiver.
                 State::Cwr if self.board.una > self.high_seq => self.end_reduction(now, out),
                 State::Recovery => {
-                    if !self.end_doubt(now, ack, out) {
+                    let needless = self.end_doubt(now, ack, out);
+                    if !needless {
                         self.end_reduction(now, out);
                     }
                 }
