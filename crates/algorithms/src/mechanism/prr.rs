@@ -28,6 +28,7 @@ In force in the recovery 'rack' and, with every recovery but 'sack' and 'fack', 
     }],
     choices: &[
         "whole segments, as Linux counts; multiplied first, divided and rounded up after",
+        "with RACK under profile linux RecoverFS is the window before the reduction, as in Linux (tcp_init_cwnd_reduction)",
         "RecoverFS does not count what the ACK that begins the recovery delivers, as RFC 9937 asks: it is smaller by that ACK's one or two segments",
     ],
     pitfalls: &[

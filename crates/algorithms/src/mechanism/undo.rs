@@ -25,8 +25,8 @@ The algorithm is told (Change::Undo): window, ssthresh and epoch (CUBIC: W_max, 
         Parameter { name: "stack.dsack", unit: "", default: Value::Word("true"), domain: Domain::Words(&["false", "true"]), doc: "the receiver reports duplicates (RFC 2883); false in ns2" },
     ],
     choices: &[
-        "F-RTO is judged by the SACK scoreboard; no new segments are sent before the timer's retransmissions to find out",
-        "a window after the recovery nobody complains any more: the reduction stands",
+        "F-RTO is judged by the SACK scoreboard; with 'rack' new segments go before the timer's other retransmissions to find out (RFC 5682, section 3.1, step 2b), with 'sack' and 'fack' they do not",
+        "with 'sack' and 'fack' a reduction stands a window after the recovery; with 'rack' a D-SACK may take it back at any time, as in Linux",
         "an ECN reduction is never taken back",
     ],
     pitfalls: &[

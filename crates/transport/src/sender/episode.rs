@@ -4,6 +4,7 @@
 
 use cwndlab_control::{Cause, Change};
 
+use super::timers::Pending;
 use super::{Gain, Resend, Sender, State};
 use crate::scoreboard::SACKED;
 use crate::stack::Ecn;
@@ -47,7 +48,7 @@ impl Sender {
     pub(crate) fn alert(&mut self, now: u64, ack: &AckPacket, prior_una: u64, gain: &mut Gain, out: &mut impl Output) {
         self.restorable &= !gain.ece;
         let reneged = self.board.outstanding() > 0 && self.board.get(self.board.una).flags & SACKED != 0;
-        if gain.advanced && reneged {
+        if gain.advanced && reneged && self.linux {
             self.resend = Resend::Hold;
             self.doubt_sacks(now, gain);
             return;
@@ -59,7 +60,8 @@ impl Sender {
                 // One window more than the reduction covers: the CWR bit has to reach the receiver.
                 State::Cwr if self.board.una > self.high_seq => self.end_reduction(now, out),
                 State::Recovery => {
-                    if !self.end_doubt(now, ack, out) {
+                    let needless = self.end_doubt(now, ack, out);
+                    if !needless {
                         self.end_reduction(now, out);
                     }
                 }
@@ -151,6 +153,9 @@ impl Sender {
         if !matches!(self.state, State::Cwr | State::Recovery) {
             self.restorable = !ece;
             self.begin_reduction(now, Cause::Loss);
+        }
+        if !self.linux && self.pending == Pending::Probe {
+            self.return_to_rto(now); // RFC 8985, 7.2: none in recovery; Linux' gives way when the head goes again
         }
         self.state = State::Recovery;
         self.resend = Resend::Lost;

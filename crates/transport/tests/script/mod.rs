@@ -13,7 +13,7 @@ const MS: f64 = 1e6;
 const MSS: u64 = 1000;
 
 /// Linux 6.x' defaults, without timestamps as packetdrill's scripts are.
-pub fn linux() -> Stack {
+pub(crate) fn linux() -> Stack {
     Stack {
         mss: Bytes(MSS),
         header: Bytes(40),
@@ -58,7 +58,7 @@ pub fn linux() -> Stack {
 }
 
 /// The RFCs' rules on the same numbers.
-pub fn rfc() -> Stack {
+pub(crate) fn rfc() -> Stack {
     Stack { rules: Rules::Rfc, rto_restart: RtoRestart::NewData, ..linux() }
 }
 
@@ -124,8 +124,8 @@ impl Output for Line {
 }
 
 /// A connection under script.
-pub struct Script {
-    pub sender: Sender,
+pub(crate) struct Script {
+    pub(crate) sender: Sender,
     line: Line,
     now: u64,
     window: u64,
@@ -134,7 +134,7 @@ pub struct Script {
 
 impl Script {
     /// A connection that is open after a handshake of `rtt` ms.
-    pub fn new(stack: &Stack, rtt: f64) -> Self {
+    pub(crate) fn new(stack: &Stack, rtt: f64) -> Self {
         let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40, before: (0, 0) });
         let mut sender = Sender::new(control, RecoveryKind::Rack, stack);
         let mut line = Line::default();
@@ -146,17 +146,17 @@ impl Script {
     }
 
     /// Under Linux' rules.
-    pub fn linux(rtt: f64) -> Self {
+    pub(crate) fn linux(rtt: f64) -> Self {
         Self::new(&linux(), rtt)
     }
 
     /// Now, ms since the start.
-    pub fn now(&self) -> f64 {
+    pub(crate) fn now(&self) -> f64 {
         self.now as f64 / MS
     }
 
     /// Time passes, and timers expire.
-    pub fn after(&mut self, ms: f64) -> &mut Self {
+    pub(crate) fn after(&mut self, ms: f64) -> &mut Self {
         let until = self.now + (ms * MS).round() as u64;
         while let Some(at) = self.due().filter(|&at| at <= until) {
             self.expire(at);
@@ -180,31 +180,43 @@ impl Script {
         }
     }
 
+    /// Until something leaves; a sender that lets ten timers expire in silence is silent for good.
+    fn wait(&mut self) {
+        for _ in 0..10 {
+            if !self.line.left.is_empty() {
+                return;
+            }
+            let at = self.due().expect("no timer runs");
+            self.expire(at);
+        }
+        assert!(!self.line.left.is_empty(), "silent up to {} ms", self.now());
+    }
+
     /// The application writes so many segments.
-    pub fn write(&mut self, segments: u64) -> &mut Self {
+    pub(crate) fn write(&mut self, segments: u64) -> &mut Self {
         self.sender.supply(segments * MSS, self.now, &mut self.line);
         self
     }
 
     /// From here on ACKs offer this window, bytes.
-    pub fn window(&mut self, bytes: u64) -> &mut Self {
+    pub(crate) fn window(&mut self, bytes: u64) -> &mut Self {
         self.window = bytes;
         self
     }
 
     /// From here on ACKs echo the time of `ms`.
-    pub fn echo(&mut self, ms: f64) -> &mut Self {
+    pub(crate) fn echo(&mut self, ms: f64) -> &mut Self {
         self.echo = (ms * MS) as u64;
         self
     }
 
     /// An ACK with SACK blocks; one below it, or within the second, is a D-SACK.
-    pub fn ack(&mut self, ack: u64, sack: &[Range<u64>]) -> &mut Self {
+    pub(crate) fn ack(&mut self, ack: u64, sack: &[Range<u64>]) -> &mut Self {
         self.arrive(ack, sack, false)
     }
 
     /// The same with ECN's echo.
-    pub fn ack_ece(&mut self, ack: u64) -> &mut Self {
+    pub(crate) fn ack_ece(&mut self, ack: u64) -> &mut Self {
         self.arrive(ack, &[], true)
     }
 
@@ -227,7 +239,7 @@ impl Script {
 
     /// These segments left since the last look, in this order, and no others.
     #[track_caller]
-    pub fn sends(&mut self, segments: impl IntoIterator<Item = u64>) -> &mut Self {
+    pub(crate) fn sends(&mut self, segments: impl IntoIterator<Item = u64>) -> &mut Self {
         let left: Vec<_> = self.line.left.drain(..).map(|data| data.seq).collect();
         assert_eq!(left, segments.into_iter().collect::<Vec<_>>(), "at {} ms", self.now());
         self
@@ -235,19 +247,16 @@ impl Script {
 
     /// Nothing left.
     #[track_caller]
-    pub fn is_silent(&mut self) -> &mut Self {
+    pub(crate) fn is_silent(&mut self) -> &mut Self {
         self.sends([])
     }
 
     /// The next thing to happen without an ACK: after `ms`, these leave.
     #[track_caller]
-    pub fn after_silence_sends(&mut self, ms: f64, segments: impl IntoIterator<Item = u64>) -> &mut Self {
+    pub(crate) fn after_silence_sends(&mut self, ms: f64, segments: impl IntoIterator<Item = u64>) -> &mut Self {
         self.is_silent();
         let from = self.now;
-        while self.line.left.is_empty() {
-            let at = self.due().expect("no timer runs");
-            self.expire(at);
-        }
+        self.wait();
         let passed = (self.now - from) as f64 / MS;
         assert!((passed - ms).abs() < 0.002, "after {passed} ms for {ms}");
         self.sends(segments)
@@ -255,13 +264,10 @@ impl Script {
 
     /// The next thing to happen without an ACK: after `ms`, an empty segment that takes no number.
     #[track_caller]
-    pub fn after_silence_probes_window(&mut self, ms: f64) -> &mut Self {
+    pub(crate) fn after_silence_probes_window(&mut self, ms: f64) -> &mut Self {
         let below = self.sender.board.una.wrapping_sub(1);
         let from = self.now;
-        while self.line.left.is_empty() {
-            let at = self.due().expect("no timer runs");
-            self.expire(at);
-        }
+        self.wait();
         let probe = self.line.left[0];
         assert_eq!((probe.seq, probe.len), (below, 0));
         let passed = (self.now - from) as f64 / MS;
@@ -271,13 +277,13 @@ impl Script {
 
     /// The window, segments.
     #[track_caller]
-    pub fn has_cwnd(&mut self, segments: u32) -> &mut Self {
+    pub(crate) fn has_cwnd(&mut self, segments: u32) -> &mut Self {
         assert_eq!(self.sender.cwnd, segments, "cwnd at {} ms", self.now());
         self
     }
 
     #[track_caller]
-    pub fn has_ssthresh(&mut self, segments: u32) -> &mut Self {
+    pub(crate) fn has_ssthresh(&mut self, segments: u32) -> &mut Self {
         let mut seen = f64::NAN;
         self.sender.control.trace(&mut |name, value| {
             if name == "ssthresh_segments" {
@@ -289,21 +295,21 @@ impl Script {
     }
 
     #[track_caller]
-    pub fn is_in(&mut self, state: State) -> &mut Self {
+    pub(crate) fn is_in(&mut self, state: State) -> &mut Self {
         assert_eq!(self.sender.state, state, "at {} ms", self.now());
         self
     }
 
     /// In flight, segments.
     #[track_caller]
-    pub fn has_in_flight(&mut self, segments: u32) -> &mut Self {
+    pub(crate) fn has_in_flight(&mut self, segments: u32) -> &mut Self {
         assert_eq!(self.sender.board.in_flight(), segments, "in flight at {} ms", self.now());
         self
     }
 
     /// Expired retransmission timers and tail loss probes so far.
     #[track_caller]
-    pub fn counts(&mut self, timeouts: u64, probes: u64) -> &mut Self {
+    pub(crate) fn counts(&mut self, timeouts: u64, probes: u64) -> &mut Self {
         let count = &self.sender.count;
         assert_eq!((count.timeouts, count.loss_probes), (timeouts, probes), "timeouts, probes at {} ms", self.now());
         self
