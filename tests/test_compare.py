@@ -357,7 +357,7 @@ def test_flows_are_named_or_counted_and_the_others_get_the_rival() -> None:
     """By the scenario: flow 0 is `flow0`; `against` alone leaves the first flow over TCP to the compared algorithms."""
     short = scenario().with_(duration="2 s")
     for options in ({"flows": ["flow1"]}, {"flows": 1}, {"flows": "1"}, {"flows": "flow1"}):
-        one = compare(short, "bic", repetitions=1, **options)  # type: ignore[arg-type]
+        one = compare(short, "bic", repetitions=1, **options)
         assert one.flows == ["flow1"]
         assert [row["algorithm"] for row in one.examples["bic"].rows("flows")] == [
             "reno+standard/rack",
@@ -407,14 +407,14 @@ def test_faults_of_coexistence_are_named() -> None:
         ({"metrics": ["jain@tcp"]}, "--metrics: no metric is called 'jain@tcp'"),
     ):
         with pytest.raises(cwndlab.ScenarioError) as caught:
-            compare(mixed, "reno", repetitions=1, **options)  # type: ignore[arg-type]
+            compare(mixed, "reno", repetitions=1, **options)
         assert message in str(caught.value)
     found = compare(mixed, ["reno", "cubic"], repetitions=2, metrics=["jitter_ms@call", "one_way_delay_ms", "share@0"])
     assert all(row["jitter_ms@call"] is not None and row["one_way_delay_ms"] > 20 for row in found.rows)
     assert [title.partition("\n")[0] for title in found.table()[0][1:]] == [
         "jitter of UDP of call",
         "one-way delay of UDP",
-        "share of tcp",
+        "share of flow 0",
     ]
 
 

@@ -17,7 +17,7 @@ LINK = cwndlab.Link(rate="10 Mbit/s", delay="5 ms", queue=DropTail("40 packets")
 
 def dumbbell(*flows: cwndlab.Flow, **more: Any) -> cwndlab.Records:
     """A run of flows over a bottleneck of 10 Mbit/s."""
-    options = {"duration": "4 s", "dumbbell": cwndlab.Dumbbell(LINK), "flows": list(flows)} | more
+    options: dict[str, Any] = {"duration": "4 s", "dumbbell": cwndlab.Dumbbell(LINK), "flows": list(flows)} | more
     return cwndlab.run(cwndlab.Scenario(**options), seed=1)
 
 
@@ -102,7 +102,7 @@ def test_the_route_is_in_the_records() -> None:
 
 
 def test_throughput_and_goodput_are_over_one_interval() -> None:
-    """A flow from half-time on a line of 10 Mbit/s: no more is sent than the line carries, its queue holds and drops."""
+    """A flow from half-time on a line of 10 Mbit/s: no more is sent than it carries, its queue holds and drops."""
     records = dumbbell(flow(), flow(start="2 s"))
     found = metrics.summary(records, only=["throughput_bps", "goodput_bps"])
     assert found["throughput_bps"] == pytest.approx(8 * int(records.flows["wire_bytes"].sum()) / 4.0)

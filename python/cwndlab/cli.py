@@ -320,7 +320,8 @@ def _check(texts: Sequence[str], classes: Classes | None) -> None:
     from cwndlab.algorithms import canonical
     from cwndlab.run import described_classes
 
-    document, faults = described_classes(classes), []
+    document = described_classes(classes)
+    faults: list[Fault] = []
     for text in texts:
         try:
             canonical(text, document)

@@ -12,6 +12,7 @@ from cwndlab.digits import interval, number
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.files import save
 from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link
+from cwndlab.metrics.summary import FLOW_COLUMNS
 from cwndlab.pages import figure, page
 from cwndlab.statistics import verdict
 
@@ -222,14 +223,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _frame(frame: pl.DataFrame) -> str:
     """A table of metrics, in the units in which they are shown; columns without any value are left out."""
     names = [name for name in frame.columns if frame[name].null_count() < len(frame)]
+    columns = COLUMNS | FLOW_COLUMNS
     header = [
-        f"{COLUMNS[name].title}\n{COLUMNS[name].unit}" if name in COLUMNS else name.replace("_", " ") for name in names
+        f"{columns[name].title}\n{columns[name].unit}" if name in columns else name.replace("_", " ") for name in names
     ]
     rows = []
     for row in frame.select(names).iter_rows():
         cells = []
         for name, value in zip(names, row, strict=True):
-            factor = COLUMNS[name].factor if name in COLUMNS else 1.0
+            factor = columns[name].factor if name in columns else 1.0
             cells.append("–" if value is None else value if isinstance(value, str) else _number(value, factor))
         rows.append(cells)
     return table(header, rows)
