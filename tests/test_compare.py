@@ -451,3 +451,4 @@ def test_reprs_are_short(found: Comparison) -> None:
     )
     assert len(repr(cwndlab.presets.load("s3"))) < 200
     assert all(len(repr(entry)) < 250 for entry in cwndlab.algorithms())
+    assert repr(cwndlab.check("reno", quick=True)).endswith("rules, broken: none>")

@@ -25,7 +25,7 @@ Progress = Callable[[int, int], Any]
 MOST_POINTS = 1500
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """An experiment that was run."""
 
@@ -37,6 +37,10 @@ class Outcome:
     findings: Sequence[Finding]
     cpu_s: float
     """CPU time of its runs that were not kept, of all threads; 0 where all were."""
+
+    def __repr__(self) -> str:
+        size = "quick" if self.quick else "full"
+        return f"<Outcome of {self.experiment.id}: {size}, seed {self.seed}, {len(self.findings)} findings>"
 
     @property
     def size(self) -> Size:
