@@ -365,6 +365,7 @@ def test_flows_are_named_or_counted_and_the_others_get_the_rival() -> None:
         ]
     found = compare(short, ["cubic", "vegas"], against="bic", repetitions=1)
     assert (found.flows, found.against) == (["flow0"], "bic")
+    assert "compared in flow0; the other flows over TCP use bic" in found.notes
     assert [row["algorithm"].partition("+")[0] for row in found.examples["vegas"].rows("flows")] == ["vegas", "bic"]
 
 

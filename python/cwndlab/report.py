@@ -116,6 +116,7 @@ def run_page(records: Records) -> str:
 def _summary(found: Comparison) -> list[str]:
     """What was compared, and in a sentence per algorithm what its intervals tell."""
     used = "in every flow" if found.flows is None else f"in {', '.join(found.flows)}"
+    used += "" if found.against is None else f", the other flows over TCP under {found.against}"
     count, total = len(found.rows), len(found.algorithms) * len(found.seeds)
     missing = "" if count == total else f" {count} of {total} runs finished."
     intro = (
