@@ -448,6 +448,19 @@ def status(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         _refuse_output()
     try:
+        return _ended(arguments)
+    except (BrokenPipeError, SystemExit) as gone:
+        # typer makes SystemExit(1) of EPIPE.
+        if isinstance(gone, SystemExit) and not isinstance(gone.__context__, BrokenPipeError):
+            raise
+        # What is left in the buffer must not fail again when the interpreter flushes it at its end.
+        _discard_output()
+        return UNREAD
+
+
+def _ended(arguments: Sequence[str] | None) -> int:
+    """The exit status, where somebody reads the output."""
+    try:
         ended = app(arguments, prog_name="cwndlab", standalone_mode=False)
         sys.stdout.flush()
         if ended == STOPPED:
@@ -466,13 +479,8 @@ def status(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("stopped")
         return STOPPED
-    except (BrokenPipeError, SystemExit) as ended:
-        # typer makes SystemExit(1) of EPIPE.
-        if isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):
-            raise
-        # What is left in the buffer must not fail again when the interpreter flushes it at its end.
-        _discard_output()
-        return UNREAD
+    except BrokenPipeError:
+        raise
     except OSError as cause:
         if cause.errno == errno.EBADF:
             _discard_output()
