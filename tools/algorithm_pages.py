@@ -15,7 +15,7 @@ import matplotlib as mpl
 import polars as pl
 from cwndlab.algorithms import Algorithm, algorithms, other_names
 from cwndlab.plots.palette import colour
-from cwndlab.run import run_many
+from cwndlab.run import run_jobs
 from matplotlib.figure import Figure
 
 mpl.rcParams["svg.hashsalt"] = "cwndlab"  # the same figure gives the same file
@@ -198,7 +198,7 @@ def main(names: list[str]) -> None:
     FOLDER.mkdir(exist_ok=True)
     shown = [(entry, text) for entry in chosen if (text := text_of(entry)) is not None]
     jobs = [(document(entry, text, rival), 1) for entry, text in shown for rival in (None, "cubic")]
-    for number, records in run_many(jobs):
+    for number, records in run_jobs(jobs):
         entry, text = shown[number // 2]
         if number % 2 == 0:
             draw_window(entry, text, records, FOLDER / f"{file_of(entry)}-window.svg")

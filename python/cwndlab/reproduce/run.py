@@ -15,7 +15,7 @@ from cwndlab.reproduce.experiment import Case, Experiment, Size, Table
 from cwndlab.reproduce.measured import Line, Measured, Row
 from cwndlab.reproduce.store import Store, key
 from cwndlab.reproduce.verdicts import judge
-from cwndlab.run import check, run_many
+from cwndlab.run import check, run_jobs
 
 if TYPE_CHECKING:
     from cwndlab.plots.charts import Chart
@@ -98,7 +98,7 @@ def reproduce(
         begin = time.process_time()
         left = list({job.key: job for job in jobs if store.get(job.key) is None}.values())
         questions = [(json.loads(job.document), seed + job.repetition) for job in left]
-        for index, records in run_many(questions, workers=workers):
+        for index, records in run_jobs(questions, workers=workers):
             store.put(left[index].key, _reduced(left[index], records))
             done += 1
             if progress is not None:
