@@ -10,6 +10,7 @@ import pytest
 from cwndlab import metrics
 from cwndlab.metrics.of_flow import groups, parse, resolve
 from cwndlab.queues import DropTail
+from cwndlab.scenario import Step
 from cwndlab.workloads import Cbr, OnOff, Pareto
 
 LINK = cwndlab.Link(rate="10 Mbit/s", delay="5 ms", queue=DropTail("40 packets"))
@@ -99,6 +100,27 @@ def test_the_route_is_in_the_records() -> None:
     names = records.links["name"].to_list()
     routes = [[names[int(link)] for link in route.split()] for route in records.flows["route"]]
     assert routes == [["s0-r1", "bottleneck", "r2-d0"], ["s1-r2", "bottleneck-reverse", "r1-d1"]]
+
+
+@pytest.mark.parametrize(("load", "used"), [("30 Mbit/s", 1.0), ("2.5 Mbit/s", 0.5)])
+def test_a_line_of_varying_rate_is_used_by_what_it_could_carry(load: str, used: float) -> None:
+    """20 Mbit/s, from 1 s on 5 Mbit/s, an outage from 2 s to 2.5 s, and 20 Mbit/s again: 30 Mbit/s fill it always,
+    2.5 Mbit/s half of it while it has 5 Mbit/s. Over the mean rate these would be 1.5 and more."""
+    steps = [Step(at="1 s", rate="5 Mbps"), Step(at="2 s", rate="0 Mbps"), Step(at="2.5 s", rate="20 Mbps")]
+    line = cwndlab.Link(rate="20 Mbit/s", delay="5 ms", queue=DropTail("40 packets"), schedule=steps)
+    flows = [cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate=load, packet="1500 B"))]
+    records = cwndlab.run(cwndlab.Scenario(duration="4 s", dumbbell=cwndlab.Dumbbell(line), flows=flows), seed=1)
+    spans = [(1.5, 2.0)] if used < 1 else [(0.5, 1.0), (1.0, 2.0), (1.5, 3.0), (0.5, 4.0)]
+    for start_s, end_s in spans:
+        found = metrics.utilisation(records, start_s=start_s, end_s=end_s)["utilisation"][0]
+        assert found == pytest.approx(used, abs=0.01)
+        assert found <= 1.0
+        assert metrics.summary(records, only=["utilisation"], start_s=start_s, end_s=end_s) == {
+            "utilisation": pytest.approx(found)
+        }
+    assert records.links["carriable_bytes"][0] == pytest.approx((20e6 * 2.5 + 5e6) / 8)
+    # Nothing can be carried in an outage, and nothing is.
+    assert metrics.utilisation(records, start_s=2.1, end_s=2.4)["utilisation"][0] == 0.0
 
 
 def test_throughput_and_goodput_are_over_one_interval() -> None:

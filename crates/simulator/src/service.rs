@@ -11,7 +11,7 @@ use cwndlab_network::random::Stream;
 use cwndlab_network::served::Served;
 use cwndlab_records::rows::{LinkRow, LinkSampleRow};
 use cwndlab_scenario::plan::{
-    Capacity, CodelPlan, DisciplinePlan, LinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan,
+    Capacity, CodelPlan, DisciplinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan,
 };
 use cwndlab_units::Rate;
 
