@@ -10,9 +10,7 @@ use cwndlab_network::link::Passage;
 use cwndlab_network::random::Stream;
 use cwndlab_network::served::Served;
 use cwndlab_records::rows::{LinkRow, LinkSampleRow};
-use cwndlab_scenario::plan::{
-    Capacity, CodelPlan, DisciplinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan,
-};
+use cwndlab_scenario::plan::{Capacity, CodelPlan, DisciplinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan};
 use cwndlab_units::Rate;
 
 use crate::air::{self, Air};
