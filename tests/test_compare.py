@@ -357,7 +357,7 @@ def test_flows_are_named_or_counted_and_the_others_get_the_rival() -> None:
     """By the scenario: flow 0 is `flow0`; `against` alone leaves the first flow over TCP to the compared algorithms."""
     short = scenario().with_(duration="2 s")
     for options in ({"flows": ["flow1"]}, {"flows": 1}, {"flows": "1"}, {"flows": "flow1"}):
-        one = compare(short, "bic", repetitions=1, **options)  # type: ignore[arg-type]
+        one = compare(short, "bic", repetitions=1, **options)
         assert one.flows == ["flow1"]
         assert [row["algorithm"] for row in one.examples["bic"].rows("flows")] == [
             "reno+standard/rack",
@@ -365,6 +365,7 @@ def test_flows_are_named_or_counted_and_the_others_get_the_rival() -> None:
         ]
     found = compare(short, ["cubic", "vegas"], against="bic", repetitions=1)
     assert (found.flows, found.against) == (["flow0"], "bic")
+    assert "compared in flow0; the other flows over TCP use bic" in found.notes
     assert [row["algorithm"].partition("+")[0] for row in found.examples["vegas"].rows("flows")] == ["vegas", "bic"]
 
 
@@ -407,14 +408,14 @@ def test_faults_of_coexistence_are_named() -> None:
         ({"metrics": ["jain@tcp"]}, "--metrics: no metric is called 'jain@tcp'"),
     ):
         with pytest.raises(cwndlab.ScenarioError) as caught:
-            compare(mixed, "reno", repetitions=1, **options)  # type: ignore[arg-type]
+            compare(mixed, "reno", repetitions=1, **options)
         assert message in str(caught.value)
     found = compare(mixed, ["reno", "cubic"], repetitions=2, metrics=["jitter_ms@call", "one_way_delay_ms", "share@0"])
     assert all(row["jitter_ms@call"] is not None and row["one_way_delay_ms"] > 20 for row in found.rows)
     assert [title.partition("\n")[0] for title in found.table()[0][1:]] == [
         "jitter of UDP of call",
         "one-way delay of UDP",
-        "share of tcp",
+        "share of flow 0",
     ]
 
 
@@ -451,3 +452,4 @@ def test_reprs_are_short(found: Comparison) -> None:
     )
     assert len(repr(cwndlab.presets.load("s3"))) < 200
     assert all(len(repr(entry)) < 250 for entry in cwndlab.algorithms())
+    assert repr(cwndlab.check("reno", quick=True)).endswith("rules, broken: none>")

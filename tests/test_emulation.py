@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import cwndlab
 import pytest
@@ -149,3 +150,32 @@ def test_both_engines_stand_side_by_side() -> None:
     assert told.startswith(
         "flow0: simulated is reno+limited/rack, the kernel sent with its own, which is reno+standard/rack"
     )
+
+
+class AsIfEmulated:
+    """The records of a simulation under the names that an emulation gives its algorithms."""
+
+    def __init__(self, records: Records, *algorithms: str) -> None:
+        self._records, self._algorithms = records, algorithms
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._records, name)
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        rows = self._records.rows(table)
+        if table != "flows":
+            return rows
+        return [row | {"algorithm": name} for row, name in zip(rows, self._algorithms, strict=True)]
+
+
+def test_a_substitution_stands_in_every_row() -> None:
+    """The kernel has no `cubic+ccm-ss`; its own `bbr` is `bbr1`, its `cubic` is `cubic-linux+hystart-linux`."""
+    question = scenario("cubic+ccm-ss", duration="500 ms")
+    two = cwndlab.run(question.with_({"flow[+].algorithm": "bbr1"}), seed=1)
+    rows = beside(two, cast("Records", AsIfEmulated(two, "kernel:cubic", "kernel:bbr")))
+    told = {(row["flow"], row["simulated_algorithm"], row["kernel_algorithm"], row["same_algorithm"]) for row in rows}
+    assert told == {
+        ("flow0", "cubic+ccm-ss/rack", "kernel:cubic", False),
+        ("flow1", "bbr1/rack", "kernel:bbr", True),
+    }
+    assert all(row["deviation"] in (0, None) for row in rows)

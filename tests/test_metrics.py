@@ -32,6 +32,11 @@ class Tables:
             "mean_rtt_ns": None,
             "profile": "linux",
             "route": "0",
+            "mean_delay_ns": None,
+            "jitter_ns": None,
+            "sent_packets": 0,
+            "queue_drops": 0,
+            "wire_losses": 0,
         }
         count = {"delivered_bytes": 0, "sent_bytes": 0, "wire_bytes": 0, "retransmitted_bytes": 0} | {
             "retransmitted_packets": 0,
@@ -52,11 +57,14 @@ class Tables:
             "mean_queue_bytes": 0.0,
             "max_queue_packets": 0,
             "utilisation": 0.0,
+            "carriable_bytes": None,
         }
         self.document: dict[str, Any] = {}
         self._run = {"duration_ns": seconds * SECOND, "sample_interval_ns": SECOND, "measure_from_ns": 0} | more
         self.flows = _frame([flow | count | {"flow": n} | one for n, one in enumerate(flows)], "end_ns", "min_rtt_ns")
-        self.links = _frame([link | {"link": n} | one for n, one in enumerate(links)], "capacity_bytes")
+        self.links = _frame(
+            [link | {"link": n} | one for n, one in enumerate(links)], "capacity_bytes", "carriable_bytes"
+        )
         self.samples = self._samples(flows)
         self.link_samples = self._link_samples(links)
         columns = ("time_ns", "link", "size_bytes", "departure_ns")
@@ -98,10 +106,12 @@ class Tables:
                 {"time_ns": time, "link": number}
                 | {name: round(link.get(name, 0) * time / duration) for name in counters}
                 | {"queue_bytes": link.get("queue", [0])[(time // SECOND - 1) % len(link.get("queue", [0]))]}
+                | {"carriable_bytes": None}
                 | {f"queue_{one}_ns": round(link.get(f"mean_queue_{one}s", 0) * time) for one in ("packet", "byte")}
                 for number, link in enumerate(links)
                 for time in range(SECOND, duration + 1, SECOND)
-            ]
+            ],
+            "carriable_bytes",
         )
 
 

@@ -10,6 +10,7 @@ import pytest
 from cwndlab import metrics
 from cwndlab.metrics.of_flow import groups, parse, resolve
 from cwndlab.queues import DropTail
+from cwndlab.scenario import Step
 from cwndlab.workloads import Cbr, OnOff, Pareto
 
 LINK = cwndlab.Link(rate="10 Mbit/s", delay="5 ms", queue=DropTail("40 packets"))
@@ -17,7 +18,7 @@ LINK = cwndlab.Link(rate="10 Mbit/s", delay="5 ms", queue=DropTail("40 packets")
 
 def dumbbell(*flows: cwndlab.Flow, **more: Any) -> cwndlab.Records:
     """A run of flows over a bottleneck of 10 Mbit/s."""
-    options = {"duration": "4 s", "dumbbell": cwndlab.Dumbbell(LINK), "flows": list(flows)} | more
+    options: dict[str, Any] = {"duration": "4 s", "dumbbell": cwndlab.Dumbbell(LINK), "flows": list(flows)} | more
     return cwndlab.run(cwndlab.Scenario(**options), seed=1)
 
 
@@ -101,8 +102,29 @@ def test_the_route_is_in_the_records() -> None:
     assert routes == [["s0-r1", "bottleneck", "r2-d0"], ["s1-r2", "bottleneck-reverse", "r1-d1"]]
 
 
+@pytest.mark.parametrize(("load", "used"), [("30 Mbit/s", 1.0), ("2.5 Mbit/s", 0.5)])
+def test_a_line_of_varying_rate_is_used_by_what_it_could_carry(load: str, used: float) -> None:
+    """20 Mbit/s, from 1 s on 5 Mbit/s, an outage from 2 s to 2.5 s, and 20 Mbit/s again: 30 Mbit/s fill it always,
+    2.5 Mbit/s half of it while it has 5 Mbit/s. Over the mean rate these would be 1.5 and more."""
+    steps = [Step(at="1 s", rate="5 Mbps"), Step(at="2 s", rate="0 Mbps"), Step(at="2.5 s", rate="20 Mbps")]
+    line = cwndlab.Link(rate="20 Mbit/s", delay="5 ms", queue=DropTail("40 packets"), schedule=steps)
+    flows = [cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate=load, packet="1500 B"))]
+    records = cwndlab.run(cwndlab.Scenario(duration="4 s", dumbbell=cwndlab.Dumbbell(line), flows=flows), seed=1)
+    spans = [(1.5, 2.0)] if used < 1 else [(0.5, 1.0), (1.0, 2.0), (1.5, 3.0), (0.5, 4.0)]
+    for start_s, end_s in spans:
+        found = metrics.utilisation(records, start_s=start_s, end_s=end_s)["utilisation"][0]
+        assert found == pytest.approx(used, abs=0.01)
+        assert found <= 1.0
+        assert metrics.summary(records, only=["utilisation"], start_s=start_s, end_s=end_s) == {
+            "utilisation": pytest.approx(found)
+        }
+    assert records.links["carriable_bytes"][0] == pytest.approx((20e6 * 2.5 + 5e6) / 8)
+    # Nothing can be carried in an outage, and nothing is.
+    assert metrics.utilisation(records, start_s=2.1, end_s=2.4)["utilisation"][0] == 0.0
+
+
 def test_throughput_and_goodput_are_over_one_interval() -> None:
-    """A flow from half-time on a line of 10 Mbit/s: no more is sent than the line carries, its queue holds and drops."""
+    """A flow from half-time on a line of 10 Mbit/s: no more is sent than it carries, its queue holds and drops."""
     records = dumbbell(flow(), flow(start="2 s"))
     found = metrics.summary(records, only=["throughput_bps", "goodput_bps"])
     assert found["throughput_bps"] == pytest.approx(8 * int(records.flows["wire_bytes"].sum()) / 4.0)

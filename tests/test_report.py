@@ -190,3 +190,21 @@ def test_figures_are_files(found: Comparison, tmp_path: Path, ending: str) -> No
     assert {path.stem for path in made} >= {"cwnd", "goodput", "rtt", "queue", "loss", "share", "goodput_bps", "jain"}
     assert {path.suffix for path in made} == {f".{ending}"}
     assert [path.name for path in made if is_blank(path)] == []
+
+
+def test_the_page_of_coexistence_has_each_flow(tmp_path: Path) -> None:
+    """Goodput and share of both sides; of a run over UDP delay, jitter and loss."""
+    path = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="5 ms"))
+    call = cwndlab.Flow(transport="udp", name="call", rtt="40 ms", workload=cwndlab.workloads.Cbr(rate="1 Mbit/s"))
+    flows = [cwndlab.Flow("reno", rtt="40 ms", name="long"), cwndlab.Flow("reno", rtt="40 ms"), call]
+    scenario = cwndlab.Scenario(duration="1 s", dumbbell=path, flows=flows)
+    found = compare(scenario, ["cubic", "vegas"], against="reno", repetitions=2)
+    report(found, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    for title in ("goodput of long", "share of long", "goodput of flow1", "share of flow1"):
+        assert title in page
+    assert "each in long, the other flows over TCP under reno" in page
+    report(found.examples["vegas"], tmp_path / "run.html")
+    page = (tmp_path / "run.html").read_text()
+    for title in ("one-way delay of UDP", "jitter of UDP", "loss of UDP", "share"):
+        assert title in page

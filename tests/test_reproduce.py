@@ -43,7 +43,7 @@ from cwndlab.reproduce.site import outcomes, write_experiment, write_index
 from cwndlab.reproduce.store import Store
 from cwndlab.reproduce.summary import markdown, shown
 from cwndlab.reproduce.verdicts import counts, inside, judge, ratio, value, weakest
-from cwndlab.run import check, run_many
+from cwndlab.run import check, run_jobs
 from cwndlab.statistics import Estimate
 
 BASE = (100.0, 101.0, 99.0, 100.5)
@@ -372,9 +372,9 @@ def runs_made(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     def counted(jobs: Sequence[Any], **options: Any) -> Any:
         nonlocal made
         made += len(jobs)
-        return run_many(jobs, **options)
+        return run_jobs(jobs, **options)
 
-    monkeypatch.setattr(run, "run_many", counted)
+    monkeypatch.setattr(run, "run_jobs", counted)
     monkeypatch.setattr(run, "find", lambda target: (tiny(),))
     return lambda: made
 

@@ -21,9 +21,11 @@ import pytest
 from cwndlab import sweeps
 from cwndlab.errors import RecordsError, ScenarioError
 from cwndlab.metrics.numbers import NAMES
+from cwndlab.pages.sweep import Swept
 from cwndlab.sweeps import Sweep, sweep
 from cwndlab.sweeps.lock import ObjectLock
 from cwndlab.sweeps.store import Store
+from cwndlab.workloads import Cbr
 from fsspec.implementations.memory import MemoryFileSystem
 
 Called = tuple[int, str, str]
@@ -187,6 +189,29 @@ def test_rows_are_those_of_single_runs_and_scenarios_can_be_run_again(tmp_path: 
         names = [*NAMES, "p95_queue_ms"]
         assert {name: row[name] for name in names} == cwndlab.metrics.summary(records, only=names)
     assert pl.read_parquet(tmp_path / "out" / "rows.parquet").equals(rows)
+
+
+def test_metrics_of_one_flow_are_columns(tmp_path: Path, cli: Callable[..., Called]) -> None:
+    """Coexistence over a grid: the share of one flow, by its index, and the delay of a call over UDP by its name."""
+    path = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbps", delay="5 ms"))
+    call = cwndlab.Flow(transport="udp", name="call", rtt="20 ms", workload=Cbr(rate="1 Mbit/s"))
+    flows = [cwndlab.Flow("reno", rtt="20 ms"), cwndlab.Flow("cubic", rtt="20 ms"), call]
+    base = cwndlab.Scenario(duration="1 s", dumbbell=path, flows=flows)
+    names = ["share@0", "one_way_delay_ms@call", "jitter_ms"]
+    sweep(question(base=base, metrics=names, seeds=[1, 2]), out=tmp_path / "out", workers=2)
+    rows = sweeps.load(tmp_path / "out")
+    for row in rows.iter_rows(named=True):
+        records = cwndlab.run(sweeps.scenario(tmp_path / "out", row["cell"]), seed=row["seed"])
+        assert {name: row[name] for name in names} == cwndlab.metrics.summary(records, only=names)
+        assert 0 < row["share@0"] < 1
+        assert row["one_way_delay_ms@call"] > 10
+    status, table, _ = cli("sweep", "x.toml", "--show", "--out", tmp_path / "out", "--metrics", ",".join(names))
+    assert (status, "share of flow 0, %" in table) == (0, True)
+    assert {"share of flow 0", "jitter of UDP"} <= {
+        cwndlab.metrics.COLUMNS[name].title for name in Swept(rows, "x").metrics
+    }
+    with pytest.raises(ScenarioError, match=r"sweep\.metrics: 'share@phone': no flow is called 'phone'"):
+        question(base=base, metrics=["share@phone"])
 
 
 def test_the_number_of_workers_changes_no_row(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import polars as pl
 from cwndlab.algorithms import Algorithm, algorithms, other_names
 from cwndlab.files import save, whole
 from cwndlab.plots.palette import colour
-from cwndlab.run import run_many
+from cwndlab.run import run_jobs
 from matplotlib.figure import Figure
 
 mpl.rcParams["svg.hashsalt"] = "cwndlab"  # the same figure gives the same file
@@ -273,7 +273,7 @@ def draw(names: Collection[str]) -> None:
     entries = {file_of(entry): entry for entry in algorithms() if file_of(entry) in names}
     shown = [run for entry in entries.values() for run in runs(entry)]
     left = {name: len(runs(entry)) for name, entry in entries.items()}
-    for number, records in run_many([(run.document, SEED) for run in shown]):
+    for number, records in run_jobs([(run.document, SEED) for run in shown]):
         run = shown[number]
         path = FOLDER / f"{run.page}-{run.picture}.svg"
         if run.picture == "window":

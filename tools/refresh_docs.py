@@ -237,7 +237,7 @@ def _planned_by_validate() -> Iterator[str]:
         jobs.extend(asked)
         raise _Planned
 
-    with mock.patch("cwndlab.run.run_many", collect), contextlib.suppress(_Planned):
+    with mock.patch("cwndlab.run.run_jobs", collect), contextlib.suppress(_Planned):
         validate()
     # A replayed list of losses is thousands of numbers; canonical forms of all would take seconds.
     return (f"{json.dumps(document, sort_keys=True)} {seed}" for document, seed in jobs)

@@ -22,7 +22,7 @@ from cwndlab.algorithms import algorithms
 from cwndlab.metrics import summary
 from cwndlab.presets import load
 from cwndlab.records import Records
-from cwndlab.run import run_many
+from cwndlab.run import run_jobs
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 7
@@ -53,7 +53,7 @@ def metric_values(records: Records) -> dict[str, float | None]:
 def of_scenarios() -> tuple[dict[str, Any], dict[str, Any]]:
     """Record hashes and metric values of the bundled scenarios."""
     jobs = [(load(name).with_(duration=duration), SEED) for name, duration in SCENARIOS.items()]
-    done = dict(run_many(jobs))
+    done = dict(run_jobs(jobs))
     hashes = {
         name: {"duration": duration, "seed": SEED, "hash": done[index].hash()}
         for index, (name, duration) in enumerate(SCENARIOS.items())
@@ -64,7 +64,7 @@ def of_scenarios() -> tuple[dict[str, Any], dict[str, Any]]:
 def of_algorithms() -> dict[str, dict[str, str]]:
     """Record hashes of the runs that docs/algorithms/ draws, by page."""
     runs = [run for entry in algorithms() for run in algorithm_pages.runs(entry)]
-    done = dict(run_many([(run.document, algorithm_pages.SEED) for run in runs]))
+    done = dict(run_jobs([(run.document, algorithm_pages.SEED) for run in runs]))
     found: dict[str, dict[str, str]] = {}
     for index, run in enumerate(runs):
         found.setdefault(run.page, {})[run.picture] = done[index].hash()

@@ -331,7 +331,8 @@ def _check(texts: Sequence[str], classes: Classes | None) -> None:
     from cwndlab.algorithms import canonical
     from cwndlab.run import described_classes
 
-    document, faults = described_classes(classes), []
+    document = described_classes(classes)
+    faults: list[Fault] = []
     for text in texts:
         try:
             canonical(text, document)
@@ -480,6 +481,19 @@ def status(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         _refuse_output()
     try:
+        return _ended(arguments)
+    except (BrokenPipeError, SystemExit) as gone:
+        # typer makes SystemExit(1) of EPIPE.
+        if isinstance(gone, SystemExit) and not isinstance(gone.__context__, BrokenPipeError):
+            raise
+        # What is left in the buffer must not fail again when the interpreter flushes it at its end.
+        _discard_output()
+        return UNREAD
+
+
+def _ended(arguments: Sequence[str] | None) -> int:
+    """The exit status, where somebody reads the output."""
+    try:
         _refuse_empty_places(sys.argv[1:] if arguments is None else arguments)
         ended = app(arguments, prog_name="cwndlab", standalone_mode=False)
         sys.stdout.flush()
@@ -500,13 +514,8 @@ def status(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("stopped")
         return signals.status()
-    except (BrokenPipeError, SystemExit) as ended:
-        # typer makes SystemExit(1) of EPIPE.
-        if isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):
-            raise
-        # What is left in the buffer must not fail again when the interpreter flushes it at its end.
-        _discard_output()
-        return UNREAD
+    except BrokenPipeError:
+        raise
     except OSError as cause:
         if cause.errno == errno.EBADF:
             _discard_output()

@@ -73,6 +73,14 @@ def _compared(scenario: Scenario, flows: Sequence[str | int] | None, against: st
     return list(dict.fromkeys(found))
 
 
+def _sides(compared: list[str] | None, against: str | None) -> list[str]:
+    """Which flows take the compared algorithms, where not all do."""
+    if compared is None:
+        return []
+    others = "keep their algorithms" if against is None else f"use {against}"
+    return [f"compared in {', '.join(compared)}; the other flows over TCP {others}"]
+
+
 def _check(
     algorithms: Sequence[str],
     repetitions: int,
@@ -179,7 +187,11 @@ def compare(
         scenario,
         names,
         list(range(seed, seed + (repetitions if rule is None else rule.at_least))),
-        notes=[*scenario.notes, *([] if start_s is None else [f"warm-up: what was before {start_s:g} s is left out"])],
+        notes=[
+            *scenario.notes,
+            *_sides(compared, against),
+            *([] if start_s is None else [f"warm-up: what was before {start_s:g} s is left out"]),
+        ],
         flows=compared,
         start_s=start_s,
         end_s=end_s,

@@ -31,7 +31,7 @@ class Rule:
         return asdict(self)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Examined:
     """What the battery found of one algorithm."""
 
@@ -43,6 +43,9 @@ class Examined:
     """What an ACK costs it on this machine now; none where it panics."""
     notes: tuple[str, ...] = ()
     """What else is to be known, such as that a class in Python was told of fewer ACKs."""
+
+    def __repr__(self) -> str:
+        return f"<Examined {self.algorithm}: {len(self.rules)} rules, broken: {', '.join(self.broken) or 'none'}>"
 
     @property
     def holds(self) -> bool:

@@ -13,6 +13,7 @@ from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.files import save
 from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link
 from cwndlab.metrics.margins import judged as word_for
+from cwndlab.metrics.summary import FLOW_COLUMNS
 from cwndlab.pages import figure, page
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def run_page(records: Records) -> str:
 def _summary(found: Comparison) -> list[str]:
     """What was compared, and in a sentence per algorithm what its intervals tell."""
     used = "in every flow" if found.flows is None else f"in {', '.join(found.flows)}"
+    used += "" if found.against is None else f", the other flows over TCP under {found.against}"
     count, total = len(found.rows), len(found.algorithms) * len(found.seeds)
     missing = "" if count == total else f" {count} of {total} runs finished."
     intro = (
@@ -232,14 +234,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _frame(frame: pl.DataFrame) -> str:
     """A table of metrics, in the units in which they are shown; columns without any value are left out."""
     names = [name for name in frame.columns if frame[name].null_count() < len(frame)]
+    columns = COLUMNS | FLOW_COLUMNS
     header = [
-        f"{COLUMNS[name].title}\n{COLUMNS[name].unit}" if name in COLUMNS else name.replace("_", " ") for name in names
+        f"{columns[name].title}\n{columns[name].unit}" if name in columns else name.replace("_", " ") for name in names
     ]
     rows = []
     for row in frame.select(names).iter_rows():
         cells = []
         for name, value in zip(names, row, strict=True):
-            factor = COLUMNS[name].factor if name in COLUMNS else 1.0
+            factor = columns[name].factor if name in columns else 1.0
             cells.append("–" if value is None else value if isinstance(value, str) else _number(value, factor))
         rows.append(cells)
     return table(header, rows)

@@ -191,7 +191,7 @@ def validate(
     Returns the rows, and notes on what was left out and why. ``algorithms`` keeps only those of the reference's names.
     """
     from cwndlab.algorithms import canonical
-    from cwndlab.run import run_many
+    from cwndlab.run import run_jobs
 
     wanted = set(algorithms) if algorithms is not None else None
     notes: list[str] = []
@@ -248,7 +248,7 @@ def validate(
         for number in numbers
     }
     spans = {number: case.span_s for _, case, numbers in cells for number in numbers}
-    for index, records in run_many(jobs, workers=workers):
+    for index, records in run_jobs(jobs, workers=workers):
         if index in spans:
             heard[index] = wifi.measure(records, *spans[index])
         else:

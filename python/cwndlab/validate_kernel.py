@@ -322,7 +322,7 @@ def campaign(
     ``file`` names other paths than the bundled ones. Returns the verdicts and notes: kernel, dates, lateness, and which
     runs were late all the same.
     """
-    from cwndlab.run import available_cores, run_many
+    from cwndlab.run import available_cores, run_jobs
 
     asked = read(file or kernel_paths(), paths=paths, algorithms=algorithms)
     count = repetitions or asked.repetitions
@@ -343,7 +343,7 @@ def campaign(
         _keep(store, runs)
     real = [run for run in kept(store, asked) if run.repetition <= count]
     simulated: list[Run] = []
-    for index, records in run_many([(trial.document, seed) for trial, seed in wanted], workers=workers):
+    for index, records in run_jobs([(trial.document, seed) for trial, seed in wanted], workers=workers):
         trial, seed = wanted[index]
         simulated += measure(records, trial, seed, counts=counts_simulated(records))
     return judge(asked, simulated, real), notes(real)

@@ -117,8 +117,8 @@ fn faults_say_what_and_what_would_do() {
             "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
         ),
         (
-            "cubic+newreno",
-            "'newreno' is 'reno+standard/newreno', not a slow start",
+            "cubic+sack-tcp",
+            "'sack-tcp' is 'reno+standard/sack', not a slow start",
             "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
         ),
         // Nothing is suggested that cannot stand there: 'bbr' is one letter away.

@@ -394,8 +394,8 @@ impl Path {
     fn sample(&mut self) {
         let now = self.now();
         while self.next_sample <= now {
-            for (index, _) in self.plan.links.iter().enumerate().filter(|(_, link)| link.sampled) {
-                let row = self.world.look(now, index).row(self.next_sample, index as u32);
+            for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, link)| link.sampled) {
+                let row = self.world.look(now, index).row(self.next_sample, index as u32, plan);
                 self.passed.samples.push(row);
             }
             for flow in 0..self.plan.flows.len() as u32 {

@@ -21,8 +21,16 @@ const LEFT_OUT: [&str; 2] = ["host", "version"];
 
 /// Columns that came after the first records: they count once there is a value in them, so that the hashes of runs
 /// without such values stay what they were.
-const ADDED: [&str; 7] =
-    ["min_delay_ns", "mean_delay_ns", "max_delay_ns", "delay_ns", "jitter_ns", "delay_sum_ns", "delay_count"];
+const ADDED: [&str; 8] = [
+    "min_delay_ns",
+    "mean_delay_ns",
+    "max_delay_ns",
+    "delay_ns",
+    "jitter_ns",
+    "delay_sum_ns",
+    "delay_count",
+    "carriable_bytes",
+];
 /// Columns that follow from the scenario, whose hash counts.
 const DERIVED: [&str; 1] = ["route"];
 /// Columns that may be null since then: which rows are counts once one is.

@@ -149,6 +149,8 @@ pub struct LinkRow {
     pub max_queue_packets: u64,
     /// Share of the capacity that was used.
     pub utilisation: f64,
+    /// Bytes that the line could have carried, where its rate varies (trace, token bucket, schedule); else `None`.
+    pub carriable_bytes: Option<u64>,
 }
 
 /// A flow at a sampling instant. Counters are cumulative.
@@ -229,6 +231,8 @@ pub struct LinkSampleRow {
     pub queue_packet_ns: f64,
     /// Integral over time of the bytes waiting.
     pub queue_byte_ns: f64,
+    /// Bytes that the line could have carried so far, where its rate varies; else `None`.
+    pub carriable_bytes: Option<u64>,
 }
 
 /// Something that happened.

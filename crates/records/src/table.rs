@@ -263,6 +263,7 @@ row!(LinkRow {
     mean_queue_bytes,
     max_queue_packets,
     utilisation,
+    carriable_bytes,
 });
 row!(SampleRow {
     time_ns,
@@ -302,6 +303,7 @@ row!(LinkSampleRow {
     sent_bytes,
     queue_packet_ns,
     queue_byte_ns,
+    carriable_bytes,
 });
 row!(EventRow { time_ns, flow, kind, cause, cwnd_before_bytes, cwnd_after_bytes, pipe_segments });
 row!(TransferRow { flow, transfer, start_ns, end_ns, size_bytes });

@@ -211,6 +211,14 @@ pub struct StepPlan {
     pub loss: Option<f64>,
 }
 
+impl LinkPlan {
+    /// The line's capacity is no constant: it follows a trace, a token bucket or a schedule.
+    #[must_use]
+    pub fn varies(&self) -> bool {
+        self.line != LinePlan::Rate || self.schedule.changes_rate()
+    }
+}
+
 impl SchedulePlan {
     /// The rate changes.
     #[must_use]

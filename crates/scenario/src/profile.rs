@@ -249,7 +249,8 @@ pub fn described() -> Vec<Described> {
 fn written(debug: &str) -> String {
     let inside = |head: &str| debug.strip_prefix(head)?.strip_prefix('(')?.strip_suffix(')');
     if let Some(count) = inside("Bytes").and_then(|text| text.parse().ok()) {
-        return Bytes(count).to_string();
+        // Packets are counted in bytes.
+        return if count < 10_000 { format!("{count} B") } else { Bytes(count).to_string() };
     }
     if let Some(time) = inside("Duration").and_then(|text| text.parse().ok()) {
         return Duration(time).to_string();
@@ -299,6 +300,7 @@ mod tests {
         }
         let values = |name| fields.iter().find(|one| one.name == name).unwrap().values.clone();
         assert_eq!(values("min_rto"), ["200 ms", "1 s", "200 ms", "300 ms"]);
+        assert_eq!(values("mss"), ["1448 B", "1460 B", "1460 B", "1460 B"]);
         assert_eq!(values("initial_window"), ["10", "10", "2", "10"]);
         assert_eq!(values("initial_ssthresh"), ["none"; 4]);
         assert_eq!(values("rto_arithmetic"), ["exact", "exact", "ticks-linux", "exact"]);

@@ -258,8 +258,7 @@ impl<'a> Engine<'a> {
         }
         self.world.stations(now, &mut self.records.stations);
         for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, plan)| plan.sampled) {
-            let _ = plan;
-            let row = self.world.look(now, index).row(now, index as u32);
+            let row = self.world.look(now, index).row(now, index as u32, plan);
             self.records.link_samples.push(row);
         }
     }

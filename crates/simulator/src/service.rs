@@ -10,9 +10,7 @@ use cwndlab_network::link::Passage;
 use cwndlab_network::random::Stream;
 use cwndlab_network::served::Served;
 use cwndlab_records::rows::{LinkRow, LinkSampleRow};
-use cwndlab_scenario::plan::{
-    Capacity, CodelPlan, DisciplinePlan, LinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan,
-};
+use cwndlab_scenario::plan::{Capacity, CodelPlan, DisciplinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan};
 use cwndlab_units::Rate;
 
 use crate::air::{self, Air};
@@ -81,9 +79,9 @@ pub struct Look {
 }
 
 impl Look {
-    /// As a sample.
+    /// As a sample of the link `plan`.
     #[must_use]
-    pub fn row(&self, time_ns: u64, link: u32) -> LinkSampleRow {
+    pub fn row(&self, time_ns: u64, link: u32, plan: &LinkPlan) -> LinkSampleRow {
         LinkSampleRow {
             time_ns,
             link,
@@ -96,6 +94,7 @@ impl Look {
             sent_bytes: self.sent_bytes,
             queue_packet_ns: self.packet_ns as f64,
             queue_byte_ns: self.byte_ns as f64,
+            carriable_bytes: self.offered_bytes.filter(|_| plan.varies()),
         }
     }
 }
@@ -205,7 +204,7 @@ fn discipline<P: Copy + Default + fmt::Debug + Send + 'static>(
 /// Bytes sent, of those that the line could have carried.
 fn utilisation(plan: &LinkPlan, look: &Look, span: f64) -> f64 {
     let Some(rate) = plan.rate else { return 0.0 };
-    if plan.line == LinePlan::Rate && !plan.schedule.changes_rate() {
+    if !plan.varies() {
         return look.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span);
     }
     // A line that rested all the time could have carried nothing.
@@ -322,6 +321,7 @@ impl World {
                 mean_queue_bytes: look.byte_ns as f64 / span,
                 max_queue_packets: look.most,
                 utilisation: utilisation(link, &look, span),
+                carriable_bytes: look.offered_bytes.filter(|_| link.varies()),
             });
         }
         rows

@@ -29,7 +29,7 @@ _ALL = (*JUDGED, "retransmitted_packets", "timeouts")
 _ALPHA = 0.05
 
 
-@dataclass
+@dataclass(repr=False)
 class Measurement:
     """A campaign as far as it has come. ``rows`` has one entry per finished transfer; a transfer that a breaker ended
     has no throughput, and its round is none of those that are compared."""
@@ -38,6 +38,9 @@ class Measurement:
     rows: list[dict[str, Any]]
     folder: Path | None = None
     notes: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"<Measurement of {', '.join(self.algorithms)} from {self.question.url}: {len(self.rows)} transfers>"
 
     @classmethod
     def read(cls, folder: Path | str) -> Measurement:

@@ -217,13 +217,16 @@ def _of_bottleneck(records: Records, span: window.Span, ranked: list[dict[str, A
         **{name: float(link[name]) for name in _LINK_COUNTERS[:3]},
     }
     gained = {}
-    for name in _LINK_COUNTERS:
+    varies = link["carriable_bytes"] is not None
+    totals["carriable_bytes"] = float(link["carriable_bytes"] or 0)
+    for name in (*_LINK_COUNTERS, *(["carriable_bytes"] if varies else [])):
         until = totals[name] if span.end_ns == duration else at(span.end_ns, name)
         gained[name] = until - (at(span.start_ns, name) if span.start_ns else 0.0)
     length_ns = span.end_ns - span.start_ns
     arrived, dropped = gained["arrived_packets"], gained["dropped_packets"]
+    carriable = gained["carriable_bytes"] if varies else link["rate_bps"] * span.seconds / 8
     return {
-        "utilisation": 8 * gained["sent_bytes"] / (link["rate_bps"] * span.seconds),
+        "utilisation": min(gained["sent_bytes"] / carriable, 1.0) if carriable > 0 else 0.0,
         "drops_per_s": dropped / span.seconds,
         "loss_ratio": dropped / arrived if arrived > 0 else 0.0,
         "queue_ms": 8e3 * (gained["queue_byte_ns"] / length_ns) / link["rate_bps"],

@@ -65,7 +65,8 @@ class Columns(dict[str, Column]):
         base = FLOW_COLUMNS.get(one.metric) or self[one.metric]
         # More for one flow is less for another.
         direction = 0 if one.metric in _ZERO_SUM else base.direction
-        return base._replace(title=f"{base.title} of {one.flow}", direction=direction)
+        flow = f"flow {one.flow}" if one.flow.isdecimal() else one.flow
+        return base._replace(title=f"{base.title} of {flow}", direction=direction)
 
 
 _ZERO_SUM = ("goodput_bps", "sent_goodput_bps", "throughput_bps", "share")
@@ -159,7 +160,8 @@ def summary(
     """
     names = list(COLUMNS if only is None else only)
     at = {"start_s": start_s, "end_s": end_s}
-    found: dict[str, object] = dict(of_flow(records, [name for name in names if parse(name)], **at))
+    single = [name for name in names if parse(name)]
+    found: dict[str, object] = dict(of_flow(records, single, **at)) if single else {}
     for name in names:
         if name not in found:
             found |= _SOURCES[name](records, at)

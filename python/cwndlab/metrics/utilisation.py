@@ -13,10 +13,18 @@ if TYPE_CHECKING:
 
 
 def utilisation(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """Per bottleneck, the first one first (`cwndlab.metrics.window` says which): ``utilisation`` = 8 × bytes sent /
-    (rate × time)."""
+    """Per bottleneck, the first one first (`cwndlab.metrics.window` says which): ``utilisation`` = bytes sent / bytes
+    that the line could have carried, which is rate × time, or, where the rate varies (trace, token bucket, schedule),
+    what the engine counts.
+
+    A packet counts where its last bit leaves, so that an interval may count up to one packet more than its time
+    carries: 1 is the largest value.
+    """
     span = window.bounds(records, start_s, end_s)
-    share = 8 * pl.col("sent_bytes") / (pl.col("rate_bps") * span.seconds)
-    return window.link_gains(records, ["sent_bytes"], span).select(
+    counted = pl.col("carriable_bytes")
+    varies = records.links.filter(counted.is_not_null())["name"].implode()
+    carriable = pl.when(pl.col("name").is_in(varies)).then(counted).otherwise(pl.col("rate_bps") * span.seconds / 8)
+    share = pl.when(carriable > 0).then((pl.col("sent_bytes") / carriable).clip(0.0, 1.0)).otherwise(0.0)
+    return window.link_gains(records, ["sent_bytes", "carriable_bytes"], span).select(
         pl.col("name").alias("link"), share.alias("utilisation")
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cwndlab.digits import mean_and_half, number
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.of_flow import parse
 from cwndlab.pages import figure, page
 from cwndlab.pages.runs import MOST_RUNS, Group, described, packed, single
 from cwndlab.plots.curves import MOST_LINES, SIGNS, curves
@@ -53,7 +54,8 @@ class Swept:
     @cached_property
     def metrics(self) -> list[str]:
         """Metrics that have values."""
-        return [name for name in COLUMNS if name in self.frame.columns and self.frame[name].count() > 0]
+        names = [*COLUMNS, *(name for name in self.frame.columns if parse(name) is not None)]
+        return [name for name in names if name in self.frame.columns and self.frame[name].count() > 0]
 
     @cached_property
     def values(self) -> dict[str, list[Any]]:

@@ -15,7 +15,7 @@ from cwndlab.reproduce.experiment import Case, Experiment, Size, Table
 from cwndlab.reproduce.measured import Line, Measured, Row
 from cwndlab.reproduce.store import Store, key
 from cwndlab.reproduce.verdicts import judge
-from cwndlab.run import check, run_many
+from cwndlab.run import check, run_jobs
 
 if TYPE_CHECKING:
     from cwndlab.plots.charts import Chart
@@ -25,7 +25,7 @@ Progress = Callable[[int, int], Any]
 MOST_POINTS = 1500
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reproduction:
     """An experiment that was run."""
 
@@ -37,6 +37,10 @@ class Reproduction:
     findings: Sequence[Finding]
     cpu_s: float
     """CPU time of its runs that were not kept, of all threads; 0 where all were."""
+
+    def __repr__(self) -> str:
+        size = "quick" if self.quick else "full"
+        return f"<Reproduction of {self.experiment.id}: {size}, seed {self.seed}, {len(self.findings)} findings>"
 
     @property
     def size(self) -> Size:
@@ -94,7 +98,7 @@ def reproduce(
         begin = time.process_time()
         left = list({job.key: job for job in jobs if store.get(job.key) is None}.values())
         questions = [(json.loads(job.document), seed + job.repetition) for job in left]
-        for index, records in run_many(questions, workers=workers):
+        for index, records in run_jobs(questions, workers=workers):
             store.put(left[index].key, _reduced(left[index], records))
             done += 1
             if progress is not None:

@@ -17,6 +17,7 @@ from cwndlab.compare import repeated
 from cwndlab.errors import Fault, ScenarioError, text_of
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.numbers import NAMES
+from cwndlab.metrics.of_flow import groups, parse
 from cwndlab.run import Checked, check
 from cwndlab.scenario import Scenario, toml_value
 from cwndlab.statistics.sequential import Until
@@ -125,6 +126,17 @@ class Sweep:
         for name in self.metrics:
             if name not in COLUMNS:
                 yield Fault("sweep.metrics", f"no metric is called '{name}'", near(name, list(COLUMNS)))
+            elif (one := parse(name)) is not None:
+                flows = groups(json.loads(self.base.to_json()))
+                known = [
+                    *flows,
+                    *(member for members in flows.values() for member in members),
+                    *map(str, range(len(flows))),
+                ]
+                if one.flow not in known:
+                    yield Fault(
+                        "sweep.metrics", f"'{name}': no flow is called '{one.flow}'", f"there are {', '.join(flows)}"
+                    )
         taken: dict[str, str] = {}
         for place, fields in self._groups():
             lengths = {name: len(values) for name, values in fields.items()}

@@ -44,7 +44,7 @@ class Score:
     """Of each constraint, above zero where it does not hold."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Found:
     """How a tuning ended."""
 
@@ -56,6 +56,10 @@ class Found:
     scores: dict[tuple[str, str], Score]
     """By side (``train``, ``test``) and who (``default``, ``published``, ``tuned``)."""
     complete: bool = True
+
+    def __repr__(self) -> str:
+        state = "complete" if self.complete else "unfinished"
+        return f"<Found in {self.place}: {len(self.trials)} trials, {state}, best {self.best}>"
 
 
 def tune(
