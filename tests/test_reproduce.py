@@ -457,7 +457,7 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     assert not any(mark in apart_from_scripts for mark in ("http:", "https:", "@import", "src="))
     assert "<script src" not in text
     # The paper, its section, the size of these runs and not the paper's.
-    for said in ("M. Ahmad", "End-to-End Loss Based", "<b>Fig. 12(a)</b>", "runs of 2.00 s, 2 repetitions"):
+    for said in ("M. Ahmad", "End-to-End Loss Based", "<b>Fig. 12(a)</b>", "runs of 2 s, 2 repetitions"):
         assert said in text
     assert "overflow-wrap: normal" in text
     assert text.index("Claims of the paper") < text.index("Other readings of the paper")
@@ -476,7 +476,7 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     assert (row.outcome, len(row.findings)) == ("holds", 1)
     text = markdown(tmp_path)
     assert text.startswith("## Headline claims")
-    assert "| its goodput is higher: higher (§ VII ii, Fig. 13) | **holds** | delivered: alike → " in text
+    assert "| its goodput is higher (§ VII ii, Fig. 13) | **holds** | fig12a, delivered: alike → " in text
     assert "| ccm-ss/fig12a | a tiny one | 1 | – |" in text
     assert len(index) < 200_000  # without the charts' program
     (found,) = outcomes(tmp_path)

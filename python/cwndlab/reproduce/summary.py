@@ -50,7 +50,8 @@ def evidence(finding: Finding) -> str:
     mean, ends = shown(finding)
     unit = f" {finding.measured_is}" if finding.measured_is not in ("ratio", "value") else ""
     held = "" if ends == "–" else f" [{ends}]"
-    return f"{finding.quantity}: {finding.published} → {mean}{held}{unit}"
+    figure = finding.id.partition("/")[2]
+    return f"{figure}, {finding.quantity}: {finding.published} → {mean}{held}{unit}"
 
 
 def leading(row: Row) -> tuple[list[Finding], int]:
@@ -107,8 +108,8 @@ def _headlines(found: Sequence[Row]) -> list[str]:
         some, left = leading(row)
         text = "<br>".join(evidence(one) for one in some) + (f"<br>and {left} more" if left else "")
         ids = ", ".join(f"`{id}`" for id in dict.fromkeys(one.id for one in row.findings))
-        claim = f"{row.headline.claim}: {row.headline.published} ({row.headline.section})"
-        outcome = f"**{row.outcome}**" + (f" ({row.tally})" if len(row.findings) > 1 else "")
+        claim = f"{row.headline.claim} ({row.headline.section})"
+        outcome = f"**{row.outcome}**" + (f" ({row.tally})" if row.mixed else "")
         lines.append(f"| {claim} | {outcome} | {text} | {ids} |")
     return lines
 

@@ -271,14 +271,9 @@ def control(reading: Reading, metric: str) -> Control | None:
 
 def why(measured: Measured) -> list[str]:
     """How often μ could matter: counted on the side with μ = 1, since CCM-SS' own lower bound is 0.3."""
-    sentences = []
-    for reading in READINGS:
-        if reading.base_name != _MU_1:
-            continue
-        _, base = reading.sides
-        exits, inside = (int(measured.total(metric, **base)) for metric in ("exits", "exits_in_band"))
-        sentences.append(
-            f"{reading.name}: {inside} of {exits} slow-start exits of {reading.base} lay between {BAND[0]} and "
-            f"{BAND[1]} of B·D, the only place where μ = 1.5 decides otherwise than μ = 1; the paper counts none."
-        )
-    return sentences
+    _, base = PRIMARY.sides
+    exits, inside = (int(measured.total(metric, **base)) for metric in ("exits", "exits_in_band"))
+    return [
+        f"{PRIMARY.name}: {inside} of {exits} slow-start exits of {PRIMARY.base} lay between {BAND[0]} and {BAND[1]} "
+        "of B·D, the only place where μ = 1.5 decides otherwise than μ = 1; the paper counts none."
+    ]
