@@ -26,6 +26,7 @@ BASE, GROWTH, RECOVERY = "standard", "cubic-ns2", "sack"
 _EARLY_S, _LATE_S = 11.0, 40.0
 
 _LOSS, _USE = ("packets lost in the first 10 s", "loss_ratio"), ("utilisation in the first 10 s", "early_utilisation")
+_FILL = ("time to fill the pipe", "fill_s")
 _ALIKE = RatioIn(0.99, inf)
 _OPEN = Underspecified("the words name a technique and nothing that can be measured")
 #: The paper's Table 2, strength and weakness in its own words: what is compared, with which module, and the relation.
@@ -35,7 +36,7 @@ _WORDS: Mapping[str, Sequence[tuple[str, tuple[str, str], str, Relation]]] = {
         ("ends slow start prematurely", _USE, BASE, Less()),
     ),
     "hoe": (("avoids premature termination", _USE, BASE, _ALIKE),),
-    "astart": (("slower than standard slow start (§ III)", _USE, BASE, Less()),),
+    "astart": (("slower than standard slow start (§ III)", _FILL, BASE, Greater()),),
     "paced-start": (("avoids premature termination", _USE, BASE, _ALIKE),),
     "limited": (("avoids premature termination", _USE, BASE, _ALIKE),),
     "esse": (("estimates the pipe's size", _LOSS, BASE, _OPEN),),
@@ -43,7 +44,7 @@ _WORDS: Mapping[str, Sequence[tuple[str, tuple[str, str], str, Relation]]] = {
         ("takes the bandwidth quickly, unlike Vegas", _USE, "vegas-ss", Greater()),
         ("fewer losses by its stable growth (§ III)", _LOSS, BASE, Less()),
     ),
-    "quick-start": (("reaches its rate quickly", ("time to fill the pipe", "fill_s"), BASE, Less()),),
+    "quick-start": (("reaches its rate quickly", _FILL, BASE, Less()),),
     "alss-sirens": (("supports multicast", _LOSS, BASE, _OPEN),),
     "capstart": (("a new estimate of the path", _LOSS, BASE, _OPEN),),
     "abe-tcp": (("low performance on fast paths", ("goodput after 10 s", "sent_goodput_bps"), BASE, Less()),),
@@ -52,7 +53,7 @@ _WORDS: Mapping[str, Sequence[tuple[str, tuple[str, str], str, Relation]]] = {
         ("a high packet loss rate, which CCM-SS lowers", _LOSS, "ccm-ss", Greater()),
     ),
     "afstart": (("sets the bandwidth at run time", _LOSS, BASE, _OPEN),),
-    "altss": (("changes cwnd rapidly (its reference [8] is an ICCAT 2013 paper)", _USE, BASE, Greater()),),
+    "altss": (("changes cwnd rapidly", _LOSS, BASE, _OPEN),),
 }
 
 
