@@ -493,6 +493,19 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     assert outcomes(tmp_path)[0]["cpu_s"] == found["cpu_s"] > 0
 
 
+def test_an_axis_of_close_lines_does_not_begin_at_zero() -> None:
+    """Indices of 0.9985 and 0.9990 are one line on an axis from 0 to 1; bars begin at zero all the same."""
+
+    def mode(kind: Any, *values: float) -> str | None:
+        chart = Chart("c", "C", "x", "y", [Curve("a", [1, 2], list(values))], kind=kind)
+        found: str | None = figure_of(chart).layout.yaxis.rangemode
+        return found
+
+    assert mode("lines", 0.9985, 0.9990) is None
+    assert mode("lines", 0.3, 0.9990) == "tozero"
+    assert mode("bars", 0.9985, 0.9990) == "tozero"
+
+
 @pytest.mark.parametrize("kind", ["lines", "points", "bars"])
 def test_curves_are_drawn_both_ways(kind: Any, tmp_path: Path) -> None:
     ours = Curve("ours", ["a", "b"], [1.0, None], [0.5, None], [1.5, None], panel="left")

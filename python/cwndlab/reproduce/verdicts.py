@@ -1,4 +1,4 @@
-"""The rules by which an outcome follows from an interval, all in one place. `docs/reproductions.md` has them in words.
+"""The rules by which an outcome follows from an interval, all in one place. `docs/outcomes.md` has them in words.
 
 Ratios are geometric means over paired repetitions with Student's t on their logarithms. ``m`` is the metric's margin of
 relevance (`cwndlab.metrics.margins`) as a share of the second side, at most half of the published effect. A claim that
