@@ -375,7 +375,7 @@ def _fig12b_cases(size: Size) -> list[Case]:
 def _fig12b_claims(size: Size) -> list[Claim]:
     del size
     title, fair = "PHCC, Reno and a fast one: Jain's index once all have started", ValueIn(0.95, inf)
-    return [Claim(title, "fair shares", "jain_together", [{}], fair, headline="phcc:fairness", each="fast")]
+    return [Claim(title, "fair shares", "jain_together", [{}], fair, each="fast")]
 
 
 def _fig12b_charts(measured: Measured) -> list[Chart]:
