@@ -349,8 +349,8 @@ def _slug(labels: Labels) -> str:
 def _scenario_list(figure: str, files: Sequence[tuple[str, Labels]], seed: int) -> str:
     rows: list[list[_Cell]] = []
     for name, labels in files[:_MOST_NAMED]:
-        told = ", ".join(f"{key} {value}" for key, value in labels.items())
-        rows.append([(f'<a href="{figure}/scenarios/{name}">{name}</a>', "text"), (html.escape(told), "wrap")])
+        labelled = ", ".join(f"{key} {value}" for key, value in labels.items())
+        rows.append([(f'<a href="{figure}/scenarios/{name}">{name}</a>', "text"), (html.escape(labelled), "wrap")])
     more = len(files) - len(rows)
     rest = f"<p>{more} more are in <code>{figure}/scenarios</code>.</p>" if more > 0 else ""
     example = f"<p>One run alone:</p><pre>cwndlab run {html.escape(files[0][0])} --seed {seed}</pre>" if files else ""

@@ -170,7 +170,7 @@ def scenario(
 
 
 def measure(records: Records) -> dict[str, float | None]:
-    """The summary; losses in parts of the run; slow-start exits that CCM-SS held against B·D, and how many of them fell
+    """The summary; losses in parts of the run; slow-start exits for which B·D is known, and how many of them fell
     where μ can matter."""
     found = dict(metrics.summary(records))
     duration = float(records.rows("runs")[0]["duration_ns"]) / 1e9

@@ -132,15 +132,15 @@ def _table1_charts(measured: Measured) -> list[Chart]:
 
 
 def _table1_why(measured: Measured) -> list[str]:
-    told = []
+    sentences = []
     for name in modules():
         rows = list(measured.found({"module": name}))
         never = sum(row.values["fill_s"] is None for row in rows)
         if never:
-            told.append(
+            sentences.append(
                 f"{name} does not keep the line {BUSY:.0%} busy for a sampling interval in {never} of {len(rows)} runs."
             )
-    return told
+    return sentences
 
 
 TABLE1 = Experiment(
@@ -223,7 +223,7 @@ def _claim18_charts(measured: Measured) -> list[Chart]:
         claimed = 1.18 if more else 0.82
         curves.append(Curve("published", list(OTHERS), [claimed] * len(OTHERS), panel=title, published=True))
     title = f"{_MINE} over each of the others"
-    return [Chart("claim18", title, "held against", "ratio", curves, kind="bars", shared_y=False)]
+    return [Chart("claim18", title, "competitor", "ratio", curves, kind="bars", shared_y=False)]
 
 
 def _claim18_tables(measured: Measured) -> list[Table]:

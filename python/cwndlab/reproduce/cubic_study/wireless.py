@@ -182,28 +182,28 @@ def _chart(measured: Measured, name: str, metric: str, title: str, axis: str, fa
 
 
 def _why(measured: Measured) -> list[str]:
-    told = []
+    sentences = []
     for name in VARIANTS:
         with_uploads, alone = ({"reading": BASE, "uploads": uploads, "variant": name} for uploads in (REVERSE, 0))
         down, up, late, again = (
             measured.estimate(metric, **with_uploads).mean
             for metric in ("delivered_share", "upload_share", "timeouts", "retransmitted_ratio")
         )
-        told.append(
+        sentences.append(
             f"{name}, mean of all n: downloads have {down:.1%} of {_RATE_MBPS} Mbit/s and the {REVERSE} uploads "
             f"{up:.1%}; a "
             f"download has {late:.3g} timeouts and repeats {again:.1%} of its packets. Without the uploads, "
             "downloads have "
             f"{measured.estimate('delivered_share', **alone).mean:.1%}."
         )
-    told.append(
+    sentences.append(
         "DCF gives every station the same turns: the base station has one for all downloads and all ACKs of the "
         "uploads, "
         "each upload has its own. The uploads' windows have no limit but loss, and lost ACKs hardly slow them: "
         "their ACKs "
         "fill the base station's queue, and downloads lose most of what they send (S. Pilosof et al., INFOCOM 2003)."
     )
-    return told
+    return sentences
 
 
 _QUICK = Size(60.0, 5, {"nodes": (5, 20, 50)})

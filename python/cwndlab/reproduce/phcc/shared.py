@@ -137,7 +137,7 @@ def _table1_claims(size: Size) -> list[Claim]:
     claims.append(Claim("order of throughputs", words, "goodput_bps", falling, Order()))
     for mine in ("PHCC", PHCC_20):
         sides: list[Labels] = [{"variant": mine}, *({"variant": one} for one in THREE if one != "PHCC")]
-        title, key = f"variation of throughput over 1 s, {mine} / each other", _key(mine, "phcc:stability")
+        title, key = f"variation of throughput over 1 s, {mine} / each competitor", _key(mine, "phcc:stability")
         claims.append(Claim(title, "more stable", "cov_1s", sides, Less(), kind=_kind(mine), headline=key))
     return claims
 
@@ -390,12 +390,12 @@ def _fig12b_charts(measured: Measured) -> list[Chart]:
 
 
 def _fig12b_why(measured: Measured) -> list[str]:
-    told = []
+    sentences = []
     for fast, mix in _MIXES.items():
         means = [measured.estimate(f"goodput_{flow}_bps", fast=fast).mean / 1e6 for flow in (1, 2, 3)]
         shown = ", ".join(f"{name} {mean:.1f}" for name, mean in zip(mix, means, strict=True))
-        told.append(f"With {fast}: {shown} Mbit/s; {troubles(measured, fast=fast)}.")
-    return told
+        sentences.append(f"With {fast}: {shown} Mbit/s; {troubles(measured, fast=fast)}.")
+    return sentences
 
 
 FIG12B = Experiment(
@@ -420,7 +420,7 @@ FIG12B = Experiment(
 
 # Figure 14: beside Reno.
 
-#: Those that the paper says squeeze Reno, and those that give way to it at large buffers.
+#: Those that the paper says squeeze Reno, and those that take less than it at large buffers.
 _SQUEEZE, _YIELD = ("STCP", "HSTCP", "BIC", "H-TCP"), ("Illinois", "HCC", "FAST")
 
 
@@ -446,7 +446,10 @@ def _fig14_claims(size: Size, buffer: int) -> list[Claim]:
         claims.append(Claim(title, words, metric, [{}], large, each="variant", at=_YIELD))
     for mine in ("PHCC", PHCC_20):
         sides: list[Labels] = [{"variant": mine}, *({"variant": other} for other in THREE if other != "PHCC")]
-        title, key = f"Jain's index of both kinds' throughputs, {mine} / each other", _key(mine, "phcc:friendliness")
+        title, key = (
+            f"Jain's index of both kinds' throughputs, {mine} / each competitor",
+            _key(mine, "phcc:friendliness"),
+        )
         words = "PHCC friendliest"
         claims.append(Claim(title, words, "jain_of_kinds", sides, Greater(), kind=_kind(mine), headline=key))
     return claims

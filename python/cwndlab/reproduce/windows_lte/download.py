@@ -129,7 +129,7 @@ def _tables(measured: Measured) -> list[Table]:
 
 
 def _why(measured: Measured) -> list[str]:
-    told = []
+    sentences = []
     for loss in _LOSSES:
         for name in ALGORITHMS:
             side = {"algorithm": name, "loss": loss}
@@ -137,12 +137,12 @@ def _why(measured: Measured) -> list[str]:
                 measured.estimate(metric, **side).mean
                 for metric in ("lte_queue_packets", "lte_drops", "losses", "timeouts", "lte_utilisation")
             )
-            told.append(
+            sentences.append(
                 f"{name}, {_words(loss)}: the LTE line is busy for {busy:.1%}, {queue:.0f} packets wait in its "
                 "queue and "
                 f"{drops:.0f} are dropped by it, {lost:.0f} are lost on the way, {late:.1f} timeouts a run."
             )
-    return told
+    return sentences
 
 
 _QUICK, _FULL = Size(300.0, 6), Size(5000.0, 6)

@@ -129,7 +129,7 @@ def _fairness_cases(size: Size) -> list[Case]:
 def _fairness_claims(size: Size) -> list[Claim]:
     del size
     sides: list[Labels] = [{"algorithm": name} for name in ("CUBIC", "CTCP", "NewReno")]
-    title, words = "Jain's index of two RTTs, CUBIC / each other", "much fairer"
+    title, words = "Jain's index of two RTTs, CUBIC / each competitor", "much fairer"
     return [Claim(title, words, "jain", sides, Greater(), headline="windows-lte:rtt")]
 
 
