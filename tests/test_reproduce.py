@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 from cwndlab.errors import ScenarioError
+from cwndlab.metrics.margins import margin
 from cwndlab.plots.charts import Chart, Curve, draw
 from cwndlab.plots.charts import figure as figure_of
 from cwndlab.records import Records
@@ -279,6 +281,64 @@ def test_an_experiment_is_whole(one: Experiment) -> None:
                 assert any(claim.control.side.items() <= dict(case.labels).items() for case in cases), claim.quantity
     for case in one.cases(one.quick):
         check(json.dumps(case.scenario), "json")
+
+
+class Everything(dict[str, float | None]):
+    """Any metric has the one value."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self.value = value
+
+    def __missing__(self, metric: str) -> float:
+        return self.value
+
+
+def extremes(relation: Relation, sides: int) -> tuple[list[float], list[float]]:
+    """Values of the sides by which a relation holds, and by which it does not."""
+    rest = [0.5] * (sides - 1)
+    match relation:
+        case Greater(size) | Less(size) if size is not None:
+            return [0.5 * size, *rest], [0.5 / size, *rest]
+        case Greater() | Welch(up=True):
+            return [0.9, *rest], [0.2, *rest]
+        case Less() | Welch(up=False):
+            return [0.2, *rest], [0.9, *rest]
+        case Order():
+            down = [1.0 - 0.2 * place for place in range(sides)]
+            return down, down[::-1]
+        case RatioIn(low, high):
+            return [0.5 * (low + 0.1 if math.isinf(high) else (low + high) / 2), *rest], [0.5 * low / 3, *rest]
+        case ValueIn(low, high):
+            middle = low + 0.01 if math.isinf(high) else high - 0.01 if math.isinf(low) else (low + high) / 2
+            return [min(middle, high)], [low / 2 if not math.isinf(low) and low > 0 else max(2 * high, 5.0)]
+        case Value(published):
+            return [published], [2 * published]
+        case _:
+            raise AssertionError(relation)
+
+
+@pytest.mark.parametrize("one", experiments(), ids=lambda one: one.id)
+def test_every_claim_can_hold_and_can_fail(one: Experiment) -> None:
+    """By values made for it: a claim that no measurement refutes says nothing."""
+    cases = one.cases(one.quick)
+    for claim in one.claims(one.quick):
+        if isinstance(claim.relation, Underspecified | Indiscriminate | Shape):
+            continue
+        found = []
+        metric = margin(claim.metric if isinstance(claim.metric, str) else claim.metric[0])
+        # Queues, delays and timeouts have margins that are amounts.
+        scale = 100.0 if metric.amount and metric.ceiling is None and len(claim.sides) > 1 else 1.0
+        for values in extremes(claim.relation, len(claim.sides)):
+            rows = []
+            for case in cases:
+                place = next((n for n, side in enumerate(claim.sides) if side.items() <= case.labels.items()), -1)
+                for repetition in range(3):
+                    noise = 1 + 1e-5 * (-1) ** (place + 1) * (repetition - 1)
+                    rows.append(Row(case.labels, repetition, Everything(scale * values[place] * noise)))
+            found.append(judge(one.id, claim, Measured(one.quick, rows)).outcome)
+        assert found[0] == "holds", (claim.quantity, found)
+        assert found[1] in ("opposite", "holds at another size"), (claim.quantity, found)
 
 
 def test_every_headline_has_evidence_in_both_sizes() -> None:
