@@ -82,3 +82,26 @@ def test_readings_are_texts_of_the_algorithm() -> None:
     assert len(set(texts.values())) == len(texts)
     assert iot.proposed("proposed", alpha=4)[0] == "iotcc(increase=literal, alpha=4)/fack"
     assert iot.proposed("native agent")[0] == "iotcc(increase=literal)/newreno"
+
+
+def stamps_of(start_s: float) -> list[float]:
+    """What routers stamp on a flow's handshake beside the background, bit/s, of eight seeds."""
+    flows = [iot.flow(iot.variant(iot.PROPOSED), 100, start_s=start_s), *iot.background(1000, 100)]
+    document = iot.scenario(flows, delay_ms=50, duration_s=6) | {"sample_interval": "20 ms"}
+    stamps = []
+    for seed in range(1, 9):
+        records = records_of(document, seed)
+        pipe = records.events.filter(records.events["kind"] == "slow-start-exit")["pipe_segments"].to_list()[0]
+        rtt_ns = records.samples.filter(records.samples["flow"] == 0)["rtt_ns"].drop_nulls().to_list()[0]
+        stamps.append(pipe * 1000 * 8 / (rtt_ns / 1e9))
+    return stamps
+
+
+def test_the_handshake_meets_the_background() -> None:
+    """By hand: 1000 kbit/s of payload in packets of 1000 bytes are 1.03 Mbit/s with IP and UDP headers, half of it of
+    varying rate, so that about 0.47 of 1.5 Mbit/s are left. A flow that starts with the background is mostly stamped
+    its access link's 1 Mbit/s, since its SYN finds the line empty."""
+    together, later = stamps_of(0.0), stamps_of(iot.FIRST_S)
+    assert sum(stamp > 0.99e6 for stamp in together) > len(together) / 2
+    assert max(later) < 0.9e6
+    assert 0.4e6 < sum(later) / len(later) < 0.7e6
