@@ -99,6 +99,8 @@ def test_a_ratio_is_judged_by_its_interval_and_margin() -> None:
     # The interval excludes 1 on the other side, and its mean is below the margin: that is no refutation.
     assert outcome(Greater(), "goodput_bps", a=times(0.990, 0.996, 0.992, 0.994), b=BASE) == "inconclusive"
     assert outcome(Greater(), "goodput_bps", a=times(0.95, 0.951, 0.949, 0.95), b=BASE) == "opposite"
+    # 1.008 to 1.020 excludes 1 and covers gains within and beyond the margin.
+    assert outcome(Greater(), "goodput_bps", a=times(1.012, 1.018, 1.010, 1.016), b=BASE) == "inconclusive"
 
 
 def test_no_room_below_the_ceiling_is_told_from_no_effect() -> None:

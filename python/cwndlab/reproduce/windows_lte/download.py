@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from statistics import fmean
 
 from cwndlab.plots.charts import Chart, Curve
-from cwndlab.reproduce.claims import Claim, Greater, Kind, Order, Underspecified
+from cwndlab.reproduce.claims import Claim, Control, Greater, Kind, Order, Underspecified
 from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size, Table
 from cwndlab.reproduce.measured import Measured
 from cwndlab.reproduce.windows_lte.path import ALGORITHMS, ASSUMPTIONS, measure, scenario, trace
@@ -40,6 +41,12 @@ def _kind(loss: float) -> Kind:
     return "reading" if loss else "claim"
 
 
+def _room(loss: float) -> Control:
+    """No algorithm shows a gain on a line that another one keeps busy."""
+    most = 1 / (1 + min(GAINS.values()))
+    return Control("lte_utilisation", {"loss": loss}, -inf, most, "the LTE line has no room for the published gains")
+
+
 def _order_claims(words: str) -> list[Claim]:
     return [
         Claim(
@@ -50,6 +57,7 @@ def _order_claims(words: str) -> list[Claim]:
             Order(),
             kind=_kind(loss),
             headline="" if loss else "windows-lte:order",
+            control=_room(loss),
         )
         for loss in _LOSSES
     ]
@@ -77,7 +85,8 @@ def _ratio_claims(size: Size) -> list[Claim]:
             sides: list[Labels] = [{"algorithm": name, "loss": loss} for name in ("CUBIC", other)]
             title, key = f"throughput, CUBIC / {other}, {_words(loss)}", "" if loss else "windows-lte:gains"
             relation, words = Greater(1 + gain), f"+{100 * gain:.1f} %"
-            claims.append(Claim(title, words, "goodput_bps", sides, relation, kind=_kind(loss), headline=key))
+            what, room = _kind(loss), _room(loss)
+            claims.append(Claim(title, words, "goodput_bps", sides, relation, kind=what, headline=key, control=room))
     return claims
 
 
