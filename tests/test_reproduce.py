@@ -114,7 +114,7 @@ def test_no_room_below_the_ceiling_is_told_from_no_effect() -> None:
 
 def test_a_control_shows_what_the_set_up_cannot_tell() -> None:
     def judged(control: Control, first: Sequence[float]) -> str:
-        claim = Claim("q", "w", "x", [{"side": "a"}, {"side": "b"}], Less(), control=control)
+        claim = Claim("q", "w", "x", [{"side": "a"}, {"side": "b"}], Less(), controls=[control])
         return judge("p/f", claim, measured(a=first, b=BASE)).outcome
 
     used, unused = (Control("y", {"side": "b"}, low, 3.0, "y is small") for low in (1.0, 2.5))
@@ -279,8 +279,8 @@ def test_an_experiment_is_whole(one: Experiment) -> None:
                 assert any(side.items() <= dict(case.labels).items() for case in cases), side
             if claim.each:
                 assert set(claim.at) <= {case.labels[claim.each] for case in cases}, claim.quantity
-            if claim.control is not None:
-                assert any(claim.control.side.items() <= dict(case.labels).items() for case in cases), claim.quantity
+            for control in claim.controls:
+                assert any(control.side.items() <= dict(case.labels).items() for case in cases), claim.quantity
     for case in one.cases(one.quick):
         check(json.dumps(case.scenario), "json")
 

@@ -157,16 +157,16 @@ def tallied(outcomes: Sequence[Outcome]) -> str:
 
 def _controlled(claim: Claim, measured: Measured) -> Judged:
     judged = _judged(claim, measured)
-    control = claim.control
-    if control is None or judged.outcome in (*_SHOWN, "underspecified"):
+    if judged.outcome in (*_SHOWN, "underspecified"):
         return judged
-    # A label for whose values the claim is made restricts the control too.
+    # A label for whose values the claim is made restricts the controls too.
     at = {name: value for name, value in claim.sides[0].items() if name == claim.each}
-    mean = measured.estimate(control.metric, **{**control.side, **at}).mean
-    if control.low <= mean <= control.high:
-        return judged
-    reason = f"{control.otherwise} ({control.metric} {number(mean)}); {judged.reason}"
-    return replace(judged, outcome="set-up cannot discriminate", reason=reason)
+    for control in claim.controls:
+        mean = measured.estimate(control.metric, **{**control.side, **at}).mean
+        if not control.low <= mean <= control.high:
+            reason = f"{control.otherwise} ({control.metric} {number(mean)}); {judged.reason}"
+            return replace(judged, outcome="set-up cannot discriminate", reason=reason)
+    return judged
 
 
 def _judged(claim: Claim, measured: Measured) -> Judged:

@@ -254,19 +254,20 @@ def case(
     return Case({**labels, **cell}, document, measure, trace)
 
 
-def control(reading: Reading, metric: str) -> Control | None:
-    """The condition without which CCM-SS cannot differ from the baseline.
+def controls(reading: Reading, metric: str) -> list[Control]:
+    """The conditions without which CCM-SS cannot differ from the baseline.
 
-    Where the baseline is μ = 1, some of its slow starts must end between 0.2 and 0.3 of B·D: elsewhere both bounds
-    decide alike. A goodput needs room on the line.
+    Where the baseline is μ = 1 and all else is equal, some of its slow starts must end between 0.2 and 0.3 of B·D:
+    elsewhere both bounds decide alike. A goodput needs room on the line.
     """
     _, base = reading.sides
+    found = []
     if reading is PRIMARY:
         words = "no slow start of the μ = 1 side ended between 0.2 and 0.3 of B·D, the only place where μ matters"
-        return Control("exits_in_band", base, 1e-9, inf, words)
+        found.append(Control("exits_in_band", base, 1e-9, inf, words))
     if metric == "sent_goodput_bps":
-        return Control("utilisation", base, -inf, 0.99, "the line leaves no room for a relevant gain")
-    return None
+        found.append(Control("utilisation", base, -inf, 0.99, "the line leaves no room for a relevant gain"))
+    return found
 
 
 def why(measured: Measured) -> list[str]:

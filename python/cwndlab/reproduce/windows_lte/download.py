@@ -57,7 +57,7 @@ def _order_claims(words: str) -> list[Claim]:
             Order(),
             kind=_kind(loss),
             headline="" if loss else "windows-lte:order",
-            control=_room(loss),
+            controls=[_room(loss)],
         )
         for loss in _LOSSES
     ]
@@ -86,7 +86,7 @@ def _ratio_claims(size: Size) -> list[Claim]:
             title, key = f"throughput, CUBIC / {other}, {_words(loss)}", "" if loss else "windows-lte:gains"
             relation, words = Greater(1 + gain), f"+{100 * gain:.1f} %"
             what, room = _kind(loss), _room(loss)
-            claims.append(Claim(title, words, "goodput_bps", sides, relation, kind=what, headline=key, control=room))
+            claims.append(Claim(title, words, "goodput_bps", sides, relation, kind=what, headline=key, controls=[room]))
     return claims
 
 
