@@ -77,7 +77,7 @@ HEADLINES = (
     Headline("phcc:throughput", "throughput is high at nearly all buffer sizes", "§ 4, Fig. 9"),
     Headline("phcc:loss", "random loss does not collapse its throughput, unlike that of others", "§ 4, Figs. 8, 10"),
     Headline("phcc:fairness", "three flows share fairly", "abstract, § 4, Figs. 12, 13, Table 2"),
-    Headline("phcc:friendliness", "it is friendlier to Reno than all loss-based variants", "§ 4, § 5, Fig. 14"),
+    Headline("phcc:friendliness", "it is friendlier to Reno than the other high-speed variants", "§ 4, § 5, Fig. 14"),
     Headline("phcc:queue", "its queue is small", "§ 4, Fig. 11"),
     Headline("windows-lte:order", "CUBIC is faster than CTCP, and CTCP than NewReno", "§ Results"),
     Headline("windows-lte:gains", "by these gains on average", "§ Conclusion"),

@@ -262,10 +262,14 @@ def _fig13_claims(size: Size, buffer: int) -> list[Claim]:
     del size
     unfair, fair = ValueIn(-inf, _FAIR), ValueIn(_FAIR, inf)
     others = [one for one in THREE if one not in (*_UNFAIR[buffer], "PHCC")]
-    metric, title = "jain", "Jain's index of each variant"
+    metric, title = "jain", "Jain's index of"
     return [
-        Claim(title, "unfair", metric, [{}], unfair, each="variant", at=_UNFAIR[buffer]),
-        Claim(title, "not named among the unfair", metric, [{}], fair, each="variant", at=others),
+        Claim(
+            f"{title} {', '.join(_UNFAIR[buffer])}", "unfair", metric, [{}], unfair, each="variant", at=_UNFAIR[buffer]
+        ),
+        Claim(
+            f"{title} {', '.join(others)}", "not named among the unfair", metric, [{}], fair, each="variant", at=others
+        ),
         *(
             Claim(
                 f"{variant}: Jain's index",
@@ -438,12 +442,14 @@ def _fig14_cases(size: Size, buffer: int) -> list[Case]:
 
 def _fig14_claims(size: Size, buffer: int) -> list[Claim]:
     del size
-    title, metric = "share of two Reno flows beside two of each", "first_share"
+    title, metric = "share of two Reno flows beside two of", "first_share"
     squeezed = ValueIn(-inf, 0.45)
-    claims = [Claim(title, "squeezes Reno", metric, [{}], squeezed, each="variant", at=_SQUEEZE)]
+    claims = [
+        Claim(f"{title} {', '.join(_SQUEEZE)}", "squeezes Reno", metric, [{}], squeezed, each="variant", at=_SQUEEZE)
+    ]
     if buffer > 1000:
         large, words = ValueIn(0.55, inf), "takes less than Reno at large buffers"
-        claims.append(Claim(title, words, metric, [{}], large, each="variant", at=_YIELD))
+        claims.append(Claim(f"{title} {', '.join(_YIELD)}", words, metric, [{}], large, each="variant", at=_YIELD))
     for mine in ("PHCC", PHCC_20):
         sides: list[Labels] = [{"variant": mine}, *({"variant": other} for other in THREE if other != "PHCC")]
         title, key = (

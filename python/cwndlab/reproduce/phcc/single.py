@@ -349,7 +349,8 @@ FIG9 = Experiment(
     "packets, PHCC is good except under 300.",
     [
         *ASSUMPTIONS,
-        "Good is at least 90 % of the line; well beside others is at most 1 % less than each of them.",
+        "Good is at least 90 % of the line; well beside others is at most 1 % less than each of "
+        "them; nearly all buffers are all from 300 packets on.",
         "One flow; its RTT is 120 ms, a BDP of 3000 packets.",
     ],
     _BUFFERS,
