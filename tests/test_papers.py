@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 from cwndlab.metrics import jain
+from cwndlab.reproduce.ccm_ss import grid as ccm_ss
+from cwndlab.reproduce.experiment import Size
 from cwndlab.reproduce.iot import path as iot
+from cwndlab.reproduce.measured import Measured, Row
 from cwndlab.reproduce.phcc import path as phcc
 from cwndlab.reproduce.phcc.shared import TABLE1_PUBLISHED, TABLE2_PUBLISHED
 from cwndlab.run import run_many
@@ -105,3 +108,22 @@ def test_the_handshake_meets_the_background() -> None:
     assert sum(stamp > 0.99e6 for stamp in together) > len(together) / 2
     assert max(later) < 0.9e6
     assert 0.4e6 < sum(later) / len(later) < 0.7e6
+
+
+def test_exits_where_mu_matters_are_counted_on_the_side_of_mu_1() -> None:
+    """CCM-SS' own lower bound is 0.3 of B·D: between 0.2 and 0.3 it cannot leave, so that none of its exits counts."""
+    module, base = ccm_ss.PRIMARY.sides
+    assert "ccm-ss(mu=1)" in ccm_ss.PRIMARY.base
+    rows = [Row(side, 0, {"exits": 7.0, "exits_in_band": inside}) for side, inside in ((module, 5.0), (base, 2.0))]
+    assert (
+        "both bounds: 2 of 7 slow-start exits of cubic-ns2+ccm-ss(mu=1)/sack"
+        in ccm_ss.why(Measured(Size(1.0, 1), rows))[0]
+    )
+    assert {control.metric for control in ccm_ss.controls(ccm_ss.PRIMARY, "drops_per_s")} == {"exits_in_band"}
+
+
+def test_an_initial_window_at_the_lower_bound_is_its_share_of_the_path() -> None:
+    """By hand: 250 Mbit/s · 50 ms one way / 8 / 1460 bytes = 1070.2 segments; 0.3 of them are 321, 0.2 are 214."""
+    (reading,) = (one for one in ccm_ss.READINGS if one.starts_at_bound)
+    windows = [reading.flow_stack(side["module"], 250, 100)["stack"]["initial_window"] for side in reading.sides]
+    assert windows == [321, 214]
