@@ -197,14 +197,7 @@ def test_the_command_judges_on_what_was_held_back(file: Path, cli: Callable[...,
         ("held back", "default, published"),
         ("held back", "tuned"),
     ]
-    assert {row["verdict"] for row in rows} <= {
-        None,
-        "higher",
-        "lower",
-        "no difference",
-        "no relevant difference",
-        "inconclusive",
-    }
+    assert {row["verdict"] for row in rows} <= {None, "higher", "lower", "no difference", "no relevant difference", "inconclusive"}
     status, printed, _ = cli("tune", file, "--out", out, "--trials", 4, "--list")
     assert len(printed.splitlines()) == 5
 
