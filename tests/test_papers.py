@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 from cwndlab.metrics import jain
+from cwndlab.reproduce.ccm_ss import grid as ccm_ss
+from cwndlab.reproduce.experiment import Size
 from cwndlab.reproduce.iot import path as iot
+from cwndlab.reproduce.measured import Measured, Row
 from cwndlab.reproduce.phcc import path as phcc
 from cwndlab.reproduce.phcc.shared import TABLE1_PUBLISHED, TABLE2_PUBLISHED
 from cwndlab.run import run_many
@@ -83,3 +86,45 @@ def test_readings_are_texts_of_the_algorithm() -> None:
     assert len(set(texts.values())) == len(texts)
     assert iot.proposed("proposed", alpha=4)[0] == "iotcc(increase=literal, alpha=4)/fack"
     assert iot.proposed("native agent")[0] == "iotcc(increase=literal)/newreno"
+
+
+def stamps_of(start_s: float) -> list[float]:
+    """What routers stamp on a flow's handshake beside the background, bit/s, of eight seeds."""
+    flows = [iot.flow(iot.variant(iot.PROPOSED), 100, start_s=start_s), *iot.background(1000, 100)]
+    document = iot.scenario(flows, delay_ms=50, duration_s=6) | {"sample_interval": "20 ms"}
+    stamps = []
+    for seed in range(1, 9):
+        records = records_of(document, seed)
+        pipe = records.events.filter(records.events["kind"] == "slow-start-exit")["pipe_segments"].to_list()[0]
+        rtt_ns = records.samples.filter(records.samples["flow"] == 0)["rtt_ns"].drop_nulls().to_list()[0]
+        stamps.append(pipe * 1000 * 8 / (rtt_ns / 1e9))
+    return stamps
+
+
+def test_the_handshake_meets_the_background() -> None:
+    """By hand: 1000 kbit/s of payload in packets of 1000 bytes are 1.03 Mbit/s with IP and UDP headers, half of it of
+    varying rate, so that about 0.47 of 1.5 Mbit/s are left. A flow that starts with the background is mostly stamped
+    its access link's 1 Mbit/s, since its SYN finds the line empty."""
+    together, later = stamps_of(0.0), stamps_of(iot.FIRST_S)
+    assert sum(stamp > 0.99e6 for stamp in together) > len(together) / 2
+    assert max(later) < 0.9e6
+    assert 0.4e6 < sum(later) / len(later) < 0.7e6
+
+
+def test_exits_where_mu_matters_are_counted_on_the_side_of_mu_1() -> None:
+    """CCM-SS' own lower bound is 0.3 of B·D: between 0.2 and 0.3 it cannot leave, so that none of its exits counts."""
+    module, base = ccm_ss.PRIMARY.sides
+    assert "ccm-ss(mu=1)" in ccm_ss.PRIMARY.base
+    rows = [Row(side, 0, {"exits": 7.0, "exits_in_band": inside}) for side, inside in ((module, 5.0), (base, 2.0))]
+    assert (
+        "both bounds: 2 of 7 slow-start exits of cubic-ns2+ccm-ss(mu=1)/sack"
+        in ccm_ss.why(Measured(Size(1.0, 1), rows))[0]
+    )
+    assert {control.metric for control in ccm_ss.controls(ccm_ss.PRIMARY, "drops_per_s")} == {"exits_in_band"}
+
+
+def test_an_initial_window_at_the_lower_bound_is_its_share_of_the_path() -> None:
+    """By hand: 250 Mbit/s · 50 ms one way / 8 / 1460 bytes = 1070.2 segments; 0.3 of them are 321, 0.2 are 214."""
+    (reading,) = (one for one in ccm_ss.READINGS if one.starts_at_bound)
+    windows = [reading.flow_stack(side["module"], 250, 100)["stack"]["initial_window"] for side in reading.sides]
+    assert windows == [321, 214]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 from cwndlab.errors import ScenarioError
+from cwndlab.metrics.margins import margin
 from cwndlab.plots.charts import Chart, Curve, draw
 from cwndlab.plots.charts import figure as figure_of
 from cwndlab.records import Records
@@ -97,6 +99,8 @@ def test_a_ratio_is_judged_by_its_interval_and_margin() -> None:
     # The interval excludes 1 on the other side, and its mean is below the margin: that is no refutation.
     assert outcome(Greater(), "goodput_bps", a=times(0.990, 0.996, 0.992, 0.994), b=BASE) == "inconclusive"
     assert outcome(Greater(), "goodput_bps", a=times(0.95, 0.951, 0.949, 0.95), b=BASE) == "opposite"
+    # 1.008 to 1.020 excludes 1 and covers gains within and beyond the margin.
+    assert outcome(Greater(), "goodput_bps", a=times(1.012, 1.018, 1.010, 1.016), b=BASE) == "inconclusive"
 
 
 def test_no_room_below_the_ceiling_is_told_from_no_effect() -> None:
@@ -110,7 +114,7 @@ def test_no_room_below_the_ceiling_is_told_from_no_effect() -> None:
 
 def test_a_control_shows_what_the_set_up_cannot_tell() -> None:
     def judged(control: Control, first: Sequence[float]) -> str:
-        claim = Claim("q", "w", "x", [{"side": "a"}, {"side": "b"}], Less(), control=control)
+        claim = Claim("q", "w", "x", [{"side": "a"}, {"side": "b"}], Less(), controls=[control])
         return judge("p/f", claim, measured(a=first, b=BASE)).outcome
 
     used, unused = (Control("y", {"side": "b"}, low, 3.0, "y is small") for low in (1.0, 2.5))
@@ -275,10 +279,68 @@ def test_an_experiment_is_whole(one: Experiment) -> None:
                 assert any(side.items() <= dict(case.labels).items() for case in cases), side
             if claim.each:
                 assert set(claim.at) <= {case.labels[claim.each] for case in cases}, claim.quantity
-            if claim.control is not None:
-                assert any(claim.control.side.items() <= dict(case.labels).items() for case in cases), claim.quantity
+            for control in claim.controls:
+                assert any(control.side.items() <= dict(case.labels).items() for case in cases), claim.quantity
     for case in one.cases(one.quick):
         check(json.dumps(case.scenario), "json")
+
+
+class Everything(dict[str, float | None]):
+    """Any metric has the one value."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self.value = value
+
+    def __missing__(self, metric: str) -> float:
+        return self.value
+
+
+def extremes(relation: Relation, sides: int) -> tuple[list[float], list[float]]:
+    """Values of the sides by which a relation holds, and by which it does not."""
+    rest = [0.5] * (sides - 1)
+    match relation:
+        case Greater(size) | Less(size) if size is not None:
+            return [0.5 * size, *rest], [0.5 / size, *rest]
+        case Greater() | Welch(up=True):
+            return [0.9, *rest], [0.2, *rest]
+        case Less() | Welch(up=False):
+            return [0.2, *rest], [0.9, *rest]
+        case Order():
+            down = [1.0 - 0.2 * place for place in range(sides)]
+            return down, down[::-1]
+        case RatioIn(low, high):
+            return [0.5 * (low + 0.1 if math.isinf(high) else (low + high) / 2), *rest], [0.5 * low / 3, *rest]
+        case ValueIn(low, high):
+            middle = low + 0.01 if math.isinf(high) else high - 0.01 if math.isinf(low) else (low + high) / 2
+            return [min(middle, high)], [low / 2 if not math.isinf(low) and low > 0 else max(2 * high, 5.0)]
+        case Value(published):
+            return [published], [2 * published]
+        case _:
+            raise AssertionError(relation)
+
+
+@pytest.mark.parametrize("one", experiments(), ids=lambda one: one.id)
+def test_every_claim_can_hold_and_can_fail(one: Experiment) -> None:
+    """By values made for it: a claim that no measurement refutes says nothing."""
+    cases = one.cases(one.quick)
+    for claim in one.claims(one.quick):
+        if isinstance(claim.relation, Underspecified | Indiscriminate | Shape):
+            continue
+        found = []
+        metric = margin(claim.metric if isinstance(claim.metric, str) else claim.metric[0])
+        # Queues, delays and timeouts have margins that are amounts.
+        scale = 100.0 if metric.amount and metric.ceiling is None and len(claim.sides) > 1 else 1.0
+        for values in extremes(claim.relation, len(claim.sides)):
+            rows = []
+            for case in cases:
+                place = next((n for n, side in enumerate(claim.sides) if side.items() <= case.labels.items()), -1)
+                for repetition in range(3):
+                    noise = 1 + 1e-5 * (-1) ** (place + 1) * (repetition - 1)
+                    rows.append(Row(case.labels, repetition, Everything(scale * values[place] * noise)))
+            found.append(judge(one.id, claim, Measured(one.quick, rows)).outcome)
+        assert found[0] == "holds", (claim.quantity, found)
+        assert found[1] in ("opposite", "holds at another size"), (claim.quantity, found)
 
 
 def test_every_headline_has_evidence_in_both_sizes() -> None:
@@ -457,7 +519,7 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     assert not any(mark in apart_from_scripts for mark in ("http:", "https:", "@import", "src="))
     assert "<script src" not in text
     # The paper, its section, the size of these runs and not the paper's.
-    for said in ("M. Ahmad", "End-to-End Loss Based", "<b>Fig. 12(a)</b>", "runs of 2.00 s, 2 repetitions"):
+    for said in ("M. Ahmad", "End-to-End Loss Based", "<b>Fig. 12(a)</b>", "runs of 2 s, 2 repetitions"):
         assert said in text
     assert "overflow-wrap: normal" in text
     assert text.index("Claims of the paper") < text.index("Other readings of the paper")
@@ -476,7 +538,7 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     assert (row.outcome, len(row.findings)) == ("holds", 1)
     text = markdown(tmp_path)
     assert text.startswith("## Headline claims")
-    assert "| its goodput is higher: higher (§ VII ii, Fig. 13) | **holds** | delivered: alike → " in text
+    assert "| its goodput is higher (§ VII ii, Fig. 13) | **holds** | fig12a, delivered: alike → " in text
     assert "| ccm-ss/fig12a | a tiny one | 1 | – |" in text
     assert len(index) < 200_000  # without the charts' program
     (found,) = outcomes(tmp_path)
@@ -491,6 +553,19 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     again = once(tmp_path / "runs")
     write_experiment(again, tmp_path)
     assert outcomes(tmp_path)[0]["cpu_s"] == found["cpu_s"] > 0
+
+
+def test_an_axis_of_close_lines_does_not_begin_at_zero() -> None:
+    """Indices of 0.9985 and 0.9990 are one line on an axis from 0 to 1; bars begin at zero all the same."""
+
+    def mode(kind: Any, *values: float) -> str | None:
+        chart = Chart("c", "C", "x", "y", [Curve("a", [1, 2], list(values))], kind=kind)
+        found: str | None = figure_of(chart).layout.yaxis.rangemode
+        return found
+
+    assert mode("lines", 0.9985, 0.9990) is None
+    assert mode("lines", 0.3, 0.9990) == "tozero"
+    assert mode("bars", 0.9985, 0.9990) == "tozero"
 
 
 @pytest.mark.parametrize("kind", ["lines", "points", "bars"])

@@ -43,7 +43,7 @@ MARGINS: tuple[tuple[str, Margin], ...] = (
     (r"(first_|off_)?share", Margin(0.0, 0.02, "as for Jain's index: two points of the line", 1.0)),
     (r".*_bps(_per_user)?|.*_per_user", Margin(0.01, 0.0, "1 % of the rate is less than headers take")),
     (
-        r"(loss_ratio|drops?(_per_s)?|.*_drops|lte_drops|losses|retransmitted_(packets|ratio))(_\d+)?",
+        r"((datagram_)?loss_ratio|drops?(_per_s)?|.*_drops|lte_drops|losses|retransmitted_(packets|ratio))(_\d+)?",
         Margin(0.10, 0.0, "throughput goes with the root of the loss ratio: 10 % of it are 5 % of a rate"),
     ),
     (r"timeouts|congestion_events|recoveries|.*_timeouts", Margin(0.10, 0.5, "less than one event in two runs")),

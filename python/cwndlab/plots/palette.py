@@ -12,8 +12,8 @@ COLOURS = (
     # Four more of P. Tol's "muted" scheme (SRON/EPS/TN/09-002, 2021), for charts of a dozen curves.
     "#332288",
     "#882255",
-    "#999933",
     "#117733",
+    "#AA4499",
 )
 
 

@@ -175,7 +175,7 @@ class Claim:
     """A label: the claim is made for each of its values."""
     at: Sequence[str | int | float] = ()
     """The values of ``each`` for which it is made; all where none are given."""
-    control: Control | None = None
+    controls: Sequence[Control] = ()
 
 
 @dataclass(frozen=True)

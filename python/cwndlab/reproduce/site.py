@@ -160,8 +160,8 @@ def _headlines(kept: Sequence[Mapping[str, Any]]) -> list[str]:
             some, left = leading(row)
             lines = [html.escape(evidence(one)) for one in some] + ([f"and {left} more"] if left else [])
             ids = dict.fromkeys(one.id for one in row.findings)
-            claim = f"{row.headline.claim}: {row.headline.published} ({row.headline.section})"
-            tally = f"<br><small>{html.escape(row.tally)}</small>" if len(row.findings) > 1 else ""
+            claim = f"{row.headline.claim} ({row.headline.section})"
+            tally = f"<br><small>{html.escape(row.tally)}</small>" if row.mixed else ""
             table.append(
                 [
                     (html.escape(claim), "wrap"),
@@ -230,12 +230,12 @@ def _size(outcome: Reproduction) -> str:
     """Duration, repetitions and seeds; what the full size has, beside a quick one."""
     size, full = outcome.size, outcome.experiment.full
     text = (
-        f"runs of {number(size.duration_s)} s, {size.repetitions} repetitions "
+        f"runs of {size.duration_s:g} s, {size.repetitions} repetitions "
         f"(seeds {outcome.seed} to {outcome.seed + size.repetitions - 1})"
     )
     if not outcome.quick:
         return f"{text}, the full size."
-    return f"{text}, the quick size; the full size has {number(full.duration_s)} s and {full.repetitions} repetitions."
+    return f"{text}, the quick size; the full size has {full.duration_s:g} s and {full.repetitions} repetitions."
 
 
 def _findings(findings: Sequence[Finding]) -> str:
@@ -349,8 +349,8 @@ def _slug(labels: Labels) -> str:
 def _scenario_list(figure: str, files: Sequence[tuple[str, Labels]], seed: int) -> str:
     rows: list[list[_Cell]] = []
     for name, labels in files[:_MOST_NAMED]:
-        told = ", ".join(f"{key} {value}" for key, value in labels.items())
-        rows.append([(f'<a href="{figure}/scenarios/{name}">{name}</a>', "text"), (html.escape(told), "wrap")])
+        labelled = ", ".join(f"{key} {value}" for key, value in labels.items())
+        rows.append([(f'<a href="{figure}/scenarios/{name}">{name}</a>', "text"), (html.escape(labelled), "wrap")])
     more = len(files) - len(rows)
     rest = f"<p>{more} more are in <code>{figure}/scenarios</code>.</p>" if more > 0 else ""
     example = f"<p>One run alone:</p><pre>cwndlab run {html.escape(files[0][0])} --seed {seed}</pre>" if files else ""

@@ -16,8 +16,8 @@ from cwndlab.reproduce.verdicts import counts
 _MOST_SHOWN = 6
 #: What a headline table does not tell yet.
 UNIVERSES = (
-    "Outcomes hold at the base assumptions alone. The share of all combinations of what a paper leaves open in which a "
-    "claim holds is not computed here."
+    "Every outcome is that at the base assumptions. The share of universes (combinations of what a paper leaves open) "
+    "in which a claim holds, ties or is opposite is not computed yet."
 )
 
 
@@ -39,10 +39,9 @@ def shown(finding: Finding) -> tuple[str, str]:
 
 
 def _near_one(value: float, places: int = 2) -> str | None:
-    """A value that ``places`` decimals would round to 1 and that is not 1."""
-    if value == 1 or f"{value:.{places}f}" != f"{1:.{places}f}":
-        return None
-    return f"{value:.{min(6, 1 - math.floor(math.log10(abs(1 - value))))}f}"
+    """Four decimals of a value that ``places`` decimals would round to 1 and four do not."""
+    text = f"{value:.4f}"
+    return text if f"{value:.{places}f}" == f"{1:.{places}f}" and text != "1.0000" else None
 
 
 def evidence(finding: Finding) -> str:
@@ -50,7 +49,8 @@ def evidence(finding: Finding) -> str:
     mean, ends = shown(finding)
     unit = f" {finding.measured_is}" if finding.measured_is not in ("ratio", "value") else ""
     held = "" if ends == "–" else f" [{ends}]"
-    return f"{finding.quantity}: {finding.published} → {mean}{held}{unit}"
+    figure = finding.id.partition("/")[2]
+    return f"{figure}, {finding.quantity}: {finding.published} → {mean}{held}{unit}"
 
 
 def leading(row: Row) -> tuple[list[Finding], int]:
@@ -107,8 +107,8 @@ def _headlines(found: Sequence[Row]) -> list[str]:
         some, left = leading(row)
         text = "<br>".join(evidence(one) for one in some) + (f"<br>and {left} more" if left else "")
         ids = ", ".join(f"`{id}`" for id in dict.fromkeys(one.id for one in row.findings))
-        claim = f"{row.headline.claim}: {row.headline.published} ({row.headline.section})"
-        outcome = f"**{row.outcome}**" + (f" ({row.tally})" if len(row.findings) > 1 else "")
+        claim = f"{row.headline.claim} ({row.headline.section})"
+        outcome = f"**{row.outcome}**" + (f" ({row.tally})" if row.mixed else "")
         lines.append(f"| {claim} | {outcome} | {text} | {ids} |")
     return lines
 

@@ -1,14 +1,14 @@
-"""The rules by which an outcome follows from an interval, all in one place. `docs/reproductions.md` has them in words.
+"""The rules by which an outcome follows from an interval, all in one place. `docs/outcomes.md` has them in words.
 
 Ratios are geometric means over paired repetitions with Student's t on their logarithms. ``m`` is the metric's margin of
 relevance (`cwndlab.metrics.margins`) as a share of the second side, at most half of the published effect. A claim that
 one side is greater
 
-- *holds* where the 95 % interval excludes 1 on the claimed side, the mean lies beyond 1 + m and, where the paper gives
-  a size, the mean *effect* (ratio − 1) is within the tolerance of the published effect, and so is half of the interval;
+- *holds* where the 95 % interval lies beyond 1 + m and, where the paper gives a size, the mean *effect* (ratio − 1) is
+  within the tolerance of the published effect, and so is half of the interval;
 - *holds at another size* where it lies there and excludes the published size;
 - has *no effect* where the interval lies in [1 − m, 1 + m] (equivalence);
-- is *opposite* where the interval excludes 1 on the other side and the mean lies beyond 1 − m;
+- is *opposite* where the interval lies below 1 − m;
 - is *inconclusive* otherwise: the interval covers outcomes that differ;
 - is beyond what the *set-up can discriminate* where it would have no effect or be inconclusive, and a control shows
   that no relevant effect was possible: the second side leaves no room below the metric's ceiling, or a named condition
@@ -157,16 +157,16 @@ def tallied(outcomes: Sequence[Outcome]) -> str:
 
 def _controlled(claim: Claim, measured: Measured) -> Judged:
     judged = _judged(claim, measured)
-    control = claim.control
-    if control is None or judged.outcome in (*_SHOWN, "underspecified"):
+    if judged.outcome in (*_SHOWN, "underspecified"):
         return judged
-    # A label for whose values the claim is made restricts the control too.
+    # A label for whose values the claim is made restricts the controls too.
     at = {name: value for name, value in claim.sides[0].items() if name == claim.each}
-    mean = measured.estimate(control.metric, **{**control.side, **at}).mean
-    if control.low <= mean <= control.high:
-        return judged
-    reason = f"{control.otherwise} ({control.metric} {number(mean)}); {judged.reason}"
-    return replace(judged, outcome="set-up cannot discriminate", reason=reason)
+    for control in claim.controls:
+        mean = measured.estimate(control.metric, **{**control.side, **at}).mean
+        if not control.low <= mean <= control.high:
+            reason = f"{control.otherwise} ({control.metric} {number(mean)}); {judged.reason}"
+            return replace(judged, outcome="set-up cannot discriminate", reason=reason)
+    return judged
 
 
 def _judged(claim: Claim, measured: Measured) -> Judged:
@@ -261,7 +261,7 @@ def directed(
             up,
         )
     sign = 1 if up else -1
-    if (low <= 1 <= high) or abs(found.mean - 1) <= share:
+    if low <= 1 + share and high >= 1 - share:
         reason = f"the interval covers differences within and beyond the margin, {band}"
         return _room(Judged(found, "inconclusive", _note(reason, pairs)), pairs, relevant, up)
     if sign * (found.mean - 1) < 0:
@@ -313,7 +313,7 @@ def _without_ratio(pairs: Pairs, relevant: Margin, *, up: bool) -> Judged | None
 
 
 def inside(found: Estimate, low: float, high: float, what: str, slack: Callable[[float], float]) -> Judged:
-    """The interval lies in [low, high]; opposite where it lies outside and its mean is beyond the margin ``slack`` of
+    """The interval lies in [low, high]; opposite where it lies outside by more than the margin, which is ``slack`` of
     the nearer end."""
     if found.n == 0:
         return Judged(None, "inconclusive", "no repetition has a value", what)
@@ -327,8 +327,9 @@ def inside(found: Estimate, low: float, high: float, what: str, slack: Callable[
         return Judged(found, "inconclusive", "one repetition has no interval", what)
     if low <= found.low and found.high <= high:
         return Judged(found, "holds", f"the interval lies in {band}", what)
-    edge = low if found.mean < low else high
-    if (found.high < low or found.low > high) and abs(found.mean - edge) > slack(edge):
+    below = not math.isinf(low) and found.high < low - slack(low)
+    above = not math.isinf(high) and found.low > high + slack(high)
+    if below or above:
         return Judged(found, "opposite", f"the interval lies outside {band}", what)
     return Judged(found, "inconclusive", f"the interval reaches over an end of {band}", what)
 

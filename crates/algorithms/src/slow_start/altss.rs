@@ -1,7 +1,8 @@
 //! Alternative slow start.
 //!
-//! Source: a thesis of Barayyan, 2013, known by the tables of M. Ahmad et al., IEEE Access 6, 2018: "initial cwnd size",
-//! "changes cwnd rapidly". The rule below is our reconstruction.
+//! Source: T. O. Barayyan, "Alternative slow start algorithm for high bandwidth", ICCAT 2013, known only by the tables of
+//! M. Ahmad et al., IEEE Access 6, 2018 (its reference [8]): "initial cwnd size", "changes cwnd rapidly". The rule below
+//! is our reconstruction.
 //!
 //! ```text
 //! at the start: w = W0, ssthresh = 64 unless the host sets one      (1)
@@ -22,7 +23,7 @@ pub static SPEC: Spec = Spec {
     name: "altss",
     title: "Alternative slow start (ALTSS)",
     kind: Kind::SlowStart,
-    source: "Barayyan 2013, after Ahmad et al., IEEE Access 2018",
+    source: "Barayyan, ICCAT 2013, after Ahmad et al., IEEE Access 2018",
     year: 2013,
     confidence: Confidence::Low,
     summary: "Standard slow start from an initial window W0 of its own up to an initial ssthresh of 64; our reconstruction.",

@@ -20,7 +20,7 @@ from cwndlab.reproduce.ccm_ss.grid import (
     SETS,
     Reading,
     cases,
-    control,
+    controls,
     why,
 )
 from cwndlab.reproduce.claims import Claim, Greater, Less, Relation, Welch
@@ -44,7 +44,7 @@ def _claim(reading: Reading, title: str, words: str, metric: str, relation: Rela
         beside,
         kind=kind,
         headline=headline if kind == "claim" else "",
-        control=control(reading, metric),
+        controls=controls(reading, metric),
         each=more.pop("each", ""),
     )
 

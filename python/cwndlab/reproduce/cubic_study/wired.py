@@ -158,18 +158,18 @@ def _fig7_tables(measured: Measured) -> list[Table]:
 
 
 def _fig7_why(measured: Measured) -> list[str]:
-    told = []
+    sentences = []
     for name in VARIANTS:
         at = {"reading": BASE, "traffic": _WITH, "variant": name}
         share, queue, timeouts = (
             measured.estimate(metric, **at).mean for metric in ("goodput_share", "reverse_queue_ms", "timeouts")
         )
-        told.append(
+        sentences.append(
             f"{name} with reverse traffic: {share:.1%} of the capacity, {timeouts:.3g} timeouts a run; its ACKs "
             f"wait {queue:.3g} ms on "
             "average in the reverse queue, behind data of the reverse flows, or are dropped there."
         )
-    return told
+    return sentences
 
 
 FIG7 = Experiment(
@@ -278,16 +278,16 @@ def _fig9_charts(measured: Measured) -> list[Chart]:
 
 
 def _fig9_why(measured: Measured) -> list[str]:
-    told = []
+    sentences = []
     for name in VARIANTS:
         used, lost = (measured.estimate(metric, variant=name).mean for metric in ("utilisation", "loss_ratio"))
-        told.append(f"{name}: {used:.1%} of the line used and {lost:.2%} of packets dropped, mean of all n.")
-    told.append(
+        sentences.append(f"{name}: {used:.1%} of the line used and {lost:.2%} of packets dropped, mean of all n.")
+    sentences.append(
         "Growth that does not depend on the RTT (CUBIC) shares between flows of 20 to 200 ms more evenly than "
         "growth per round trip "
         "(NewReno), once runs last for several of CUBIC's epochs; K at these windows is seconds to tens of seconds."
     )
-    return told
+    return sentences
 
 
 FIG9 = Experiment(

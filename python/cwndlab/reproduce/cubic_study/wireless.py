@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 from cwndlab import metrics
 from cwndlab.plots.charts import Chart, Curve
 from cwndlab.reproduce.claims import Claim, Greater, Less, Order, RatioIn, Underspecified, ValueIn
-from cwndlab.reproduce.cubic_study.variants import ASSUMPTIONS, COMPOUND, CUBICS, NEWRENO, STACK, VARIANTS, kind
+from cwndlab.reproduce.cubic_study.variants import (
+    ASSUMPTIONS,
+    BASE,
+    COMPOUND,
+    CUBIC,
+    CUBICS,
+    NEWRENO,
+    READINGS,
+    READINGS_ASSUMED,
+    VARIANTS,
+    kind,
+    stack,
+)
 from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size
 from cwndlab.reproduce.measured import Measured
 
@@ -27,8 +39,9 @@ _ASSUMPTIONS = (
     f"Each mobile node has one flow: n of them download, {REVERSE} more send; all are of the same variant.",
     "The cell has the constants of ERP-OFDM with a short slot; no noise, no hidden nodes, no RTS, all at 54 Mbit/s.",
     "n is 5, 10, 20, 30, 40, 50: the paper's steps are not given.",
-    'Goodput is that of all downloads together, (sent − retransmitted) / time; that "the goodput falls with the number '
-    'of users" is read so, and per user beside it.',
+    "Goodput is that of all downloads together, (sent − retransmitted) / time; its fall with the number of users is "
+    "judged so, and per user beside it.",
+    f"{READINGS_ASSUMED} They are run with the middle n only.",
 )
 
 
@@ -51,12 +64,15 @@ def measure(records: Records) -> dict[str, float | None]:
 
 
 def _cases(size: Size) -> list[Case]:
+    nodes = size["nodes"]
+    cells = [(BASE, uploads, count) for uploads in (REVERSE, 0) for count in nodes]
+    cells += [(reading, REVERSE, nodes[len(nodes) // 2]) for reading in READINGS if reading != BASE]
     return [
         Case(
-            {"uploads": uploads, "nodes": count, "variant": name},
+            {"reading": reading, "uploads": uploads, "nodes": count, "variant": name},
             {
                 "schema_version": 1,
-                "title": f"cubic-study fig11, {name}, {count} downloads and {uploads} uploads",
+                "title": f"cubic-study fig11, {name}, {count} downloads and {uploads} uploads, {reading}",
                 "duration": f"{size.duration_s} s",
                 "sample_interval": "1 s",
                 "start_jitter": "1 s",
@@ -67,22 +83,22 @@ def _cases(size: Size) -> list[Case]:
                     "wire": {"rate": "1 Gbps"},
                 },
                 "flow": [
-                    {"name": f"{kind}{n}", "direction": f"{kind}load", "algorithm": algorithm, "rtt": "50 ms", **STACK}
-                    for kind, many in (("down", count), ("up", uploads))
+                    {"name": f"{way}{n}", "direction": f"{way}load", "algorithm": algorithm, "rtt": "50 ms"}
+                    | stack(reading)
+                    for way, many in (("down", count), ("up", uploads))
                     for n in range(many)
                 ],
             },
             measure,
         )
-        for uploads in (REVERSE, 0)
-        for count in size["nodes"]
+        for reading, uploads, count in cells
         for name, algorithm in VARIANTS.items()
     ]
 
 
-def _side(variant: str) -> Labels:
+def _side(variant: str, reading: str = BASE) -> Labels:
     """As in the paper: with the uploads."""
-    return {"uploads": REVERSE, "variant": variant}
+    return {"reading": reading, "uploads": REVERSE, "variant": variant}
 
 
 def _fig11a_claims(size: Size) -> list[Claim]:
@@ -116,7 +132,21 @@ def _fig11a_claims(size: Size) -> list[Claim]:
             claims.append(Claim(quantity, "falls with n", one, ends, Less(), kind=of, headline=key))
     title = f"goodput of each variant over {_RATE_MBPS} Mbit/s"
     far = ValueIn(0, 0.5)
-    claims.append(Claim(title, f"far under {_RATE_MBPS} Mbit/s", metric, [{"uploads": REVERSE}], far, each="variant"))
+    claims.append(
+        Claim(
+            title,
+            f"far under {_RATE_MBPS} Mbit/s",
+            metric,
+            [{"reading": BASE, "uploads": REVERSE}],
+            far,
+            each="variant",
+        )
+    )
+    for reading in READINGS:
+        if reading != BASE:
+            best = [_side(name, reading) for name in (COMPOUND, CUBIC, NEWRENO)]
+            title = f"{reading}: goodput, {COMPOUND} against {CUBIC} and {NEWRENO}"
+            claims.append(Claim(title, "Compound best", metric, best, Greater(), kind="reading"))
     return claims
 
 
@@ -130,6 +160,11 @@ def _fig11b_claims(size: Size) -> list[Claim]:
         key = "cubic-study:wireless-fairness" if what == "claim" else ""
         words = "NewReno best, CUBIC worst"
         claims.append(Claim(title, words, "jain", sides, Order(), kind=what, headline=key, each="nodes"))
+    for reading in READINGS:
+        if reading != BASE:
+            sides = [_side(name, reading) for name in (NEWRENO, COMPOUND, CUBIC)]
+            title = f"{reading}: Jain's index, NewReno over Compound over {CUBIC}"
+            claims.append(Claim(title, "NewReno best, CUBIC worst", "jain", sides, Order(), kind="reading"))
     shown = Underspecified("the figure's values are not given")
     claims += [Claim(f"{name}: Jain's index, mean of all n", "–", "jain", [_side(name)], shown) for name in VARIANTS]
     return claims
@@ -140,35 +175,35 @@ def _chart(measured: Measured, name: str, metric: str, title: str, axis: str, fa
     curves = []
     for uploads in measured.points("uploads"):
         for variant in VARIANTS:
-            found = [measured.estimate(metric, uploads=uploads, nodes=n, variant=variant) for n in nodes]
+            found = [measured.estimate(metric, reading=BASE, uploads=uploads, nodes=n, variant=variant) for n in nodes]
             panel = f"with {uploads} uploads (the paper's)" if uploads else "downloads alone"
             curves.append(Curve.of(variant, nodes, found, factor=factor, panel=panel))
     return [Chart(name, title, "mobile nodes", axis, curves, shared_y=False)]
 
 
 def _why(measured: Measured) -> list[str]:
-    told = []
+    sentences = []
     for name in VARIANTS:
-        with_uploads, alone = {"uploads": REVERSE, "variant": name}, {"uploads": 0, "variant": name}
+        with_uploads, alone = ({"reading": BASE, "uploads": uploads, "variant": name} for uploads in (REVERSE, 0))
         down, up, late, again = (
             measured.estimate(metric, **with_uploads).mean
             for metric in ("delivered_share", "upload_share", "timeouts", "retransmitted_ratio")
         )
-        told.append(
+        sentences.append(
             f"{name}, mean of all n: downloads have {down:.1%} of {_RATE_MBPS} Mbit/s and the {REVERSE} uploads "
             f"{up:.1%}; a "
             f"download has {late:.3g} timeouts and repeats {again:.1%} of its packets. Without the uploads, "
             "downloads have "
             f"{measured.estimate('delivered_share', **alone).mean:.1%}."
         )
-    told.append(
+    sentences.append(
         "DCF gives every station the same turns: the base station has one for all downloads and all ACKs of the "
         "uploads, "
         "each upload has its own. The uploads' windows have no limit but loss, and lost ACKs hardly slow them: "
         "their ACKs "
         "fill the base station's queue, and downloads lose most of what they send (S. Pilosof et al., INFOCOM 2003)."
     )
-    return told
+    return sentences
 
 
 _QUICK = Size(60.0, 5, {"nodes": (5, 20, 50)})

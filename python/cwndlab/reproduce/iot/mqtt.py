@@ -60,7 +60,7 @@ def _claims(size: Size) -> list[Claim]:
     sides: list[Labels] = [{"variant": one, "bulk_flows": _BULK[-1]} for one in (PROPOSED, *VARIANTS)]
     return [
         Claim(
-            f"delivery delay, {percent}th percentile, {PROPOSED} / each other",
+            f"delivery delay, {percent}th percentile, {PROPOSED} / each competitor",
             "suits MQTT",
             f"delay_p{percent}_ms",
             sides,
@@ -103,16 +103,16 @@ def _tables(measured: Measured) -> list[Table]:
 
 
 def _why(measured: Measured) -> list[str]:
-    told = []
+    sentences = []
     for name in ALL:
         at = {"variant": name, "bulk_flows": _BULK[-1]}
         queue, late = (measured.estimate(metric, **at).mean for metric in ("queue_packets", "sensor_timeouts"))
         messages = measured.estimate("messages", **at).mean
-        told.append(
+        sentences.append(
             f"{name}: {queue:.1f} packets wait on average, and {late:.0f} timeouts of sensors meet {messages:.0f} "
             "messages."
         )
-    return told
+    return sentences
 
 
 MQTT = Experiment(

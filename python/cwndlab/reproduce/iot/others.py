@@ -60,18 +60,18 @@ _QUEUE_MS = 50 * 1040 * 8 / 1500
 
 def _why(measured: Measured) -> list[str]:
     reach = _QUEUE_MS / (_RTT_MS + _QUEUE_MS)
-    told = [
+    sentences = [
         f"A full queue adds {_QUEUE_MS:.0f} ms, which brings β to {reach:.2f} at {_RTT_MS:.0f} ms, short of "
         "sigma: what is "
-        "above are samples of ACKs that a recovery held back."
+        "above are samples of ACKs that a recovery delayed."
     ]
     for name in measured.points("variant"):
         lost = measured.estimate("background_drops", variant=name).mean
-        told.append(
+        sentences.append(
             f"{name}: {troubles(measured, variant=name)}; of the background {lost:.0f} packets are dropped. "
             + (f"{bands(measured, variant=name)}." if name not in VARIANTS else "")
         )
-    return told
+    return sentences
 
 
 # Figures 5 and 6: throughput after 25 … 150 s.
@@ -91,10 +91,10 @@ def _fig5_claims(size: Size) -> list[Claim]:
         what = kind(reading)
         mine = what == "claim"
         sides, key = _against(reading), "iot:throughput" if mine else ""
-        title = f"throughput after {SPANS_S[0]} … {SPANS_S[-1]} s, {reading} / each other"
+        title = f"throughput after {SPANS_S[0]} … {SPANS_S[-1]} s, {reading} / each competitor"
         claims.append(Claim(title, "highest throughout", spans, sides, Greater(), kind=what, headline=key))
         key = "iot:start" if mine else ""
-        title = f"throughput after {SPANS_S[0]} s, {reading} / each other"
+        title = f"throughput after {SPANS_S[0]} s, {reading} / each competitor"
         claims.append(Claim(title, "a good start", spans[0], sides, Greater(), kind=what, headline=key))
     for name in (*VARIANTS, PROPOSED):
         steady = name == "Fast-FIT"
@@ -102,7 +102,7 @@ def _fig5_claims(size: Size) -> list[Claim]:
         title = f"{name}: throughput after {SPANS_S[-1]} / {SPANS_S[0]} s"
         claims.append(Claim(title, words, "late_ratio", [{"variant": name}], relation))
     others = [{"variant": other} for other in (*VARIANTS, PROPOSED) if other != "Fast-FIT"]
-    title = f"throughput after {SPANS_S[0]} s, Fast-FIT / each other"
+    title = f"throughput after {SPANS_S[0]} s, Fast-FIT / each competitor"
     claims.append(Claim(title, "Fast-FIT least", spans[0], [{"variant": "Fast-FIT"}, *others], Less()))
     return claims
 
@@ -110,7 +110,7 @@ def _fig5_claims(size: Size) -> list[Claim]:
 def _drops(reading: str) -> Claim:
     """The abstract's "reduce packet drop"."""
     what = kind(reading)
-    title, key = f"TCP packets dropped, {reading} / each other", "iot:drops" if what == "claim" else ""
+    title, key = f"TCP packets dropped, {reading} / each competitor", "iot:drops" if what == "claim" else ""
     return Claim(title, "fewer drops (abstract)", "drops", _against(reading), Less(), kind=what, headline=key)
 
 
@@ -139,7 +139,7 @@ def _gains(metric: str, published: dict[str, float], least: str) -> list[Claim]:
             claims.append(Claim(title, words, metric, pair, Greater(1 + gain), kind=what, headline=key))
         claims.append(_drops(reading))
     sides = [{"variant": least}, *({"variant": other} for other in (*VARIANTS, PROPOSED) if other != least)]
-    claims.append(Claim(f"throughput, {least} / each other", f"{least} least", metric, sides, Less()))
+    claims.append(Claim(f"throughput, {least} / each competitor", f"{least} least", metric, sides, Less()))
     return claims
 
 
@@ -207,15 +207,15 @@ def _fig7_claims(size: Size) -> list[Claim]:
         key = "iot:throughput" if what == "claim" else ""
         for rate in higher:
             at: list[Labels] = [{**side, "background_kbps": rate} for side in _against(reading)]
-            title = f"throughput at {rate} kbit/s, {reading} / each other"
+            title = f"throughput at {rate} kbit/s, {reading} / each competitor"
             words = "highest as the background grows"
             claims.append(Claim(title, words, metric, at, Greater(), kind=what, headline=key))
     alike: list[Labels] = [{**side, "background_kbps": low} for side in _against(PROPOSED)]
-    title = f"throughput at {low} kbit/s, {PROPOSED} / each other"
+    title = f"throughput at {low} kbit/s, {PROPOSED} / each competitor"
     claims.append(Claim(title, "all alike", metric, alike, RatioIn(0.98, 1.02)))
     names = ["Fast-FIT", *(name for name in (*VARIANTS, PROPOSED) if name != "Fast-FIT")]
     sides: list[Labels] = [{"variant": name, "background_kbps": higher[-1]} for name in names]
-    title = f"throughput at {higher[-1]} kbit/s, Fast-FIT / each other"
+    title = f"throughput at {higher[-1]} kbit/s, Fast-FIT / each competitor"
     claims.append(Claim(title, "Fast-FIT drops most", metric, sides, Less()))
     return claims
 
@@ -299,7 +299,7 @@ def _beside_claims(size: Size, cubics: int) -> list[Claim]:
         title = f"share of the flow, {reading}"
         claims.append(Claim(title, "about an equal share", "share", [side], equal, kind=what, headline=key))
     others: list[Labels] = [{"variant": other} for other in VARIANTS if other != "CUBIC"]
-    title = f"distance from an equal share, {PROPOSED} / each other"
+    title = f"distance from an equal share, {PROPOSED} / each competitor"
     sides: list[Labels] = [{"variant": PROPOSED}, *others]
     claims.append(Claim(title, "the nearest to an equal share", "off_share", sides, Less()))
     return claims

@@ -1,6 +1,6 @@
 """What the IoT paper's experiments share: its path, its variants, readings of its algorithm, measures.
 
-Source: its section on simulation and its Table of parameters: access 1 Mbit/s, bottleneck 1.5 Mbit/s, DropTail with 50
+Source: its sections 3.3 and 4: access 1 Mbit/s, bottleneck 1.5 Mbit/s, DropTail with 50
 packets, alpha 4, rho 0.50, sigma 0.80, tau 0.90.
 """
 

@@ -45,10 +45,13 @@ def _claims(size: Size, parameter: str, best: float, late: bool) -> list[Claim]:
         key = "iot:parameters" if what == "claim" else ""
         values = [best, *(value for value in size[parameter] if value != best)]
         sides: list[Labels] = [{"reading": reading, parameter: value} for value in values]
-        words, title = f"best at {parameter} = {best:g}", f"{reading}: throughput, {parameter} = {best:g} / each other"
+        words, title = (
+            f"best at {parameter} = {best:g}",
+            f"{reading}: throughput, {parameter} = {best:g} / each other value",
+        )
         claims.append(Claim(title, words, "goodput_bps", sides, Greater(), kind=what, headline=key))
         if late:
-            words, title = f"least at {best:g}", f"{reading}: timeouts, {parameter} = {best:g} / each other"
+            words, title = f"least at {best:g}", f"{reading}: timeouts, {parameter} = {best:g} / each other value"
             claims.append(Claim(title, words, "timeouts", sides, Less(), kind=what, headline=key))
         if parameter == "rho":
             quantity = f"{reading}: timeouts at {parameter} = {best:g}"
@@ -88,10 +91,10 @@ def _charts(measured: Measured, name: str, parameter: str) -> list[Chart]:
 
 
 def _why(measured: Measured) -> list[str]:
-    told = []
+    sentences = []
     for reading in READINGS:
-        told.append(f"{reading}: {bands(measured, reading=reading)}; {troubles(measured, reading=reading)}.")
-    return told
+        sentences.append(f"{reading}: {bands(measured, reading=reading)}; {troubles(measured, reading=reading)}.")
+    return sentences
 
 
 def _experiment(figure: str, parameter: str, best: float, title: str, published: str, **sizes: Any) -> Experiment:

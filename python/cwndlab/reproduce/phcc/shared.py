@@ -137,7 +137,7 @@ def _table1_claims(size: Size) -> list[Claim]:
     claims.append(Claim("order of throughputs", words, "goodput_bps", falling, Order()))
     for mine in ("PHCC", PHCC_20):
         sides: list[Labels] = [{"variant": mine}, *({"variant": one} for one in THREE if one != "PHCC")]
-        title, key = f"variation of throughput over 1 s, {mine} / each other", _key(mine, "phcc:stability")
+        title, key = f"variation of throughput over 1 s, {mine} / each competitor", _key(mine, "phcc:stability")
         claims.append(Claim(title, "more stable", "cov_1s", sides, Less(), kind=_kind(mine), headline=key))
     return claims
 
@@ -262,10 +262,14 @@ def _fig13_claims(size: Size, buffer: int) -> list[Claim]:
     del size
     unfair, fair = ValueIn(-inf, _FAIR), ValueIn(_FAIR, inf)
     others = [one for one in THREE if one not in (*_UNFAIR[buffer], "PHCC")]
-    metric, title = "jain", "Jain's index of each variant"
+    metric, title = "jain", "Jain's index of"
     return [
-        Claim(title, "unfair", metric, [{}], unfair, each="variant", at=_UNFAIR[buffer]),
-        Claim(title, "not named among the unfair", metric, [{}], fair, each="variant", at=others),
+        Claim(
+            f"{title} {', '.join(_UNFAIR[buffer])}", "unfair", metric, [{}], unfair, each="variant", at=_UNFAIR[buffer]
+        ),
+        Claim(
+            f"{title} {', '.join(others)}", "not named among the unfair", metric, [{}], fair, each="variant", at=others
+        ),
         *(
             Claim(
                 f"{variant}: Jain's index",
@@ -375,7 +379,7 @@ def _fig12b_cases(size: Size) -> list[Case]:
 def _fig12b_claims(size: Size) -> list[Claim]:
     del size
     title, fair = "PHCC, Reno and a fast one: Jain's index once all have started", ValueIn(0.95, inf)
-    return [Claim(title, "fair shares", "jain_together", [{}], fair, headline="phcc:fairness", each="fast")]
+    return [Claim(title, "fair shares", "jain_together", [{}], fair, each="fast")]
 
 
 def _fig12b_charts(measured: Measured) -> list[Chart]:
@@ -390,12 +394,12 @@ def _fig12b_charts(measured: Measured) -> list[Chart]:
 
 
 def _fig12b_why(measured: Measured) -> list[str]:
-    told = []
+    sentences = []
     for fast, mix in _MIXES.items():
         means = [measured.estimate(f"goodput_{flow}_bps", fast=fast).mean / 1e6 for flow in (1, 2, 3)]
         shown = ", ".join(f"{name} {mean:.1f}" for name, mean in zip(mix, means, strict=True))
-        told.append(f"With {fast}: {shown} Mbit/s; {troubles(measured, fast=fast)}.")
-    return told
+        sentences.append(f"With {fast}: {shown} Mbit/s; {troubles(measured, fast=fast)}.")
+    return sentences
 
 
 FIG12B = Experiment(
@@ -420,7 +424,7 @@ FIG12B = Experiment(
 
 # Figure 14: beside Reno.
 
-#: Those that the paper says squeeze Reno, and those that give way to it at large buffers.
+#: Those that the paper says squeeze Reno, and those that take less than it at large buffers.
 _SQUEEZE, _YIELD = ("STCP", "HSTCP", "BIC", "H-TCP"), ("Illinois", "HCC", "FAST")
 
 
@@ -438,15 +442,20 @@ def _fig14_cases(size: Size, buffer: int) -> list[Case]:
 
 def _fig14_claims(size: Size, buffer: int) -> list[Claim]:
     del size
-    title, metric = "share of two Reno flows beside two of each", "first_share"
+    title, metric = "share of two Reno flows beside two of", "first_share"
     squeezed = ValueIn(-inf, 0.45)
-    claims = [Claim(title, "squeezes Reno", metric, [{}], squeezed, each="variant", at=_SQUEEZE)]
+    claims = [
+        Claim(f"{title} {', '.join(_SQUEEZE)}", "squeezes Reno", metric, [{}], squeezed, each="variant", at=_SQUEEZE)
+    ]
     if buffer > 1000:
         large, words = ValueIn(0.55, inf), "takes less than Reno at large buffers"
-        claims.append(Claim(title, words, metric, [{}], large, each="variant", at=_YIELD))
+        claims.append(Claim(f"{title} {', '.join(_YIELD)}", words, metric, [{}], large, each="variant", at=_YIELD))
     for mine in ("PHCC", PHCC_20):
         sides: list[Labels] = [{"variant": mine}, *({"variant": other} for other in THREE if other != "PHCC")]
-        title, key = f"Jain's index of both kinds' throughputs, {mine} / each other", _key(mine, "phcc:friendliness")
+        title, key = (
+            f"Jain's index of both kinds' throughputs, {mine} / each competitor",
+            _key(mine, "phcc:friendliness"),
+        )
         words = "PHCC friendliest"
         claims.append(Claim(title, words, "jain_of_kinds", sides, Greater(), kind=_kind(mine), headline=key))
     return claims

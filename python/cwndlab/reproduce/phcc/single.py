@@ -26,7 +26,7 @@ from cwndlab.reproduce.phcc.path import (
 )
 
 #: Why a line of throughput may stand above the line rate.
-HELD_BACK = "Payload delivered in order: what a loss had held back arrives at once when it is repaired."
+HELD_BACK = "Payload delivered in order: data behind a loss arrives at once when the loss is repaired."
 _NO_BUFFER = "The figure names no buffer: 1000 packets."
 
 
@@ -200,10 +200,10 @@ def _fig8_claims(size: Size, loss: float) -> list[Claim]:
     rare = " even at rare loss" if loss < 0.001 else ""
     sides = [mine, *(_labels(variant=other, loss=loss) for other in _OTHERS)]
     return [
-        Claim("throughput, PHCC / each other", "PHCC better", "goodput_bps", sides, Greater(), headline=key),
+        Claim("throughput, PHCC / each competitor", "PHCC better", "goodput_bps", sides, Greater(), headline=key),
         Claim("utilisation of PHCC", "does not collapse", "utilisation", [mine], ValueIn(0.5, inf), headline=key),
         Claim(
-            "utilisation of each other",
+            "utilisation of each competitor",
             f"collapses{rare}",
             "utilisation",
             [{"loss": loss}],
@@ -332,11 +332,13 @@ def _fig9_claims(size: Size) -> list[Claim]:
 
 
 def _fig9_why(measured: Measured) -> list[str]:
-    told = []
+    sentences = []
     for variant in ("Reno", "FAST", "PHCC"):
         for buffer in measured.points("buffer_packets"):
-            told.append(f"{variant}, {buffer} packets: {troubles(measured, variant=variant, buffer_packets=buffer)}.")
-    return told
+            sentences.append(
+                f"{variant}, {buffer} packets: {troubles(measured, variant=variant, buffer_packets=buffer)}."
+            )
+    return sentences
 
 
 FIG9 = Experiment(
@@ -347,7 +349,8 @@ FIG9 = Experiment(
     "packets, PHCC is good except under 300.",
     [
         *ASSUMPTIONS,
-        "Good is at least 90 % of the line; well beside others is at most 1 % less than each of them.",
+        "Good is at least 90 % of the line; well beside others is at most 1 % less than each of "
+        "them; nearly all buffers are all from 300 packets on.",
         "One flow; its RTT is 120 ms, a BDP of 3000 packets.",
     ],
     _BUFFERS,
@@ -431,7 +434,7 @@ def _fig10_claims(size: Size) -> list[Claim]:
     sides, reno = [{"variant": "FAST"}, *others], [{"variant": "PHCC"}, {"variant": "Reno"}]
     title = "throughput at each loss, PHCC / Reno"
     return [
-        Claim("throughput over all losses, FAST / each other", "FAST best", metric, sides, Greater()),
+        Claim("throughput over all losses, FAST / each competitor", "FAST best", metric, sides, Greater()),
         Claim(title, "PHCC acceptable", metric, reno, Greater(), headline="phcc:loss", each="loss"),
     ]
 

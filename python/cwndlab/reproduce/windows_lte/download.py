@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from statistics import fmean
 
 from cwndlab.plots.charts import Chart, Curve
-from cwndlab.reproduce.claims import Claim, Greater, Kind, Order, Underspecified
+from cwndlab.reproduce.claims import Claim, Control, Greater, Kind, Order, Underspecified
 from cwndlab.reproduce.experiment import Case, Experiment, Labels, Size, Table
 from cwndlab.reproduce.measured import Measured
 from cwndlab.reproduce.windows_lte.path import ALGORITHMS, ASSUMPTIONS, measure, scenario, trace
@@ -40,6 +41,12 @@ def _kind(loss: float) -> Kind:
     return "reading" if loss else "claim"
 
 
+def _room(loss: float) -> Control:
+    """No algorithm shows a gain on a line that another one keeps busy."""
+    most = 1 / (1 + min(GAINS.values()))
+    return Control("lte_utilisation", {"loss": loss}, -inf, most, "the LTE line has no room for the published gains")
+
+
 def _order_claims(words: str) -> list[Claim]:
     return [
         Claim(
@@ -50,6 +57,7 @@ def _order_claims(words: str) -> list[Claim]:
             Order(),
             kind=_kind(loss),
             headline="" if loss else "windows-lte:order",
+            controls=[_room(loss)],
         )
         for loss in _LOSSES
     ]
@@ -77,7 +85,8 @@ def _ratio_claims(size: Size) -> list[Claim]:
             sides: list[Labels] = [{"algorithm": name, "loss": loss} for name in ("CUBIC", other)]
             title, key = f"throughput, CUBIC / {other}, {_words(loss)}", "" if loss else "windows-lte:gains"
             relation, words = Greater(1 + gain), f"+{100 * gain:.1f} %"
-            claims.append(Claim(title, words, "goodput_bps", sides, relation, kind=_kind(loss), headline=key))
+            what, room = _kind(loss), _room(loss)
+            claims.append(Claim(title, words, "goodput_bps", sides, relation, kind=what, headline=key, controls=[room]))
     return claims
 
 
@@ -129,7 +138,7 @@ def _tables(measured: Measured) -> list[Table]:
 
 
 def _why(measured: Measured) -> list[str]:
-    told = []
+    sentences = []
     for loss in _LOSSES:
         for name in ALGORITHMS:
             side = {"algorithm": name, "loss": loss}
@@ -137,12 +146,12 @@ def _why(measured: Measured) -> list[str]:
                 measured.estimate(metric, **side).mean
                 for metric in ("lte_queue_packets", "lte_drops", "losses", "timeouts", "lte_utilisation")
             )
-            told.append(
+            sentences.append(
                 f"{name}, {_words(loss)}: the LTE line is busy for {busy:.1%}, {queue:.0f} packets wait in its "
                 "queue and "
                 f"{drops:.0f} are dropped by it, {lost:.0f} are lost on the way, {late:.1f} timeouts a run."
             )
-    return told
+    return sentences
 
 
 _QUICK, _FULL = Size(300.0, 6), Size(5000.0, 6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from cwndlab import metrics
@@ -61,7 +62,7 @@ def _overload_claims(size: Size) -> list[Claim]:
     dropped = ValueIn(_EXCESS - 0.02, _EXCESS + 0.02)
     return [
         Claim("share of frames dropped", "frames are dropped", "loss_ratio", side, dropped),
-        Claim("mean queue, of 50 packets", "the buffer overflows", "queue_packets", side, ValueIn(45, 50)),
+        Claim("mean queue, of 50 packets", "the buffer overflows", "queue_packets", side, ValueIn(45, inf)),
     ]
 
 
@@ -128,7 +129,7 @@ def _fairness_cases(size: Size) -> list[Case]:
 def _fairness_claims(size: Size) -> list[Claim]:
     del size
     sides: list[Labels] = [{"algorithm": name} for name in ("CUBIC", "CTCP", "NewReno")]
-    title, words = "Jain's index of two RTTs, CUBIC / each other", "much fairer"
+    title, words = "Jain's index of two RTTs, CUBIC / each competitor", "much fairer"
     return [Claim(title, words, "jain", sides, Greater(), headline="windows-lte:rtt")]
 
 
