@@ -18,7 +18,7 @@ from typing import Any
 
 from cwndlab.digits import interval, number
 from cwndlab.errors import Fault, OutputError
-from cwndlab.files import save
+from cwndlab.files import parsed, save
 from cwndlab.pages import page
 from cwndlab.reproduce.catalogue import PAPERS, experiments
 from cwndlab.reproduce.claims import COLUMNS, VERDICTS, Finding
@@ -81,7 +81,7 @@ def write_experiment(outcome: Outcome, folder: Path) -> Path:
 def _kept_cpu_s(place: Path, outcome: Outcome) -> float:
     """CPU time of the runs when they were made, where this call found them all kept."""
     try:
-        before = json.loads((place / "outcome.json").read_text(encoding="utf-8"))
+        before = parsed((place / "outcome.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return 0.0
     same = all(before.get(name) == value for name, value in (("quick", outcome.quick), ("seed", outcome.seed)))
@@ -96,7 +96,7 @@ def outcomes(folder: Path) -> list[dict[str, Any]]:
     found = []
     for one in experiments():
         try:
-            kept = json.loads((folder / one.paper / one.figure / "outcome.json").read_text(encoding="utf-8"))
+            kept = parsed((folder / one.paper / one.figure / "outcome.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
         if kept.keys() == _KEYS and all(finding.keys() == set(COLUMNS) for finding in kept["findings"]):
