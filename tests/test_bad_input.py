@@ -100,8 +100,7 @@ def test_escape_sequences_in_names_do_not_reach_the_terminal(cli: Cli, path: Pat
 def test_a_name_does_not_end_the_data_of_a_page(scenario: cwndlab.Scenario, tmp_path: Path) -> None:
     """HTML, 13.2.5.20: within a script `<!--` and `<script` change how its end is found."""
     name = "a<!--<script>b</script>"
-    flow = cwndlab.Flow("cubic", rtt="40 ms", name=name)
-    records = cwndlab.run(scenario.with_(flows=[flow]), seed=1)
+    records = cwndlab.run(scenario.with_({"flow[0].name": name}), seed=1)
     report(records, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
@@ -136,3 +135,14 @@ def test_an_algorithm_that_does_not_exist_is_bad_input(cli: Cli) -> None:
         status, out, err = cli(*words)
         assert (status, out) == (2, ""), err
         assert "nope" in err
+
+
+def test_bbr_means_bbr3_also_where_the_kernel_has_a_bbr_of_its_own(scenario: cwndlab.Scenario) -> None:
+    """One alias table: `bbr` is `bbr3`; Linux' module of that name is BBRv1 (tcp_bbr.c)."""
+    from cwndlab.emulation import Between
+
+    hint = r"this kernel has no 'bbr'; it has .*\n  hint: the kernel's own bbr is 'bbr1'"
+    with pytest.raises(cwndlab.RunError, match=hint), Between(scenario, seed=1, algorithm="bbr"):
+        pass
+    with pytest.raises(cwndlab.ScenarioError, match="this kernel has no 'nope'"):
+        Between(scenario, seed=1, algorithm="nope").__enter__()
