@@ -40,7 +40,7 @@ def test_output_that_cannot_be_written_is_status_1(cli: Cli, path: Path, tmp_pat
     assert (status, err.startswith(f"{below}: ")) == (1, True)
     pair = ("--algorithms", "cubic,reno", "--seed", 1, "--repetitions", 2)
     status, _, err = cli("compare", path, *pair, "--out", below)
-    assert (status, err.startswith(f"{below}: cannot be written")) == (1, True)
+    assert (status, str(below) in err, "cannot be written" in err) == (1, True, True)
     status, _, err = cli("compare", path, *pair, "--report", below)
     assert (status, "cannot be written" in err) == (1, True)
 
