@@ -149,7 +149,7 @@ def test_what_cannot_be_registered_is_said() -> None:
     pytest.importorskip("cwndlab_kernel")
     with pytest.raises(cwndlab.RunError, match=r"--algorithm: 'rcp' asks routers \(Rcp\), and no kernel answers"):
         attach(["rcp"])
-    with pytest.raises(cwndlab.RunError, match="did you mean 'cubic'"):
+    with pytest.raises(cwndlab.ScenarioError, match="did you mean 'cubic'"):
         attach(["cubik"])
     with pytest.raises(cwndlab.RunError, match="--report: 'often' does not say when to report"):
         attach(["reno"], report="often")
