@@ -18,6 +18,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    seed = config.getoption("randomly_seed", None)
+    if seed is not None:
+        terminalreporter.line(f"order of the tests: --randomly-seed={seed} repeats it")
+
+
 def _stay(_number: int, _frame: FrameType | None) -> None:
     """As if the signal were ignored."""
 

@@ -186,7 +186,7 @@ def test_the_kernels_algorithm_is_that_of_the_route(file: Path, path: Between) -
             near = accepted(server)
             assert [algorithm_of(client), algorithm_of(near)] == [name, name]
     wrong = Between(cwndlab.Scenario.load(file), seed=1, algorithm="nosuch")
-    with pytest.raises(cwndlab.RunError, match="this kernel has no congestion control 'nosuch'"):
+    with pytest.raises(cwndlab.ScenarioError, match="this kernel has no 'nosuch'"):
         wrong.__enter__()
 
 

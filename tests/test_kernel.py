@@ -25,6 +25,7 @@ from cwndlab.emulation import emulate
 from cwndlab.kernel import Attached, attach
 from cwndlab.records import Records
 from cwndlab.run import entries
+from programs import finish, start_ignoring_sigint
 
 #: Names are the machine's: another test run may have them for a while.
 PATIENCE_S = 60.0
@@ -148,7 +149,7 @@ def test_what_cannot_be_registered_is_said() -> None:
     pytest.importorskip("cwndlab_kernel")
     with pytest.raises(cwndlab.RunError, match=r"--algorithm: 'rcp' asks routers \(Rcp\), and no kernel answers"):
         attach(["rcp"])
-    with pytest.raises(cwndlab.RunError, match="did you mean 'cubic'"):
+    with pytest.raises(cwndlab.ScenarioError, match="did you mean 'cubic'"):
         attach(["cubik"])
     with pytest.raises(cwndlab.RunError, match="--report: 'often' does not say when to report"):
         attach(["reno"], report="often")
@@ -249,6 +250,21 @@ def test_killing_the_decider_costs_no_connection() -> None:
     before, after = (max((bytes_ for at, bytes_ in samples if at <= end), default=0) for end in (3e9, 6e9))
     assert 8 * (after - before) / 3 > 0.5 * 20e6
     assert "cwndlab_reno" not in available()
+
+
+def test_an_ignored_sigint_does_not_end_it_and_sigterm_does() -> None:
+    """As of every verb; SIGTERM is an ordinary end of this one."""
+    attached("reno").close()  # skips, and waits for the name
+    process = start_ignoring_sigint("kernel", "run", "--algorithm", "reno", "--format", "json")
+    assert process.stderr is not None
+    assert process.stderr.readline() == "registered: cwndlab_reno\n"
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=2)
+    process.terminate()
+    out, err = finish(process)
+    assert process.returncode == 0, err
+    assert [row["name"] for row in json.loads(out)] == ["cwndlab_reno"]
 
 
 def test_the_watchdog_hands_back_when_answers_come_again() -> None:

@@ -448,6 +448,44 @@ def test_a_slow_reader_is_cut_off_and_the_account_says_so() -> None:
         serves(server)
 
 
+def resident_mb(process: int) -> float:
+    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    found = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
+    assert found is not None
+    return int(found[1]) / 1e3
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_the_memory_of_slow_readers_is_returned(tmp_path: Path) -> None:
+    """150 connections that ask for a gigabyte and read nothing: their buffers and accounts are gone when they are."""
+    limits = ("patience_s=2", "progress_bps=1000000000", "transfers_per_token=200", "account_s=1")
+    limits += ("sample_interval_s=0.005", "handshakes_per_s=1000", "attempts_per_address_per_s=1000")
+    limits += ("attempts_per_prefix_per_s=1000",)
+    options = [word for limit in limits for word in ("--limit", limit)]
+    with command("--state", tmp_path, *options) as (process, told):
+        fetched_once = {"algorithm": None, "size_bytes": 1000, "trust": str(tmp_path / "certificate.pem")}
+        fetch(told["listening"], token=told["token of client"], **fetched_once)
+        before = resident_mb(process.pid)
+        head = f"GET /bytes/1000000000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {told['token of client']}\r\n\r\n"
+        port = int(told["listening"].rpartition(":")[2])
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with ExitStack() as stack:
+            for _ in range(150):
+                plain = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+                lazy = stack.enter_context(context.wrap_socket(plain))
+                lazy.sendall(head.encode())
+            until = time.monotonic() + 120
+            most = before
+            while True:
+                now = resident_mb(process.pid)
+                most = max(most, now)
+                if most > before + 20 and now < before + 12:
+                    break
+                assert time.monotonic() < until, f"{before:.0f} MB before, {most:.0f} at most, {now:.0f} now"
+                time.sleep(0.1)
+
+
 def test_a_transfer_has_its_time() -> None:
     with serving(duration_s=0.3, rate_bps=1e6, sample_interval_s=0.05) as server:
         found = fetched(server, 10_000_000)
@@ -637,6 +675,14 @@ def test_nothing_is_left_when_a_server_stops() -> None:
     while there("/proc/self/task") > before[0] or there("/proc/self/fd") > before[1]:
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize("hosts", ["Host: x\r\nHost: y\r\n", "Host: x\r\nHost: x\r\n", ""])
+def test_a_request_has_one_host(hosts: str) -> None:
+    """RFC 9112, section 3.2: 400 for a request of HTTP/1.1 without Host, and for any with more than one."""
+    with serving() as server, secured(server) as one:
+        one.sendall(f"GET /algorithms HTTP/1.1\r\n{hosts}Authorization: Bearer {TOKEN}\r\n\r\n".encode())
+        assert one.recv(100).startswith(b"HTTP/1.1 400 ")
 
 
 # The verb.

@@ -414,7 +414,7 @@ def test_of_several_that_take_an_object_lock_at_once_one_has_it(takers: int) -> 
         assert len(held) == 1
         held[0].check()
         held[0].release()
-        assert fs.ls(f"/race-{takers}-{turn}/lock") == []
+        assert not fs.exists(f"/race-{takers}-{turn}/lock")
 
 
 def test_a_holder_that_was_silent_for_too_long_is_fenced_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -475,6 +475,51 @@ def test_ctrl_c_keeps_what_was_finished(file: Path) -> None:
 
 
 # What people see.
+
+
+def test_a_sweep_that_is_not_finished_says_so_until_it_is(file: Path, cli: Callable[..., Called]) -> None:
+    file.write_text(file.read_text().replace("[sweep]", '[sweep]\ntitle = "Rates & RTTs"'))
+    out = file.parent / "out"
+
+    def stop(done: int, _: int) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+    outcome = sweep(sweeps.read(file), out=out, workers=1, progress=stop)
+    assert outcome.stopped
+    rows = len(sweeps.load(out))
+    missing = f"unfinished: {rows} of 24 runs are there"
+    status, _, said = cli("sweep", file, "--out", out, "--show")
+    assert (status, said) == (0, f"Rates & RTTs\n{out}: {missing}\n")
+    status, _, said = cli("report", out)
+    assert said.splitlines()[0] == missing
+    page = (out / "report.html").read_text()
+    assert "<title>Rates &amp; RTTs</title>" in page
+    assert missing in page
+    status, _, said = cli("sweep", file, "--out", out)
+    assert said.splitlines()[0] == f"{out}: {rows} of 24 runs are there, and are not repeated"
+    assert "unfinished" not in said
+    _, _, said = cli("report", out)
+    assert "unfinished" not in said + (out / "report.html").read_text()
+
+
+def test_a_pivot_says_over_what_it_averages(file: Path, cli: Callable[..., Called]) -> None:
+    out = file.parent / "out"
+    cli("sweep", file, "--out", out)
+    show = ("sweep", file, "--out", out, "--show", "--metrics", "jain", "--pivot")
+    _, printed, said = cli(*show, "algorithm,rate", "--format", "json")
+    means = "each value is a mean over 2 values of pair, 2 values of flow[0].rtt, 2 values of flow[1].rtt"
+    assert means in said.splitlines()
+    # The mean of the cells, by hand from the rows.
+    by_cell = sweeps.load(out).group_by("algorithm", "dumbbell.bottleneck.rate", "cell").agg(pl.col("jain").mean())
+    five = by_cell.filter(algorithm="cubic").filter(pl.col("dumbbell.bottleneck.rate") == "5 Mbps")["jain"]
+    assert len(five) == 2
+    assert float(json.loads(printed)[0]["5 Mbps"]) == pytest.approx(float(five.sum()) / 2, abs=1e-4)
+    file.write_text(FILE.replace("SEEDS", "2").split("[[sweep.zip]]")[0])
+    out = file.parent / "plain"
+    cli("sweep", file, "--out", out)
+    _, _, said = cli("sweep", file, "--out", out, "--show", "--pivot", "algorithm,rate")
+    assert "mean over" not in said
 
 
 def test_the_command_prints_cells_with_intervals(file: Path, cli: Callable[..., Called]) -> None:

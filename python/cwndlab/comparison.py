@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.digits import effect_size, interval, mean_and_half
 from cwndlab.errors import Fault, OutputError, RecordsError, ScenarioError
-from cwndlab.files import slug
+from cwndlab.files import parsed, slug
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import judged as word_for
 from cwndlab.metrics.of_flow import groups, parse
@@ -370,7 +370,7 @@ def _read(folder: Path) -> dict[str, Any]:
     place = folder / "comparison.json"
     hint = "a folder that `cwndlab compare --out` wrote"
     try:
-        stored: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+        stored: dict[str, Any] = parsed(place.read_text(encoding="utf-8"))
         missing = [key for key in ("scenario", "algorithms", "seeds", "rows", "notes") if key not in stored]
     except OSError as error:
         raise RecordsError(Fault(str(place), f"cannot be read: {error.strerror}", hint)) from None
@@ -452,7 +452,7 @@ def refuse(folder: Path | str, scenario: Scenario) -> None:
     """Raises where ``folder`` holds something that a comparison on ``scenario`` would overwrite."""
     place = Path(folder) / "comparison.json"
     try:
-        other = place.exists() and json.loads(place.read_text(encoding="utf-8")).get("scenario_hash") != scenario.hash
+        other = place.exists() and parsed(place.read_text(encoding="utf-8")).get("scenario_hash") != scenario.hash
     except (OSError, ValueError, AttributeError):
         other = True
     if other or (Path(folder) / "flows.parquet").exists():

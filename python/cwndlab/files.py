@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from cwndlab.errors import Fault, OutputError
 
@@ -28,6 +29,14 @@ def whole(path: Path | str) -> Iterator[BinaryIO]:
     finally:
         if partial.is_file():
             partial.unlink()
+
+
+def parsed(text: str | bytes) -> Any:
+    """JSON of a file or a server; raises ``ValueError`` also where it is nested too deeply for the interpreter."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
 
 
 def save(text: str, path: Path | str) -> None:

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import Fault, RunError
+from cwndlab.run import canonical_algorithm
 
 if TYPE_CHECKING:
     from cwndlab_kernel import Datapath
@@ -85,8 +86,11 @@ def attach(algorithms: Sequence[str], *, report: str | None = None, patience_s: 
 
     ``report`` is ``ack``, ``rtt`` or a time such as ``2ms``; by default what each entry asks for. Names are the
     machine's: where another process has one, it is waited for as long as ``patience_s``. Raises ``RunError`` where the
-    module, the right or the kernel's BTF is missing, where an algorithm asks routers, and where a name is taken.
+    module, the right or the kernel's BTF is missing, where an algorithm asks routers, and where a name is taken, and
+    ``ScenarioError`` where an algorithm does not exist.
     """
+    for text in algorithms:
+        canonical_algorithm(text)  # what no library has is no fault of this kernel
     return Attached(_module()(list(algorithms), report, patience_s))
 
 

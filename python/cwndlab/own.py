@@ -160,7 +160,7 @@ def load(file: str | File) -> dict[str, type]:
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
         what = f"cannot be imported: {type(error).__name__}: {error}".rstrip(": ")
-        raise ScenarioError(Fault(_line(file, error), what, f"`python {file}` shows more")) from error
+        raise ScenarioError(Fault(line_of(file, error), what, f"`python {file}` shows more")) from error
     finally:
         sys.path.remove(str(file.resolve().parent))
     mine = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
@@ -172,7 +172,7 @@ def load(file: str | File) -> dict[str, type]:
     return found
 
 
-def _line(file: File, error: BaseException) -> str:
+def line_of(file: File, error: BaseException) -> str:
     """The file, and the line of it where the error arose."""
     line = error.lineno if isinstance(error, SyntaxError) and error.filename == str(file) else None
     trace = error.__traceback__

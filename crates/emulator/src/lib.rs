@@ -62,11 +62,13 @@ fn available() -> Vec<String> {
 ///
 /// A fault where this kernel has neither.
 pub fn kernel_algorithm(name: &str) -> Result<String, Fault> {
-    let known = available();
-    kernel_name::resolve(name, &cwndlab_simulator::catalogue(), &known).ok_or_else(|| {
+    let (known, catalogue) = (available(), cwndlab_simulator::catalogue());
+    kernel_name::resolve(name, &catalogue, &known).ok_or_else(|| {
         let has = known.iter().map(|one| kernel_name::library_name(one)).collect::<Vec<_>>().join(", ");
-        let hint = kernel_name::misnamed(name)
-            .unwrap_or_else(|| format!("`cwndlab kernel run --algorithm '{name}'` registers it while it runs"));
+        let hint = kernel_name::misnamed(name).unwrap_or_else(|| match catalogue.parse(name) {
+            Ok(_) => format!("`cwndlab kernel run --algorithm '{name}'` registers it while it runs"),
+            Err(fault) => fault.hint,
+        });
         fault("--algorithm", format!("this kernel has no '{name}'; it has {has}"), hint)
     })
 }

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import Fault, OutputError, RecordsError
-from cwndlab.files import save, slug
+from cwndlab.files import parsed, save, slug
 from cwndlab.live.question import Question
 from cwndlab.sweeps.journal import entries, entry
 from cwndlab.sweeps.lock import FileLock
@@ -40,7 +40,7 @@ def read_question(folder: Path) -> Question:
     """What a folder's campaign asks; raises ``RecordsError`` where it holds none."""
     place = folder / ASKED
     try:
-        told = json.loads(place.read_text(encoding="utf-8"))
+        told = parsed(place.read_text(encoding="utf-8"))
         if told["schema_version"] != SCHEMA_VERSION:
             what = f"is of schema {told['schema_version']}, this is cwndlab with schema {SCHEMA_VERSION}"
             raise RecordsError(Fault(str(place), what, "choose another folder"))

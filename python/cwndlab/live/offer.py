@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import http.client
-import json
 import re
 import socket
 import ssl
@@ -14,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from cwndlab.errors import Fault, RunError, ScenarioError
+from cwndlab.files import parsed
 
 _ALGORITHM = "cwndlab-congestion-control"
 
@@ -87,7 +87,7 @@ def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
     try:
         if status != 200:
             raise ValueError
-        found: dict[str, Any] = json.loads(text)
+        found: dict[str, Any] = parsed(text)
         if not isinstance(found["tcp"]["algorithms"], list):
             raise TypeError
     except (ValueError, KeyError, TypeError):
@@ -113,9 +113,9 @@ def meant(
 
     Over QUIC, of which Python knows nothing, ``fetch`` asks for a byte under each.
     """
-    found = offered(url, token, trust)
     for name in names:
         ours(name)
+    found = offered(url, token, trust)
     taken, missing = {}, []
     if transport == "quic":
         if not found.get("quic"):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
 from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
+from cwndlab.files import parsed
 from cwndlab.references import keys, ns3, wifi
 
 #: What every reference says of itself, and as which type a program can read it.
@@ -107,7 +107,7 @@ class Reference:
         home = next((folder for folder in bundled() if folder.name == self.about.get("kind")), None)
         if home is None or home.resolve() == self.folder.resolve():
             return
-        ours = json.loads((home / "reference.json").read_text(encoding="utf-8"))
+        ours = parsed((home / "reference.json").read_text(encoding="utf-8"))
         for key, value in ours.items():
             mine = self.about.get(key)
             if mine is None or (isinstance(value, dict) and not isinstance(mine, dict)):
@@ -128,7 +128,7 @@ class Reference:
     def _json(self, name: str) -> dict[str, Any]:
         path = self.folder / name
         try:
-            loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            loaded: dict[str, Any] = parsed(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise RecordsError(
                 Fault(str(path), f"cannot be read: {error.strerror}", "a folder with reference.json and scenarios.json")

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.digits import number
-from cwndlab.errors import Fault, OutputError, RecordsError
-from cwndlab.files import save
+from cwndlab.errors import Fault, OutputError
+from cwndlab.files import parsed, save
 from cwndlab.pages import page
 from cwndlab.reproduce.catalogue import PAPERS, experiments
 from cwndlab.reproduce.claims import COLUMNS, KINDS, OUTCOMES, Finding
@@ -92,7 +92,7 @@ def write_experiment(outcome: Reproduction, folder: Path) -> Path:
 def _kept_cpu_s(place: Path, outcome: Reproduction) -> float:
     """CPU time of the runs when they were made, where this call found them all kept."""
     try:
-        before = json.loads((place / "outcome.json").read_text(encoding="utf-8"))
+        before = parsed((place / "outcome.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return 0.0
     same = all(before.get(name) == value for name, value in (("quick", outcome.quick), ("seed", outcome.seed)))
@@ -107,7 +107,7 @@ def outcomes(folder: Path) -> list[dict[str, Any]]:
     found = []
     for one in experiments():
         try:
-            kept = json.loads((folder / one.paper / one.figure / "outcome.json").read_text(encoding="utf-8"))
+            kept = parsed((folder / one.paper / one.figure / "outcome.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
         if kept.keys() == _KEYS and all(finding.keys() == set(COLUMNS) for finding in kept["findings"]):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, OutputError
+from cwndlab.files import parsed
 
 
 class Store:
@@ -33,7 +34,7 @@ class Store:
         if self._folder is None:
             return None
         try:
-            found: dict[str, Any] = json.loads(self._path(key).read_text(encoding="utf-8"))
+            found: dict[str, Any] = parsed(self._path(key).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         self._held[key] = found

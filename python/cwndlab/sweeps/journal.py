@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cwndlab.files import parsed
+
 
 def entry(row: Mapping[str, Any]) -> bytes:
     """A row as a line."""
@@ -26,7 +28,7 @@ def entries(content: bytes) -> Iterator[dict[str, Any]]:
         with contextlib.suppress(ValueError):
             digest, _, text = line.partition(b" ")
             if digest == _digest(text):
-                row = json.loads(text)
+                row = parsed(text)
                 if isinstance(row, dict):
                     yield row
 

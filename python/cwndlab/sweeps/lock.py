@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
+from cwndlab.files import parsed
 
 # An object store knows no locks: the holder says every now and then that it lives.
 BEAT_S = 10.0
@@ -34,7 +35,7 @@ def _taken(place: str, by: dict[str, Any]) -> RecordsError:
 
 def _read(text: str | bytes) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        found = parsed(text)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

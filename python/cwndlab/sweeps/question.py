@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab import presets
 from cwndlab.compare import repeated
-from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.errors import Error, Fault, ScenarioError, text_of
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.numbers import NAMES
 from cwndlab.metrics.of_flow import groups, parse
@@ -305,7 +305,15 @@ def python_value(path: Path, name: str, kind: type) -> Any:
     from runpy import run_path
 
     text_of(path, f"name Python that says `{name} = …`")
-    found = run_path(str(path)).get(name)
+    try:
+        found = run_path(str(path)).get(name)
+    except Error:
+        raise
+    except (Exception, SystemExit) as error:
+        from cwndlab.own import line_of
+
+        what = f"ended with {type(error).__name__}: {error}".rstrip(": ")
+        raise ScenarioError(Fault(line_of(path, error), what, f"`python {path}` shows more")) from error
     if not isinstance(found, kind):
         what = f"has no '{name}' that is a {kind.__name__}"
         raise ScenarioError(Fault(str(path), what, f"write `{name} = cwndlab.sweeps.{kind.__name__}(…)`"))

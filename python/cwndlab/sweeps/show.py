@@ -125,8 +125,9 @@ def averaged(found: Sequence[dict[str, Any]], rows: str, columns: str) -> str:
     fields = _fields(found)
     shown = {_field(name, fields) for name in (rows, columns)}
     counts = {name: len({row[name] for row in found}) for name in fields if name not in shown}
-    words = [f"{count} values of {short([name])[0]}" for name, count in counts.items() if count > 1]
-    return f"each value is the mean over cells: {', '.join(words)}" if words else ""
+    called = dict(zip(fields, short(fields), strict=True))
+    words = [f"{count} values of {called[name]}" for name, count in counts.items() if count > 1]
+    return f"each value is a mean over {', '.join(words)}" if words else ""
 
 
 def _fields(found: Sequence[dict[str, Any]]) -> list[str]:

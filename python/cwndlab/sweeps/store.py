@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import Fault, OutputError, RecordsError
+from cwndlab.files import parsed
 from cwndlab.sweeps.journal import entries, entry
 from cwndlab.sweeps.lock import FileLock, ObjectLock
 from cwndlab.sweeps.work import Row
@@ -108,7 +109,7 @@ class Store:
         if content is None:
             return False
         try:
-            found = json.loads(content)
+            found = parsed(content)
             if found["schema_version"] != SCHEMA_VERSION:
                 what = f"is of schema {found['schema_version']}, this is cwndlab with schema {SCHEMA_VERSION}"
                 raise RecordsError(Fault(self._path("manifest.json"), what, "choose another folder"))

@@ -17,6 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError, RunError, ScenarioError
+from cwndlab.files import parsed
 from cwndlab.metrics.numbers import NAMES, metrics_version
 from cwndlab.run import engine_version
 from cwndlab.sweeps import Sweep, sweep
@@ -225,7 +226,7 @@ def _drop_torn_end(log: Path) -> None:
     whole = 0
     for line in content.splitlines(keepends=True):
         try:
-            json.loads(line)
+            parsed(line)
         except ValueError:
             break
         if not line.endswith(b"\n"):
