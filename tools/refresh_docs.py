@@ -144,7 +144,7 @@ def _reproductions() -> str:
 
 
 def _first_paragraph(thing: object) -> str:
-    return " ".join(inspect.getdoc(thing).split("\n\n")[0].split()) if inspect.getdoc(thing) else ""
+    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
 
 
 def _arguments(function: Callable[..., object]) -> str:
@@ -362,7 +362,7 @@ def parts(words: list[str]) -> list[Part]:
         stale = [name for name in drawn if not algorithm_pages.is_drawn(everyone[name])]
         chosen = drawn if words else stale or drawn
         make = partial(algorithm_pages.draw, chosen)
-        title = f"pictures of {len(chosen)} algorithms"
+        title = f"pictures of {chosen[0] if len(chosen) == 1 else f'{len(chosen)} algorithms'}"
         found.append(Part(title, "docs/algorithms", "simulated", 0.5 * len(chosen), [], not stale, make))
     if not words:
         pages = partial(algorithm_pages.write_pages)
