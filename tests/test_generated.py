@@ -206,6 +206,20 @@ def test_it_says_first_how_long_it_takes_and_last_what_is_left_out(
     assert bench.made == ["table", "speed"]
 
 
+def test_what_a_part_needs_is_looked_for(tmp_path: Path) -> None:
+    entry = replace(
+        SIMULATED, needs=("sh", "no-such-program", str(tmp_path), "/no/such/file", "python:json", "python:nosuch")
+    )
+    assert entry.lacking() == ["no-such-program", "/no/such/file", "python:nosuch"]
+
+
+def test_a_word_does_not_count_as_a_whole_call(bench: Bench) -> None:
+    bench.add("speed", "timed")
+    assert refresh_docs.main(["speed"]) == 0
+    assert refresh_docs.main([]) == 0
+    assert bench.made == ["speed", "speed"]
+
+
 def test_what_failed_is_said_and_the_others_are_made(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     bench.add("broken", "simulated", error=OSError("no such program"))
     bench.add("table", "simulated")

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,7 +52,13 @@ class Recipe:
 
 
 def _has(need: str) -> bool:
-    return os.geteuid() == 0 if need == "root" else shutil.which(need) is not None
+    if need == "root":
+        return os.geteuid() == 0
+    if need.startswith("/"):
+        return Path(need).exists()
+    if need.startswith("python:"):
+        return find_spec(need.removeprefix("python:")) is not None
+    return shutil.which(need) is not None
 
 
 @dataclass(frozen=True)

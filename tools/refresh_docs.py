@@ -414,7 +414,7 @@ def refresh(words: list[str], *, everything: bool) -> int:
             continue
         took = time.monotonic() - begin
         state["took_s"][part.key] = round(took, 1)
-        if part.kind in ("kernel", "timed"):
+        if not words and part.kind in ("kernel", "timed"):
             state["measured"].append(part.key)
         save(json.dumps(state, indent=1), STATE)
         _say(f"{_span(took):>7}  {part.key}")
