@@ -245,11 +245,12 @@ def _planned_by_validate() -> Iterator[str]:
 
     jobs: list[tuple[Any, int]] = []
 
-    def collect(asked: Iterable[tuple[Any, int]], **_: Any) -> Iterator[Any]:
+    def collect(_: Any, asked: Iterable[tuple[Any, int]], *__: Any) -> Iterator[Any]:
         jobs.extend(asked)
         raise _Planned
 
-    with mock.patch("cwndlab.run.run_many", collect), contextlib.suppress(_Planned):
+    # What spreads runs over threads, whichever function was called for them.
+    with mock.patch("cwndlab.run._spread", collect), contextlib.suppress(_Planned):
         validate()
     # A replayed list of losses is thousands of numbers; canonical forms of all would take seconds.
     return (f"{json.dumps(document, sort_keys=True)} {seed}" for document, seed in jobs)
