@@ -120,7 +120,7 @@ def test_the_arguments_of_commands_are_known() -> None:
         try:
             documented.parse(arguments)
         except Exception as error:
-            wrong.append(f"{one.place}: {one.text}: {getattr(error, 'message', error)}")
+            wrong.append(f"{one.place}: {one.text}: {getattr(error, 'format_message', error.__str__)()}")
     assert wrong == []
 
 
