@@ -161,7 +161,7 @@ def reason_not_to_run(command: str) -> str | None:
 
 def words(command: str) -> list[str]:
     """The words that the program gets, by POSIX' rules, without assignments in front."""
-    found = shlex.split(command)
+    found = shlex.split(command, comments=True)
     while re.fullmatch(r"[A-Z_]+=.*", found[0]):
         found = found[1:]
     return found

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,7 +52,13 @@ class Recipe:
 
 
 def _has(need: str) -> bool:
-    return os.geteuid() == 0 if need == "root" else shutil.which(need) is not None
+    if need == "root":
+        return os.geteuid() == 0
+    if need.startswith("/"):
+        return Path(need).exists()
+    if need.startswith("python:"):
+        return find_spec(need.removeprefix("python:")) is not None
+    return shutil.which(need) is not None
 
 
 @dataclass(frozen=True)
@@ -67,11 +74,12 @@ class Block:
 
 def recipes(path: Path = ROOT / "tools" / "generated.toml") -> dict[str, Recipe]:
     """All recipes by the block's name; a name may be a pattern."""
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {
-        name: Recipe(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
-        for name, entry in table.items()
-    }
+    table: dict[str, dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))
+
+    def frozen(value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    return {name: Recipe(**{key: frozen(value) for key, value in entry.items()}) for name, entry in table.items()}
 
 
 def recipe(name: str, known: dict[str, Recipe]) -> Recipe | None:
@@ -111,7 +119,7 @@ def fingerprints(kind: str) -> dict[str, Any]:
 
 
 def _chosen(known: dict[str, Any], patterns: Iterable[str], what: str) -> dict[str, Any]:
-    found = {}
+    found: dict[str, Any] = {}
     for pattern in patterns:
         matching = [name for name in known if fnmatch(name, pattern)]
         if not matching:

@@ -125,7 +125,7 @@ def _reproductions() -> str:
 
 
 def _first_paragraph(thing: object) -> str:
-    return " ".join(inspect.getdoc(thing).split("\n\n")[0].split()) if inspect.getdoc(thing) else ""
+    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
 
 
 def _arguments(function: Callable[..., object]) -> str:
@@ -233,11 +233,12 @@ def _planned_by_validate() -> Iterator[str]:
 
     jobs: list[tuple[Any, int]] = []
 
-    def collect(asked: Iterable[tuple[Any, int]], **_: Any) -> Iterator[Any]:
+    def collect(_: Any, asked: Iterable[tuple[Any, int]], *__: Any) -> Iterator[Any]:
         jobs.extend(asked)
         raise _Planned
 
-    with mock.patch("cwndlab.run.run_jobs", collect), contextlib.suppress(_Planned):
+    # What spreads runs over threads, whichever function was called for them.
+    with mock.patch("cwndlab.run._spread", collect), contextlib.suppress(_Planned):
         validate()
     # A replayed list of losses is thousands of numbers; canonical forms of all would take seconds.
     return (f"{json.dumps(document, sort_keys=True)} {seed}" for document, seed in jobs)
@@ -350,7 +351,7 @@ def parts(words: list[str]) -> list[Part]:
         stale = [name for name in drawn if not algorithm_pages.is_drawn(everyone[name])]
         chosen = drawn if words else stale or drawn
         make = partial(algorithm_pages.draw, chosen)
-        title = f"pictures of {len(chosen)} algorithms"
+        title = f"pictures of {chosen[0] if len(chosen) == 1 else f'{len(chosen)} algorithms'}"
         found.append(Part(title, "docs/algorithms", "simulated", 0.5 * len(chosen), [], not stale, make))
     if not words:
         pages = partial(algorithm_pages.write_pages)
@@ -402,7 +403,7 @@ def refresh(words: list[str], *, everything: bool) -> int:
             continue
         took = time.monotonic() - begin
         state["took_s"][part.key] = round(took, 1)
-        if part.kind in ("kernel", "timed"):
+        if not words and part.kind in ("kernel", "timed"):
             state["measured"].append(part.key)
         save(json.dumps(state, indent=1), STATE)
         _say(f"{_span(took):>7}  {part.key}")

@@ -45,7 +45,7 @@ SCENARIOS = {
 
 
 def metric_values(records: Records) -> dict[str, float | None]:
-    """Every metric of a run, null where it has no value; nine digits, since the last ones of a float are a library's."""
+    """Every metric of a run, null where it has no value; nine digits, since a library may change the last ones."""
     found = sorted(summary(records).items())
     return {name: float(f"{value:.9g}") if value is not None and isfinite(value) else None for name, value in found}
 
