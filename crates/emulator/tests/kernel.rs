@@ -19,13 +19,14 @@ const LIMIT: Duration = Duration::from_secs(120);
 fn within_limit<T>(work: impl FnOnce(&AtomicBool) -> T) -> T {
     let stop = AtomicBool::new(false);
     let (done, ended) = mpsc::channel::<()>();
+    let stop = &stop;
     thread::scope(|scope| {
-        scope.spawn(|| {
+        scope.spawn(move || {
             if ended.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
                 stop.store(true, Ordering::Relaxed);
             }
         });
-        let result = work(&stop);
+        let result = work(stop);
         drop(done);
         result
     })

@@ -60,12 +60,13 @@ _OTHERS = Margin(0.10, 0.0, "no convention: 10 %")
 
 @cache
 def margin(metric: str) -> Margin:
-    """The margin of a metric by its name; 10 % for names that no pattern covers.
+    """The margin of a metric by its name; 10 % for names that no pattern covers. ``share@long`` has that of ``share``.
 
     >>> margin("goodput_bps").around(100e6), margin("jain").around(0.7), margin("mean_rtt_ms").around(10.0)
     (1000000.0, 0.02, 1.0)
     """
-    return next((one for pattern, one in MARGINS if re.fullmatch(pattern, metric)), _OTHERS)
+    name = metric.partition("@")[0]
+    return next((one for pattern, one in MARGINS if re.fullmatch(pattern, name)), _OTHERS)
 
 
 def judged(metric: str, delta: Difference, adjusted_p: float | None) -> str:
