@@ -235,6 +235,21 @@ struct Placed<'a> {
     reverse: Vec<u32>,
 }
 
+/// Routes that no packet could travel are faults.
+fn refuse_long_routes(placed: &[Placed<'_>], faults: &mut Faults) {
+    for one in placed {
+        for (way, route) in [("forward", &one.forward), ("reverse", &one.reverse)] {
+            if route.len() > MOST_HOPS {
+                faults.add(
+                    &one.flow.path,
+                    format!("the {way} route of '{}' has {} links; {MOST_HOPS} are the most", one.name, route.len()),
+                    "shorten the path",
+                );
+            }
+        }
+    }
+}
+
 /// Makes the plan.
 pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Result<(Plan, Vec<String>), Vec<Fault>> {
     let mut faults = Faults::default();
@@ -282,17 +297,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
             );
         }
     }
-    for one in &placed {
-        for (way, route) in [("forward", &one.forward), ("reverse", &one.reverse)] {
-            if route.len() > MOST_HOPS {
-                faults.add(
-                    &one.flow.path,
-                    format!("the {way} route of '{}' has {} links; {MOST_HOPS} are the most", one.name, route.len()),
-                    "shorten the path",
-                );
-            }
-        }
-    }
+    refuse_long_routes(&placed, &mut faults);
     let mut rtts = vec![0; network.links.len()];
     for one in &placed {
         let rtt = network.delay(&one.forward) + network.delay(&one.reverse);

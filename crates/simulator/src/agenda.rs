@@ -156,12 +156,11 @@ impl Agenda {
     /// The top's source goes on at `time`.
     #[inline]
     pub fn replace_top(&mut self, time: u64, source: u32) {
-        match self.key(time, source) {
-            Some(key) => self.sift_down(key),
-            None => {
-                self.pop();
-                self.push(time, source);
-            }
+        if let Some(key) = self.key(time, source) {
+            self.sift_down(key);
+        } else {
+            self.pop();
+            self.push(time, source);
         }
     }
 
