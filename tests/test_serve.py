@@ -463,8 +463,8 @@ def test_the_memory_of_slow_readers_is_returned(tmp_path: Path) -> None:
     limits += ("attempts_per_prefix_per_s=1000",)
     options = [word for limit in limits for word in ("--limit", limit)]
     with command("--state", tmp_path, *options) as (process, told):
-        fetched_once = {"algorithm": None, "size_bytes": 1000, "trust": str(tmp_path / "certificate.pem")}
-        fetch(told["listening"], token=told["token of client"], **fetched_once)
+        trust = str(tmp_path / "certificate.pem")
+        fetch(told["listening"], token=told["token of client"], algorithm=None, size_bytes=1000, trust=trust)
         before = resident_mb(process.pid)
         head = f"GET /bytes/1000000000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {told['token of client']}\r\n\r\n"
         port = int(told["listening"].rpartition(":")[2])
