@@ -30,6 +30,8 @@ fn main() -> ExitCode {
         }
     }
     println!("{count} scenarios from seed {first} on: {} refused, every invariant held", refused.len());
-    refused.iter().for_each(|why| println!("refused: {why}"));
+    for why in &refused {
+        println!("refused: {why}");
+    }
     ExitCode::SUCCESS
 }

@@ -2,6 +2,7 @@
 
 use cwndlab_network::random::Stream;
 use cwndlab_simulator::catalogue;
+use cwndlab_units::maths;
 use serde_json::{json, Map, Value};
 
 use super::PACKETS;
@@ -22,7 +23,7 @@ impl Draw {
 
     /// Even in the logarithm.
     fn log(&mut self, low: f64, high: f64) -> f64 {
-        low * (high / low).powf(self.0.unit())
+        low * maths::pow(high / low, self.0.unit())
     }
 
     fn of<T: Clone>(&mut self, all: &[T]) -> T {

@@ -90,9 +90,9 @@ fn link_samples(plan: &Plan, records: &Records) -> Outcome {
     // At the end every packet is somewhere: one at most is in service.
     for (index, row) in last.into_iter().filter(|(_, row)| row.time_ns == plan.duration.0) {
         let (total, plan) = (&records.links[index as usize], &plan.links[index as usize]);
-        let rest =
-            total.arrived_packets as i64 - (total.dropped_packets + total.sent_packets + row.queue_packets) as i64;
-        let most = if plan.radio.is_some() { total.lost_packets as i64 } else { 1 };
+        let rest = total.arrived_packets.cast_signed()
+            - (total.dropped_packets + total.sent_packets + row.queue_packets).cast_signed();
+        let most = if plan.radio.is_some() { total.lost_packets.cast_signed() } else { 1 };
         holds((0..=most).contains(&rest), || format!("link {}: {rest} packets are nowhere: {total:?}", total.name))?;
         let counted = (row.arrived_packets, row.dropped_packets, row.lost_packets, row.sent_bytes);
         let totals = (total.arrived_packets, total.dropped_packets, total.lost_packets, total.sent_bytes);
