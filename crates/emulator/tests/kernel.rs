@@ -17,15 +17,15 @@ use serde_json::{json, Value};
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn within_limit<T>(work: impl FnOnce(&AtomicBool) -> T) -> T {
-    let stop = AtomicBool::new(false);
+    let stop = &AtomicBool::new(false);
     let (done, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        scope.spawn(|| {
+        scope.spawn(move || {
             if ended.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
                 stop.store(true, Ordering::Relaxed);
             }
         });
-        let result = work(&stop);
+        let result = work(stop);
         drop(done);
         result
     })
