@@ -458,9 +458,16 @@ def resident_mb(process: int) -> float:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 def test_the_memory_of_slow_readers_is_returned(tmp_path: Path) -> None:
     """150 connections that ask for a gigabyte and read nothing: their buffers and accounts are gone when they are."""
-    limits = ("patience_s=2", "progress_bps=1000000000", "transfers_per_token=200", "account_s=1")
-    limits += ("sample_interval_s=0.005", "handshakes_per_s=1000", "attempts_per_address_per_s=1000")
-    limits += ("attempts_per_prefix_per_s=1000",)
+    limits = [
+        "patience_s=2",
+        "progress_bps=1000000000",
+        "transfers_per_token=200",
+        "account_s=1",
+        "sample_interval_s=0.005",
+        "handshakes_per_s=1000",
+        "attempts_per_address_per_s=1000",
+        "attempts_per_prefix_per_s=1000",
+    ]
     options = [word for limit in limits for word in ("--limit", limit)]
     with command("--state", tmp_path, *options) as (process, told):
         trust = str(tmp_path / "certificate.pem")

@@ -17,7 +17,7 @@ use serde_json::{json, Value};
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn within_limit<T>(work: impl FnOnce(&AtomicBool) -> T) -> T {
-    let stop = AtomicBool::new(false);
+    let stop = &AtomicBool::new(false);
     let (done, ended) = mpsc::channel::<()>();
     let stop = &stop;
     thread::scope(|scope| {

@@ -5,11 +5,9 @@
 //! from honest newcomers before they send something. So nothing is spent on a connection before its first byte, silent
 //! connections are evicted first, and only a TLS client hello counts against the handshakes that all newcomers share.
 //!
-//! Every table compares whole keys: two hosts never share an entry, whatever the hash function does.
+//! Every table is ordered by whole keys and hashes nothing: two hosts never share an entry.
 
-use std::collections::hash_map::RandomState;
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
@@ -58,15 +56,15 @@ impl Pace {
 /// Times by key. An entry matters until its time has come and is then dropped, so that a table holds live entries only;
 /// there are at most `MAX_ENTRIES`.
 #[derive(Debug)]
-struct Table<K, S> {
-    times: HashMap<K, u64, S>,
+struct Table<K> {
+    times: BTreeMap<K, u64>,
     sweep_at_len: usize,
     next_sweep_ns: u64,
 }
 
-impl<K: Eq + Hash + Copy, S: BuildHasher> Table<K, S> {
-    fn new(hasher: S) -> Self {
-        Self { times: HashMap::with_hasher(hasher), sweep_at_len: FIRST_SWEEP, next_sweep_ns: 0 }
+impl<K: Ord + Copy> Table<K> {
+    fn new() -> Self {
+        Self { times: BTreeMap::new(), sweep_at_len: FIRST_SWEEP, next_sweep_ns: 0 }
     }
 
     /// The time of this key; 0 where there is none.
@@ -78,7 +76,6 @@ impl<K: Eq + Hash + Copy, S: BuildHasher> Table<K, S> {
     fn has_room(&mut self, key: K, now_ns: u64) -> bool {
         if self.times.len() >= self.sweep_at_len && now_ns >= self.next_sweep_ns {
             self.times.retain(|_, time| *time > now_ns);
-            self.times.shrink_to(FIRST_SWEEP);
             // Each sweep of n entries follows n / 2 insertions at least, or the interval.
             self.sweep_at_len = (2 * self.times.len()).clamp(FIRST_SWEEP, MAX_ENTRIES);
             self.next_sweep_ns =
@@ -107,17 +104,17 @@ type Prefix = [u8; 7];
 
 /// The tables.
 #[derive(Debug)]
-pub(crate) struct Admission<S = RandomState> {
+pub(crate) struct Admission {
     address: Pace,
     prefix: Pace,
     handshake: Pace,
     /// When the bucket of a host is full again.
-    addresses: Table<Host, S>,
+    addresses: Table<Host>,
     /// When the bucket of a network is full again.
-    prefixes: Table<Prefix, S>,
+    prefixes: Table<Prefix>,
     /// Until when a host is known. Known hosts have buckets of their own, which a flood of others cannot fill.
-    known: Table<Host, S>,
-    known_addresses: Table<Host, S>,
+    known: Table<Host>,
+    known_addresses: Table<Host>,
     handshakes: u64,
 }
 
@@ -153,20 +150,14 @@ pub(crate) fn host(address: IpAddr) -> Host {
 
 impl Admission {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self::with_hasher(limits, &RandomState::new())
-    }
-}
-
-impl<S: BuildHasher + Clone> Admission<S> {
-    fn with_hasher(limits: &Limits, hasher: &S) -> Self {
         Self {
             address: Pace::new(limits.attempts_per_address_per_s, BURST),
             prefix: Pace::new(limits.attempts_per_prefix_per_s, BURST),
             handshake: Pace::new(limits.handshakes_per_s, 1),
-            addresses: Table::new(hasher.clone()),
-            prefixes: Table::new(hasher.clone()),
-            known: Table::new(hasher.clone()),
-            known_addresses: Table::new(hasher.clone()),
+            addresses: Table::new(),
+            prefixes: Table::new(),
+            known: Table::new(),
+            known_addresses: Table::new(),
             handshakes: 0,
         }
     }
@@ -290,27 +281,9 @@ mod tests {
         assert!((29..=31).contains(&later), "{later}");
     }
 
-    /// Every key has the same hash: the worst a seed can do.
-    #[derive(Clone, Default)]
-    struct OneHash;
-
-    impl std::hash::Hasher for OneHash {
-        fn finish(&self) -> u64 {
-            0
-        }
-
-        fn write(&mut self, _: &[u8]) {}
-    }
-
-    impl BuildHasher for OneHash {
-        type Hasher = Self;
-
-        fn build_hasher(&self) -> Self {
-            Self
-        }
-    }
-
-    fn flooding_network_is_limited_others_and_known_hosts_are_not<S: BuildHasher + Clone>(mut admission: Admission<S>) {
+    #[test]
+    fn a_flooding_network_is_limited_and_others_and_known_hosts_are_not() {
+        let mut admission = Admission::new(&limits());
         admission.proved(four(250), 0);
         // By hand: a burst is four seconds of the prefix's hundred, though 250 hosts may have 40 each.
         let admitted: usize = (0..250).map(|host| (0..10).filter(|_| admission.attempt(four(host), 1)).count()).sum();
@@ -320,21 +293,19 @@ mod tests {
         assert!(admission.attempt(Ipv4Addr::new(198, 51, 100, 1).into(), 1), "elsewhere");
     }
 
+    /// With 65,536 slots by hash, some of 4,000 hosts share one, and some of them one with somebody known.
     #[test]
-    fn a_flooding_network_is_limited_whatever_the_hash_seeds() {
-        flooding_network_is_limited_others_and_known_hosts_are_not(Admission::with_hasher(&limits(), &OneHash));
-        for _ in 0..100 {
-            flooding_network_is_limited_others_and_known_hosts_are_not(Admission::new(&limits()));
+    fn every_host_has_a_bucket_of_its_own_beside_many_others() {
+        let generous = Limits { attempts_per_prefix_per_s: u32::MAX, ..limits() };
+        let mut admission = Admission::new(&generous);
+        let host = |n: u32| IpAddr::from(Ipv4Addr::from(n << 8));
+        (0..1000).for_each(|n| admission.proved(host(1 << 20 | n), 0));
+        for n in 0..4000 {
+            assert_eq!((0..50).filter(|_| admission.attempt(host(n), 0)).count(), 40, "{n}");
         }
-    }
-
-    #[test]
-    fn hosts_with_the_same_hash_have_buckets_of_their_own() {
-        let mut admission = Admission::with_hasher(&limits(), &OneHash);
-        admission.proved(four(1), 0);
-        assert_eq!((0..1000).filter(|_| admission.attempt(four(2), 0)).count(), 40);
-        assert_eq!((0..1000).filter(|_| admission.attempt(four(1), 0)).count(), 40, "known");
-        assert_eq!((0..1000).filter(|_| admission.attempt(four(3), 0)).count(), 40, "another newcomer");
+        assert_eq!((0..50).filter(|_| admission.attempt(host(1 << 20), 0)).count(), 40, "known");
+        // Of the newcomers none passes as known: all share the rate of handshakes.
+        assert_eq!((0..4000).filter(|&n| admission.handshake(host(n), 0)).count(), 50);
     }
 
     /// The rate of an address is 10 a second: the bucket of one attempt is full again after 100 ms.
@@ -353,7 +324,6 @@ mod tests {
         assert!(admission.addresses.times.len() <= MAX_ENTRIES);
         assert!(admission.attempt(newcomer(9), 2 * later));
         assert_eq!(admission.addresses.times.len(), 1);
-        assert!(admission.addresses.times.capacity() < 4 * FIRST_SWEEP);
     }
 
     #[test]
