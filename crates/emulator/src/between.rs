@@ -248,6 +248,8 @@ impl Between {
     /// What every run records of its path.
     pub(crate) fn ended(&self, path: &mut Path, end: u64) -> (Records, Quality) {
         let lateness = std::mem::take(&mut path.passed.lateness);
+        // The path's thread may have forwarded a packet after the moment at which the run was to end.
+        let end = end.max(path.world.clock);
         let records = Records {
             links: path.world.link_rows(&self.plan, end),
             link_samples: std::mem::take(&mut path.passed.samples),

@@ -89,7 +89,8 @@ mod tests {
                     first[winner as usize] += 1;
                 }
                 let share = 1.0 / f64::from(count);
-                let tolerance = 4.0 * (10_000.0 * share * (1.0 - share)).sqrt() + 10_000.0 * f64::from(count - 1) * share / 256.0;
+                let tolerance =
+                    4.0 * (10_000.0 * share * (1.0 - share)).sqrt() + 10_000.0 * f64::from(count - 1) * share / 256.0;
                 for wins in first {
                     assert!((f64::from(wins) - 10_000.0 * share).abs() < tolerance, "{count}: {wins}");
                 }

@@ -9,7 +9,8 @@ use crate::plan::{LinePlan, Stack};
 use crate::trace;
 
 /// Values of a stack that came after the first release, where they are what was done before: left out, so that hashes stand.
-const BEFORE: [&str; 4] = ["rto_arithmetic: Exact, ", "rto_restart: NewData, ", "ack_counting: Bytes, ", "rules: Rfc, "];
+const BEFORE: [&str; 4] =
+    ["rto_arithmetic: Exact, ", "rto_restart: NewData, ", "ack_counting: Bytes, ", "rules: Rfc, "];
 
 impl Schema {
     /// The classes that a flow names.

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, RecoveryKind, Window};
 use cwndlab_transport::sender::{Sender, State};
-use cwndlab_transport::stack::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
+use cwndlab_transport::stack::{
+    AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack,
+};
 use cwndlab_transport::wire::{AckPacket, Blocks, Data, Output};
 use cwndlab_units::{Bytes, Duration, Time};
 
