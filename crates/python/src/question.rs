@@ -68,9 +68,12 @@ pub(crate) fn to_toml(py: Python<'_>, document: &str) -> PyResult<String> {
     Ok(read(py, document, "json", None)?.to_toml())
 }
 
+/// A field of a stack: name, meaning, what it accepts, its value in each profile.
+type StackField = (&'static str, String, String, Vec<String>);
+
 /// Names of the stack profiles; and of every field of a stack its name, meaning, what it accepts and its value in each.
 #[pyfunction]
-pub(crate) fn stack_fields() -> (Vec<&'static str>, Vec<(&'static str, String, String, Vec<String>)>) {
+pub(crate) fn stack_fields() -> (Vec<&'static str>, Vec<StackField>) {
     let rows = profile::described().into_iter().map(|one| (one.name, one.meaning, one.accepts, one.values));
     (profile::NAMES.to_vec(), rows.collect())
 }
