@@ -160,7 +160,7 @@ impl<'a> Table<'a> {
         parse(self.text(key, faults)?).map_err(|fault| faults.add(self.at(key), fault.what, fault.hint)).ok()
     }
 
-    /// A time of up to [`LONGEST`].
+    /// A time of up to `LONGEST`.
     pub fn duration(&self, key: &str, faults: &mut Faults) -> Option<Duration> {
         let time = self.quantity(key, parse_duration, faults)?;
         if time > LONGEST {

@@ -1,7 +1,7 @@
 //! Alternative slow start.
 //!
 //! Source: T. O. Barayyan, "Alternative slow start algorithm for high bandwidth", ICCAT 2013, known only by the tables of
-//! M. Ahmad et al., IEEE Access 6, 2018 (its reference [8]): "initial cwnd size", "changes cwnd rapidly". The rule below
+//! M. Ahmad et al., IEEE Access 6, 2018 (its reference 8): "initial cwnd size", "changes cwnd rapidly". The rule below
 //! is our reconstruction.
 //!
 //! ```text
