@@ -39,6 +39,20 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, _stay)
 
 
+#: Tests of what a machine has once: names in the kernel's TCP, network namespaces, its processor's attention. One
+#: process runs them, one after another, where several share the tests (pytest-xdist).
+SYSTEM = frozenset(
+    "applications conform documented emulation emulation_programs kernel measure_live preflight serve signals"
+    " validate_kernel".split()
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem.removeprefix("test_") in SYSTEM:
+            item.add_marker(pytest.mark.xdist_group("system"))
+
+
 PATH = """\
 schema_version = 1
 duration = "2 s"

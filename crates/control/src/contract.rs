@@ -8,7 +8,7 @@ use std::fmt;
 
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-/// A congestion control as the transport sees it: three methods to write, six with a default.
+/// A congestion control as the transport sees it: three methods to write, five with a default.
 ///
 /// The same sequence of calls must give the same answers: no clock, no chance but
 /// [`Path::seed`], no global state.
@@ -23,14 +23,8 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// The congestion window.
     fn cwnd(&self) -> Bytes;
 
-    /// A segment leaves. Called for every segment, retransmissions included, of algorithms that ask for it by
-    /// [`needs_sent`](Self::needs_sent).
+    /// A segment leaves. Called for every segment, retransmissions included.
     fn on_sent(&mut self, _sent: &Sent) {}
-
-    /// Whether [`on_sent`](Self::on_sent) is to be called; read once, when the flow begins.
-    fn needs_sent(&self) -> bool {
-        false
-    }
 
     /// The transport changed the window for a reason of its own, or takes a reduction back.
     fn on_window(&mut self, _window: &Window) {}

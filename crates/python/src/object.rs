@@ -311,10 +311,6 @@ impl CongestionControl for Object {
         }
     }
 
-    fn needs_sent(&self) -> bool {
-        self.on_sent.is_some()
-    }
-
     #[inline]
     fn ssthresh(&self) -> Ssthresh {
         self.threshold

@@ -119,11 +119,6 @@ impl CongestionControl for Recorder {
         self.write(Told::Sent(*sent));
     }
 
-    /// Segments that leave are written down whatever the algorithm needs.
-    fn needs_sent(&self) -> bool {
-        true
-    }
-
     fn ssthresh(&self) -> Ssthresh {
         self.inner.ssthresh()
     }

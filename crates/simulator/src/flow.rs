@@ -593,10 +593,4 @@ impl Flow {
             + self.transfers.capacity() * 40
             + self.talk.as_ref().map_or(0, |talk| talk.memory())
     }
-
-    /// Payload of a full segment.
-    #[must_use]
-    pub fn mss(&self, plan: &FlowPlan) -> Bytes {
-        plan.stack.mss
-    }
 }

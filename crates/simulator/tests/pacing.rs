@@ -105,7 +105,6 @@ fn quick_start_keeps_the_approved_rate_headers_included() {
 #[derive(Debug)]
 struct Ten {
     sent: Arc<AtomicU64>,
-    asks: bool,
 }
 
 impl CongestionControl for Ten {
@@ -117,9 +116,6 @@ impl CongestionControl for Ten {
     fn on_sent(&mut self, _: &Sent) {
         self.sent.fetch_add(1, Ordering::Relaxed);
     }
-    fn needs_sent(&self) -> bool {
-        self.asks
-    }
     fn ssthresh(&self) -> Ssthresh {
         Ssthresh::Unlimited
     }
@@ -127,16 +123,14 @@ impl CongestionControl for Ten {
 
 /// Ten segments, one for an ACK, and the ten that are out again after a timeout: 21.
 #[test]
-fn every_segment_is_reported_to_algorithms_that_ask_for_it() {
-    for (asks, expected) in [(true, 21), (false, 0)] {
-        let (sent, mut line) = (Arc::new(AtomicU64::new(0)), Line::default());
-        let control = Box::new(Ten { sent: Arc::clone(&sent), asks });
-        let mut sender = sender(control, &Stack { tail_loss_probe: false, ..stack() }, None, &mut line);
-        acknowledge(&mut sender, 200 * MS, 1, &mut line);
-        sender.on_timer(sender.timer, &mut line);
-        assert_eq!((line.0.len(), sender.count.retransmitted_packets), (21, 10));
-        assert_eq!(sent.load(Ordering::Relaxed), expected);
-    }
+fn every_segment_is_reported_paced_or_not() {
+    let (sent, mut line) = (Arc::new(AtomicU64::new(0)), Line::default());
+    let control = Box::new(Ten { sent: Arc::clone(&sent) });
+    let mut sender = sender(control, &Stack { tail_loss_probe: false, ..stack() }, None, &mut line);
+    acknowledge(&mut sender, 200 * MS, 1, &mut line);
+    sender.on_timer(sender.timer, &mut line);
+    assert_eq!((line.0.len(), sender.count.retransmitted_packets), (21, 10));
+    assert_eq!(sent.load(Ordering::Relaxed), 21);
 }
 
 fn simulate(document: &Value) -> Records {

@@ -103,10 +103,6 @@ impl CongestionControl for Remote {
         self.answer.ssthresh
     }
 
-    fn needs_sent(&self) -> bool {
-        self.inner.needs_sent()
-    }
-
     fn on_sent(&mut self, sent: &Sent) {
         self.inner.on_sent(sent);
     }

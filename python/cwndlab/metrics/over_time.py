@@ -58,12 +58,14 @@ def links_over_time(
     table = _instants(records.link_samples, records, span, window_s).join(links, on="link").sort("link", "time_ns")
     table = _steps(table, "link", _LINK, span).sort("time_ns", "rank")
     length = pl.col("time_ns") - pl.col("before_ns")
-    constant = pl.col("rate_bps") * length / 8e9
-    carriable = pl.when(pl.col("carriable_bytes").is_null()).then(constant).otherwise(pl.col("carriable_bytes"))
+    # In bit-nanoseconds: a product that a float holds exactly, so that a full line has exactly 1. Integers of 64 bits would
+    # not hold it above 9.2 Gbit/s and a second.
+    constant = pl.col("rate_bps").cast(pl.Float64) * length
+    carriable = pl.when(pl.col("carriable_bytes").is_null()).then(constant).otherwise(8e9 * pl.col("carriable_bytes"))
     return table.select(
         (pl.col("time_ns") / 1e9).alias("time_s"),
         pl.col("name").alias("link"),
-        pl.when(carriable > 0).then(pl.col("sent_bytes") / carriable).otherwise(0.0).alias("utilisation"),
+        pl.when(carriable > 0).then(8e9 * pl.col("sent_bytes") / carriable).otherwise(0.0).alias("utilisation"),
         (pl.col("queue_packet_ns") / length).alias("queue_packets"),
         (8e3 * pl.col("queue_byte_ns") / length / pl.col("rate_bps")).alias("queue_ms"),
         (1e9 * pl.col("dropped_packets") / length).alias("drops_per_s"),

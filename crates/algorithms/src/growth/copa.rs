@@ -13,10 +13,9 @@
 //! pacing = 2 w / RTTstanding                      (7)
 //! ```
 //!
-//! Units: w and n in segments, times in ns, λ in segments/s.
-//! Differs from the source: the grain, two segments at the highest delivery rate of 10 s, and that 5 RTTs count from the
-//! first growth after slow start; v is at most δ w, a doubling of w per round trip; w grows only while the window is
-//! what limits; after a timeout w = 1 and (5) again.
+//! Units: w and n in segments, times in ns, λ in segments/s. Differs from the source: the grain, two segments at the highest
+//! delivery rate of 10 s, and that 5 RTTs count from the first growth after slow start; v is at most δ w, a doubling of w
+//! per round trip; w grows only while the window limits; after a timeout w = 1 and (5) again.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Kind, Need, Note, Parameter,
@@ -271,9 +270,7 @@ impl CongestionControl for Copa {
         match window.change {
             Change::Established => {
                 self.emptied = window.now.0;
-                // For pacing alone: small packets cross a slow link sooner than data ever can, so that the queue would
-                // never again seem empty.
-                self.delays.rtt = window.rtt.map_or(0.0, |rtt| rtt.0 as f64);
+                self.delays.rtt = window.rtt.map_or(0.0, |rtt| rtt.0 as f64); // paces alone: a small packet is no sample
             }
             Change::Undo => self.now = State { w: self.before.w.max(self.now.w), ..self.before },
             Change::Idle | Change::Recovered => {}
@@ -282,7 +279,6 @@ impl CongestionControl for Copa {
 
     fn pacing_rate(&self) -> Option<Rate> {
         (self.delays.rtt > 0.0).then(|| Rate((2.0 * self.now.w * self.mss * 8e9 / self.delays.rtt) as u64))
-        // (7)
     }
 
     /// Copa keeps no threshold: slow start has no limit, and outside of it the threshold is the window.

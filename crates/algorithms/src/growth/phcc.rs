@@ -1,7 +1,6 @@
 //! PHCC TCP: congestion control by probabilistic estimation of delay and loss.
 //!
-//! Source: S. Jamali, M. Talebi, R. Fotohi, "Congestion Control in High-speed Networks Using the Probabilistic Estimation
-//! Approach", 2021.
+//! Source: S. Jamali, M. Talebi, R. Fotohi, "Congestion Control in High-speed Networks Using … Estimation Approach", 2021.
 //!
 //! ```text
 //! P(D) = P(D_old) P(D|D_old) + (1 − P(D_old)) P(D|¬D_old)                   (1)   Eq. 2
@@ -18,9 +17,8 @@
 //! d = (R − base) / (max − base), D = d > ½; P(D_old) = d, P(L_old) = L of the last round
 //! ```
 //!
-//! Units: segments, seconds; R is the mean of the round, F what is in flight; `part/likelihood.rs` counts the P(·|·), for
-//! which the paper has no estimator. A whole algorithm, for it owns its start: each round trip chooses its phase by delay,
-//! and (7) may come back without a loss. Differs from the source in what the choices name.
+//! Units: segments, seconds; R is the mean of the round, F what is in flight; `part/likelihood.rs` counts the P(·|·). It
+//! owns its start: each round trip chooses its phase by delay. Differs from the source in what the choices name.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Kind, Need, Note, Parameter,

@@ -260,10 +260,6 @@ impl CongestionControl for Bbr1 {
         self.departures.sent(sent, self.pacing);
     }
 
-    fn needs_sent(&self) -> bool {
-        true
-    }
-
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Established => {

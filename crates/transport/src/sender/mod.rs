@@ -1,5 +1,6 @@
 //! The sender: what it knows, and what an ACK makes of it.
 
+mod counters;
 mod delivery;
 mod detection;
 mod duplicate;
@@ -15,6 +16,7 @@ use cwndlab_control::{
 };
 use cwndlab_units::{Bytes, Duration, Time};
 
+pub use self::counters::{Counters, State};
 pub(crate) use self::delivery::Gain;
 use self::timers::Pending;
 use crate::receiver::NEVER;
@@ -28,46 +30,6 @@ pub const ENDLESS: u64 = u64::MAX;
 
 /// The largest window, segments: no two segments in flight are further apart (see [`crate::wire::expand`]).
 const MOST_SEGMENTS: u64 = 1 << 30;
-
-/// What the sender is doing, numbered as Linux numbers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    /// All is well.
-    Open = 0,
-    /// Duplicates arrive.
-    Disorder = 1,
-    /// The window falls after an ECN echo.
-    Cwr = 2,
-    /// A loss is being repaired.
-    Recovery = 3,
-    /// The retransmission timer expired.
-    Loss = 4,
-}
-
-/// What the sender counts.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counters {
-    /// Segments sent, retransmissions included.
-    pub sent_packets: u64,
-    /// Payload sent, retransmissions included.
-    pub sent_bytes: u64,
-    /// Payload acknowledged cumulatively.
-    pub acked_bytes: u64,
-    /// Segments sent again.
-    pub retransmitted_packets: u64,
-    /// Payload sent again.
-    pub retransmitted_bytes: u64,
-    /// Expired retransmission timers.
-    pub timeouts: u64,
-    /// Entries into recovery.
-    pub recoveries: u64,
-    /// Reductions by ECN.
-    pub ecn_reductions: u64,
-    /// Reductions taken back.
-    pub undos: u64,
-    /// Tail loss probes.
-    pub loss_probes: u64,
-}
 
 /// The sending end of a connection, in the order of use: the switches end the stack, and what only losses need is last.
 #[derive(Debug)]
@@ -83,8 +45,6 @@ pub struct Sender {
     pub established: bool,
     /// What it is doing.
     pub state: State,
-    /// The algorithm wants to know of every segment that leaves.
-    pub(crate) needs_sent: bool,
     pub(crate) window_limited: bool,
     /// The last sending held back for a larger burst: the window was the limit.
     pub(crate) deferred: bool,
@@ -208,7 +168,6 @@ impl Sender {
         let mss = stack.mss.0 as u32;
         let cwnd = (control.cwnd().0 / u64::from(mss)).clamp(1, MOST_SEGMENTS) as u32;
         Self {
-            needs_sent: control.needs_sent(),
             control,
             board: if kind == RecoveryKind::Rack {
                 Scoreboard::by_time(stack.first_segment)

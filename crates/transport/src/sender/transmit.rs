@@ -277,15 +277,13 @@ impl Sender {
         let cwr = self.cwr_pending && !again;
         self.cwr_pending &= again;
         out.data(&Data { seq, len, retransmission: again, ect, cwr, stamp: Time(now), feedback: None });
-        if self.needs_sent {
-            self.control.on_sent(&Sent {
-                now: Time(now),
-                size: Bytes(u64::from(len)),
-                in_flight: Bytes(self.in_flight_bytes()),
-                retransmission: again,
-                app_limited: self.app_limited_until > 0,
-            });
-        }
+        self.control.on_sent(&Sent {
+            now: Time(now),
+            size: Bytes(u64::from(len)),
+            in_flight: Bytes(self.in_flight_bytes()),
+            retransmission: again,
+            app_limited: self.app_limited_until > 0,
+        });
     }
 
     /// A probe with new data, where there is some; the window may be passed by one segment.
