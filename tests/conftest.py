@@ -42,8 +42,19 @@ def pytest_configure(config: pytest.Config) -> None:
 #: Tests of what a machine has once: names in the kernel's TCP, network namespaces, its processor's attention. One
 #: process runs them, one after another, where several share the tests (pytest-xdist).
 SYSTEM = frozenset(
-    "applications conform documented emulation emulation_programs kernel measure_live preflight serve signals"
-    " validate_kernel".split()
+    {
+        "applications",
+        "conform",
+        "documented",
+        "emulation",
+        "emulation_programs",
+        "kernel",
+        "measure_live",
+        "preflight",
+        "serve",
+        "signals",
+        "validate_kernel",
+    }
 )
 
 

@@ -58,8 +58,7 @@ def links_over_time(
     table = _instants(records.link_samples, records, span, window_s).join(links, on="link").sort("link", "time_ns")
     table = _steps(table, "link", _LINK, span).sort("time_ns", "rank")
     length = pl.col("time_ns") - pl.col("before_ns")
-    # In bit-nanoseconds: a product that a float holds exactly, so that a full line has exactly 1. Integers of 64 bits would
-    # not hold it above 9.2 Gbit/s and a second.
+    # In bit-nanoseconds, so that a full line has exactly 1; as floats, since 64-bit integers overflow above 9.2 Gbit/s.
     constant = pl.col("rate_bps").cast(pl.Float64) * length
     carriable = pl.when(pl.col("carriable_bytes").is_null()).then(constant).otherwise(8e9 * pl.col("carriable_bytes"))
     return table.select(
