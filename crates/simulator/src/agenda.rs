@@ -19,7 +19,7 @@ const NOTHING: Key = Key::MAX;
 
 /// What happens next.
 ///
-/// Beside rank and source a key has room for 2⁵⁴ ns divided by the number of sources: 5 hours for 1,000, 2 s for 10⁷.
+/// Beside rank and source a key has room for 2⁵⁴ ns divided by the number of sources: 5 hours for 1,000, 1 s for 10⁷.
 /// Entries beyond that window wait in `later`; when the heap has run empty the window moves to the first of them. So every
 /// time is kept to the nanosecond, whatever the number of sources.
 #[derive(Debug)]

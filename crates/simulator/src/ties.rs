@@ -3,7 +3,8 @@
 //! Times are whole nanoseconds, and people write round numbers: where the RTTs are multiples of a packet's transmission
 //! time, packets of two flows reach a full queue at the same moment again and again, and the first takes the place that
 //! has just become free. A fixed order, such as that of the flows in the scenario, gives all of these places to one flow
-//! (S. Floyd, V. Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992). So a hash of the moment decides.
+//! (S. Floyd, V. Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992). So every source draws a
+//! rank from the time and its number.
 //!
 //! ns-2 adds the same delays in floating point, where rounding decides, which prefers no flow either.
 
@@ -17,7 +18,7 @@ const DRAW_BITS: u32 = 8;
 pub(crate) const RANK_BITS: u32 = DRAW_BITS + 2;
 
 /// Ranks of sources at a moment: links come before timers, timers before servers. Links among themselves, and the timers
-/// of one flow and another, are in an order that the moment decides.
+/// of one flow and another, are in the order of their draws.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ties {
     links: u32,
