@@ -6,7 +6,7 @@
 //! (S. Floyd, V. Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992). So every source draws a
 //! rank from the time and its number.
 //!
-//! ns-2 adds the same delays in floating point, where rounding decides, which prefers no flow either.
+//! ns-2 adds the same delays in floating point, where rounding decides.
 
 use crate::flow::TIMERS;
 
