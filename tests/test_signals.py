@@ -132,3 +132,27 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=END_S)
     assert (done.stdout, done.stderr) == ("interrupted 130\n", "")
+
+
+def test_an_interrupt_comes_after_what_belongs_together(tmp_path: Path) -> None:
+    """It came between printing rows and counting them as printed: the rows were printed twice."""
+    script = f"""
+import os, signal, sys
+from cwndlab import cli
+
+show = cli.show_examined
+
+def interrupted(*args, **options):
+    show(*args, **options)
+    sys.stdout.flush()
+    if not cli.signals.received():
+        os.kill(os.getpid(), signal.SIGINT)
+
+cli.show_examined = interrupted
+cli.signals.install()
+sys.exit(cli.status(["check", "reno", {str(mine(tmp_path, "pass"))!r}, "--quick", "--workers", "1", "--format", "csv"]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=END_S)
+    assert done.returncode == 130
+    assert done.stdout.count("algorithm,rule") == 1
+    assert done.stderr == "stopped; 1 of 2 algorithms were examined\n"

@@ -375,8 +375,10 @@ def check(
                 for index, examined in answers:
                     found[index] = examined
                     while early and told in found:
-                        show_examined([found[told]], format, begins=told == 0)
-                        told += 1
+                        # An interrupt between the two would print the row twice.
+                        with signals.postponed():
+                            show_examined([found[told]], format, begins=told == 0)
+                            told += 1
     except Stopped:
         stop = Stopped(f"stopped; {len(found)} of {len(texts)} algorithms were examined")
     show_examined([found[index] for index in sorted(found) if index >= told], format, begins=told == 0)

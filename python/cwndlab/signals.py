@@ -12,6 +12,8 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
@@ -22,6 +24,8 @@ ENDING = (signal.SIGINT, signal.SIGTERM)
 _AGAIN_S = 0.01
 
 _received: int | None = None
+_postponing = False
+_pending = False
 
 
 def install() -> None:
@@ -50,6 +54,31 @@ def received() -> bool:
     return _received is not None
 
 
+@contextmanager
+def postponed() -> Generator[None]:
+    """Raises an interrupt that comes within the block at its end, so that two statements take effect together.
+
+    The second interrupt still ends the process at once.
+
+    Examples
+    --------
+    >>> printed, rows = 0, ["a row"]
+    >>> with postponed():
+    ...     print(rows[printed])
+    ...     printed += 1
+    a row
+    """
+    global _postponing, _pending
+    _postponing = True
+    try:
+        yield
+    finally:
+        _postponing = False
+    if _pending:
+        _pending = False
+        raise KeyboardInterrupt
+
+
 def leave(status: int) -> NoReturn:
     """Ends the process now. Threads that still compute are not waited for."""
     for stream in (sys.stdout, sys.stderr):
@@ -61,13 +90,15 @@ def leave(status: int) -> NoReturn:
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
-    global _received
+    global _received, _pending
     if number != signal.SIGALRM:
         _received = number
         for one in ENDING:
             if not is_ignored(one):
                 signal.signal(one, signal.SIG_DFL)
-    raise KeyboardInterrupt
+    if not _postponing:
+        raise KeyboardInterrupt
+    _pending = True
 
 
 def _unraisable(problem: sys.UnraisableHookArgs) -> None:

@@ -242,14 +242,16 @@ pub struct Schema {
     pub flows: Vec<Flow>,
 }
 
-/// Fields of a flow that only one kind of network has.
-const FLOW_FIELDS: &[(&str, &str)] = &[
-    ("from", "link"),
-    ("to", "link"),
-    ("route", "link"),
-    ("reverse_route", "link"),
-    ("enter", "parking_lot"),
-    ("leave", "parking_lot"),
+/// Fields of a flow that only these kinds of network have.
+const FLOW_FIELDS: &[(&str, &[&str])] = &[
+    ("from", &["link"]),
+    ("to", &["link"]),
+    ("route", &["link"]),
+    ("reverse_route", &["link"]),
+    ("enter", &["parking_lot"]),
+    ("leave", &["parking_lot"]),
+    ("rtt", &["dumbbell", "parking_lot", "wlan"]),
+    ("direction", &["dumbbell", "parking_lot", "wlan"]),
 ];
 
 /// Words for a flow's direction, and whether it is the one from right to left, or from the station.
@@ -327,9 +329,14 @@ fn read_topology(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Op
         faults.add(key, "belongs to a network of '[[link]]'s", "leave it out, or write the links");
     }
     for (path, flow) in table.items("flow", &mut Faults::default()) {
-        for (key, network) in FLOW_FIELDS {
-            if flow.get(key).is_some() && kinds.len() == 1 && !kinds.contains(network) {
-                let whose = if *network == "link" { "of '[[link]]'s" } else { "of '[parking_lot]'" };
+        for (key, networks) in FLOW_FIELDS {
+            let [kind] = kinds[..] else { continue };
+            if flow.get(key).is_some() && !networks.contains(&kind) {
+                let whose = match *networks {
+                    ["link"] => "of '[[link]]'s",
+                    ["parking_lot"] => "of '[parking_lot]'",
+                    _ => "without '[[link]]'s, whose links and routes say it",
+                };
                 faults.add(format!("{path}.{key}"), format!("belongs to a network {whose}"), "leave it out");
             }
         }

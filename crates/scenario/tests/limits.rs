@@ -141,6 +141,14 @@ fn an_unknown_field_is_a_fault_in_every_table() {
     assert!(checked > 40, "{checked}");
 }
 
+/// Turns the dumbbell into two nodes and their link.
+fn graph(one: &mut Value) {
+    one.as_object_mut().expect("a table").remove("dumbbell");
+    one["link"] = json!([{ "from": "a", "to": "b", "rate": "10 Mbps", "delay": "5 ms" }]);
+    one["flow"][0]["from"] = json!("a");
+    one["flow"][0]["to"] = json!("b");
+}
+
 #[test]
 fn fields_of_another_kind_are_faults() {
     let mut cases = Vec::new();
@@ -167,6 +175,13 @@ fn fields_of_another_kind_are_faults() {
     );
     case(|one| one["flow"][0]["enter"] = json!(1), "flow[0].enter: belongs to a network of '[parking_lot]'");
     case(|one| one["flow"][0]["route"] = json!(["l"]), "flow[0].route: belongs to a network of '[[link]]'s");
+    case(graph, "flow[0].rtt: belongs to a network without '[[link]]'s, whose links and routes say it");
+    let reversed: fn(&mut Value) = |one| {
+        graph(one);
+        one["flow"][0].as_object_mut().expect("a table").remove("rtt");
+        one["flow"][0]["direction"] = json!("reverse");
+    };
+    case(reversed, "flow[0].direction: belongs to a network without '[[link]]'s");
     case(|one| one["node"] = json!([{ "name": "a" }]), "node: belongs to a network of '[[link]]'s");
     case(
         |one| one["flow"] = one["flow"][0].clone(),
