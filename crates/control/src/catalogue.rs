@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use cwndlab_units::spelling::nearest;
+
 use crate::composed::Composed;
 use crate::contract::{CongestionControl, Path, Scheme};
 use crate::spec::{Arguments, Build, Domain, Kind, Need, Parameter, RecoveryKind, Spec, Value};
@@ -106,34 +108,6 @@ fn read(text: &str) -> Result<Written<'_>, Fault> {
         arguments.push((key.trim(), value.trim()));
     }
     Ok(Written { name: name.trim(), arguments })
-}
-
-/// The number of insertions, deletions and replacements between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, &y) in b.iter().enumerate() {
-            let next = (corner + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
-            corner = row[j + 1];
-            row[j + 1] = next;
-        }
-    }
-    row[b.len()]
-}
-
-/// The name that was most probably meant, if one is near.
-#[must_use]
-pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (word.chars().count() / 3).max(1) + 1;
-    names
-        .into_iter()
-        .map(|name| (distance(word, name), name))
-        .filter(|(far, _)| *far <= allowed)
-        .min()
-        .map(|(_, name)| name)
 }
 
 fn read_value(part: &str, parameter: &'static Parameter, text: &str) -> Result<Value, Fault> {

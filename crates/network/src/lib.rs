@@ -2,11 +2,12 @@
 //!
 //! In a FIFO whose losses are decided on arrival a packet's departure is known when it is enqueued. So a [`Link`]
 //! is no process: [`Link::offer`] answers what becomes of a packet and when it reaches the far end
-//! (`docs/decisions/0002`). Where the decision falls at departure ([`discipline`]), a line is [`served`] by event.
+//! (`docs/decisions/0002`). Where the decision falls at departure ([`aqm`]), a line is [`served`] by event.
 //! The same code serves simulated and wall-clock time.
 
-pub mod agent;
-pub mod discipline;
+pub mod aqm;
+pub mod router_assist;
+
 pub mod lanes;
 pub mod line;
 pub mod link;

@@ -447,7 +447,9 @@ mod tests {
     #[test]
     fn a_packet_is_lost_when_it_has_left_the_line() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
-        link.wire.losses = vec![Loss::List { indices: [0, 2].into(), payload_only: false, seen: 0, at: 0 }];
+        link.wire.losses =
+            vec![crate::loss::Config::List(crate::loss::list::Config { indices: [0, 2].into(), payload_only: false })
+                .build(Stream::new(1, 1, 1))];
         link.plain = false;
         for _ in 0..4 {
             let _ = link.offer(0, FULL);

@@ -5,7 +5,7 @@
 
 use cwndlab_units::{Bytes, Rate};
 
-use crate::discipline::{Discipline, Waiting};
+use crate::aqm::{Discipline, Waiting};
 use crate::line::Line;
 
 /// What a wake-up gave.
@@ -166,7 +166,7 @@ impl<P: Copy> Served<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::DropTail;
+    use crate::aqm::Fifo;
     use crate::link::{Link, LinkConfig, Offer, Passage};
     use crate::queue::Limit;
     use crate::random::Stream;
@@ -186,7 +186,7 @@ mod tests {
                 line: Line::Fixed(Rate(10_000_000)), delay: Duration(0), limit: Limit::Packets(limit), counts_in_service: counts,
                 mark_above: None, watched: true, end: u64::MAX, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
             });
-            let mut served = Served::new(Box::new(DropTail::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
+            let mut served = Served::new(Box::new(Fifo::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
             let (mut now, mut next, mut expected, mut left, mut gone) = (0, None, Vec::new(), Vec::new(), Vec::new());
             for (number, &(gap, size)) in gaps.iter().enumerate() {
                 now += gap;

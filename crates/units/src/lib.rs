@@ -7,8 +7,9 @@ pub mod chance;
 pub mod maths;
 mod parse;
 mod print;
+pub mod spelling;
 
-pub use parse::{parse_bytes, parse_duration, parse_rate, ParseError};
+pub use parse::{parse_bytes, parse_duration, parse_rate, rate_units, size_units, time_units, ParseError};
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};

@@ -122,6 +122,21 @@ pub fn parse_bytes(text: &str) -> Result<Bytes, ParseError> {
     parse(text, SIZES, "size", "'1500 B' or '64 KiB'").map(Bytes)
 }
 
+/// Every unit of time that [`parse_duration`] reads.
+pub fn time_units() -> impl Iterator<Item = &'static str> {
+    TIMES.iter().map(|(unit, _)| *unit)
+}
+
+/// Every unit of rate that [`parse_rate`] reads.
+pub fn rate_units() -> impl Iterator<Item = &'static str> {
+    RATES.iter().map(|(unit, _)| *unit)
+}
+
+/// Every unit of size that [`parse_bytes`] reads.
+pub fn size_units() -> impl Iterator<Item = &'static str> {
+    SIZES.iter().map(|(unit, _)| *unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use super::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
 use super::rules::{Deferral, Rules};
 use super::station::{Counters, Frame, Gauge, Path, PathTotals, Routed, State, Station, Underway};
-use crate::discipline::{Discipline, Waiting};
+use crate::aqm::{Discipline, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 

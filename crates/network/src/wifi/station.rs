@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::phy::Mode;
-use crate::discipline::{Discipline, Waiting};
+use crate::aqm::{Discipline, Waiting};
 use crate::queue::Limit;
 
 /// What the exchange under way comes to: it is known when it begins, and counts when it is answered.

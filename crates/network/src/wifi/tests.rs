@@ -3,8 +3,10 @@
 use proptest::prelude::*;
 
 use super::phy::{self, dsss_airtime, Mode, ACK_BYTES, LONG_SLOT, SIFS};
+use cwndlab_units::Duration;
+
 use super::{Beacon, Counters, Deferral, Medium, Outcome, PathConfig, Rules, StationConfig, NEVER};
-use crate::discipline::{Codel, CodelConfig, Waiting};
+use crate::aqm::{codel, Codel, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -350,7 +352,7 @@ proptest! {
 /// holds the time in the queue near its target, where 100 packets wait 40 ms in a drop-tail queue.
 #[test]
 fn a_discipline_stands_above_the_device() {
-    let config = CodelConfig { target: 5_000_000, interval: 100_000_000, ecn: false, mtu: 1500 };
+    let config = codel::Config { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false };
     let codel = StationConfig {
         limit: Limit::Unlimited,
         counts_in_service: false,

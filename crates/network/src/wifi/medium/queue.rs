@@ -1,7 +1,7 @@
 //! How packets come to a station, and from its queue into its device.
 
 use super::{Frame, Medium, Routed, State};
-use crate::discipline::Waiting;
+use crate::aqm::Waiting;
 use crate::queue::Limit;
 
 impl<P: Copy> Medium<P> {

@@ -11,7 +11,37 @@
 
 use std::collections::VecDeque;
 
+use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_units::Duration;
+
 use super::{Arrival, Header, Meter};
+
+/// The scheme's entry.
+pub static SPEC: Table =
+    Table::new("quick-start", "Quick-Start (RFC 4782): routers grant or lower the rate that the SYN requests; asked by the slow start `quick-start`.", &[&[
+        Field::probability("theta", 0.95, "share of the line that may be granted"),
+        Field::duration("interval", "200 ms", "time for which a grant counts, and over which the load is measured").above_zero(),
+    ]]);
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Share of the line that may be granted.
+    pub theta: f64,
+    /// Time for which a grant counts, and over which the load is measured.
+    pub interval: Duration,
+}
+
+impl Config {
+    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let (theta, interval) = (table.probability("theta", faults), table.duration("interval", faults));
+        Some(Self { theta: theta?, interval: interval? })
+    }
+
+    pub(super) fn build(&self, capacity: f64) -> QuickStart {
+        QuickStart::new(capacity, self.theta, self.interval.0)
+    }
+}
 
 /// Rate of request `n`: (1).
 #[must_use]

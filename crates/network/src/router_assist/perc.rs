@@ -10,7 +10,28 @@
 //!
 //! Every packet is a message here. A flow from which nothing came for a second is gone.
 
+use cwndlab_config::{Faults, Reader, Table};
+
 use super::{Arrival, Header, MAX_HOPS};
+
+/// The scheme's entry.
+pub static SPEC: Table = Table::new("perc", "PERC: the exact max-min share, by messages; asked by `perc`.", &[]);
+
+/// The configuration: there is nothing to set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config;
+
+impl Config {
+    #[allow(clippy::unnecessary_wraps, reason = "the form of every scheme's function")]
+    pub(super) fn read(_: &Reader<'_>, _: &mut Faults) -> Option<Self> {
+        Some(Self)
+    }
+
+    #[allow(clippy::unused_self, reason = "the form of every scheme's function")]
+    pub(super) fn build(&self, capacity: f64) -> Perc {
+        Perc::new(capacity)
+    }
+}
 
 /// A flow that is silent for so long is forgotten, ns.
 const GONE_NS: u64 = 1_000_000_000;

@@ -1,14 +1,10 @@
-//! Agents: what a router does for schemes that ask it. Each is tested alone against scripted arrivals.
+//! Router assistance: what a router does for schemes that ask it. Each is tested alone against scripted arrivals.
 //!
 //! An agent belongs to a link. It sees every packet that is offered to it, and writes on those whose header speaks its
-//! scheme. Rates are in bit/s (f64), times in nanoseconds, sizes in bytes on the wire.
+//! scheme. Rates are in bit/s (f64), times in nanoseconds, sizes in bytes on the wire. A scheme is one file and one line in
+//! the list below.
 
-pub mod abc;
-pub mod perc;
-pub mod quick_start;
-pub mod rcp;
-pub mod sirens;
-pub mod stamp;
+use cwndlab_config::{Choice, Faults, Reader, Table};
 
 pub use abc::Abc;
 pub use perc::Perc;
@@ -16,6 +12,100 @@ pub use quick_start::QuickStart;
 pub use rcp::Rcp;
 pub use sirens::Sirens;
 pub use stamp::Stamp;
+
+macro_rules! schemes {
+    ($($name:ident => $module:ident,)*) => {
+        $(pub mod $module;)*
+
+        /// Every scheme's fields, in the order of documentation.
+        pub static SPECS: &[&Table] = &[$(&$module::SPEC),*];
+
+        /// The scheme that a header speaks.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Scheme {
+            $(#[doc = concat!("See [`", stringify!($module), "`].")] $name,)*
+        }
+
+        /// The configuration of any scheme's agent.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Config {
+            $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($module::Config),)*
+        }
+
+        impl Config {
+            /// Reads the fields of the scheme that the table chose.
+            pub fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+                $(if table.declared().name == $module::SPEC.name {
+                    return $module::Config::read(table, faults).map(Self::$name);
+                })*
+                None
+            }
+
+            /// The scheme.
+            #[must_use]
+            pub fn scheme(&self) -> Scheme {
+                match self {
+                    $(Self::$name(_) => Scheme::$name,)*
+                }
+            }
+
+            /// An agent of a line of `capacity` bit/s.
+            #[must_use]
+            pub fn build(&self, capacity: f64) -> Agent {
+                match self {
+                    $(Self::$name(config) => Agent::$name(config.build(capacity)),)*
+                }
+            }
+        }
+
+        /// An agent at work.
+        #[derive(Clone, Debug)]
+        pub enum Agent {
+            $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($name),)*
+        }
+
+        impl Agent {
+            /// The headers that it answers.
+            #[must_use]
+            pub fn scheme(&self) -> Scheme {
+                match self {
+                    $(Self::$name(_) => Scheme::$name,)*
+                }
+            }
+
+            /// A packet is offered to the link; one whose header speaks the agent's scheme is written on.
+            pub fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
+                let scheme = self.scheme();
+                let mut header = header.filter(|header| header.scheme == scheme);
+                if let Some(header) = &mut header {
+                    header.routers += u8::from(arrival.router);
+                }
+                match self {
+                    $(Self::$name(agent) => agent.pass(arrival, header),)*
+                }
+            }
+        }
+    };
+}
+
+schemes! {
+    QuickStart => quick_start,
+    Sirens => sirens,
+    Stamp => stamp,
+    Rcp => rcp,
+    Perc => perc,
+    Abc => abc,
+}
+
+/// The choice of an agent by `scheme`; its name alone takes the defaults.
+pub static CHOICE: Choice = Choice {
+    name: "agent",
+    tag: "scheme",
+    default: None,
+    example: "'scheme = \"rcp\"', or just its name in the list",
+    shorthand: true,
+    tables: || SPECS.to_vec(),
+};
 
 /// The most links of a route on which PERC can tell them apart.
 pub const MAX_HOPS: usize = 16;
@@ -35,23 +125,6 @@ pub struct Header {
     pub rtt: u64,
     /// PERC: what each link of the route allotted on the last round, bit/s.
     pub shares: [f64; MAX_HOPS],
-}
-
-/// The scheme that a header speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    /// RFC 4782.
-    QuickStart,
-    /// Available bandwidth.
-    Sirens,
-    /// The bandwidth stamp of the IoT algorithm.
-    Stamp,
-    /// RCP.
-    Rcp,
-    /// PERC.
-    Perc,
-    /// ABC.
-    Abc,
 }
 
 impl Header {
@@ -79,55 +152,6 @@ pub struct Arrival {
     pub syn: bool,
     /// The link leaves a router, not the sender itself: its answer counts.
     pub router: bool,
-}
-
-/// An agent at work.
-#[derive(Clone, Debug)]
-pub enum Agent {
-    /// RFC 4782.
-    QuickStart(QuickStart),
-    /// Available bandwidth.
-    Sirens(Sirens),
-    /// The bandwidth stamp.
-    Stamp(Stamp),
-    /// RCP.
-    Rcp(Rcp),
-    /// PERC.
-    Perc(Perc),
-    /// ABC.
-    Abc(Abc),
-}
-
-impl Agent {
-    /// Which headers it answers.
-    #[must_use]
-    pub fn scheme(&self) -> Scheme {
-        match self {
-            Self::QuickStart(_) => Scheme::QuickStart,
-            Self::Sirens(_) => Scheme::Sirens,
-            Self::Stamp(_) => Scheme::Stamp,
-            Self::Rcp(_) => Scheme::Rcp,
-            Self::Perc(_) => Scheme::Perc,
-            Self::Abc(_) => Scheme::Abc,
-        }
-    }
-
-    /// A packet is offered to the link; one whose header speaks the agent's scheme is written on.
-    pub fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
-        let scheme = self.scheme();
-        let mut header = header.filter(|header| header.scheme == scheme);
-        if let Some(header) = &mut header {
-            header.routers += u8::from(arrival.router);
-        }
-        match self {
-            Self::QuickStart(agent) => agent.pass(arrival, header),
-            Self::Sirens(agent) => agent.pass(arrival, header),
-            Self::Stamp(agent) => agent.pass(arrival, header),
-            Self::Rcp(agent) => agent.pass(arrival, header),
-            Self::Perc(agent) => agent.pass(arrival, header),
-            Self::Abc(agent) => agent.pass(arrival, header),
-        }
-    }
 }
 
 /// The load of a link, over intervals one after another.

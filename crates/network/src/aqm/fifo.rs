@@ -1,19 +1,19 @@
-//! Drop-tail for lines that serve by event.
+//! A first-in, first-out queue for lines that serve by event: the base of other disciplines.
 
 use super::{Discipline, Waiting};
 use crate::queue::Limit;
 use crate::ring::Ring;
 
-/// First in, first out; who finds it full is dropped.
+/// First in, first out; arrivals to a full queue are dropped.
 #[derive(Debug)]
-pub struct DropTail<P> {
+pub struct Fifo<P> {
     limit: Limit,
     counts_in_service: bool,
     waiting: Ring<Waiting<P>>,
     bytes: u64,
 }
 
-impl<P: Copy + Default> DropTail<P> {
+impl<P: Copy + Default> Fifo<P> {
     /// An empty queue; `counts_in_service`: the packet on the line counts towards the limit.
     #[must_use]
     pub fn new(limit: Limit, counts_in_service: bool) -> Self {
@@ -34,7 +34,7 @@ impl<P: Copy + Default> DropTail<P> {
     }
 }
 
-impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DropTail<P> {
+impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fifo<P> {
     fn enqueue(&mut self, _now: u64, serving: u32, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
         let counted = if self.counts_in_service { serving } else { 0 };
         let packets = self.waiting.len() as u64 + u64::from(counted > 0);

@@ -17,15 +17,134 @@
 //! Units: packets. Capable packets are marked where the drop is a matter of chance, and dropped where it is certain
 //! (RFC 3168, §7). Differs: nothing is drawn while `count p_b` makes the answer certain.
 
-use cwndlab_units::maths;
+use cwndlab_config::{Faults, Field, Kind, Literal, Reader, Table};
+use cwndlab_units::{maths, Bytes, Duration, Rate};
 
-use super::{Discipline, DropTail, Waiting};
+use super::fifo::Fifo;
+use super::{size, Built, Configuration, Discipline, Packet, Place, Spec, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
-/// RED's settings.
+/// RED's entry among the disciplines.
+pub static SPEC: Spec = Spec {
+    table: Table::new(
+        "red",
+        "Random early detection (Floyd, Jacobson, ToN 1993).",
+        &[
+            &[
+                size::field("1000 packets"),
+                automatic("min_th", "average queue below which nothing is dropped, packets; `\"auto\"`: half of what the line sends in `target`, at least 5").or(Literal::Number(5.0)),
+                automatic("max_th", "average queue at which the probability reaches `max_p`, packets; `\"auto\"`: three times `min_th`").or(Literal::Number(15.0)),
+                automatic("weight", "weight of a new value in the average; `\"auto\"`: 1 − e^(−1/C) for a line of C packets per second").or(Literal::Number(0.002)),
+            ],
+            FIELDS,
+        ],
+    ),
+    python: "Red",
+};
+
+/// What RED and adaptive RED share.
+pub(super) const FIELDS: &[Field] = &[
+    Field::probability("max_p", 0.1, "drop probability at `max_th`"),
+    Field::flag("gentle", true, "the probability rises to 1 at twice `max_th` and does not jump there"),
+    Field::flag("wait", false, "spaces drops as ns-2 and ns-3 do"),
+    Field::flag("ecn", false, "marks ECN-capable packets where a drop is random"),
+    Field::duration("target", "5 ms", "queueing delay that automatic thresholds aim at").above_zero(),
+    Field::bytes("mean_packet", "1500 B", "mean size of a packet").above_zero(),
+];
+
+/// A number above zero, or `"auto"`.
+pub(super) const fn automatic(name: &'static str, doc: &'static str) -> Field {
+    const AUTO: Kind = Kind::Words(&[("auto", "derived from the line's rate")]);
+    Field::new(name, Kind::Either(&[AUTO, Kind::Number(0.0, f64::MAX)]), doc)
+}
+
+/// RED's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RedConfig {
+pub struct Config {
+    /// Weight of a new value in the average; `None` is 1 − e^(−1/C).
+    pub weight: Option<f64>,
+    /// Average queue below which nothing is dropped, packets; `None` is half of what the line sends in `delay`.
+    pub min_th: Option<f64>,
+    /// Average queue at which the probability reaches `max_p`; `None` is three times `min_th`.
+    pub max_th: Option<f64>,
+    /// Probability at `max_th`.
+    pub max_p: f64,
+    /// Rises to 1 at twice `max_th` in place of jumping there.
+    pub gentle: bool,
+    /// Spaces drops as ns-2 and ns-3 do.
+    pub wait: bool,
+    /// Marks ECN-capable packets where a drop is random.
+    pub ecn: bool,
+    /// `max_p` adapts at this interval.
+    pub adaptive: Option<Duration>,
+    /// Queueing delay that automatic thresholds aim at.
+    pub delay: Duration,
+    /// Mean packet.
+    pub packet: Bytes,
+}
+
+impl Config {
+    /// The parameters of the law on a line of this rate.
+    #[must_use]
+    pub fn on(&self, rate: Rate) -> Parameters {
+        let packet_time = rate.time_for(self.packet).0 as f64;
+        let min_th = self.min_th.unwrap_or_else(|| Parameters::automatic_min_th(self.delay.0, packet_time));
+        Parameters {
+            weight: self.weight.unwrap_or_else(|| Parameters::automatic_weight(packet_time)),
+            min_th,
+            max_th: self.max_th.unwrap_or(3.0 * min_th),
+            max_p: self.max_p,
+            gentle: self.gentle,
+            wait: self.wait,
+            ecn: self.ecn,
+            adapt: self.adaptive.map(|interval| Adapt { interval: interval.0, alpha: 0.01, beta: 0.9 }),
+            packet_time,
+        }
+    }
+}
+
+impl Configuration for Config {
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let mut number = |key| match table.get(key) {
+            Some(word) if word == "auto" => None,
+            _ => table.number(key, faults),
+        };
+        let (weight, min_th, max_th) = (number("weight"), number("min_th"), number("max_th"));
+        let (max_p, gentle) = (table.probability("max_p", faults), table.flag("gentle", faults));
+        let (wait, ecn) = (table.flag("wait", faults), table.flag("ecn", faults));
+        let (delay, packet) = (table.duration("target", faults), table.bytes("mean_packet", faults));
+        if weight.is_some_and(|weight| weight > 1.0) {
+            faults.add(table.at("weight"), "is above 1", "the share of a new value in the average: 0.002, or \"auto\"");
+        }
+        if let (Some(min), Some(max)) = (min_th, max_th) {
+            if min >= max {
+                let hint = "three times min_th is usual";
+                faults.add(table.at("max_th"), format!("{max} packets are not more than min_th's {min}"), hint);
+            }
+        }
+        Some(Self {
+            weight,
+            min_th,
+            max_th,
+            max_p: max_p?,
+            gentle: gentle?,
+            wait: wait?,
+            ecn: ecn?,
+            adaptive: None,
+            delay: delay?,
+            packet: packet?,
+        })
+    }
+
+    fn build<P: Packet>(&self, place: Place) -> Built<P> {
+        Built::Served(Box::new(Red::new(self.on(place.rate), place.limit, place.stream)))
+    }
+}
+
+/// RED's parameters on a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameters {
     /// Weight of a new value in the average.
     pub weight: f64,
     /// Average queue below which nothing is dropped, packets.
@@ -57,7 +176,7 @@ pub struct Adapt {
     pub beta: f64,
 }
 
-impl RedConfig {
+impl Parameters {
     /// 1 − e^(−1/C) with C the line's mean packets per second: the average's time constant is one second.
     #[must_use]
     pub fn automatic_weight(packet_time: f64) -> f64 {
@@ -83,7 +202,7 @@ enum Fate {
 /// A queue under RED.
 #[derive(Debug)]
 pub struct Red<P> {
-    config: RedConfig,
+    config: Parameters,
     average: f64,
     max_p: f64,
     /// Packets since the last drop or mark; −1 while the average is below `min_th`.
@@ -92,13 +211,13 @@ pub struct Red<P> {
     empty_since: Option<u64>,
     next_step: u64,
     stream: Stream,
-    queue: DropTail<P>,
+    queue: Fifo<P>,
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
     /// An empty queue that holds at most `limit`.
     #[must_use]
-    pub fn new(config: RedConfig, limit: Limit, stream: Stream) -> Self {
+    pub fn new(config: Parameters, limit: Limit, stream: Stream) -> Self {
         Self {
             config,
             average: 0.0,
@@ -107,13 +226,13 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
             empty_since: Some(0),
             next_step: config.adapt.map_or(u64::MAX, |adapt| adapt.interval),
             stream,
-            queue: DropTail::new(limit, false),
+            queue: Fifo::new(limit, false),
         }
     }
 
     /// (3), (4); 1 where a drop is certain.
     fn base(&self, average: f64) -> f64 {
-        let RedConfig { min_th, max_th, gentle, .. } = self.config;
+        let Parameters { min_th, max_th, gentle, .. } = self.config;
         if average < min_th {
             0.0
         } else if average < max_th {
@@ -165,7 +284,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
     /// (7)
     fn adapt(&mut self, now: u64) {
         let Some(Adapt { interval, alpha, beta }) = self.config.adapt else { return };
-        let RedConfig { min_th, max_th, .. } = self.config;
+        let Parameters { min_th, max_th, .. } = self.config;
         while self.next_step <= now {
             self.next_step += interval;
             let share = (self.average - min_th) / (max_th - min_th);
@@ -215,9 +334,9 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discipline::Codepoint;
+    use crate::aqm::Codepoint;
 
-    const CONFIG: RedConfig = RedConfig {
+    const CONFIG: Parameters = Parameters {
         weight: 0.002,
         min_th: 5.0,
         max_th: 15.0,
@@ -229,7 +348,7 @@ mod tests {
         packet_time: 1e6,
     };
 
-    fn red(config: RedConfig) -> Red<u64> {
+    fn red(config: Parameters) -> Red<u64> {
         Red::new(config, Limit::Unlimited, Stream::new(1, 1, 1))
     }
 
@@ -254,7 +373,7 @@ mod tests {
     /// Floyd and Jacobson 1993, §4: after L packets on an empty average the average is L + 1 + ((1−w)^(L+1) − 1)/w.
     #[test]
     fn the_average_rises_as_the_paper_derives() {
-        let mut red = red(RedConfig { min_th: 1e9, max_th: 2e9, ..CONFIG });
+        let mut red = red(Parameters { min_th: 1e9, max_th: 2e9, ..CONFIG });
         let mut gone = Vec::new();
         for n in 0..100u64 {
             red.enqueue(n, 1500, Waiting { since: n, size: 1500, packet: n, ..Waiting::default() }, &mut gone);
@@ -288,7 +407,7 @@ mod tests {
     #[test]
     fn max_p_adapts() {
         let adapt = Some(Adapt { interval: 500_000_000, alpha: 0.01, beta: 0.9 });
-        let mut red = red(RedConfig { adapt, max_p: 0.1, ..CONFIG });
+        let mut red = red(Parameters { adapt, max_p: 0.1, ..CONFIG });
         red.average = 12.0;
         red.adapt(1_000_000_000);
         assert!((red.max_p - 0.12).abs() < 1e-12);
@@ -302,7 +421,7 @@ mod tests {
 
     #[test]
     fn chance_marks_who_can_be_marked() {
-        let mut red = red(RedConfig { ecn: true, weight: 1.0, min_th: 1.0, max_th: 100.0, max_p: 1.0, ..CONFIG });
+        let mut red = red(Parameters { ecn: true, weight: 1.0, min_th: 1.0, max_th: 100.0, max_p: 1.0, ..CONFIG });
         let mut gone = Vec::new();
         for n in 0..90u64 {
             let ecn = if n % 2 == 0 { Codepoint::Classic } else { Codepoint::NotCapable };

@@ -11,7 +11,43 @@
 //!
 //! Units: μ, tr and cr in bit/s, x, δ and d_t in seconds. μ is the line's rate; cr is measured over 40 ms and capped by μ.
 
+use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_units::Duration;
+
 use super::{Arrival, Header, Meter};
+
+/// The scheme's entry.
+pub static SPEC: Table = Table::new(
+    "abc",
+    "ABC: every packet is marked \"accelerate\" or \"brake\"; asked by `abc-wireless`.",
+    &[&[
+        Field::probability("eta", 0.98, "target utilisation"),
+        Field::duration("delta", "133 ms", "time in which a queue shall drain").above_zero(),
+        Field::duration("threshold", "20 ms", "queueing delay below which nothing brakes"),
+    ]],
+);
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Target utilisation.
+    pub eta: f64,
+    /// Time in which a queue shall drain.
+    pub delta: Duration,
+    /// Queueing delay below which nothing brakes.
+    pub threshold: Duration,
+}
+
+impl Config {
+    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let (delta, threshold) = (table.duration("delta", faults), table.duration("threshold", faults));
+        Some(Self { eta: table.probability("eta", faults)?, delta: delta?, threshold: threshold? })
+    }
+
+    pub(super) fn build(&self, capacity: f64) -> Abc {
+        Abc::new(capacity, self.eta, self.delta.0 as f64 * 1e-9, self.threshold.0 as f64 * 1e-9)
+    }
+}
 
 /// Time over which the dequeue rate is measured, ns.
 const WINDOW_NS: u64 = 40_000_000;

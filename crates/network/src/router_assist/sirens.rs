@@ -7,7 +7,32 @@
 //! available = max(0, C − load over the last interval); the header keeps the least of the path    (1)
 //! ```
 
+use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_units::Duration;
+
 use super::{Arrival, Header, Meter};
+
+/// The scheme's entry.
+pub static SPEC: Table = Table::new("sirens", "SIRENS: the routers write the bandwidth that is left; asked by the slow start `alss-sirens`.", &[&[
+    Field::duration("interval", "100 ms", "time over which the load is measured").above_zero(),
+]]);
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Time over which the load is measured.
+    pub interval: Duration,
+}
+
+impl Config {
+    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        Some(Self { interval: table.duration("interval", faults)? })
+    }
+
+    pub(super) fn build(&self, capacity: f64) -> Sirens {
+        Sirens::new(capacity, self.interval.0)
+    }
+}
 
 /// What a router keeps.
 #[derive(Clone, Debug)]

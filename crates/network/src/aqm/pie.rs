@@ -13,29 +13,79 @@
 //! Units: ns outside, seconds in (1). The delay is the sojourn time of the packet that left last (§5.2's second way,
 //! timestamps), zero with an empty queue. Packets up to `mark_below` are marked in place of dropped if they can be.
 
-use super::{Discipline, DropTail, Waiting};
+use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_units::{Bytes, Duration};
+
+use super::fifo::Fifo;
+use super::{size, Built, Configuration, Discipline, Packet, Place, Spec, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
-/// PIE's settings.
+/// PIE's entry among the disciplines.
+pub static SPEC: Spec = Spec {
+    table: Table::new(
+        "pie",
+        "Proportional integral controller enhanced (RFC 8033); the queueing delay is measured by timestamps.",
+        &[&[size::field("1000 packets")], FIELDS],
+    ),
+    python: "Pie",
+};
+
+/// The fields of the controller.
+pub(super) const FIELDS: &[Field] = &[
+    Field::duration("target", "15 ms", "queueing delay that the controller aims at, `QDELAY_REF`").above_zero(),
+    Field::duration("update", "15 ms", "time between two updates of the probability, `T_UPDATE`").above_zero(),
+    Field::number("alpha", 0.125, "weight of the deviation from the target, per second"),
+    Field::number("beta", 1.25, "weight of the trend of the delay, per second"),
+    Field::duration("burst", "150 ms", "length of a burst that passes without drops, `MAX_BURST`"),
+    Field::flag("ecn", false, "marks ECN-capable packets and drops only the others"),
+    Field::probability("mark_below", 0.1, "probability above which ECN-capable packets are dropped as well"),
+    Field::bytes("mean_packet", "1000 B", "mean size of a packet").above_zero(),
+];
+
+/// PIE's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PieConfig {
-    /// `QDELAY_REF`, ns.
-    pub target: u64,
-    /// `T_UPDATE`, ns.
-    pub update: u64,
+pub struct Config {
+    /// `QDELAY_REF`.
+    pub target: Duration,
+    /// `T_UPDATE`.
+    pub update: Duration,
     /// Weight of the deviation, per second.
     pub alpha: f64,
     /// Weight of the trend, per second.
     pub beta: f64,
-    /// `MAX_BURST`, ns.
-    pub burst: u64,
-    /// Mark ECN-capable packets in place of dropping them.
+    /// `MAX_BURST`.
+    pub burst: Duration,
+    /// Mark ECN-capable packets and drop only the others.
     pub ecn: bool,
-    /// Probability from which capable packets are dropped all the same.
+    /// Probability above which ECN-capable packets are dropped as well.
     pub mark_below: f64,
-    /// Mean packet, bytes.
-    pub packet: u64,
+    /// Mean packet.
+    pub packet: Bytes,
+}
+
+impl Configuration for Config {
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let mut time = |key| table.duration(key, faults);
+        let (target, update, burst) = (time("target"), time("update"), time("burst"));
+        let (alpha, beta) = (table.number("alpha", faults), table.number("beta", faults));
+        let (ecn, mark_below) = (table.flag("ecn", faults), table.probability("mark_below", faults));
+        let packet = table.bytes("mean_packet", faults);
+        Some(Self {
+            target: target?,
+            update: update?,
+            alpha: alpha?,
+            beta: beta?,
+            burst: burst?,
+            ecn: ecn?,
+            mark_below: mark_below?,
+            packet: packet?,
+        })
+    }
+
+    fn build<P: Packet>(&self, place: Place) -> Built<P> {
+        Built::Served(Box::new(Pie::new(*self, place.limit, place.stream)))
+    }
 }
 
 /// The controller; the queue is somebody else's (PIE's own, or one of FQ-PIE's many).
@@ -52,14 +102,14 @@ pub(super) struct Controller {
 
 impl Controller {
     /// (1)–(4), as often as it is due.
-    fn catch_up(&mut self, config: &PieConfig, now: u64, backlog: u64) {
+    fn catch_up(&mut self, config: &Config, now: u64, backlog: u64) {
         if !self.active {
-            self.next_update = now + config.update;
+            self.next_update = now + config.update.0;
             self.active = true;
-            self.burst = config.burst;
+            self.burst = config.burst.0;
         }
         while self.next_update <= now {
-            self.next_update += config.update;
+            self.next_update += config.update.0;
             if backlog == 0 {
                 self.delay = 0;
             }
@@ -67,10 +117,10 @@ impl Controller {
         }
     }
 
-    fn step(&mut self, config: &PieConfig) {
+    fn step(&mut self, config: &Config) {
         let seconds = |a: u64, b: u64| (a as f64 - b as f64) * 1e-9;
         let mut step =
-            config.alpha * seconds(self.delay, config.target) + config.beta * seconds(self.delay, self.delay_old);
+            config.alpha * seconds(self.delay, config.target.0) + config.beta * seconds(self.delay, self.delay_old);
         // (2)
         for (below, divisor) in [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)] {
             if self.probability < below {
@@ -88,9 +138,9 @@ impl Controller {
             self.probability *= 0.98;
         }
         self.probability = self.probability.clamp(0.0, 1.0);
-        self.burst = self.burst.saturating_sub(config.update);
-        if self.probability == 0.0 && self.delay < config.target / 2 && self.delay_old < config.target / 2 {
-            self.burst = config.burst;
+        self.burst = self.burst.saturating_sub(config.update.0);
+        if self.probability == 0.0 && self.delay < config.target.0 / 2 && self.delay_old < config.target.0 / 2 {
+            self.burst = config.burst.0;
         }
         self.delay_old = self.delay;
     }
@@ -98,7 +148,7 @@ impl Controller {
     /// The packet that arrives beside `backlog` bytes may stay, perhaps marked.
     pub(super) fn admits<P>(
         &mut self,
-        config: &PieConfig,
+        config: &Config,
         now: u64,
         backlog: u64,
         stream: &mut Stream,
@@ -106,8 +156,8 @@ impl Controller {
     ) -> bool {
         self.catch_up(config, now, backlog);
         let safe = self.burst > 0
-            || (self.probability < 0.2 && self.delay_old < config.target / 2)
-            || backlog <= 2 * config.packet; // (5)
+            || (self.probability < 0.2 && self.delay_old < config.target.0 / 2)
+            || backlog <= 2 * config.packet.0; // (5)
         if safe || stream.unit() >= self.probability {
             return true;
         }
@@ -115,7 +165,7 @@ impl Controller {
     }
 
     /// A packet leaves after `sojourn`.
-    pub(super) fn left(&mut self, config: &PieConfig, now: u64, backlog: u64, sojourn: u64) {
+    pub(super) fn left(&mut self, config: &Config, now: u64, backlog: u64, sojourn: u64) {
         self.catch_up(config, now, backlog);
         self.delay = sojourn;
     }
@@ -124,17 +174,17 @@ impl Controller {
 /// One queue under PIE.
 #[derive(Debug)]
 pub struct Pie<P> {
-    config: PieConfig,
+    config: Config,
     controller: Controller,
     stream: Stream,
-    queue: DropTail<P>,
+    queue: Fifo<P>,
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Pie<P> {
     /// An empty queue that holds at most `limit`.
     #[must_use]
-    pub fn new(config: PieConfig, limit: Limit, stream: Stream) -> Self {
-        Self { config, controller: Controller::default(), stream, queue: DropTail::new(limit, false) }
+    pub fn new(config: Config, limit: Limit, stream: Stream) -> Self {
+        Self { config, controller: Controller::default(), stream, queue: Fifo::new(limit, false) }
     }
 }
 
@@ -169,15 +219,15 @@ mod tests {
     use super::*;
 
     /// RFC 8033's values.
-    const CONFIG: PieConfig = PieConfig {
-        target: 15_000_000,
-        update: 15_000_000,
+    const CONFIG: Config = Config {
+        target: Duration::from_millis(15),
+        update: Duration::from_millis(15),
         alpha: 0.125,
         beta: 1.25,
-        burst: 150_000_000,
+        burst: Duration::from_millis(150),
         ecn: false,
         mark_below: 0.1,
-        packet: 1000,
+        packet: Bytes(1000),
     };
 
     /// By hand: p = 0.05 and a delay that rose from 20 to 30 ms: (0.125 × 0.015 + 1.25 × 0.010) / 2 = 0.0071875.
@@ -200,8 +250,8 @@ mod tests {
     #[test]
     fn an_idle_queue_forgets() {
         let mut pie = Controller { probability: 0.5, active: true, ..Controller::default() };
-        pie.next_update = CONFIG.update;
-        pie.catch_up(&CONFIG, 10 * CONFIG.update, 0);
+        pie.next_update = CONFIG.update.0;
+        pie.catch_up(&CONFIG, 10 * CONFIG.update.0, 0);
         // −0.125 × 0.015 and × 0.98, ten times, by hand in the other order of magnitude: below 0.5 × 0.98^10.
         assert!(pie.probability < 0.5 * 0.8171 && pie.probability > 0.38, "{}", pie.probability);
     }
@@ -209,7 +259,7 @@ mod tests {
     /// The first 150 ms belong to a burst, and two packets of 1000 bytes are never touched.
     #[test]
     fn a_burst_passes() {
-        let mut pie = Pie::new(PieConfig { alpha: 1e6, ..CONFIG }, Limit::Unlimited, Stream::new(1, 1, 1));
+        let mut pie = Pie::new(Config { alpha: 1e6, ..CONFIG }, Limit::Unlimited, Stream::new(1, 1, 1));
         let mut gone = Vec::new();
         for n in 0..14u64 {
             let now = n * 10_000_000;

@@ -10,7 +10,35 @@
 //!
 //! Units: R, C and y in bit/s, q in bits, T and d0 in seconds. At first R = C/20 and d0 = 200 ms.
 
+use cwndlab_config::{Faults, Field, Reader, Table};
+
 use super::{Arrival, Header};
+
+/// The scheme's entry.
+pub static SPEC: Table = Table::new("rcp", "RCP: one rate for all flows of the line; asked by `rcp`.", &[&[
+    Field::probability("alpha", 0.4, "weight of the spare capacity"),
+    Field::probability("beta", 0.4, "weight of the queue"),
+]]);
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Weight of the spare capacity.
+    pub alpha: f64,
+    /// Weight of the queue.
+    pub beta: f64,
+}
+
+impl Config {
+    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let (alpha, beta) = (table.probability("alpha", faults), table.probability("beta", faults));
+        Some(Self { alpha: alpha?, beta: beta? })
+    }
+
+    pub(super) fn build(&self, capacity: f64) -> Rcp {
+        Rcp::new(capacity, self.alpha, self.beta)
+    }
+}
 
 /// Weight of a packet's RTT in (2).
 const GAIN: f64 = 0.02;

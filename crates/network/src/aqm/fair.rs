@@ -16,9 +16,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::codel::{CodelConfig, Law};
-use super::pie::{Controller, PieConfig};
-use super::{Discipline, DropTail, Waiting};
+use cwndlab_config::{Faults, Field, Reader};
+use cwndlab_units::Bytes;
+
+use super::codel::{self, Law};
+use super::fifo::Fifo;
+use super::pie::{self, Controller};
+use super::{Built, Discipline, Packet, Place, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -28,14 +32,14 @@ pub enum Manager {
     /// Nothing.
     None,
     /// CoDel.
-    Codel(CodelConfig),
+    Codel(codel::Config),
     /// PIE.
-    Pie(PieConfig),
+    Pie(pie::Config),
 }
 
 /// Settings of fair queueing.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FairConfig {
+pub struct Config {
     /// Number of queues; nothing gives every flow its own.
     pub queues: Option<u32>,
     /// Credit of a turn, bytes.
@@ -46,8 +50,36 @@ pub struct FairConfig {
     pub manager: Manager,
 }
 
+/// The fields that all fair queues share.
+pub(super) const FIELDS: &[Field] = &[
+    Field::bytes("quantum", "1514 B", "credit of a turn, from 64 B to 1 MiB"),
+    Field::whole("batch", (1, 1_000_000), 64, "most packets that are dropped at once when the capacity is exceeded"),
+];
+
+/// The number of queues of those that hash flows to queues.
+pub(super) const QUEUES: Field =
+    Field::whole("queues", (1, 65_536), 1024, "number of queues; flows are hashed to them");
+
+impl Config {
+    /// Reads [`FIELDS`].
+    pub(super) fn read(table: &Reader<'_>, queues: Option<u64>, manager: Manager, faults: &mut Faults) -> Option<Self> {
+        let (quantum, batch) = (table.bytes("quantum", faults), table.whole("batch", faults));
+        let quantum = quantum?;
+        if quantum < Bytes(64) || quantum > Bytes(1 << 20) {
+            let hint = "from 64 B to 1 MiB: \"1514 B\"";
+            faults.add(table.at("quantum"), format!("{quantum} is no credit of a turn"), hint);
+        }
+        Some(Self { queues: queues.map(|n| n as u32), quantum: quantum.0 as u32, batch: batch? as u32, manager })
+    }
+
+    /// The queues at work.
+    pub(super) fn build<P: Packet>(self, place: Place) -> Built<P> {
+        Built::Served(Box::new(Fair::new(self, place.limit, place.stream)))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum List {
     Nowhere,
     New,
     Old,
@@ -55,9 +87,9 @@ enum Place {
 
 #[derive(Debug)]
 struct Sub<P> {
-    queue: DropTail<P>,
+    queue: Fifo<P>,
     credit: i64,
-    place: Place,
+    list: List,
     law: Law,
     controller: Controller,
 }
@@ -65,7 +97,7 @@ struct Sub<P> {
 /// Queues in turn.
 #[derive(Debug)]
 pub struct Fair<P> {
-    config: FairConfig,
+    config: Config,
     limit: Limit,
     subs: Vec<Sub<P>>,
     /// The queue of each flow, or of each hash.
@@ -81,7 +113,7 @@ pub struct Fair<P> {
 impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
     /// No queues yet; all together hold at most `limit`.
     #[must_use]
-    pub fn new(config: FairConfig, limit: Limit, mut stream: Stream) -> Self {
+    pub fn new(config: Config, limit: Limit, mut stream: Stream) -> Self {
         Self {
             config,
             limit,
@@ -108,9 +140,9 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
         let at = *self.of.entry(key).or_insert(next);
         if at == next {
             self.subs.push(Sub {
-                queue: DropTail::new(Limit::Unlimited, false),
+                queue: Fifo::new(Limit::Unlimited, false),
                 credit: 0,
-                place: Place::Nowhere,
+                list: List::Nowhere,
                 law: Law::default(),
                 controller: Controller::default(),
             });
@@ -149,9 +181,9 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fair<P> {
         self.packets += 1;
         self.bytes += u64::from(one.size);
         sub.queue.enqueue(now, serving, one, gone);
-        if sub.place == Place::Nowhere {
+        if sub.list == List::Nowhere {
             // (1)
-            sub.place = Place::New;
+            sub.list = List::New;
             sub.credit = i64::from(self.config.quantum);
             self.new.push_back(at as u32);
         }
@@ -172,7 +204,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fair<P> {
             if sub.credit <= 0 {
                 // (3)
                 sub.credit += i64::from(self.config.quantum);
-                sub.place = Place::Old;
+                sub.list = List::Old;
                 list.pop_front();
                 self.old.push_back(at);
                 continue;
@@ -205,10 +237,10 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fair<P> {
             // (4)
             list.pop_front();
             if fresh {
-                sub.place = Place::Old;
+                sub.list = List::Old;
                 self.old.push_back(at);
             } else {
-                sub.place = Place::Nowhere;
+                sub.list = List::Nowhere;
             }
         }
     }
@@ -228,7 +260,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn fair(queues: Option<u32>, limit: Limit) -> Fair<u64> {
-        let config = FairConfig { queues, quantum: 1514, batch: 64, manager: Manager::None };
+        let config = Config { queues, quantum: 1514, batch: 64, manager: Manager::None };
         Fair::new(config, limit, Stream::new(1, 1, 1))
     }
 

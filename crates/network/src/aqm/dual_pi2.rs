@@ -14,37 +14,93 @@
 //!
 //! Units: ns, bytes. The L queue is that of ECT(1). One limit holds for both queues together.
 
-use super::{Codepoint, Discipline, DropTail, Waiting};
+use cwndlab_config::{Faults, Field, Kind, Reader, Table};
+use cwndlab_units::Duration;
+
+use super::fifo::Fifo;
+use super::{size, Built, Codepoint, Configuration, Discipline, Packet, Place, Spec, Waiting};
 use crate::queue::Limit;
 
-/// DualPI2's settings.
+/// DualPI2's entry among the disciplines.
+pub static SPEC: Spec = Spec {
+    table: Table::new(
+        "dualpi2",
+        "Two coupled queues for classic and scalable senders (RFC 9332); flows with accurate ECN send ECT(1).",
+        &[&[
+            size::field("10000 packets"),
+            Field::duration("target", "15 ms", "delay of the classic queue that the controller aims at").above_zero(),
+            Field::duration("rtt_max", "100 ms", "largest usual RTT, from which the next three follow").above_zero(),
+            Field::new("update", Kind::Duration, "time between two updates of the probability")
+                .absent("the smaller of `target` and a third of `rtt_max`")
+                .above_zero(),
+            Field::new("alpha", Kind::Number(0.0, f64::MAX), "weight of the deviation from the target, per second")
+                .absent("0.1 × `update` / `rtt_max`²"),
+            Field::new("beta", Kind::Number(0.0, f64::MAX), "weight of the trend of the delay, per second")
+                .absent("0.3 / `rtt_max`"),
+            Field::number("coupling", 2.0, "coupling factor k"),
+            Field::duration("l_min", "800 us", "delay of the L queue at which its own marking begins"),
+            Field::duration("l_range", "400 us", "additional delay over which that marking rises to 1; zero is a step"),
+            Field::probability("protection", 0.1, "share of the line that the classic queue keeps"),
+        ]],
+    ),
+    python: "DualPi2",
+};
+
+/// DualPI2's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DualPi2Config {
-    /// Queueing delay of the classic queue that is aimed at, ns.
-    pub target: u64,
-    /// Time between two updates of p', ns.
-    pub update: u64,
+pub struct Config {
+    /// Delay of the classic queue that the controller aims at.
+    pub target: Duration,
+    /// Time between two updates of p'.
+    pub update: Duration,
     /// Weight of the deviation, per second.
     pub alpha: f64,
     /// Weight of the trend, per second.
     pub beta: f64,
     /// Coupling factor.
     pub coupling: f64,
-    /// Delay of the L queue at which its own marking begins, ns.
-    pub l_min: u64,
-    /// Over this more delay it rises to 1; 0 is a step, ns.
-    pub l_range: u64,
-    /// Share of the line that the classic queue gets beside a full L queue.
+    /// Delay of the L queue at which its own marking begins.
+    pub l_min: Duration,
+    /// Additional delay over which that marking rises to 1; zero is a step.
+    pub l_range: Duration,
+    /// Share of the line that the classic queue keeps beside a full L queue.
     pub protection: f64,
+}
+
+impl Configuration for Config {
+    /// RFC 9332, appendix A.1: T_update = min(target, RTT_max / 3), alpha = 0.1 T_update / RTT_max², beta = 0.3 / RTT_max.
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let (target, longest) = (table.duration("target", faults), table.duration("rtt_max", faults));
+        let (update, l_min) = (table.duration("update", faults), table.duration("l_min", faults));
+        let (l_range, coupling) = (table.duration("l_range", faults), table.number("coupling", faults));
+        let (alpha, beta) = (table.number("alpha", faults), table.number("beta", faults));
+        let protection = table.probability("protection", faults);
+        let (target, longest) = (target?, longest?.as_secs().max(1e-9));
+        let update = update.unwrap_or(Duration(target.0.min((longest / 3.0 * 1e9) as u64).max(1)));
+        Some(Self {
+            target,
+            update,
+            alpha: alpha.unwrap_or(0.1 * update.as_secs() / (longest * longest)),
+            beta: beta.unwrap_or(0.3 / longest),
+            coupling: coupling?,
+            l_min: l_min?,
+            l_range: l_range?,
+            protection: protection?,
+        })
+    }
+
+    fn build<P: Packet>(&self, place: Place) -> Built<P> {
+        Built::Served(Box::new(DualPi2::new(*self, place.limit)))
+    }
 }
 
 /// The two queues.
 #[derive(Debug)]
 pub struct DualPi2<P> {
-    config: DualPi2Config,
+    config: Config,
     limit: Limit,
-    low: DropTail<P>,
-    classic: DropTail<P>,
+    low: Fifo<P>,
+    classic: Fifo<P>,
     base: f64,
     delay_old: u64,
     next_update: u64,
@@ -67,15 +123,15 @@ fn recur(sum: &mut f64, probability: f64) -> bool {
 impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
     /// Two empty queues that hold at most `limit` together.
     #[must_use]
-    pub fn new(config: DualPi2Config, limit: Limit) -> Self {
+    pub fn new(config: Config, limit: Limit) -> Self {
         Self {
             config,
             limit,
-            low: DropTail::new(Limit::Unlimited, false),
-            classic: DropTail::new(Limit::Unlimited, false),
+            low: Fifo::new(Limit::Unlimited, false),
+            classic: Fifo::new(Limit::Unlimited, false),
             base: 0.0,
             delay_old: 0,
-            next_update: config.update,
+            next_update: config.update.0,
             low_sum: 0.0,
             classic_sum: 0.0,
             credit: 0.0,
@@ -84,10 +140,10 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
 
     /// (1), as often as it is due: in between, the heads of the queues only grow older.
     fn catch_up(&mut self, now: u64) {
-        let DualPi2Config { target, update, alpha, beta, coupling, .. } = self.config;
+        let Config { target: Duration(target), update: Duration(update), alpha, beta, coupling, .. } = self.config;
         while self.next_update <= now {
             let at = self.next_update;
-            let age = |queue: &DropTail<P>| queue.front().map_or(0, |one| at.saturating_sub(one.since));
+            let age = |queue: &Fifo<P>| queue.front().map_or(0, |one| at.saturating_sub(one.since));
             let delay = age(&self.low).max(age(&self.classic));
             let seconds = |a: u64, b: u64| (a as f64 - b as f64) * 1e-9;
             let step = alpha * seconds(delay, target) + beta * seconds(delay, self.delay_old);
@@ -105,7 +161,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
 
     /// (4), without the coupling.
     fn ramp(&self, delay: u64) -> f64 {
-        let DualPi2Config { l_min, l_range, .. } = self.config;
+        let Config { l_min: Duration(l_min), l_range: Duration(l_range), .. } = self.config;
         if delay < l_min {
             0.0
         } else if delay >= l_min + l_range {
@@ -185,14 +241,14 @@ mod tests {
     use super::*;
 
     /// RFC 9332, appendix A: the example's values.
-    const CONFIG: DualPi2Config = DualPi2Config {
-        target: 15_000_000,
-        update: 15_000_000,
+    const CONFIG: Config = Config {
+        target: Duration::from_millis(15),
+        update: Duration::from_millis(15),
         alpha: 0.15,
         beta: 3.0,
         coupling: 2.0,
-        l_min: 800_000,
-        l_range: 400_000,
+        l_min: Duration::from_micros(800),
+        l_range: Duration::from_micros(400),
         protection: 0.1,
     };
 
@@ -231,7 +287,7 @@ mod tests {
     /// With both queues full the classic one gets a tenth of the line.
     #[test]
     fn the_classic_queue_is_protected() {
-        let mut dual: DualPi2<u64> = DualPi2::new(DualPi2Config { alpha: 0.0, beta: 0.0, ..CONFIG }, Limit::Unlimited);
+        let mut dual: DualPi2<u64> = DualPi2::new(Config { alpha: 0.0, beta: 0.0, ..CONFIG }, Limit::Unlimited);
         let mut gone = Vec::new();
         let mut classic = 0;
         for _ in 0..3_000 {

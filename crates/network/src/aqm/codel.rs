@@ -10,22 +10,52 @@
 //!
 //! Units: ns, bytes. A packet's sojourn ends when the line takes it.
 
-use cwndlab_units::maths;
+use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_units::{maths, Duration};
 
-use super::{Discipline, DropTail, Waiting};
+use super::fifo::Fifo;
+use super::{size, Built, Configuration, Discipline, Packet, Place, Spec, Waiting};
 use crate::queue::Limit;
 
-/// CoDel's settings.
+/// CoDel's entry among the disciplines.
+pub static SPEC: Spec = Spec {
+    table: Table::new(
+        "codel",
+        "Controlled delay: drops when the shortest sojourn time of an interval stays above the target (RFC 8289).",
+        &[&[
+            size::field("1000 packets"),
+            Field::duration("target", "5 ms", "sojourn time below which nothing is dropped").above_zero(),
+            Field::duration("interval", "100 ms", "sliding window, of the order of the largest usual RTT").above_zero(),
+            Field::flag("ecn", false, "marks ECN-capable packets and drops only the others"),
+        ]],
+    ),
+    python: "Codel",
+};
+
+/// Never drop with this many bytes waiting or fewer: one full packet.
+const MTU: u64 = 1500;
+
+/// CoDel's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CodelConfig {
-    /// Sojourn time that is let be, ns.
-    pub target: u64,
-    /// Sliding window, of the order of the largest usual RTT, ns.
-    pub interval: u64,
-    /// Mark ECN-capable packets in place of dropping them.
+pub struct Config {
+    /// Sojourn time below which nothing is dropped.
+    pub target: Duration,
+    /// Sliding window, of the order of the largest usual RTT.
+    pub interval: Duration,
+    /// Mark ECN-capable packets and drop only the others.
     pub ecn: bool,
-    /// Never drop with this many bytes waiting or fewer.
-    pub mtu: u64,
+}
+
+impl Configuration for Config {
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let (target, interval) = (table.duration("target", faults), table.duration("interval", faults));
+        let ecn = table.flag("ecn", faults);
+        Some(Self { target: target?, interval: interval?, ecn: ecn? })
+    }
+
+    fn build<P: Packet>(&self, place: Place) -> Built<P> {
+        Built::Served(Box::new(Codel::new(*self, place.limit)))
+    }
 }
 
 /// When to drop; the queue is somebody else's (CoDel's own, or one of FQ-CoDel's many).
@@ -44,28 +74,28 @@ pub struct Law {
 
 impl Law {
     /// (1) The packet that leaves at `now` after `sojourn`, with `backlog` bytes behind it, may be dropped.
-    fn is_due(&mut self, config: &CodelConfig, now: u64, sojourn: u64, backlog: u64) -> bool {
-        if sojourn < config.target || backlog <= config.mtu {
+    fn is_due(&mut self, config: &Config, now: u64, sojourn: u64, backlog: u64) -> bool {
+        if sojourn < config.target.0 || backlog <= MTU {
             self.first_above = 0;
             return false;
         }
         if self.first_above == 0 {
-            self.first_above = now + config.interval;
+            self.first_above = now + config.interval.0;
             return false;
         }
         now >= self.first_above
     }
 
     /// (2)
-    fn after(config: &CodelConfig, from: u64, count: u32) -> u64 {
-        from + (config.interval as f64 / maths::sqrt(f64::from(count))) as u64
+    fn after(config: &Config, from: u64, count: u32) -> u64 {
+        from + (config.interval.0 as f64 / maths::sqrt(f64::from(count))) as u64
     }
 
     /// Takes packets from `next` until one may leave; those dropped go to `gone`. `next` answers a packet and the bytes
     /// that wait behind it.
     pub fn dequeue<P>(
         &mut self,
-        config: &CodelConfig,
+        config: &Config,
         now: u64,
         gone: &mut Vec<Waiting<P>>,
         mut next: impl FnMut() -> Option<(Waiting<P>, u64)>,
@@ -108,7 +138,7 @@ impl Law {
             self.dropping = true;
             // (3)
             let delta = self.count.wrapping_sub(self.last_count);
-            let recent = now.saturating_sub(self.next) < 16 * config.interval;
+            let recent = now.saturating_sub(self.next) < 16 * config.interval.0;
             self.count = if delta > 1 && recent { delta } else { 1 };
             self.last_count = self.count;
             self.next = Self::after(config, now, self.count);
@@ -128,16 +158,16 @@ impl Law {
 /// One queue under CoDel.
 #[derive(Debug)]
 pub struct Codel<P> {
-    config: CodelConfig,
+    config: Config,
     law: Law,
-    queue: DropTail<P>,
+    queue: Fifo<P>,
 }
 
 impl<P: Copy + Default> Codel<P> {
     /// An empty queue that holds at most `limit`.
     #[must_use]
-    pub fn new(config: CodelConfig, limit: Limit) -> Self {
-        Self { config, law: Law::default(), queue: DropTail::new(limit, false) }
+    pub fn new(config: Config, limit: Limit) -> Self {
+        Self { config, law: Law::default(), queue: Fifo::new(limit, false) }
     }
 }
 
@@ -167,7 +197,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Codel<P> {
 mod tests {
     use super::*;
 
-    const CONFIG: CodelConfig = CodelConfig { target: 5_000_000, interval: 100_000_000, ecn: false, mtu: 1500 };
+    const CONFIG: Config = Config { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false };
 
     /// `known-answers.csv`: interval / √count.
     #[test]
@@ -230,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_capable_packet_is_marked_in_place_of_dropped() {
-        let mut codel = Codel::new(CodelConfig { ecn: true, ..CONFIG }, Limit::Unlimited);
+        let mut codel = Codel::new(Config { ecn: true, ..CONFIG }, Limit::Unlimited);
         let (mut gone, mut marks) = (Vec::new(), 0);
         for n in 0..1_000u64 {
             let one = Waiting {

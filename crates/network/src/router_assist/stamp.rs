@@ -9,7 +9,32 @@
 //! The paper takes the load between SYN and SYN-ACK of the same connection, which is too short a time, and lets the
 //! SYN-ACK be stamped; here the SYN is, at the same line half a round trip earlier, with the load of the last 100 ms.
 
+use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_units::Duration;
+
 use super::{Arrival, Header, Meter};
+
+/// The scheme's entry.
+pub static SPEC: Table = Table::new("bandwidth-stamp", "The stamp of the IoT algorithm: the bandwidth that is left when the connection begins; asked by `iotcc`.", &[&[
+    Field::duration("interval", "100 ms", "time over which the load is measured").above_zero(),
+]]);
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Time over which the load is measured.
+    pub interval: Duration,
+}
+
+impl Config {
+    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        Some(Self { interval: table.duration("interval", faults)? })
+    }
+
+    pub(super) fn build(&self, capacity: f64) -> Stamp {
+        Stamp::new(capacity, self.interval.0)
+    }
+}
 
 /// What a router keeps.
 #[derive(Clone, Debug)]

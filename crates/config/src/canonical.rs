@@ -1,0 +1,106 @@
+//! The canonical form: every default filled in, every quantity a number in its base unit, whose unit ends the name.
+//!
+//! It follows from the declarations and the document alone, so that renaming or rearranging code changes nothing. Units:
+//! `_ns` nanoseconds, `_bps` bits per second, `_bytes` bytes. A field that is neither given nor has a default is left out.
+//! A value that may be of several kinds keeps its kind where units differ: `{"ns": 5000000}` beside `"rtt"`.
+
+use cwndlab_units::{parse_bytes, parse_duration, parse_rate};
+use serde_json::{Map, Value};
+
+use crate::field::{Kind, Table};
+
+/// The canonical form of a table. `value` has been read without faults.
+#[must_use]
+pub fn table(declared: &Table, value: &Value) -> Value {
+    let mut form = Map::new();
+    for field in declared.fields() {
+        let given = value.get(field.name).cloned().or_else(|| field.default_value());
+        if let Some(value) = given {
+            let (suffix, canonical) = quantity(&field.kind, &value).unwrap_or_else(|| ("", plain(&field.kind, &value)));
+            form.insert(format!("{}{suffix}", field.name), canonical);
+        }
+    }
+    Value::Object(form)
+}
+
+/// What ends the name of a field of this kind in the canonical form.
+#[must_use]
+pub fn suffix(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Duration => "_ns",
+        Kind::Rate | Kind::RateOrOutage => "_bps",
+        Kind::Bytes => "_bytes",
+        _ => "",
+    }
+}
+
+/// A quantity and the unit that ends its name; nothing for other values, such as the rate `"none"`.
+fn quantity(kind: &Kind, value: &Value) -> Option<(&'static str, Value)> {
+    let text = value.as_str()?;
+    let number = match kind {
+        Kind::Duration => parse_duration(text).ok()?.0,
+        Kind::Rate | Kind::RateOrOutage => parse_rate(text).ok()?.0,
+        Kind::Bytes => parse_bytes(text).ok()?.0,
+        _ => return None,
+    };
+    Some((suffix(kind), Value::from(number)))
+}
+
+fn plain(kind: &Kind, value: &Value) -> Value {
+    match kind {
+        Kind::Number(..) | Kind::Probability => value.as_f64().map_or(Value::Null, Value::from),
+        Kind::Table(inner) => table(inner, value),
+        Kind::Tables(inner) => Value::Array(list(value).map(|one| table(inner, one)).collect()),
+        Kind::List(inner) => Value::Array(list(value).map(|one| plain(inner, one)).collect()),
+        Kind::Choice(choice) => {
+            let Some(chosen) = choice.of(value) else { return Value::Null };
+            let mut form = table(chosen, value);
+            form[choice.tag] = chosen.name.into();
+            form
+        }
+        Kind::Either(kinds) => either(kinds, value),
+        Kind::Keyed(inner) => {
+            let entries = value.as_object().into_iter().flatten();
+            Value::Object(entries.map(|(name, one)| (name.clone(), table(inner, one))).collect())
+        }
+        Kind::Custom(custom) => (custom.canonical)(value),
+        _ => value.clone(),
+    }
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    match value {
+        Value::Array(items) => items.iter(),
+        one => std::slice::from_ref(one).iter(),
+    }
+}
+
+fn either(kinds: &[Kind], value: &Value) -> Value {
+    for kind in kinds {
+        if let Some((suffix, number)) = quantity(kind, value) {
+            return Value::Object([(suffix.trim_start_matches('_').to_owned(), number)].into_iter().collect());
+        }
+        if fits(kind, value) {
+            return plain(kind, value);
+        }
+    }
+    value.clone()
+}
+
+/// A value that is no quantity may be of this kind.
+fn fits(kind: &Kind, value: &Value) -> bool {
+    match kind {
+        Kind::Flag => value.is_boolean(),
+        Kind::Whole(..) => value.is_u64(),
+        Kind::Number(..) | Kind::Probability => value.is_number(),
+        Kind::Words(words) => value.as_str().is_some_and(|text| words.iter().any(|(word, _)| *word == text)),
+        Kind::Text | Kind::Lines => value.is_string(),
+        Kind::Table(_) | Kind::Keyed(_) | Kind::Values => value.is_object(),
+        Kind::Choice(choice) => value.is_object() || choice.shorthand && value.is_string(),
+        Kind::Names | Kind::Wholes | Kind::Tables(_) => value.is_array(),
+        Kind::List(inner) => value.is_array() || fits(inner, value),
+        Kind::Either(kinds) => kinds.iter().any(|kind| fits(kind, value)),
+        Kind::Custom(_) => true,
+        Kind::Duration | Kind::Rate | Kind::RateOrOutage | Kind::Bytes => false,
+    }
+}

@@ -1,0 +1,424 @@
+//! Takes declared fields out of a document and collects every fault, with its path as TOML writes it.
+
+use cwndlab_units::spelling::nearest;
+use cwndlab_units::{parse_bytes, parse_duration, parse_rate, Bytes, Duration, ParseError, Rate};
+use serde_json::{Map, Value};
+
+use crate::fault::{Fault, Faults};
+use crate::field::{Choice, Default, Field, Kind, Literal, Table};
+
+/// The longest time of a document. 255 such delays one after another, behind an outage without end (2⁶⁰ ns), still fit
+/// the clock of 64 bits.
+const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+
+/// A table of a document, its declaration, and where it stands.
+///
+/// Methods panic where they are asked for a field that the declaration does not list, or lists with another kind: a fault
+/// of the program, not of the document. A field that is not given has its declared default; a faulty one has nothing.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    map: &'a Map<String, Value>,
+    declared: &'static Table,
+    /// The field that chose this table, if one did.
+    tag: Option<&'static str>,
+    /// Its path.
+    pub path: String,
+}
+
+/// What a table without any field reads from.
+static NOTHING: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a bare number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a table",
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `value` as this table; fields that the table does not have are faults.
+    pub fn new(
+        value: &'a Value,
+        path: impl Into<String>,
+        declared: &'static Table,
+        faults: &mut Faults,
+    ) -> Option<Self> {
+        Self::tagged(value, path.into(), declared, None, faults)
+    }
+
+    fn tagged(
+        value: &'a Value,
+        path: String,
+        declared: &'static Table,
+        tag: Option<&'static str>,
+        faults: &mut Faults,
+    ) -> Option<Self> {
+        let Value::Object(map) = value else {
+            faults.add(path, format!("a table is wanted, this is {}", kind_of(value)), "write '{ … }'");
+            return None;
+        };
+        let table = Self { map, declared, tag, path };
+        for key in map.keys().filter(|key| !table.knows(key)) {
+            let known = || table.tag.into_iter().chain(declared.fields().map(|one| one.name));
+            let hint = match nearest(key, known()) {
+                Some(near) => format!("did you mean '{near}'?"),
+                None => format!("fields here: {}", known().collect::<Vec<_>>().join(", ")),
+            };
+            let what = if tag.is_some() {
+                format!("'{}' has no such field", declared.name)
+            } else {
+                "no such field".to_owned()
+            };
+            faults.add(table.at(key), what, hint);
+        }
+        Some(table)
+    }
+
+    /// Reads `value` as the table that it chooses.
+    pub fn choose(value: &'a Value, path: impl Into<String>, choice: &Choice, faults: &mut Faults) -> Option<Self> {
+        let path = path.into();
+        if choice.shorthand && value.is_string() && choice.of(value).is_some() {
+            return Some(Self { map: &NOTHING, declared: choice.of(value)?, tag: Some(choice.tag), path });
+        }
+        if !value.is_object() {
+            if choice.shorthand && value.is_string() {
+                wrong_word(&path, value.as_str()?, (choice.tables)().iter().map(|one| one.name), faults);
+                return None;
+            }
+            faults.add(path, format!("a table is wanted, this is {}", kind_of(value)), "write '{ … }'");
+            return None;
+        }
+        if let Some(declared) = choice.of(value) {
+            return Self::tagged(value, path, declared, Some(choice.tag), faults);
+        }
+        let place = format!("{path}.{}", choice.tag);
+        match value.get(choice.tag) {
+            None => faults.add(place, "is missing", format!("write {}", choice.example)),
+            Some(Value::String(word)) => {
+                wrong_word(&place, word, (choice.tables)().iter().map(|one| one.name), faults);
+            }
+            Some(other) => faults.add(place, format!("a text is wanted, this is {}", kind_of(other)), ""),
+        }
+        None
+    }
+
+    fn knows(&self, key: &str) -> bool {
+        self.tag == Some(key) || self.declared.field(key).is_some()
+    }
+
+    /// The declaration.
+    #[must_use]
+    pub fn declared(&self) -> &'static Table {
+        self.declared
+    }
+
+    /// The path of a field.
+    #[must_use]
+    pub fn at(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+
+    fn field(&self, key: &str) -> &'static Field {
+        self.declared.field(key).unwrap_or_else(|| panic!("'{}' declares no field '{key}'", self.declared.name))
+    }
+
+    /// The field as it stands; nothing where it is not given.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&'a Value> {
+        let _ = self.field(key);
+        self.map.get(key)
+    }
+
+    /// The field is given.
+    #[must_use]
+    pub fn gives(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// The value, or a fault where one is required.
+    fn given(&self, key: &str, faults: &mut Faults) -> Option<&'a Value> {
+        let value = self.map.get(key);
+        if let (None, Default::Required(example)) = (value, self.field(key).default) {
+            faults.add(self.at(key), "is missing", format!("write {example}"));
+        }
+        value
+    }
+
+    fn text(&self, key: &str, value: &'a Value, faults: &mut Faults) -> Option<&'a str> {
+        if let Value::String(text) = value {
+            return Some(text);
+        }
+        let hint = if value.is_number() {
+            format!("write it as text with its unit, as \"{value} …\"")
+        } else {
+            String::new()
+        };
+        faults.add(self.at(key), format!("a text is wanted, this is {}", kind_of(value)), hint);
+        None
+    }
+
+    fn quantity<T: Copy + PartialEq + std::default::Default>(
+        &self,
+        key: &str,
+        parse: fn(&str) -> Result<T, ParseError>,
+        faults: &mut Faults,
+    ) -> Option<T> {
+        let field = self.field(key);
+        let Some(value) = self.given(key, faults) else {
+            return match field.default {
+                Default::Is(Literal::Text(text)) => Some(declared(self.declared, field, parse(text))),
+                _ => None,
+            };
+        };
+        let parsed = if value.is_number() { parse(&value.to_string()) } else { parse(self.text(key, value, faults)?) };
+        match parsed {
+            Ok(quantity) if field.positive && quantity == T::default() => {
+                let example = match field.default {
+                    Default::Is(Literal::Text(text)) => format!("write \"{text}\""),
+                    Default::Required(example) => format!("write {example}"),
+                    _ => String::new(),
+                };
+                faults.add(self.at(key), "is zero", example);
+                None
+            }
+            Ok(quantity) => Some(quantity),
+            Err(fault) => {
+                faults.add(self.at(key), fault.what, fault.hint);
+                None
+            }
+        }
+    }
+
+    /// A time of up to a year.
+    pub fn duration(&self, key: &str, faults: &mut Faults) -> Option<Duration> {
+        let time = self.quantity(key, parse_duration, faults)?;
+        if time > LONGEST {
+            faults.add(self.at(key), format!("{time} is more than a year"), "a simulation's clock counts nanoseconds");
+            return None;
+        }
+        Some(time)
+    }
+
+    /// A size.
+    pub fn bytes(&self, key: &str, faults: &mut Faults) -> Option<Bytes> {
+        self.quantity(key, parse_bytes, faults)
+    }
+
+    /// A rate; above zero unless the declaration allows an outage.
+    pub fn rate(&self, key: &str, faults: &mut Faults) -> Option<Rate> {
+        let rate = self.quantity(key, parse_rate, faults)?;
+        if rate.0 == 0 && !matches!(self.field(key).kind, Kind::RateOrOutage) {
+            faults.add(
+                self.at(key),
+                "the rate is zero",
+                "a link without rate carries nothing; write \"none\" for one that serialises in no time",
+            );
+            return None;
+        }
+        Some(rate)
+    }
+
+    /// A word or name: one line.
+    pub fn string(&self, key: &str, faults: &mut Faults) -> Option<String> {
+        let Some(value) = self.given(key, faults) else {
+            return match self.field(key).default {
+                Default::Is(Literal::Text(text)) => Some(text.to_owned()),
+                _ => None,
+            };
+        };
+        let text = self.text(key, value, faults)?;
+        if text.chars().any(char::is_control) {
+            faults.add(self.at(key), format!("'{text}' has a control character"), "names are printed on terminals");
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    /// A text of several lines.
+    pub fn lines(&self, key: &str, faults: &mut Faults) -> Option<&'a str> {
+        let value = self.given(key, faults)?;
+        self.text(key, value, faults)
+    }
+
+    /// One of the declared words.
+    pub fn word(&self, key: &str, faults: &mut Faults) -> Option<&'static str> {
+        let field = self.field(key);
+        let Kind::Words(words) = field.kind else { panic!("'{key}' of '{}' is no word", self.declared.name) };
+        let Some(value) = self.given(key, faults) else {
+            return match field.default {
+                Default::Is(Literal::Text(text)) => Some(text),
+                _ => None,
+            };
+        };
+        let text = self.text(key, value, faults)?;
+        let found = words.iter().find(|(word, _)| *word == text).map(|(word, _)| *word);
+        if found.is_none() {
+            wrong_word(&self.at(key), text, words.iter().map(|(word, _)| *word), faults);
+        }
+        found
+    }
+
+    /// The declared words of a field with their values, in the declaration's order.
+    pub fn word_of<T: Copy>(&self, key: &str, values: &[(&'static str, T)], faults: &mut Faults) -> Option<T> {
+        let word = self.word(key, faults)?;
+        let found = values.iter().find(|(one, _)| *one == word).map(|(_, value)| *value);
+        Some(
+            found
+                .unwrap_or_else(|| panic!("'{key}' of '{}' declares '{word}', which has no value", self.declared.name)),
+        )
+    }
+
+    /// True or false.
+    pub fn flag(&self, key: &str, faults: &mut Faults) -> Option<bool> {
+        let Some(value) = self.given(key, faults) else {
+            return match self.field(key).default {
+                Default::Is(Literal::Flag(flag)) => Some(flag),
+                _ => None,
+            };
+        };
+        if value.as_bool().is_none() {
+            faults.add(self.at(key), format!("true or false is wanted, this is {}", kind_of(value)), "");
+        }
+        value.as_bool()
+    }
+
+    /// A whole number within the declared bounds.
+    pub fn whole(&self, key: &str, faults: &mut Faults) -> Option<u64> {
+        let field = self.field(key);
+        let Kind::Whole(low, high) = field.kind else {
+            panic!("'{key}' of '{}' is no whole number", self.declared.name)
+        };
+        let Some(value) = self.given(key, faults) else {
+            return match field.default {
+                Default::Is(Literal::Whole(number)) => Some(number),
+                _ => None,
+            };
+        };
+        let found = value.as_u64().filter(|number| (low..=high).contains(number));
+        if found.is_none() {
+            faults.add(self.at(key), format!("a whole number from {low} to {high} is wanted, this is {value}"), "");
+        }
+        found
+    }
+
+    /// A number within the declared bounds.
+    pub fn number(&self, key: &str, faults: &mut Faults) -> Option<f64> {
+        let field = self.field(key);
+        let (low, high) =
+            bounds(&field.kind).unwrap_or_else(|| panic!("'{key}' of '{}' is no number", self.declared.name));
+        let default = match field.default {
+            Default::Is(Literal::Number(number)) => Some(number),
+            _ => None,
+        };
+        let Some(value) = self.given(key, faults) else { return default };
+        let found = value.as_f64().filter(|number| *number > low && *number <= high);
+        if found.is_none() {
+            let most = if high == f64::MAX { String::new() } else { format!(" and up to {high}") };
+            let hint = default.map_or_else(String::new, |number| format!("write {number}"));
+            faults.add(self.at(key), format!("a number above {low}{most} is wanted, this is {value}"), hint);
+        }
+        found
+    }
+
+    /// A probability.
+    pub fn probability(&self, key: &str, faults: &mut Faults) -> Option<f64> {
+        let Some(value) = self.given(key, faults) else {
+            return match self.field(key).default {
+                Default::Is(Literal::Number(number)) => Some(number),
+                _ => None,
+            };
+        };
+        let found = value.as_f64().filter(|number| (0.0..=1.0).contains(number));
+        if found.is_none() {
+            faults.add(self.at(key), format!("a probability from 0 to 1 is wanted, this is {value}"), "");
+        }
+        found
+    }
+
+    /// The items of a list, each with its path; a lone table counts as a list of one, and so does a lone text.
+    pub fn items(&self, key: &str, faults: &mut Faults) -> Vec<(String, &'a Value)> {
+        match self.given(key, faults) {
+            None => Vec::new(),
+            Some(Value::Array(items)) => {
+                items.iter().enumerate().map(|(n, item)| (format!("{}[{n}]", self.at(key)), item)).collect()
+            }
+            Some(item @ Value::Object(_)) => vec![(self.at(key), item)],
+            Some(other) => {
+                faults.add(self.at(key), format!("a list is wanted, this is {}", kind_of(other)), "");
+                Vec::new()
+            }
+        }
+    }
+
+    /// The items of a list that TOML writes as `[[key]]`.
+    pub fn tables(&self, key: &str, faults: &mut Faults) -> Vec<(String, &'a Value)> {
+        if let Some(Value::Object(_)) = self.get(key) {
+            faults.add(self.at(key), "a list of tables is wanted, this is one table", format!("write '[[{key}]]'"));
+            return Vec::new();
+        }
+        self.items(key, faults)
+    }
+
+    /// A list as it stands.
+    pub fn list(&self, key: &str, faults: &mut Faults) -> Option<&'a Vec<Value>> {
+        let value = self.given(key, faults)?;
+        if !value.is_array() {
+            faults.add(self.at(key), format!("a list is wanted, this is {}", kind_of(value)), "");
+        }
+        value.as_array()
+    }
+
+    /// Names in a list.
+    pub fn names(&self, key: &str, faults: &mut Faults) -> Option<Vec<String>> {
+        self.get(key)?;
+        let mut names = Vec::new();
+        for (path, item) in self.items(key, faults) {
+            match item {
+                Value::String(name) if name.chars().any(char::is_control) => {
+                    faults.add(path, format!("'{name}' has a control character"), "names are printed on terminals");
+                }
+                Value::String(name) => names.push(name.clone()),
+                other => faults.add(path, format!("a name is wanted, this is {}", kind_of(other)), ""),
+            }
+        }
+        Some(names)
+    }
+
+    /// The table in this field, if one is given.
+    pub fn table(&self, key: &str, faults: &mut Faults) -> Option<Self> {
+        let Kind::Table(declared) = self.field(key).kind else {
+            panic!("'{key}' of '{}' is no table", self.declared.name)
+        };
+        Self::new(self.given(key, faults)?, self.at(key), declared, faults)
+    }
+}
+
+/// The bounds of a number: above the first, up to and with the second.
+fn bounds(kind: &Kind) -> Option<(f64, f64)> {
+    match kind {
+        Kind::Number(low, high) => Some((*low, *high)),
+        Kind::Either(kinds) => kinds.iter().find_map(bounds),
+        _ => None,
+    }
+}
+
+fn declared<T>(table: &Table, field: &Field, parsed: Result<T, ParseError>) -> T {
+    parsed.unwrap_or_else(|fault| panic!("the default of '{}' in '{}': {}", field.name, table.name, fault.what))
+}
+
+/// Adds the fault of a word that is not among those known.
+pub fn wrong_word<'w>(path: &str, text: &str, words: impl Iterator<Item = &'w str> + Clone, faults: &mut Faults) {
+    let hint = match nearest(text, words.clone()) {
+        Some(near) => format!("did you mean '{near}'?"),
+        None => format!("one of {}", words.collect::<Vec<_>>().join(", ")),
+    };
+    faults.0.push(Fault::new(path, format!("'{text}' is not known here"), hint));
+}

@@ -1,0 +1,37 @@
+//! Drop-tail: first in, first out; arrivals to a full queue are dropped.
+//!
+//! Its departures are known on arrival, so that the link computes them ([`crate::queue`]) and nothing runs by event.
+
+use cwndlab_config::{Faults, Field, Reader, Table};
+
+use super::{size, Built, Configuration, Packet, Place, Spec};
+
+/// Drop-tail's entry among the disciplines.
+pub static SPEC: Spec = Spec {
+    table: Table::new("droptail", "First in, first out; arrivals to a full queue are dropped.", &[&[
+        size::field("1 bdp"),
+        COUNTS_IN_SERVICE,
+    ]]),
+    python: "DropTail",
+};
+
+/// The field that says whether the packet under transmission counts.
+pub(super) const COUNTS_IN_SERVICE: Field =
+    Field::flag("counts_in_service", false, "the packet under transmission counts towards the capacity");
+
+/// Drop-tail's configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Config {
+    /// The packet under transmission counts towards the capacity.
+    pub counts_in_service: bool,
+}
+
+impl Configuration for Config {
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        Some(Self { counts_in_service: table.flag("counts_in_service", faults)? })
+    }
+
+    fn build<P: Packet>(&self, _: Place) -> Built<P> {
+        Built::Computed { counts_in_service: self.counts_in_service, mark_above: None }
+    }
+}

@@ -1,0 +1,80 @@
+//! Losses in bursts: a chain of two states, each with a loss probability of its own.
+//!
+//! Sources: E. N. Gilbert, "Capacity of a Burst-Noise Channel", 1960; E. O. Elliott, "Estimates of Error Rates for Codes on
+//! Burst-Noise Channels", 1963. The state changes before each packet, starting in the good one.
+
+use cwndlab_config::{Faults, Field, Kind, Reader, Table};
+
+use crate::random::Stream;
+
+/// The entry among the loss models.
+pub static SPEC: Table = Table::new(
+    "gilbert-elliott",
+    "Losses in bursts: a chain of a good and a bad state, which may change before each packet (Gilbert 1960, Elliott 1963).",
+    &[&[
+        Field::new("p", Kind::Probability, "probability of a change from the good state to the bad one").required("'p = 0.01'"),
+        Field::new("r", Kind::Probability, "probability of a change from the bad state to the good one").required("'r = 0.01'"),
+        Field::probability("loss_bad", 1.0, "loss probability in the bad state"),
+        Field::probability("loss_good", 0.0, "loss probability in the good state"),
+    ]],
+);
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// P(good → bad).
+    pub p: f64,
+    /// P(bad → good).
+    pub r: f64,
+    /// Loss probability in the bad state.
+    pub loss_bad: f64,
+    /// Loss probability in the good state.
+    pub loss_good: f64,
+}
+
+impl Config {
+    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let mut probability = |key| table.probability(key, faults);
+        let (p, r) = (probability("p"), probability("r"));
+        let (loss_bad, loss_good) = (probability("loss_bad"), probability("loss_good"));
+        Some(Self { p: p?, r: r?, loss_bad: loss_bad?, loss_good: loss_good? })
+    }
+
+    pub(super) fn build(&self, stream: Stream) -> Process {
+        Process { config: self.clone(), bad: false, stream }
+    }
+}
+
+/// The process.
+#[derive(Clone, Debug)]
+pub struct Process {
+    config: Config,
+    bad: bool,
+    stream: Stream,
+}
+
+impl Process {
+    #[inline]
+    pub(super) fn takes(&mut self, _payload: bool) -> bool {
+        let change = self.stream.unit();
+        self.bad = if self.bad { change >= self.config.r } else { change < self.config.p };
+        self.stream.unit() < if self.bad { self.config.loss_bad } else { self.config.loss_good }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: p = 0.01, r = 0.3, loss 0.5 in the bad state and none in the good one: the bad state holds for
+    /// p / (p + r) = 0.0323 of the time, and the mean loss is 0.01613.
+    #[test]
+    fn the_mean_loss_is_the_stationary_one() {
+        let config = Config { p: 0.01, r: 0.3, loss_bad: 0.5, loss_good: 0.0 };
+        let mut process = config.build(Stream::new(3, 0, 0));
+        let n = 2_000_000;
+        let lost = (0..n).filter(|_| process.takes(true)).count();
+        let mean = lost as f64 / f64::from(n);
+        assert!((mean - 0.016_129_032_258_064_516).abs() < 0.0005, "{mean}");
+    }
+}

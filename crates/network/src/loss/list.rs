@@ -1,0 +1,88 @@
+//! The packets with given indices, such as those that another simulator dropped.
+
+use std::sync::Arc;
+
+use cwndlab_config::{Faults, Field, Kind, Reader, Table, Word};
+use serde_json::Value;
+
+use crate::random::Stream;
+
+const COUNTS: &[Word] = &[("all", "every packet counts"), ("payload", "only packets that carry payload count")];
+
+/// The entry among the loss models.
+pub static SPEC: Table = Table::new("list", "The packets with these indices are lost.", &[&[
+    Field::new("indices", Kind::Wholes, "indices of the lost packets, from 0, ascending").absent("those in `file`"),
+    Field::word("counts", COUNTS, "all", "which packets count"),
+    Field::new("file", Kind::Text, "a CSV file with a header line, read in place of `indices`"),
+    Field::new("column", Kind::Text, "its column of indices").absent("`packet_index`"),
+    Field::new("where", Kind::Values, "values that other columns of a row must have: `{ link = \"r1-r2\" }`"),
+]]);
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Indices from 0, ascending.
+    pub indices: Arc<[u64]>,
+    /// Count only packets that carry payload.
+    pub payload_only: bool,
+}
+
+impl Config {
+    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        if !table.gives("indices") {
+            faults.add(table.at("indices"), "is missing", "write 'indices = [17, 403]', or 'file = \"drops.csv\"'");
+            return None;
+        }
+        let list = table.list("indices", faults)?;
+        let indices: Option<Vec<u64>> = list.iter().map(Value::as_u64).collect();
+        let Some(indices) = indices else {
+            faults.add(table.at("indices"), "packet indices are whole numbers from 0", "");
+            return None;
+        };
+        if indices.windows(2).any(|pair| pair[0] >= pair[1]) {
+            faults.add(table.at("indices"), "packet indices are not ascending", "sort them, each once");
+        }
+        Some(Self { indices: indices.into(), payload_only: table.word("counts", faults)? == "payload" })
+    }
+
+    pub(super) fn build(&self, _: Stream) -> Process {
+        Process { config: self.clone(), seen: 0, at: 0 }
+    }
+}
+
+/// The process.
+#[derive(Clone, Debug)]
+pub struct Process {
+    config: Config,
+    /// Packets counted so far.
+    seen: u64,
+    /// Next entry of the list.
+    at: usize,
+}
+
+impl Process {
+    #[inline]
+    pub(super) fn takes(&mut self, payload: bool) -> bool {
+        if self.config.payload_only && !payload {
+            return false;
+        }
+        let index = self.seen;
+        self.seen += 1;
+        let hit = self.config.indices.get(self.at) == Some(&index);
+        self.at += usize::from(hit);
+        hit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_the_listed_packets_are_lost() {
+        let config = Config { indices: [1, 3].into(), payload_only: true };
+        let mut process = config.build(Stream::new(1, 1, 1));
+        let lost: Vec<bool> = [true, false, true, true, true].into_iter().map(|payload| process.takes(payload)).collect();
+        assert_eq!(lost, [false, false, true, false, true]);
+    }
+}
