@@ -143,8 +143,8 @@ impl<'a> Reader<'a> {
         self.get(key).is_some()
     }
 
-    /// The value, or a fault where one is required.
-    fn given(&self, key: &str, faults: &mut Faults) -> Option<&'a Value> {
+    /// The field as it stands; a fault where it is required and not given.
+    pub fn given(&self, key: &str, faults: &mut Faults) -> Option<&'a Value> {
         let value = self.map.get(key);
         if let (None, Default::Required(example)) = (value, self.field(key).default) {
             faults.add(self.at(key), "is missing", format!("write {example}"));

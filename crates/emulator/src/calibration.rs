@@ -8,8 +8,9 @@
 //! Rate and capacity are measured where the slowest line is the first of its route with a rate, and is constant with a
 //! drop-tail queue and a wire without losses: elsewhere no one number is right.
 
+use cwndlab_network::aqm::Configuration;
 use cwndlab_records::rows::CalibrationRow;
-use cwndlab_scenario::plan::{Capacity, DisciplinePlan, LinePlan, LinkPlan, Plan};
+use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan, Plan};
 
 use crate::between::Side;
 use crate::datagram::checksum;
@@ -96,8 +97,9 @@ impl Train {
         let links: Vec<&LinkPlan> = flow.forward.iter().map(|&link| &plan.links[link as usize]).collect();
         let rate = links.iter().filter_map(|link| link.rate).map(|rate| rate.0).min()?;
         let line = links.iter().find(|link| link.rate.is_some())?;
+        let computed = line.queue.discipline.computed()?;
         let is_first = line.rate.is_some_and(|of| of.0 == rate);
-        let is_plain = links.iter().all(|link| is_steady(link)) && line.queue.discipline == DisciplinePlan::DropTail;
+        let is_plain = links.iter().all(|link| is_steady(link));
         if !is_first || !is_plain {
             return None;
         }
@@ -108,7 +110,7 @@ impl Train {
             Capacity::Packets(packets) => u64::from(packets),
             Capacity::Bytes(bytes) => bytes.0 / size,
         };
-        let counts = line.queue.counts_in_service;
+        let counts = computed.counts_in_service;
         let held = waiting.saturating_add(u64::from(!counts));
         let overflows = held < most;
         let fit = if overflows { held } else { most };

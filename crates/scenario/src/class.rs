@@ -3,12 +3,11 @@
 
 use std::fmt;
 
+use cwndlab_config::{Faults, Reader};
 use cwndlab_control::Kind;
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value};
 
-use crate::read::{Faults, Table};
-
-const FIELDS: &[&str] = &["class", "kind", "file", "sha256", "parameters"];
+use crate::schema::tables::CLASS;
 
 /// Such a class, as the document describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,12 +31,6 @@ impl Class {
     #[must_use]
     pub fn is_named_by(&self, text: &str) -> bool {
         text.split(['+', '/', '(']).next().is_some_and(|name| name.trim() == self.name)
-    }
-
-    /// What it means, wherever its file lies.
-    #[must_use]
-    pub fn canonical(&self) -> Value {
-        json!({ "name": self.name, "class": self.class, "kind": format!("{:?}", self.kind), "sha256": self.sha256, "parameters": self.parameters })
     }
 }
 
@@ -64,7 +57,7 @@ pub fn read(value: Option<&Value>, faults: &mut Faults) -> Vec<Class> {
 }
 
 fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
-    let table = Table::new(entry, format!("algorithms.{name}"), FIELDS, faults)?;
+    let table = Reader::new(entry, format!("algorithms.{name}"), &CLASS, faults)?;
     let letters = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
     if !name.starts_with(|letter: char| letter.is_ascii_lowercase()) || !name.chars().all(letters) {
         faults.add(
@@ -74,8 +67,7 @@ fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
         );
     }
     let class = table.string("class", faults);
-    let class = table.require("class", class, "'class = \"Mine\"'", faults);
-    let kind = table.word("kind", &[("whole", Kind::Whole), ("growth", Kind::Growth)], faults);
+    let kind = table.word_of("kind", &[("whole", Kind::Whole), ("growth", Kind::Growth)], faults);
     let mut parameters = Map::new();
     match table.get("parameters") {
         None => {}
@@ -102,6 +94,8 @@ fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-use cwndlab_control::catalogue::nearest;
+use cwndlab_config::{describe, Fault, Faults};
 use cwndlab_control::Catalogue;
+use cwndlab_units::spelling::nearest;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::class::{self, Class};
 use crate::plan::Plan;
-use crate::read::{Fault, Faults};
 use crate::schema::distribution::{last_point, next_point};
+use crate::schema::tables::TOP;
 use crate::{network, schema, trace};
 
 /// The only version of the schema so far.
@@ -74,7 +75,7 @@ impl Scenario {
 
     /// Checks everything but the algorithms' names; the canonical form with units and defaults filled in.
     pub fn canonical(&self) -> Result<Value, Vec<Fault>> {
-        schema::read(&self.document).map(|scenario| scenario.canonical())
+        schema::read(&self.document).map(|scenario| scenario.canonical(&self.document))
     }
 
     /// The algorithms that whoever runs it hands over, as the document describes them; none where that has faults.
@@ -107,7 +108,7 @@ impl Scenario {
                 return Err(faults);
             }
         };
-        let hash = hash(&scenario.canonical());
+        let hash = hash(&scenario.canonical(&self.document));
         network::plan(&scenario, catalogue, hash)
     }
 
@@ -135,7 +136,7 @@ impl Scenario {
             let last = n + 1 == steps.len();
             let Value::Object(map) = at else { return Err(one(walked, "is in no table", "")) };
             if !map.contains_key(name) {
-                if index.is_some() || !schema::knows(name) {
+                if index.is_some() || !describe::field_names(&TOP).iter().any(|known| known == name) {
                     return Err(unknown(&walked, name, map));
                 }
                 map.insert(name.to_owned(), if last { Value::Null } else { Value::Object(Map::new()) });
@@ -179,8 +180,9 @@ impl Scenario {
 }
 
 fn unknown(path: &str, name: &str, map: &Map<String, Value>) -> Vec<Fault> {
+    let known = describe::field_names(&TOP);
     let here = nearest(name, map.keys().map(String::as_str));
-    let hint = here.or_else(|| nearest(name, schema::all_fields()));
+    let hint = here.or_else(|| nearest(name, known.iter().map(String::as_str)));
     one(path, "no such field", hint.map_or(String::new(), |near| format!("did you mean '{near}'?")))
 }
 

@@ -1,8 +1,7 @@
 //! The question: a scenario as people write it, checked, and the plan that engines run.
 //!
 //! - [`document`]: TOML or JSON as written; `--set`; canonical form and hash;
-//! - [`read`]: takes fields out of it and collects every fault;
-//! - [`schema`]: the typed scenario;
+//! - [`schema`]: the declared fields, the typed scenario;
 //! - [`class`]: algorithms that whoever runs the scenario hands over;
 //! - [`profile`]: stack profiles;
 //! - [`workload`]: what applications send; [`distribution`]: what its sizes and times are drawn from;
@@ -16,11 +15,10 @@ pub mod document;
 pub mod network;
 pub mod plan;
 pub mod profile;
-pub mod read;
 pub mod schema;
 pub mod trace;
 pub mod workload;
 
 pub use class::Class;
+pub use cwndlab_config::Fault;
 pub use document::Scenario;
-pub use read::Fault;

@@ -6,7 +6,9 @@ mod graph;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cwndlab_config::{Fault, Faults};
 use cwndlab_control::{Algorithm, Catalogue, Need, RecoveryKind};
+use cwndlab_network::aqm::Size;
 use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
@@ -14,8 +16,7 @@ use crate::plan::{
     Capacity, Ecn, FlowPlan, Intensity, LinePlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, RtoRestart, SchedulePlan,
     Stack, StepPlan, Workload,
 };
-use crate::read::{Fault, Faults};
-use crate::schema::{Access, Flow, Jitter, Link, Queue, Schema, Size, Topology};
+use crate::schema::{Access, Flow, Jitter, Link, Queue, Schema, Topology};
 use crate::workload;
 
 /// The packet in which a bandwidth-delay product is counted.
@@ -78,12 +79,7 @@ impl Network {
             harq: link.harq,
             name,
             delay: link.delay,
-            queue: QueuePlan {
-                capacity: Capacity::Unlimited,
-                counts_in_service: queue.counts_in_service,
-                mark_above: queue.mark_above,
-                discipline: queue.discipline,
-            },
+            queue: QueuePlan { capacity: Capacity::Unlimited, discipline: queue.discipline },
             losses: link.losses.clone(),
             jitter: link.jitter,
             duplicate: link.duplicate,

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use cwndlab_control::{Algorithm, RecoveryKind, Scheme};
+use cwndlab_control::{Algorithm, RecoveryKind};
+use cwndlab_network::{aqm, loss, router_assist};
 use cwndlab_units::{Bytes, Duration, Rate};
 
 pub use cwndlab_transport::stack::{
@@ -57,13 +58,13 @@ pub struct LinkPlan {
     /// What waits for the line.
     pub queue: QueuePlan,
     /// What the wire loses, in this order, after the queue.
-    pub losses: Vec<LossPlan>,
+    pub losses: Vec<loss::Config>,
     /// Delay variation of the wire.
     pub jitter: Option<JitterPlan>,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
     /// What its router does for schemes that ask it.
-    pub agents: Vec<AgentPlan>,
+    pub agents: Vec<router_assist::Config>,
     /// Its samples are recorded (`link_samples`).
     pub sampled: bool,
     /// It is on a medium, in place of a line of its own; its queue is that of all links that leave its node there.
@@ -260,187 +261,13 @@ pub struct HarqPlan {
     pub most: u32,
 }
 
-/// An agent of a link.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AgentPlan {
-    /// Quick-Start (RFC 4782).
-    QuickStart {
-        /// Share of the line that may be granted.
-        theta: f64,
-        /// For how long a grant counts, and over which load is measured.
-        interval: Duration,
-    },
-    /// SIRENS.
-    Sirens {
-        /// Over which load is measured.
-        interval: Duration,
-    },
-    /// The bandwidth stamp of the IoT algorithm.
-    BandwidthStamp {
-        /// Over which load is measured.
-        interval: Duration,
-    },
-    /// RCP.
-    Rcp {
-        /// Weight of spare capacity.
-        alpha: f64,
-        /// Weight of the queue.
-        beta: f64,
-    },
-    /// PERC.
-    Perc,
-    /// ABC.
-    Abc {
-        /// Target utilisation.
-        eta: f64,
-        /// Time in which a queue shall drain.
-        delta: Duration,
-        /// Queueing delay that is let be.
-        threshold: Duration,
-    },
-}
-
-impl AgentPlan {
-    /// The scheme that it speaks.
-    #[must_use]
-    pub fn scheme(&self) -> Scheme {
-        match self {
-            Self::QuickStart { .. } => Scheme::QuickStart,
-            Self::Sirens { .. } => Scheme::Sirens,
-            Self::BandwidthStamp { .. } => Scheme::BandwidthStamp,
-            Self::Rcp { .. } => Scheme::Rcp,
-            Self::Perc => Scheme::Perc,
-            Self::Abc { .. } => Scheme::Abc,
-        }
-    }
-}
-
 /// A queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueuePlan {
     /// How much may wait.
     pub capacity: Capacity,
-    /// The packet in service counts towards the capacity.
-    pub counts_in_service: bool,
-    /// Mark ECN-capable packets that find more than this many packets waiting.
-    pub mark_above: Option<u32>,
     /// Who may wait and who goes next.
-    pub discipline: DisciplinePlan,
-}
-
-/// A queue discipline.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum DisciplinePlan {
-    /// First in, first out; who finds it full is dropped.
-    DropTail,
-    /// RED, gentle or not, adaptive or not.
-    Red(RedPlan),
-    /// CoDel (RFC 8289).
-    Codel(CodelPlan),
-    /// PIE (RFC 8033).
-    Pie(PiePlan),
-    /// DualPI2 (RFC 9332).
-    DualPi2(DualPi2Plan),
-    /// Fair queueing, perhaps with CoDel or PIE in each queue.
-    Fair {
-        /// Number of queues; nothing gives every flow its own.
-        queues: Option<u32>,
-        /// Credit of a turn.
-        quantum: Bytes,
-        /// Most packets that go at once when the limit is passed.
-        batch: u32,
-        /// What manages each queue.
-        manager: ManagerPlan,
-    },
-}
-
-/// What manages each queue of fair queueing.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ManagerPlan {
-    /// Nothing.
-    None,
-    /// CoDel: FQ-CoDel (RFC 8290).
-    Codel(CodelPlan),
-    /// PIE: FQ-PIE.
-    Pie(PiePlan),
-}
-
-/// RED's values.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RedPlan {
-    /// Weight of a new value in the average; nothing takes 1 − e^(−1/C).
-    pub weight: Option<f64>,
-    /// Average queue below which nothing is dropped, packets; nothing takes what the line sends in half of `delay`.
-    pub min_th: Option<f64>,
-    /// Average queue at which the probability reaches `max_p`; nothing takes three times `min_th`.
-    pub max_th: Option<f64>,
-    /// Probability at `max_th`.
-    pub max_p: f64,
-    /// Rises to 1 at twice `max_th` in place of jumping there.
-    pub gentle: bool,
-    /// Spaces drops as ns-2 and ns-3 do.
-    pub wait: bool,
-    /// Marks ECN-capable packets where chance says drop.
-    pub ecn: bool,
-    /// `max_p` adapts at this interval.
-    pub adaptive: Option<Duration>,
-    /// Queueing delay that automatic thresholds aim at.
-    pub delay: Duration,
-    /// Mean packet.
-    pub packet: Bytes,
-}
-
-/// CoDel's values.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CodelPlan {
-    /// Sojourn time that is let be.
-    pub target: Duration,
-    /// Sliding window.
-    pub interval: Duration,
-    /// Marks ECN-capable packets in place of dropping them.
-    pub ecn: bool,
-}
-
-/// PIE's values.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PiePlan {
-    /// Queueing delay that is aimed at.
-    pub target: Duration,
-    /// Time between two updates of the probability.
-    pub update: Duration,
-    /// Weight of the deviation, per second.
-    pub alpha: f64,
-    /// Weight of the trend, per second.
-    pub beta: f64,
-    /// Burst that passes untouched.
-    pub burst: Duration,
-    /// Marks ECN-capable packets in place of dropping them.
-    pub ecn: bool,
-    /// Probability from which they are dropped all the same.
-    pub mark_below: f64,
-    /// Mean packet.
-    pub packet: Bytes,
-}
-
-/// DualPI2's values.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DualPi2Plan {
-    /// Delay of the classic queue that is aimed at.
-    pub target: Duration,
-    /// Time between two updates of the probability.
-    pub update: Duration,
-    /// Weight of the deviation, per second.
-    pub alpha: f64,
-    /// Weight of the trend, per second.
-    pub beta: f64,
-    /// Coupling factor.
-    pub coupling: f64,
-    /// Delay of the L queue at which its own marking begins.
-    pub l_min: Duration,
-    /// Over this more delay it rises to 1; zero is a step.
-    pub l_range: Duration,
-    /// Share of the line that the classic queue keeps.
-    pub protection: f64,
+    pub discipline: aqm::Config,
 }
 
 /// How much may wait in a queue.
@@ -452,34 +279,6 @@ pub enum Capacity {
     Packets(u32),
     /// Bytes.
     Bytes(Bytes),
-}
-
-/// A loss process of a wire. Counted or drawn per packet in the order of arrival at the wire.
-#[derive(Clone, Debug)]
-pub enum LossPlan {
-    /// Each packet with probability `p`.
-    Bernoulli {
-        /// Loss probability.
-        p: f64,
-    },
-    /// Two states; the state changes before each packet, starting in the good one.
-    GilbertElliott {
-        /// P(good → bad).
-        p: f64,
-        /// P(bad → good).
-        r: f64,
-        /// Loss probability in the bad state.
-        loss_bad: f64,
-        /// Loss probability in the good state.
-        loss_good: f64,
-    },
-    /// The packets with these indices, from 0, ascending.
-    List {
-        /// Indices.
-        indices: Arc<[u64]>,
-        /// Count only packets that carry payload.
-        payload_only: bool,
-    },
 }
 
 /// Delay variation: each packet is late by a uniform draw from [0, `spread`).

@@ -1,10 +1,13 @@
 //! Stack profiles: what the stacks that people compare do by default, value by value.
 
+use cwndlab_config::describe::accepts;
+use cwndlab_config::{Faults, Reader, Word};
 use cwndlab_control::RecoveryKind;
 use cwndlab_units::{Bytes, Duration};
+use serde_json::{json, Value};
 
 use crate::plan::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
-use crate::read::{Faults, Table};
+use crate::schema::tables::STACK;
 
 /// The profiles' names.
 pub const NAMES: &[&str] = &["linux", "rfc", "ns2", "windows-10-20h1"];
@@ -134,49 +137,64 @@ pub fn find(name: &str) -> Option<(Stack, RecoveryKind)> {
     })
 }
 
-/// The fields that `stack = { … }` may override.
-pub const FIELDS: &[&str] = &[
-    "mss",
-    "header",
-    "ack",
-    "sack_block",
-    "ack_counting",
-    "initial_window",
-    "initial_ssthresh",
-    "min_rto",
-    "max_rto",
-    "initial_rto",
-    "rto_arithmetic",
-    "rto_restart",
-    "rto_granularity",
-    "rto_floor_on_variance",
-    "ack_every",
-    "ack_delay",
-    "quick_acks",
-    "sack",
-    "sack_blocks",
-    "dsack",
-    "timestamps",
-    "ecn",
-    "pacing",
-    "pacing_quantum",
-    "tso_burst",
-    "receive_window",
-    "auto_tuning",
-    "read_rate",
-    "idle_restart",
-    "limited_transmit",
-    "undo",
-    "tail_loss_probe",
-    "prr",
-    "rampdown",
-    "dup_thresh",
-    "syn_retries",
-    "exit_burst",
-];
+/// A field's words, with what each means, and their values.
+macro_rules! words {
+    ($($list:ident, $values:ident: $kind:ident { $($word:literal => $value:ident, $meaning:literal;)+ })+) => {
+        $(
+            pub(crate) const $list: &[Word] = &[$(($word, $meaning)),+];
+            const $values: &[(&str, $kind)] = &[$(($word, $kind::$value)),+];
+        )+
+    };
+}
+
+words! {
+    ACK_COUNTING_WORDS, ACK_COUNTING: AckCounting {
+        "bytes" => Bytes, "the bytes that the ACK acknowledges (RFC 3465)";
+        "acks" => Acks, "one segment at most";
+        "acks-in-slow-start" => AcksInSlowStart, "one segment at most in slow start, bytes after it";
+    }
+    ECN_WORDS, ECN: Ecn {
+        "off" => Off, "packets are not ECN-capable";
+        "classic" => Classic, "an echo until the sender answers with CWR (RFC 3168)";
+        "accurate" => Accurate, "the receiver counts marks (accurate ECN)";
+        "dctcp" => Dctcp, "the receiver acknowledges at once whenever marking begins or ends (RFC 8257)";
+    }
+    PACING_WORDS, PACING: Pacing {
+        "algorithm" => Algorithm, "only where the algorithm gives a rate";
+        "always" => Always, "by the algorithm's rate, else by Linux' rule";
+        "off" => Off, "never";
+    }
+    IDLE_RESTART_WORDS, IDLE_RESTART: IdleRestart {
+        "off" => Off, "the window stays";
+        "initial-window" => InitialWindow, "back to the initial window (RFC 5681, section 4.1)";
+        "decay" => Decay, "halved per RTO of idleness (RFC 2861, Linux)";
+        "rfc7661" => Rfc7661, "the non-validated phase of RFC 7661";
+    }
+    RTO_ARITHMETIC_WORDS, RTO_ARITHMETIC: RtoArithmetic {
+        "exact" => Exact, "RFC 6298, to the nanosecond";
+        "ticks" => Ticks, "whole ticks in fixed point, as BSD and ns-2's own agents";
+        "ticks-linux" => TicksLinux, "the same with falls of the RTT counted an eighth, as ns-2's TCP/Linux";
+    }
+    RTO_RESTART_WORDS, RTO_RESTART: RtoRestart {
+        "new-data" => NewData, "new data was acknowledged (RFC 6298, 5.3)";
+        "retransmission" => Retransmission, "and when the oldest segment in flight is sent again (Linux)";
+        "every-ack" => EveryAck, "with every ACK, duplicates too (ns-2's TCP/Linux)";
+    }
+    PRR_WORDS, PRR: Prr {
+        "rfc6937" => Rfc6937, "RFC 6937 with the slow-start reduction bound";
+        "rfc9937" => Rfc9937, "RFC 9937";
+    }
+    RAMPDOWN_WORDS, RAMPDOWN: Rampdown {
+        "none" => None, "to the new ssthresh at once";
+        "in-flight" => InFlight, "at once, but at most one segment beyond what is in flight (Linux 2.6)";
+        "rate-halving" => RateHalving, "one segment less per two ACKs down to ssthresh (Linux 2.6)";
+        "rate-halving-to-half" => RateHalvingToHalf, "rate halving down to half of ssthresh (Linux 2.6)";
+        "proportional" => Proportional, "proportional rate reduction, as `prr` says";
+    }
+}
 
 /// Applies the overrides of `table`.
-pub fn override_with(stack: &mut Stack, table: &Table<'_>, faults: &mut Faults) {
+pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults) {
     macro_rules! take {
         ($read:ident: $($field:ident),*) => { $(if let Some(value) = table.$read(stringify!($field), faults) { stack.$field = value; })* };
     }
@@ -184,30 +202,29 @@ pub fn override_with(stack: &mut Stack, table: &Table<'_>, faults: &mut Faults) 
     take!(duration: min_rto, max_rto, initial_rto, rto_granularity, ack_delay);
     take!(flag: rto_floor_on_variance, sack, dsack, timestamps, tso_burst, auto_tuning, limited_transmit, undo, tail_loss_probe);
     macro_rules! count {
-        ($($field:ident: $low:literal to $high:literal),*) => {
-            $(if let Some(value) = table.whole(stringify!($field), $low, $high, faults) { stack.$field = value as u32; })*
+        ($($field:ident),*) => {
+            $(if let Some(value) = table.whole(stringify!($field), faults) { stack.$field = value as u32; })*
         };
     }
-    count!(initial_window: 1 to 1_000_000, ack_every: 1 to 1000, quick_acks: 0 to 4_000_000_000, sack_blocks: 1 to 4,
-        pacing_quantum: 1 to 1000, dup_thresh: 1 to 1000, syn_retries: 0 to 100, exit_burst: 0 to 1_000_000);
-    if let Some(value) = table.whole("initial_ssthresh", 2, 100_000_000, faults) {
+    count!(initial_window, ack_every, quick_acks, sack_blocks, pacing_quantum, dup_thresh, syn_retries, exit_burst);
+    if let Some(value) = table.whole("initial_ssthresh", faults) {
         stack.initial_ssthresh = Some(value as u32);
     }
     if let Some(rate) = table.rate("read_rate", faults) {
         stack.read_rate = Some(rate);
     }
     macro_rules! word {
-        ($($field:ident: $words:expr),*) => { $(if let Some(value) = table.word(stringify!($field), $words, faults) { stack.$field = value; })* };
+        ($($field:ident: $words:expr),*) => { $(if let Some(value) = table.word_of(stringify!($field), $words, faults) { stack.$field = value; })* };
     }
     word!(
-        ack_counting: &[("bytes", AckCounting::Bytes), ("acks", AckCounting::Acks), ("acks-in-slow-start", AckCounting::AcksInSlowStart)],
-        ecn: &[("off", Ecn::Off), ("classic", Ecn::Classic), ("accurate", Ecn::Accurate), ("dctcp", Ecn::Dctcp)],
-        pacing: &[("algorithm", Pacing::Algorithm), ("always", Pacing::Always), ("off", Pacing::Off)],
-        idle_restart: &[("off", IdleRestart::Off), ("initial-window", IdleRestart::InitialWindow), ("decay", IdleRestart::Decay), ("rfc7661", IdleRestart::Rfc7661)],
-        rto_arithmetic: &[("exact", RtoArithmetic::Exact), ("ticks", RtoArithmetic::Ticks), ("ticks-linux", RtoArithmetic::TicksLinux)],
-        rto_restart: &[("new-data", RtoRestart::NewData), ("retransmission", RtoRestart::Retransmission), ("every-ack", RtoRestart::EveryAck)],
-        prr: &[("rfc6937", Prr::Rfc6937), ("rfc9937", Prr::Rfc9937)],
-        rampdown: &[("none", Rampdown::None), ("in-flight", Rampdown::InFlight), ("rate-halving", Rampdown::RateHalving), ("rate-halving-to-half", Rampdown::RateHalvingToHalf), ("proportional", Rampdown::Proportional)]
+        ack_counting: ACK_COUNTING,
+        ecn: ECN,
+        pacing: PACING,
+        idle_restart: IDLE_RESTART,
+        rto_arithmetic: RTO_ARITHMETIC,
+        rto_restart: RTO_RESTART,
+        prr: PRR,
+        rampdown: RAMPDOWN
     );
     if stack.mss.0 == 0 || stack.mss.0 + stack.header.0 > 65_535 {
         faults.add(table.at("mss"), "a segment with its headers takes 1 to 65535 bytes", "write \"1448 B\"");
@@ -216,6 +233,34 @@ pub fn override_with(stack: &mut Stack, table: &Table<'_>, faults: &mut Faults) 
     if stack.min_rto > stack.max_rto {
         faults.add(table.at("min_rto"), "is above max_rto", "");
     }
+}
+
+/// The canonical form of a stack: every value, whether a profile or an override set it.
+#[must_use]
+pub fn canonical(stack: &Stack) -> Value {
+    let word = |words: &[(&'static str, bool)]| words.iter().find(|(_, is)| *is).map_or("", |(word, _)| *word);
+    macro_rules! named {
+        ($values:ident, $field:ident) => {
+            word(&$values.iter().map(|(word, value)| (*word, *value == stack.$field)).collect::<Vec<_>>())
+        };
+    }
+    json!({
+        "mss_bytes": stack.mss.0, "header_bytes": stack.header.0, "ack_bytes": stack.ack.0,
+        "sack_block_bytes": stack.sack_block.0, "ack_counting": named!(ACK_COUNTING, ack_counting),
+        "initial_window": stack.initial_window, "initial_ssthresh": stack.initial_ssthresh,
+        "min_rto_ns": stack.min_rto.0, "max_rto_ns": stack.max_rto.0, "initial_rto_ns": stack.initial_rto.0,
+        "rto_arithmetic": named!(RTO_ARITHMETIC, rto_arithmetic), "rto_restart": named!(RTO_RESTART, rto_restart),
+        "rto_granularity_ns": stack.rto_granularity.0, "rto_floor_on_variance": stack.rto_floor_on_variance,
+        "ack_every": stack.ack_every, "ack_delay_ns": stack.ack_delay.0, "quick_acks": stack.quick_acks,
+        "sack": stack.sack, "sack_blocks": stack.sack_blocks, "dsack": stack.dsack, "timestamps": stack.timestamps,
+        "ecn": named!(ECN, ecn), "pacing": named!(PACING, pacing), "pacing_quantum": stack.pacing_quantum,
+        "tso_burst": stack.tso_burst, "rules": if stack.rules == Rules::Linux { "linux" } else { "rfc" },
+        "receive_window_bytes": stack.receive_window.0, "auto_tuning": stack.auto_tuning,
+        "read_rate_bps": stack.read_rate.map(|rate| rate.0), "idle_restart": named!(IDLE_RESTART, idle_restart),
+        "limited_transmit": stack.limited_transmit, "undo": stack.undo, "tail_loss_probe": stack.tail_loss_probe,
+        "prr": named!(PRR, prr), "rampdown": named!(RAMPDOWN, rampdown), "dup_thresh": stack.dup_thresh,
+        "syn_retries": stack.syn_retries, "exit_burst": stack.exit_burst,
+    })
 }
 
 /// A field that `stack = { … }` may override, for people.
@@ -231,18 +276,19 @@ pub struct Described {
     pub values: Vec<String>,
 }
 
-/// Every field of [`FIELDS`], from the declarations that the engine uses.
+/// Every field that may be overridden, from the declarations that the engine uses.
 #[must_use]
 pub fn described() -> Vec<Described> {
     let stacks: Vec<Stack> = NAMES.iter().filter_map(|name| find(name)).map(|(stack, _)| stack).collect();
     let columns: Vec<_> = stacks.iter().map(Stack::described).collect();
-    let row = |name: &'static str| {
+    let row = |field: &cwndlab_config::Field| {
+        let name = field.name;
         let at = columns[0].iter().position(|(field, ..)| *field == name).expect("every field is one of the stack");
         let meaning = columns[0][at].1.split_whitespace().collect::<Vec<_>>().join(" ");
         let values = columns.iter().map(|column| written(&format!("{:?}", column[at].2))).collect();
-        Described { name, meaning, accepts: accepted(name), values }
+        Described { name, meaning, accepts: accepts(&field.kind), values }
     };
-    FIELDS.iter().copied().map(row).collect()
+    STACK.fields().map(row).collect()
 }
 
 /// A value as a scenario has it, from its debug form: `Bytes(1448)` is `1448 B`, `TicksLinux` is `ticks-linux`.
@@ -271,20 +317,6 @@ fn written(debug: &str) -> String {
     text
 }
 
-/// What a field may be, as the fault of a value that is none tells it.
-fn accepted(name: &str) -> String {
-    let value = serde_json::json!({ name: "?????????????????????????" });
-    let mut faults = Faults::default();
-    if let Some(table) = Table::new(&value, "", FIELDS, &mut faults) {
-        override_with(&mut linux(), &table, &mut faults);
-    }
-    let Some(fault) = faults.0.into_iter().next() else { return String::new() };
-    if let Some((wanted, _)) = fault.what.split_once(" is wanted") {
-        return wanted.to_owned();
-    }
-    fault.hint.trim_start_matches("write ").to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,7 +325,7 @@ mod tests {
     #[test]
     fn every_field_is_described_with_its_values() {
         let fields = described();
-        assert_eq!(fields.iter().map(|one| one.name).collect::<Vec<_>>(), FIELDS);
+        assert_eq!(fields.len(), STACK.fields().count());
         for one in &fields {
             assert!(!one.meaning.is_empty() && !one.accepts.is_empty(), "{}", one.name);
             assert_eq!(one.values.len(), NAMES.len(), "{}", one.name);
@@ -308,10 +340,22 @@ mod tests {
     }
 
     #[test]
-    fn what_a_field_accepts_is_what_its_check_says() {
-        assert_eq!(accepted("ecn"), "one of off, classic, accurate, dctcp");
+    fn a_field_says_what_it_accepts() {
+        let fields = described();
+        let accepted = |name| fields.iter().find(|one| one.name == name).unwrap().accepts.clone();
+        assert_eq!(accepted("ecn"), "\"off\", \"classic\", \"accurate\", \"dctcp\"");
         assert_eq!(accepted("sack_blocks"), "a whole number from 1 to 4");
         assert_eq!(accepted("undo"), "true or false");
-        assert_eq!(accepted("min_rto"), "'50 ms' or '10 s'");
+        assert_eq!(accepted("min_rto"), "a time: \"50 ms\"");
+    }
+
+    /// Every field of the struct but the number of the first segment, which results do not depend on.
+    #[test]
+    fn the_canonical_form_has_every_value() {
+        let (stack, _) = find("linux").unwrap();
+        let form = canonical(&stack);
+        assert_eq!(form.as_object().unwrap().len(), stack.described().len() - 1);
+        assert_eq!((form["min_rto_ns"].as_u64(), form["idle_restart"].as_str()), (Some(200_000_000), Some("decay")));
+        assert!(form.as_object().unwrap().values().all(|value| value != ""), "{form}");
     }
 }

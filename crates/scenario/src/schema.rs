@@ -2,84 +2,58 @@
 
 use std::collections::BTreeSet;
 
+use cwndlab_config::reader::wrong_word;
+use cwndlab_config::{Fault, Faults, Reader};
 use cwndlab_control::RecoveryKind;
-use cwndlab_units::{Bytes, Duration, Rate};
+use cwndlab_network::aqm::{self, Configuration, Size};
+use cwndlab_network::{loss, router_assist};
+use cwndlab_units::spelling::nearest;
+use cwndlab_units::{Duration, Rate};
 use serde_json::Value;
 
 use crate::class::{self, Class};
 use crate::distribution::Distribution;
 use crate::document::SCHEMA_VERSION;
-use crate::plan::{
-    AgentPlan, DisciplinePlan, HarqPlan, JitterPlan, LinePlan, LossPlan, Remote, SchedulePlan, Stack, Workload,
-};
+use crate::plan::{HarqPlan, JitterPlan, LinePlan, Remote, SchedulePlan, Stack, Workload};
 use crate::profile;
-use crate::read::{Fault, Faults, Table};
 
 mod canonical;
 pub(crate) mod distribution;
-mod fields;
 mod line;
 mod link;
 mod medium;
-mod queue;
+pub mod tables;
 mod workload;
 
-pub use fields::{all_fields, knows};
-use fields::{ACCESS, CONTROL, DUMBBELL, FLOW, LINK, NAMED_LINK, NODE, PARKING_LOT, TOP};
 use link::{read_agents, read_link};
 use medium::{read_media, read_radio, read_wlan};
+pub use canonical::CANONICAL_VERSION;
 pub use medium::{Medium, Radio, Wlan};
-use queue::read_queue;
+use tables::{LINK, NAMED_LINK, NODE, TOP};
 use workload::read_workload;
 pub(crate) use workload::UDP_HEADER;
 
-/// How much a queue holds, as written.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Size {
-    /// Any number.
-    Unlimited,
-    /// Packets.
-    Packets(u64),
-    /// Bytes.
-    Bytes(Bytes),
-    /// What the link carries in this time.
-    Time(Duration),
-    /// Multiples of the bandwidth-delay product, with another RTT than the flows' if given.
-    Bdp(f64, Option<Duration>),
-}
-
 /// A queue as written.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Queue {
     /// Its size.
     pub size: Size,
-    /// The packet in service counts.
-    pub counts_in_service: bool,
-    /// Mark above this many packets.
-    pub mark_above: Option<u32>,
     /// Who may wait and who goes next.
-    pub discipline: DisciplinePlan,
-}
-
-/// Part of the canonical form, hence what is usual is left out: new disciplines leave old scenarios' hashes alone.
-impl std::fmt::Debug for Queue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut form = f.debug_struct("Queue");
-        form.field("size", &self.size);
-        form.field("counts_in_service", &self.counts_in_service).field("mark_above", &self.mark_above);
-        if self.discipline != DisciplinePlan::DropTail {
-            form.field("discipline", &self.discipline);
-        }
-        form.finish()
-    }
+    pub discipline: aqm::Config,
 }
 
 impl Queue {
     /// Drop-tail of this size.
     #[must_use]
     pub fn drop_tail(size: Size) -> Self {
-        Self { size, counts_in_service: false, mark_above: None, discipline: DisciplinePlan::DropTail }
+        Self { size, discipline: aqm::Config::DROP_TAIL }
     }
+}
+
+fn read_queue(value: &Value, path: String, faults: &mut Faults) -> Option<Queue> {
+    let table = Reader::choose(value, path, &aqm::CHOICE, faults)?;
+    let (size, discipline) = (aqm::size::read(&table, faults), aqm::Config::read(&table, faults));
+    Some(Queue { size: size?, discipline: discipline? })
 }
 
 /// A link as written.
@@ -100,13 +74,13 @@ pub struct Link {
     /// `None` takes the default of its place.
     pub queue: Option<Queue>,
     /// Losses of the wire.
-    pub losses: Vec<LossPlan>,
+    pub losses: Vec<loss::Config>,
     /// Delay variation.
     pub jitter: Option<JitterPlan>,
     /// Probability of a duplicate.
     pub duplicate: f64,
     /// What its router does for schemes that ask it.
-    pub agents: Vec<AgentPlan>,
+    pub agents: Vec<router_assist::Config>,
 }
 
 impl Link {
@@ -144,7 +118,7 @@ pub struct Access {
     /// Their queue.
     pub queue: Queue,
     /// What their routers do; `None` is what the bottleneck's, or the first hop's, does.
-    pub agents: Option<Vec<AgentPlan>>,
+    pub agents: Option<Vec<router_assist::Config>>,
 }
 
 /// The kind of network.
@@ -270,7 +244,7 @@ pub fn read(document: &Value) -> Result<Schema, Vec<Fault>> {
 }
 
 fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
-    let table = Table::new(document, "", TOP, faults)?;
+    let table = Reader::new(document, "", &TOP, faults)?;
     match table.get("schema_version") {
         None => faults.add("schema_version", "is missing", format!("write 'schema_version = {SCHEMA_VERSION}'")),
         Some(version) if version.as_u64() == Some(SCHEMA_VERSION) => {}
@@ -281,13 +255,9 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
         ),
     }
     let duration = table.duration("duration", faults);
-    let duration = table.require("duration", duration, "'duration = \"60 s\"'", faults);
-    if duration == Some(Duration::ZERO) {
-        faults.add("duration", "is zero", "write \"60 s\"");
-    }
     let media = read_media(&table, faults);
     let topology = read_topology(&table, &media, faults);
-    let directions = if table.get("wlan").is_some() { WIRELESS } else { WIRED };
+    let directions = if table.gives("wlan") { WIRELESS } else { WIRED };
     let flows: Vec<Option<Flow>> = table
         .tables("flow", faults)
         .into_iter()
@@ -300,7 +270,7 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
         title: table.string("title", faults).unwrap_or_default(),
         classes: class::read(table.get("algorithms"), faults),
         duration: duration.unwrap_or_default(),
-        sample_interval: table.duration("sample_interval", faults).unwrap_or(Duration::from_millis(100)),
+        sample_interval: table.duration("sample_interval", faults).unwrap_or_default(),
         packets: table.flag("packets", faults).unwrap_or(false),
         measure_from: table.duration("measure_from", faults).unwrap_or_default(),
         jitter: read_jitter(&table, faults).unwrap_or(Jitter::Fixed(Duration::ZERO)),
@@ -314,18 +284,18 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
     Some(schema)
 }
 
-fn read_jitter(table: &Table<'_>, faults: &mut Faults) -> Option<Jitter> {
+fn read_jitter(table: &Reader<'_>, faults: &mut Faults) -> Option<Jitter> {
     if table.get("start_jitter").and_then(Value::as_str) == Some("rtt") {
         return Some(Jitter::Rtt);
     }
     table.duration("start_jitter", faults).map(Jitter::Fixed)
 }
 
-fn read_topology(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Option<Topology> {
+fn read_topology(table: &Reader<'_>, media: &[Medium], faults: &mut Faults) -> Option<Topology> {
     let kinds: Vec<&str> =
-        ["dumbbell", "parking_lot", "wlan", "link"].into_iter().filter(|key| table.get(key).is_some()).collect();
+        ["dumbbell", "parking_lot", "wlan", "link"].into_iter().filter(|key| table.gives(key)).collect();
     // What belongs to another kind of network is a fault, not something to pass over.
-    for key in ["node", "medium"].into_iter().filter(|key| table.get(key).is_some() && !kinds.contains(&"link")) {
+    for key in ["node", "medium"].into_iter().filter(|key| table.gives(key) && !kinds.contains(&"link")) {
         faults.add(key, "belongs to a network of '[[link]]'s", "leave it out, or write the links");
     }
     for (path, flow) in table.items("flow", &mut Faults::default()) {
@@ -343,32 +313,25 @@ fn read_topology(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Op
     }
     match kinds[..] {
         ["dumbbell"] => {
-            let inner = Table::new(table.get("dumbbell")?, "dumbbell", DUMBBELL, faults)?;
-            let Some(value) = inner.get("bottleneck") else {
-                faults.add(
-                    "dumbbell.bottleneck",
-                    "is missing",
-                    "write 'bottleneck = { rate = \"100 Mbps\", delay = \"10 ms\" }'",
-                );
-                return None;
-            };
-            let forward = read_link(value, inner.at("bottleneck"), LINK, None, faults);
+            let inner = table.table("dumbbell", faults)?;
+            let Some(value) = inner.given("bottleneck", faults) else { return None };
+            let forward = read_link(value, inner.at("bottleneck"), &LINK, None, faults);
             let base = forward.as_ref().map(Link::without_losses);
             let reverse = match inner.get("reverse") {
-                Some(value) => read_link(value, inner.at("reverse"), LINK, base.as_ref(), faults),
+                Some(value) => read_link(value, inner.at("reverse"), &LINK, base.as_ref(), faults),
                 None => base,
             };
             let access = read_access(&inner, faults);
             Some(Topology::Dumbbell(forward?, reverse?, access?))
         }
         ["parking_lot"] => {
-            let inner = Table::new(table.get("parking_lot")?, "parking_lot", PARKING_LOT, faults)?;
+            let inner = table.table("parking_lot", faults)?;
             let hops: Vec<_> = inner
                 .items("hops", faults)
                 .into_iter()
-                .map(|(path, item)| read_link(item, path, LINK, None, faults))
+                .map(|(path, item)| read_link(item, path, &LINK, None, faults))
                 .collect();
-            if hops.is_empty() {
+            if hops.is_empty() && inner.gives("hops") {
                 faults.add(
                     "parking_lot.hops",
                     "there is none",
@@ -391,21 +354,22 @@ fn read_topology(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Op
     }
 }
 
-fn read_access(table: &Table<'_>, faults: &mut Faults) -> Option<Access> {
+fn read_access(table: &Reader<'_>, faults: &mut Faults) -> Option<Access> {
     let unlimited = Queue::drop_tail(Size::Unlimited);
-    let Some(value) = table.get("access") else { return Some(Access { rate: None, queue: unlimited, agents: None }) };
-    let inner = Table::new(value, table.at("access"), ACCESS, faults)?;
+    if !table.gives("access") {
+        return Some(Access { rate: None, queue: unlimited, agents: None });
+    }
+    let inner = table.table("access", faults)?;
     let queue = inner.get("queue").and_then(|value| read_queue(value, inner.at("queue"), faults));
     let agents = inner.get("agents").map(|_| read_agents(&inner, faults));
     Some(Access { rate: inner.rate("rate", faults), queue: queue.unwrap_or(unlimited), agents })
 }
 
-fn read_graph(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Option<Topology> {
+fn read_graph(table: &Reader<'_>, media: &[Medium], faults: &mut Faults) -> Option<Topology> {
     let (mut nodes, mut known) = (Vec::new(), BTreeSet::new());
     for (path, item) in table.tables("node", faults) {
-        let inner = Table::new(item, path, NODE, faults)?;
-        let name = inner.string("name", faults);
-        let name = inner.require("name", name, "'name = \"r1\"'", faults)?;
+        let inner = Reader::new(item, path, &NODE, faults)?;
+        let name = inner.string("name", faults)?;
         if !known.insert(name.clone()) {
             faults.add(inner.at("name"), format!("'{name}' is the name of another node"), "names are unique");
         }
@@ -413,13 +377,10 @@ fn read_graph(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Optio
     }
     let (declared, mut links, mut names) = (!nodes.is_empty(), Vec::<NamedLink>::new(), BTreeSet::new());
     for (path, item) in table.tables("link", faults) {
-        let Some(link) = read_link(item, path.clone(), NAMED_LINK, None, faults) else { continue };
+        let Some(link) = read_link(item, path.clone(), &NAMED_LINK, None, faults) else { continue };
         let radio = read_radio(item, path.clone(), media, faults);
-        let inner = Table::new(item, path, NAMED_LINK, &mut Faults::default())?;
-        let ends = ["from", "to"].map(|key| {
-            let name = inner.string(key, faults);
-            inner.require(key, name, &format!("'{key} = \"r1\"'"), faults)
-        });
+        let inner = Reader::new(item, path, &NAMED_LINK, &mut Faults::default())?;
+        let ends = ["from", "to"].map(|key| inner.string(key, faults));
         let [Some(from), Some(to)] = ends else { continue };
         for (key, node) in [("from", &from), ("to", &to)] {
             if known.insert(node.clone()) {
@@ -440,42 +401,50 @@ fn read_graph(table: &Table<'_>, media: &[Medium], faults: &mut Faults) -> Optio
         if !names.insert(name.clone()) {
             faults.add(inner.at("name"), format!("'{name}' is the name of another link"), "names are unique");
         }
-        let duplex = inner.flag("duplex", faults).unwrap_or(true);
+        let duplex = inner.flag("duplex", faults).unwrap_or_default();
         links.push(NamedLink { name, from, to, duplex, radio, link });
     }
     Some(Topology::Graph(nodes, links))
 }
 
+/// Whether the flow goes against the usual direction.
+fn read_direction(table: &Reader<'_>, directions: Directions, faults: &mut Faults) -> bool {
+    let Some(word) = table.string("direction", faults) else { return false };
+    let found = directions.iter().find(|(one, _)| *one == word);
+    if found.is_none() {
+        wrong_word(&table.at("direction"), &word, directions.iter().map(|(one, _)| *one), faults);
+    }
+    found.is_some_and(|(_, reverse)| *reverse)
+}
+
 fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut Faults) -> Option<Flow> {
-    let table = Table::new(value, path.clone(), FLOW, faults)?;
-    let udp = table.word("transport", &[("tcp", false), ("udp", true)], faults).unwrap_or(false);
+    let table = Reader::new(value, path.clone(), &tables::FLOW, faults)?;
+    let udp = table.word("transport", faults) == Some("udp");
     let algorithm = table.string("algorithm", faults);
     let algorithm = if udp {
         workload::refuse_tcp_fields(&table, faults);
         None
     } else {
         let example = "'algorithm = \"cubic\"' (or 'transport = \"udp\"' for a flow without congestion control)";
-        Some(table.require("algorithm", algorithm, example, faults))
+        if !table.gives("algorithm") {
+            faults.add(table.at("algorithm"), "is missing", format!("write {example}"));
+        }
+        Some(algorithm)
     };
-    let profile = table.string("profile", faults).unwrap_or_else(|| "linux".to_owned());
+    let profile = table.string("profile", faults)?;
     let Some((mut stack, recovery)) = profile::find(&profile) else {
-        let near = cwndlab_control::catalogue::nearest(&profile, profile::NAMES.iter().copied());
+        let near = nearest(&profile, profile::NAMES.iter().copied());
         let hint = near
             .map_or_else(|| format!("one of {}", profile::NAMES.join(", ")), |near| format!("did you mean '{near}'?"));
         faults.add(table.at("profile"), format!("no profile is called '{profile}'"), hint);
         return None;
     };
-    if let Some(inner) =
-        table.get("stack").and_then(|value| Table::new(value, table.at("stack"), profile::FIELDS, faults))
-    {
+    if let Some(inner) = table.table("stack", faults) {
         profile::override_with(&mut stack, &inner, faults);
     }
-    let control = table.get("control").and_then(|value| {
-        let inner = Table::new(value, table.at("control"), CONTROL, faults)?;
-        Some(Remote {
-            delay: inner.duration("delay", faults).unwrap_or_default(),
-            interval: inner.duration("interval", faults).unwrap_or_default(),
-        })
+    let control = table.table("control", faults).and_then(|inner| {
+        let (delay, interval) = (inner.duration("delay", faults), inner.duration("interval", faults));
+        Some(Remote { delay: delay?, interval: interval? })
     });
     let workload = match table.get("workload") {
         Some(value) => read_workload(value, table.at("workload"), udp, faults),
@@ -496,11 +465,11 @@ fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut F
     Some(Flow {
         name: table.string("name", faults),
         rtt: table.duration("rtt", faults),
-        reverse: table.word("direction", directions, faults).unwrap_or(false),
+        reverse: read_direction(&table, directions, faults),
         start,
         stop,
         jitter: read_jitter(&table, faults),
-        count: table.whole("count", 1, 1_000_000, faults).unwrap_or(1),
+        count: table.whole("count", faults).unwrap_or(1),
         step: match &gaps {
             None => table.duration("start_step", faults).unwrap_or_default(),
             Some(_) => Duration::ZERO,
@@ -515,7 +484,7 @@ fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut F
         control,
         ends: (table.string("from", faults), table.string("to", faults)),
         routes: (table.names("route", faults), table.names("reverse_route", faults)),
-        hops: (table.whole("enter", 1, 1_000_000, faults), table.whole("leave", 1, 1_000_000, faults)),
+        hops: (table.whole("enter", faults), table.whole("leave", faults)),
         algorithm: match algorithm {
             Some(named) => Some(named?),
             None => None,

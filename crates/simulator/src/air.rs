@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cwndlab_network::discipline::{Discipline, Waiting};
+use cwndlab_network::aqm::{Configuration, Discipline, Waiting};
 use cwndlab_network::link::Passage;
 use cwndlab_network::random::Stream;
 use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
@@ -80,7 +80,7 @@ pub(crate) fn build(
             nodes.push(one.from);
             stations.push(StationConfig {
                 limit: limit(one.queue.capacity),
-                counts_in_service: one.queue.counts_in_service,
+                counts_in_service: one.queue.discipline.computed().unwrap_or_default().counts_in_service,
                 discipline: discipline(link),
             });
         }

@@ -1,8 +1,8 @@
 //! A flow: a sender, a receiver, and the application above them.
 
 use cwndlab_control::{Algorithm, CongestionControl, Need, Path};
-use cwndlab_network::agent::{quick_start, Header, Scheme};
 use cwndlab_network::random::Stream;
+use cwndlab_network::router_assist::{quick_start, Header, Scheme};
 use cwndlab_records::rows::TransferRow;
 use cwndlab_scenario::plan::{FlowPlan, Pacing, Workload};
 use cwndlab_transport::receiver::{Receiver, NEVER};

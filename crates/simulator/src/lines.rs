@@ -1,13 +1,13 @@
 //! From the plan to links: lines, wires, agents.
 
-use cwndlab_network::agent::{Abc, Agent, Perc, QuickStart, Rcp, Sirens, Stamp};
+use cwndlab_network::aqm::{Configuration, Packet, Place, Served};
 use cwndlab_network::line::{Line, Opportunities, Steps, TokenBucket};
 use cwndlab_network::link::{Link, LinkConfig};
-use cwndlab_network::loss::Loss;
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::Stream;
+use cwndlab_network::router_assist::Agent;
 use cwndlab_network::wire::{Changes, Harq};
-use cwndlab_scenario::plan::{AgentPlan, Capacity, LinePlan, LinkPlan, LossPlan};
+use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan};
 use cwndlab_units::{Duration, Rate};
 
 /// Purposes of random streams.
@@ -53,24 +53,6 @@ pub(crate) fn build_harq(plan: &LinkPlan, stream: Stream) -> Option<Harq> {
     })
 }
 
-fn build_loss(plan: &LossPlan, seed: u64, index: u64) -> Loss {
-    let stream = || Stream::new(seed, LOSS_STREAM, index);
-    match plan {
-        LossPlan::Bernoulli { p } => Loss::Bernoulli { p: *p, stream: stream() },
-        LossPlan::GilbertElliott { p, r, loss_bad, loss_good } => Loss::GilbertElliott {
-            p: *p,
-            r: *r,
-            loss_bad: *loss_bad,
-            loss_good: *loss_good,
-            bad: false,
-            stream: stream(),
-        },
-        LossPlan::List { indices, payload_only } => {
-            Loss::List { indices: indices.clone(), payload_only: *payload_only, seen: 0, at: 0 }
-        }
-    }
-}
-
 /// How much a queue of this capacity holds.
 pub(crate) fn limit(capacity: Capacity) -> Limit {
     match capacity {
@@ -80,17 +62,24 @@ pub(crate) fn limit(capacity: Capacity) -> Limit {
     }
 }
 
+/// The queue of a link with this rate, where it runs by event.
+pub(crate) fn build_queue<P: Packet>(plan: &LinkPlan, rate: Rate, stream: Stream) -> Option<Served<P>> {
+    plan.queue.discipline.build(Place { limit: limit(plan.queue.capacity), rate, stream })
+}
+
 pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64, end: Duration) -> Link {
     let index = index as u64;
+    let computed = plan.queue.discipline.computed().unwrap_or_default();
+    let loss = |n: usize| Stream::new(seed, LOSS_STREAM, index * 16 + n as u64);
     Link::new(LinkConfig {
         line: build_line(plan),
         delay: plan.delay,
         limit: limit(plan.queue.capacity),
-        counts_in_service: plan.queue.counts_in_service,
-        mark_above: plan.queue.mark_above,
+        counts_in_service: computed.counts_in_service,
+        mark_above: computed.mark_above,
         watched: plan.sampled,
         end: end.0,
-        losses: plan.losses.iter().enumerate().map(|(n, one)| build_loss(one, seed, index * 16 + n as u64)).collect(),
+        losses: plan.losses.iter().enumerate().map(|(n, one)| one.build(loss(n))).collect(),
         changes: build_changes(plan, Stream::new(seed, CHANGES_STREAM, index)),
         harq: build_harq(plan, Stream::new(seed, HARQ_STREAM, index)),
         jitter: plan.jitter.map(|jitter| (jitter.spread, jitter.reorder)),
@@ -105,19 +94,5 @@ pub(crate) fn build_agents(link: &LinkPlan) -> Vec<Agent> {
     if capacity.is_infinite() {
         return Vec::new();
     }
-    link.agents
-        .iter()
-        .map(|agent| match *agent {
-            AgentPlan::QuickStart { theta, interval } => {
-                Agent::QuickStart(QuickStart::new(capacity, theta, interval.0))
-            }
-            AgentPlan::Sirens { interval } => Agent::Sirens(Sirens::new(capacity, interval.0)),
-            AgentPlan::BandwidthStamp { interval } => Agent::Stamp(Stamp::new(capacity, interval.0)),
-            AgentPlan::Rcp { alpha, beta } => Agent::Rcp(Rcp::new(capacity, alpha, beta)),
-            AgentPlan::Perc => Agent::Perc(Perc::new(capacity)),
-            AgentPlan::Abc { eta, delta, threshold } => {
-                Agent::Abc(Abc::new(capacity, eta, delta.0 as f64 * 1e-9, threshold.0 as f64 * 1e-9))
-            }
-        })
-        .collect()
+    link.agents.iter().map(|agent| agent.build(capacity)).collect()
 }

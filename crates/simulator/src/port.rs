@@ -1,7 +1,7 @@
 //! Puts what the two ends of a flow send on its way, as packets.
 
 use cwndlab_control::Feedback;
-use cwndlab_network::agent::{Header, Scheme};
+use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_transport::wire::{AckPacket, Data, Output};

@@ -1,21 +1,14 @@
 //! Links whose packets leave by event: a discipline and a line each.
 
-use std::fmt;
-
-use cwndlab_network::discipline::{
-    Adapt, Codel, CodelConfig, Codepoint, Discipline, DualPi2, DualPi2Config, Fair, FairConfig, Manager, Pie,
-    PieConfig, Red, RedConfig, Waiting,
-};
+use cwndlab_network::aqm::{Codepoint, Waiting};
 use cwndlab_network::link::Passage;
 use cwndlab_network::random::Stream;
 use cwndlab_network::served::Served;
 use cwndlab_records::rows::{LinkRow, LinkSampleRow};
-use cwndlab_scenario::plan::{Capacity, CodelPlan, DisciplinePlan, LinkPlan, ManagerPlan, PiePlan, Plan, RedPlan};
-use cwndlab_units::Rate;
+use cwndlab_scenario::plan::{Capacity, LinkPlan, Plan};
 
 use crate::air::{self, Air};
-use crate::lines::build_line;
-use crate::lines::limit;
+use crate::lines::{build_line, build_queue};
 use crate::packet::{Packet, CE, DATA, ECT};
 use crate::world::World;
 
@@ -105,7 +98,7 @@ pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
         .map(|index| {
             let queue = |link: u32| {
                 let plan = &plan.links[link as usize];
-                discipline(plan, plan.rate?, Stream::new(seed, QUEUE_STREAM, u64::from(link)))
+                build_queue(plan, plan.rate?, Stream::new(seed, QUEUE_STREAM, u64::from(link)))
             };
             Server::Air(Box::new(air::build(plan, index, seed, queue)))
         })
@@ -121,7 +114,7 @@ pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
             // Without a rate nothing ever waits, and no discipline has anything to decide.
             let Some(rate) = link.rate else { return COMPUTED };
             let stream = Stream::new(seed, QUEUE_STREAM, index as u64);
-            let Some(queue) = discipline(link, rate, stream) else { return COMPUTED };
+            let Some(queue) = build_queue(link, rate, stream) else { return COMPUTED };
             servers.push(Server::Line {
                 link: index as u32,
                 served: Box::new(Served::new(queue, build_line(link), rate)),
@@ -130,75 +123,6 @@ pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
         })
         .collect();
     (servers, server_of)
-}
-
-fn codel(plan: &CodelPlan) -> CodelConfig {
-    CodelConfig { target: plan.target.0, interval: plan.interval.0, ecn: plan.ecn, mtu: 1500 }
-}
-
-fn pie(plan: &PiePlan) -> PieConfig {
-    PieConfig {
-        target: plan.target.0,
-        update: plan.update.0,
-        alpha: plan.alpha,
-        beta: plan.beta,
-        burst: plan.burst.0,
-        ecn: plan.ecn,
-        mark_below: plan.mark_below,
-        packet: plan.packet.0,
-    }
-}
-
-fn red(plan: &RedPlan, rate: Rate) -> RedConfig {
-    let packet_time = rate.time_for(plan.packet).0 as f64;
-    let min_th = plan.min_th.unwrap_or_else(|| RedConfig::automatic_min_th(plan.delay.0, packet_time));
-    RedConfig {
-        weight: plan.weight.unwrap_or_else(|| RedConfig::automatic_weight(packet_time)),
-        min_th,
-        max_th: plan.max_th.unwrap_or(3.0 * min_th),
-        max_p: plan.max_p,
-        gentle: plan.gentle,
-        wait: plan.wait,
-        ecn: plan.ecn,
-        adapt: plan.adaptive.map(|interval| Adapt { interval: interval.0, alpha: 0.01, beta: 0.9 }),
-        packet_time,
-    }
-}
-
-fn discipline<P: Copy + Default + fmt::Debug + Send + 'static>(
-    link: &LinkPlan,
-    rate: Rate,
-    stream: Stream,
-) -> Option<Box<dyn Discipline<P>>> {
-    let capacity = limit(link.queue.capacity);
-    Some(match &link.queue.discipline {
-        DisciplinePlan::DropTail => return None,
-        DisciplinePlan::Red(plan) => Box::new(Red::new(red(plan, rate), capacity, stream)),
-        DisciplinePlan::Codel(plan) => Box::new(Codel::new(codel(plan), capacity)),
-        DisciplinePlan::Pie(plan) => Box::new(Pie::new(pie(plan), capacity, stream)),
-        DisciplinePlan::DualPi2(plan) => {
-            let config = DualPi2Config {
-                target: plan.target.0,
-                update: plan.update.0,
-                alpha: plan.alpha,
-                beta: plan.beta,
-                coupling: plan.coupling,
-                l_min: plan.l_min.0,
-                l_range: plan.l_range.0,
-                protection: plan.protection,
-            };
-            Box::new(DualPi2::new(config, capacity))
-        }
-        DisciplinePlan::Fair { queues, quantum, batch, manager } => {
-            let manager = match manager {
-                ManagerPlan::None => Manager::None,
-                ManagerPlan::Codel(plan) => Manager::Codel(codel(plan)),
-                ManagerPlan::Pie(plan) => Manager::Pie(pie(plan)),
-            };
-            let config = FairConfig { queues: *queues, quantum: quantum.0 as u32, batch: *batch, manager };
-            Box::new(Fair::new(config, capacity, stream))
-        }
-    })
 }
 
 /// Bytes sent, of those that the line could have carried.

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use cwndlab_control::Feedback;
-use cwndlab_network::agent::{Agent, Arrival, Header, MAX_HOPS};
-use cwndlab_network::discipline::Waiting;
+use cwndlab_network::aqm::Waiting;
 use cwndlab_network::lanes::Lanes;
 use cwndlab_network::link::{Link, Offer, Passage};
+use cwndlab_network::router_assist::{Agent, Arrival, Header, MAX_HOPS};
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Ecn, Plan};
 use cwndlab_transport::wire::Blocks;

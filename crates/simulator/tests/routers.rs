@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use cwndlab_network::agent::perc::max_min;
+use cwndlab_network::router_assist::perc::max_min;
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run};

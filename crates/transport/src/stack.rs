@@ -129,6 +129,9 @@ macro_rules! described {
         pub struct $name { $($(#[doc = $doc])+ pub $field: $kind,)+ }
 
         impl $name {
+            /// Name and meaning of every field.
+            const MEANINGS: &'static [(&'static str, &'static str)] = &[$((stringify!($field), concat!($($doc),+))),+];
+
             /// Name, meaning and value of every field.
             #[must_use]
             pub fn described(&self) -> Vec<(&'static str, &'static str, &dyn std::fmt::Debug)> {
@@ -225,7 +228,32 @@ pub struct Stack {
 }
 }
 
+/// Both are equal, in a constant.
+const fn same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
 impl Stack {
+    /// The meaning of a field, as its documentation says it.
+    ///
+    /// # Panics
+    /// Where there is no field of this name.
+    #[must_use]
+    pub const fn meaning(field: &str) -> &'static str {
+        let mut at = 0;
+        while at < Self::MEANINGS.len() {
+            if same(Self::MEANINGS[at].0.as_bytes(), field.as_bytes()) {
+                return Self::MEANINGS[at].1;
+            }
+            at += 1;
+        }
+        panic!("a stack has no such field")
+    }
+
     /// How far a window is shifted right in a packet, which has 32 bits for it: not below 4 GiB (as RFC 7323, section 2,
     /// where it is 16 bits).
     #[must_use]

@@ -6,7 +6,7 @@
 use cwndlab_config::{Faults, Field, Literal, Reader, Table};
 
 use super::red::{automatic, Config as Red, FIELDS};
-use super::{size, Built, Configuration, Packet, Place, Spec};
+use super::{size, Served, Configuration, Packet, Place, Spec};
 
 /// Adaptive RED's entry among the disciplines.
 pub static SPEC: Spec = Spec {
@@ -38,7 +38,7 @@ impl Configuration for Config {
         Some(Self(Red { adaptive: Some(interval?), ..red }))
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Built<P> {
+    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
         self.0.build(place)
     }
 }

@@ -14,7 +14,7 @@ use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::{maths, Duration};
 
 use super::fifo::Fifo;
-use super::{size, Built, Configuration, Discipline, Packet, Place, Spec, Waiting};
+use super::{size, Served, Configuration, Discipline, Packet, Place, Spec, Waiting};
 use crate::queue::Limit;
 
 /// CoDel's entry among the disciplines.
@@ -53,8 +53,8 @@ impl Configuration for Config {
         Some(Self { target: target?, interval: interval?, ecn: ecn? })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Built<P> {
-        Built::Served(Box::new(Codel::new(*self, place.limit)))
+    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+        Some(Box::new(Codel::new(*self, place.limit)))
     }
 }
 

@@ -4,7 +4,7 @@
 
 use cwndlab_config::{Faults, Field, Reader, Table};
 
-use super::{size, Built, Configuration, Packet, Place, Spec};
+use super::{size, Computed, Configuration, Spec};
 
 /// Drop-tail's entry among the disciplines.
 pub static SPEC: Spec = Spec {
@@ -31,7 +31,7 @@ impl Configuration for Config {
         Some(Self { counts_in_service: table.flag("counts_in_service", faults)? })
     }
 
-    fn build<P: Packet>(&self, _: Place) -> Built<P> {
-        Built::Computed { counts_in_service: self.counts_in_service, mark_above: None }
+    fn computed(&self) -> Option<Computed> {
+        Some(Computed { counts_in_service: self.counts_in_service, mark_above: None })
     }
 }

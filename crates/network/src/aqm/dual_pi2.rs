@@ -18,7 +18,7 @@ use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::Duration;
 
 use super::fifo::Fifo;
-use super::{size, Built, Codepoint, Configuration, Discipline, Packet, Place, Spec, Waiting};
+use super::{size, Served, Codepoint, Configuration, Discipline, Packet, Place, Spec, Waiting};
 use crate::queue::Limit;
 
 /// DualPI2's entry among the disciplines.
@@ -89,8 +89,8 @@ impl Configuration for Config {
         })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Built<P> {
-        Built::Served(Box::new(DualPi2::new(*self, place.limit)))
+    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+        Some(Box::new(DualPi2::new(*self, place.limit)))
     }
 }
 

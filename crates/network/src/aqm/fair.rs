@@ -22,7 +22,7 @@ use cwndlab_units::Bytes;
 use super::codel::{self, Law};
 use super::fifo::Fifo;
 use super::pie::{self, Controller};
-use super::{Built, Discipline, Packet, Place, Waiting};
+use super::{Discipline, Packet, Place, Served, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -73,8 +73,8 @@ impl Config {
     }
 
     /// The queues at work.
-    pub(super) fn build<P: Packet>(self, place: Place) -> Built<P> {
-        Built::Served(Box::new(Fair::new(self, place.limit, place.stream)))
+    pub(super) fn build<P: Packet>(self, place: Place) -> Option<Served<P>> {
+        Some(Box::new(Fair::new(self, place.limit, place.stream)))
     }
 }
 

@@ -5,7 +5,7 @@
 use cwndlab_config::{Faults, Reader, Table};
 
 use super::fair::{self, Manager, FIELDS};
-use super::{size, Built, Configuration, Packet, Place, Spec};
+use super::{size, Served, Configuration, Packet, Place, Spec};
 
 /// The entry of fair queueing among the disciplines.
 pub static SPEC: Spec = Spec {
@@ -26,7 +26,7 @@ impl Configuration for Config {
         fair::Config::read(table, None, Manager::None, faults).map(Self)
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Built<P> {
+    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
         self.0.build(place)
     }
 }

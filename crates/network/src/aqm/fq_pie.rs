@@ -5,7 +5,7 @@
 use cwndlab_config::{Faults, Reader, Table};
 
 use super::fair::{self, Manager, FIELDS, QUEUES};
-use super::{pie, size, Built, Configuration, Packet, Place, Spec};
+use super::{pie, size, Served, Configuration, Packet, Place, Spec};
 
 /// FQ-PIE's entry among the disciplines.
 pub static SPEC: Spec = Spec {
@@ -28,7 +28,7 @@ impl Configuration for Config {
         fair::Config::read(table, Some(queues?), manager?, faults).map(Self)
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Built<P> {
+    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
         self.0.build(place)
     }
 }

@@ -46,31 +46,36 @@ pub struct Place {
     pub stream: Stream,
 }
 
-/// A queue, ready for packets.
-#[derive(Debug)]
-pub enum Built<P> {
-    /// Drop-tail: the link computes departures on arrival.
-    Computed {
-        /// The packet under transmission counts towards the capacity.
-        counts_in_service: bool,
-        /// Mark ECN-capable packets that find more than this many packets waiting.
-        mark_above: Option<u32>,
-    },
-    /// It runs by event.
-    Served(Box<dyn Discipline<P>>),
+/// Drop-tail whose departures the link computes on arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Computed {
+    /// The packet under transmission counts towards the capacity.
+    pub counts_in_service: bool,
+    /// Mark ECN-capable packets that find more than this many packets waiting.
+    pub mark_above: Option<u32>,
 }
+
+/// A queue that runs by event.
+pub type Served<P> = Box<dyn Discipline<P>>;
 
 /// What packets must be for a queue.
 pub trait Packet: Copy + Default + fmt::Debug + Send + 'static {}
 impl<P: Copy + Default + fmt::Debug + Send + 'static> Packet for P {}
 
-/// The configuration of a discipline.
+/// The configuration of a discipline: one of [`computed`](Self::computed) and [`build`](Self::build) answers.
 pub trait Configuration: Sized {
     /// Reads the fields of its `SPEC`.
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self>;
 
-    /// The queue at work.
-    fn build<P: Packet>(&self, place: Place) -> Built<P>;
+    /// Where departures are known on arrival: how the link computes them.
+    fn computed(&self) -> Option<Computed> {
+        None
+    }
+
+    /// Where they are not: the queue at work.
+    fn build<P: Packet>(&self, _: Place) -> Option<Served<P>> {
+        None
+    }
 }
 
 macro_rules! disciplines {
@@ -94,7 +99,13 @@ macro_rules! disciplines {
                 None
             }
 
-            fn build<P: Packet>(&self, place: Place) -> Built<P> {
+            fn computed(&self) -> Option<Computed> {
+                match self {
+                    $(Self::$name(config) => config.computed(),)*
+                }
+            }
+
+            fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
                 match self {
                     $(Self::$name(config) => config.build(place),)*
                 }

@@ -17,7 +17,7 @@ use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::{Bytes, Duration};
 
 use super::fifo::Fifo;
-use super::{size, Built, Configuration, Discipline, Packet, Place, Spec, Waiting};
+use super::{size, Served, Configuration, Discipline, Packet, Place, Spec, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -83,8 +83,8 @@ impl Configuration for Config {
         })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Built<P> {
-        Built::Served(Box::new(Pie::new(*self, place.limit, place.stream)))
+    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+        Some(Box::new(Pie::new(*self, place.limit, place.stream)))
     }
 }
 

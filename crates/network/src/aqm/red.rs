@@ -21,7 +21,7 @@ use cwndlab_config::{Faults, Field, Kind, Literal, Reader, Table};
 use cwndlab_units::{maths, Bytes, Duration, Rate};
 
 use super::fifo::Fifo;
-use super::{size, Built, Configuration, Discipline, Packet, Place, Spec, Waiting};
+use super::{size, Served, Configuration, Discipline, Packet, Place, Spec, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -137,8 +137,8 @@ impl Configuration for Config {
         })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Built<P> {
-        Built::Served(Box::new(Red::new(self.on(place.rate), place.limit, place.stream)))
+    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+        Some(Box::new(Red::new(self.on(place.rate), place.limit, place.stream)))
     }
 }
 

@@ -5,7 +5,7 @@
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 
 use super::drop_tail::COUNTS_IN_SERVICE;
-use super::{size, Built, Configuration, Packet, Place, Spec};
+use super::{size, Computed, Configuration, Spec};
 
 /// The entry among the disciplines.
 pub static SPEC: Spec = Spec {
@@ -38,7 +38,7 @@ impl Configuration for Config {
         Some(Self { mark_above: mark_above? as u32, counts_in_service: counts? })
     }
 
-    fn build<P: Packet>(&self, _: Place) -> Built<P> {
-        Built::Computed { counts_in_service: self.counts_in_service, mark_above: Some(self.mark_above) }
+    fn computed(&self) -> Option<Computed> {
+        Some(Computed { counts_in_service: self.counts_in_service, mark_above: Some(self.mark_above) })
     }
 }

@@ -1,13 +1,15 @@
 //! What is on a medium of 802.11: links of a graph, and the wireless LAN.
 
+use cwndlab_config::Faults;
+use cwndlab_network::aqm::Size;
 use std::collections::BTreeMap;
 
 use cwndlab_units::{Duration, Rate};
 
 use super::{expand, rest, Network, Placed};
 use crate::plan::{Capacity, LinePlan, LinkPlan, MediumPlan, RadioPlan, SchedulePlan};
-use crate::read::Faults;
-use crate::schema::{Link, Medium, Queue, Radio, Schema, Size, Wlan};
+
+use crate::schema::{Link, Medium, Queue, Radio, Schema, Wlan};
 
 /// What a station's queue holds on a graph's medium unless the scenario says otherwise.
 pub(super) const STATION_QUEUE: Size = Size::Packets(100);

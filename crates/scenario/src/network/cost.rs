@@ -1,7 +1,7 @@
 //! What a run would write down: more rows than a machine's memory holds are refused before it begins.
 
 use crate::plan::{Intensity, Pattern, Plan, Workload};
-use crate::read::{Fault, Faults};
+use cwndlab_config::{Fault, Faults};
 
 /// The most rows of all tables together: a sample takes about 250 bytes, so these are 12 GB.
 const MOST_ROWS: f64 = 50e6;

@@ -1,16 +1,16 @@
-//! The form that is hashed.
+//! The form that is hashed: it follows from the declarations of the fields and from the document, never from this code's
+//! names. `docs/canonical-form.md` documents it field by field.
 
-use serde_json::{json, Value};
+use cwndlab_config::canonical;
+use serde_json::{Map, Value};
 
-use super::{Access, Link, Schema, Topology};
+use super::tables::TOP;
+use super::Schema;
 use crate::class::Class;
-use crate::document::SCHEMA_VERSION;
-use crate::plan::{LinePlan, Stack};
-use crate::trace;
+use crate::profile;
 
-/// Values of a stack that came after the first release, where they are what was done before: left out, so that hashes stand.
-const BEFORE: [&str; 4] =
-    ["rto_arithmetic: Exact, ", "rto_restart: NewData, ", "ack_counting: Bytes, ", "rules: Rfc, "];
+/// The version of the canonical form. A change that gives the same scenario another form raises it.
+pub const CANONICAL_VERSION: u64 = 1;
 
 impl Schema {
     /// The classes that a flow names.
@@ -20,93 +20,63 @@ impl Schema {
         })
     }
 
-    /// The canonical form: the same for scenarios that mean the same, whatever their units, defaults and order of keys.
+    /// The canonical form of the document that this was read from: the same for scenarios that mean the same, whatever
+    /// their units, defaults and order of keys.
     #[must_use]
-    pub fn canonical(&self) -> Value {
-        // Debug forms of the typed values: integers in base units, every default filled in, fields in their order.
-        let link = |link: &Link| {
-            let mut form = json!({
-                "rate_bps": link.rate.map(|rate| rate.0), "delay_ns": link.delay.0, "queue": format!("{:?}", link.queue),
-                "losses": format!("{:?}", link.losses), "jitter": format!("{:?}", link.jitter), "duplicate": link.duplicate,
-            });
-            // What is not there is left out, so that new kinds of lines leave old scenarios' hashes alone.
-            match &link.line {
-                LinePlan::Rate => {}
-                LinePlan::Trace { stamps, bytes, offset } => {
-                    form["trace"] = json!({ "sha256": trace::sha256(stamps), "bytes": bytes, "offset_ns": offset.0 });
+    pub fn canonical(&self, document: &Value) -> Value {
+        let mut form = canonical::table(&TOP, &with_reverse(document));
+        form["canonical_version"] = CANONICAL_VERSION.into();
+        if let Some(flows) = form["flow"].as_array_mut() {
+            for (flow, form) in self.flows.iter().zip(flows) {
+                // A profile and its overrides mean the values that they come to.
+                if flow.algorithm.is_some() {
+                    form["stack"] = profile::canonical(&flow.stack);
                 }
-                bucket @ LinePlan::TokenBucket { .. } => form["line"] = format!("{bucket:?}").into(),
             }
-            if !link.schedule.steps.is_empty() {
-                form["schedule"] = format!("{:?}", link.schedule).into();
-            }
-            if let Some(harq) = link.harq {
-                form["harq"] = format!("{harq:?}").into();
-            }
-            if !link.agents.is_empty() {
-                form["agents"] = format!("{:?}", link.agents).into();
-            }
-            form
-        };
-        let plain = |access: &Access| {
-            let agents = access.agents.as_ref().map_or_else(String::new, |agents| format!(", agents: {agents:?}"));
-            format!("Access {{ rate: {:?}, queue: {:?}{agents} }}", access.rate, access.queue)
-        };
-        let stack = |stack: &Stack| BEFORE.iter().fold(format!("{stack:?}"), |text, was| text.replace(was, ""));
-        let topology = match &self.topology {
-            Topology::Dumbbell(forward, reverse, access) => {
-                json!({ "dumbbell": { "bottleneck": link(forward), "reverse": link(reverse), "access": plain(access) } })
-            }
-            Topology::ParkingLot(hops, access) => {
-                json!({ "parking_lot": { "hops": hops.iter().map(link).collect::<Vec<_>>(), "access": plain(access) } })
-            }
-            Topology::Graph(nodes, links) => json!({
-                "nodes": nodes,
-                "links": links.iter().map(|one| {
-                    let mut form = json!({
-                        "name": one.name, "from": one.from, "to": one.to, "duplex": one.duplex, "link": link(&one.link),
-                    });
-                    if let Some(radio) = &one.radio {
-                        form["radio"] = format!("{radio:?}").into();
-                    }
-                    form
-                }).collect::<Vec<_>>(),
-            }),
-            Topology::Wlan(wlan) => json!({ "wlan": format!("{wlan:?}") }),
-        };
-        let flows: Vec<Value> = self
-            .flows
-            .iter()
-            .map(|flow| {
-                let mut form = json!({
-                    "algorithm": flow.algorithm, "name": flow.name, "rtt_ns": flow.rtt.map(|rtt| rtt.0), "reverse": flow.reverse,
-                    "start_ns": flow.start.0, "stop_ns": flow.stop.map(|stop| stop.0), "jitter": format!("{:?}", flow.jitter),
-                    "count": flow.count, "step_ns": flow.step.0, "workload": format!("{:?}", flow.workload), "profile": flow.profile,
-                    "stack": stack(&flow.stack), "control": format!("{:?}", flow.control), "ends": format!("{:?}", flow.ends),
-                    "routes": format!("{:?}", flow.routes), "hops": format!("{:?}", flow.hops),
-                });
-                if flow.algorithm.is_none() {
-                    form["transport"] = "udp".into();
-                }
-                if let Some(gaps) = &flow.gaps {
-                    form["gaps"] = format!("{gaps:?}").into();
-                }
-                form
-            })
-            .collect();
-        let mut form = json!({
-            "schema_version": SCHEMA_VERSION, "title": self.title, "duration_ns": self.duration.0,
-            "sample_interval_ns": self.sample_interval.0, "packets": self.packets, "measure_from_ns": self.measure_from.0,
-            "jitter": format!("{:?}", self.jitter), "topology": topology, "flows": flows,
-        });
-        if !self.media.is_empty() {
-            form["media"] = format!("{:?}", self.media).into();
         }
-        // What no flow names means nothing.
-        let used: Vec<Value> = self.used_classes().map(Class::canonical).collect();
-        if !used.is_empty() {
-            form["algorithms"] = Value::Array(used);
+        let used: Vec<&str> = self.used_classes().map(|class| class.name.as_str()).collect();
+        if let Some(form) = form.as_object_mut() {
+            let classes = form.get_mut("algorithms").and_then(Value::as_object_mut);
+            if let Some(classes) = classes {
+                // What no flow names means nothing, and neither does the place of a file.
+                classes.retain(|name, _| used.contains(&name.as_str()));
+                classes.values_mut().filter_map(Value::as_object_mut).for_each(|class| {
+                    class.remove("file");
+                });
+            }
+            if used.is_empty() {
+                form.remove("algorithms");
+            }
         }
         form
     }
+}
+
+/// The document with what `dumbbell.reverse` leaves out filled in from the bottleneck.
+fn with_reverse(document: &Value) -> Value {
+    let mut document = document.clone();
+    let Some(Value::Object(dumbbell)) = document.get_mut("dumbbell") else { return document };
+    let Some(Value::Object(bottleneck)) = dumbbell.get("bottleneck") else { return document };
+    let own = match dumbbell.get("reverse") {
+        Some(Value::Object(own)) => own.clone(),
+        _ => Map::new(),
+    };
+    let has_line = ["rate", "trace", "token_bucket"].iter().any(|key| own.contains_key(*key));
+    let mut reverse = bottleneck.clone();
+    reverse.remove("loss");
+    if has_line {
+        for key in ["rate", "trace", "token_bucket"] {
+            reverse.remove(key);
+        }
+    }
+    let steps = reverse.get_mut("schedule").and_then(Value::as_array_mut);
+    for step in steps.into_iter().flatten().filter_map(Value::as_object_mut) {
+        step.remove("loss");
+        if has_line {
+            step.remove("rate");
+        }
+    }
+    reverse.extend(own);
+    dumbbell.insert("reverse".to_owned(), Value::Object(reverse));
+    document
 }

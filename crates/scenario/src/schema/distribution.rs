@@ -1,11 +1,10 @@
 //! Distributions as written: a quantity, or a table with a `kind`.
 
+use cwndlab_config::{Choice, Custom, Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{maths, parse_bytes, parse_duration, ParseError};
-use serde_json::Value;
+use serde_json::{json, Value};
 
-use super::fields::DISTRIBUTION;
 use crate::distribution::Distribution;
-use crate::read::{Faults, Table};
 
 /// What is drawn: the unit of its values.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,126 +30,189 @@ impl Unit {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Kind {
-    Uniform,
-    Exponential,
-    Pareto,
-    LogNormal,
-    Gamma,
-    Table,
+/// A quantity, or a distribution from which each one is drawn.
+pub(super) const TIME: Kind = Kind::Either(&[Kind::Duration, Kind::Choice(&TIMES)]);
+/// The same for sizes.
+pub(super) const SIZE: Kind = Kind::Either(&[Kind::Bytes, Kind::Choice(&SIZES)]);
+
+macro_rules! distributions {
+    ($tables:ident, $choice:ident, $name:literal, $quantity:expr, $example:literal, $points:ident) => {
+        static $tables: [Table; 6] = [
+            Table::new(
+                "uniform",
+                "Even between two bounds.",
+                &[&[
+                    Field::new("min", $quantity, "lower bound").absent("zero"),
+                    Field::new("max", $quantity, "upper bound")
+                        .required(concat!("'max = ", $example, "'"))
+                        .above_zero(),
+                ]],
+            ),
+            Table::new(
+                "exponential",
+                "Exponential.",
+                &[&[Field::new("mean", $quantity, "mean").required(concat!("'mean = ", $example, "'")).above_zero()]],
+            ),
+            Table::new(
+                "pareto",
+                "Pareto, with either a mean, or a lower bound and perhaps an upper one.",
+                &[&[
+                    Field::new("shape", POSITIVE, "tail index").required("'shape = 1.5'"),
+                    Field::new("mean", $quantity, "mean; takes a tail index above 1").above_zero(),
+                    Field::new("min", $quantity, "smallest value").above_zero(),
+                    Field::new("max", $quantity, "largest value (bounded Pareto)").absent("without bound").above_zero(),
+                ]],
+            ),
+            Table::new(
+                "log-normal",
+                "Log-normal, by mean and coefficient of variation, or by median and sigma.",
+                &[&[
+                    Field::new("mean", $quantity, "mean").above_zero(),
+                    Field::new("cv", POSITIVE, "coefficient of variation: standard deviation over mean"),
+                    Field::new("median", $quantity, "median, in place of the mean").above_zero(),
+                    Field::new("sigma", POSITIVE, "standard deviation of the logarithm, beside the median"),
+                ]],
+            ),
+            Table::new(
+                "gamma",
+                "Gamma.",
+                &[&[
+                    Field::new("mean", $quantity, "mean").required(concat!("'mean = ", $example, "'")).above_zero(),
+                    Field::new("cv", POSITIVE, "coefficient of variation")
+                        .required("'cv = 0.5' (standard deviation over mean)"),
+                ]],
+            ),
+            Table::new(
+                "cdf",
+                "A distribution function by points, straight between them.",
+                &[&[
+                    Field::new(
+                        "points",
+                        Kind::Custom(&$points),
+                        "ascending points (value, P(X ≤ value)), the last with probability 1",
+                    )
+                    .absent("those in `file`"),
+                    Field::new("file", Kind::Text, "a file of two columns, read in place of `points`"),
+                ]],
+            ),
+        ];
+
+        /// The choice of a distribution by `kind`.
+        pub(super) static $choice: Choice = Choice {
+            name: $name,
+            tag: "kind",
+            default: None,
+            example: "'kind = \"exponential\"'",
+            shorthand: false,
+            tables: || $tables.iter().collect(),
+        };
+    };
 }
 
-impl Kind {
-    fn fields(self) -> &'static [&'static str] {
-        match self {
-            Self::Uniform => &["kind", "min", "max"],
-            Self::Exponential => &["kind", "mean"],
-            Self::Pareto => &["kind", "shape", "mean", "min", "max"],
-            Self::LogNormal => &["kind", "mean", "cv", "median", "sigma"],
-            Self::Gamma => &["kind", "mean", "cv"],
-            Self::Table => &["kind", "points"],
-        }
+const POSITIVE: Kind = Kind::Number(0.0, f64::MAX);
+
+distributions!(TIME_TABLES, TIMES, "time_distribution", Kind::Duration, "\"2 s\"", TIME_POINTS);
+distributions!(SIZE_TABLES, SIZES, "size_distribution", Kind::Bytes, "\"20 kB\"", SIZE_POINTS);
+
+static TIME_POINTS: Custom = points_of(|value| canonical_points(Unit::Time, value));
+static SIZE_POINTS: Custom = points_of(|value| canonical_points(Unit::Size, value));
+
+const fn points_of(canonical: fn(&Value) -> Value) -> Custom {
+    Custom {
+        accepts: "points: [[\"1 kB\", 0.5], [\"10 kB\", 1.0]]",
+        schema: || {
+            json!({
+                "type": "array", "minItems": 1,
+                "items": {
+                    "type": "array", "minItems": 2, "maxItems": 2,
+                    "prefixItems": [{ "type": ["string", "number"] }, { "type": "number", "minimum": 0, "maximum": 1 }],
+                },
+            })
+        },
+        canonical,
+        python: "Sequence[tuple[str | float, float]]",
     }
 }
 
-const KINDS: &[(&str, Kind)] = &[
-    ("uniform", Kind::Uniform),
-    ("exponential", Kind::Exponential),
-    ("pareto", Kind::Pareto),
-    ("log-normal", Kind::LogNormal),
-    ("gamma", Kind::Gamma),
-    ("cdf", Kind::Table),
-];
+/// Points in base units.
+fn canonical_points(unit: Unit, value: &Value) -> Value {
+    let number = |value: &Value| value.as_f64().or_else(|| unit.parse(value.as_str()?).ok());
+    let rows = value.as_array().into_iter().flatten();
+    Value::Array(rows.map(|row| json!([number(&row[0]), row[1].as_f64()])).collect())
+}
 
 /// The field `key` as a distribution; a plain quantity is a fixed value.
-pub(super) fn read(table: &Table<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
-    let value = table.get(key)?;
-    if value.is_object() {
-        let inner = Table::new(value, table.at(key), DISTRIBUTION, faults)?;
+pub(super) fn read(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
+    if let Some(value) = table.get(key).filter(|value| value.is_object()) {
+        let choice = if unit == Unit::Time { &TIMES } else { &SIZES };
+        let inner = Reader::choose(value, table.at(key), choice, faults)?;
         return read_kind(&inner, unit, faults);
     }
     quantity(table, key, unit, faults).map(Distribution::Fixed)
 }
 
-/// The same where the value must be there and above zero.
-pub(super) fn require(table: &Table<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
-    let found = read(table, key, unit, faults);
-    let found = table.require(key, found, &format!("'{key} = {}'", unit.example()), faults)?;
-    if found == Distribution::Fixed(0.0) {
+/// The same where the value must be above zero.
+pub(super) fn positive(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
+    let distribution = read(table, key, unit, faults)?;
+    if distribution == Distribution::Fixed(0.0) {
         faults.add(table.at(key), "is zero", format!("write {}", unit.example()));
         return None;
     }
-    Some(found)
+    Some(distribution)
 }
 
-fn quantity(table: &Table<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<f64> {
+fn quantity(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<f64> {
     match unit {
         Unit::Time => table.duration(key, faults).map(|time| time.0 as f64),
         Unit::Size => table.bytes(key, faults).map(|size| size.0 as f64),
     }
 }
 
-fn positive(table: &Table<'_>, key: &str, faults: &mut Faults) -> Option<f64> {
-    let value = table.get(key)?;
-    let number = value.as_f64().filter(|number| *number > 0.0 && number.is_finite());
-    if number.is_none() {
-        faults.add(table.at(key), format!("a number above 0 is wanted, this is {value}"), "");
+/// A quantity that this form of the distribution cannot do without.
+fn needed(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<f64> {
+    if !table.gives(key) {
+        faults.add(table.at(key), "is missing", format!("write '{key} = {}'", unit.example()));
     }
-    number
+    quantity(table, key, unit, faults)
 }
 
-/// A quantity above zero that must be there.
-fn above_zero(table: &Table<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<f64> {
-    let value = quantity(table, key, unit, faults);
-    let value = table.require(key, value, &format!("'{key} = {}'", unit.example()), faults)?;
-    if value <= 0.0 {
-        faults.add(table.at(key), "is zero", format!("write {}", unit.example()));
-        return None;
+/// A number that this form of the distribution cannot do without.
+fn needed_number(table: &Reader<'_>, key: &str, example: &str, faults: &mut Faults) -> Option<f64> {
+    if !table.gives(key) {
+        faults.add(table.at(key), "is missing", format!("write {example}"));
     }
-    Some(value)
+    table.number(key, faults)
 }
 
-fn read_kind(table: &Table<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
-    let kind = table.word("kind", KINDS, faults);
-    let kind = table.require("kind", kind, "'kind = \"exponential\"'", faults)?;
-    let word = table.get("kind").and_then(Value::as_str).unwrap_or_default();
-    table.only(word, kind.fields(), faults);
-    match kind {
-        Kind::Uniform => {
+fn read_kind(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
+    match table.declared().name {
+        "uniform" => {
             let low = quantity(table, "min", unit, faults).unwrap_or(0.0);
-            let high = above_zero(table, "max", unit, faults)?;
+            let high = quantity(table, "max", unit, faults)?;
             if low > high {
                 faults.add(table.at("min"), "is above 'max'", "");
                 return None;
             }
             Some(Distribution::Uniform(low, high))
         }
-        Kind::Exponential => Some(Distribution::Exponential(above_zero(table, "mean", unit, faults)?)),
-        Kind::Pareto => read_pareto(table, unit, faults),
-        Kind::LogNormal => read_log_normal(table, unit, faults),
-        Kind::Gamma => {
-            let mean = above_zero(table, "mean", unit, faults);
-            let cv = positive(table, "cv", faults);
-            let cv = table.require("cv", cv, "'cv = 0.5' (standard deviation over mean)", faults)?;
-            Some(gamma(mean?, cv))
+        "exponential" => Some(Distribution::Exponential(quantity(table, "mean", unit, faults)?)),
+        "pareto" => read_pareto(table, unit, faults),
+        "log-normal" => read_log_normal(table, unit, faults),
+        "gamma" => {
+            let (mean, cv) = (quantity(table, "mean", unit, faults), table.number("cv", faults));
+            Some(gamma(mean?, cv?))
         }
-        Kind::Table => read_points(table, unit, faults),
+        _ => read_points(table, unit, faults),
     }
 }
 
-fn read_pareto(table: &Table<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
-    let shape = positive(table, "shape", faults);
-    let shape = table.require("shape", shape, "'shape = 1.5'", faults)?;
-    let most = table.get("max").map(|_| above_zero(table, "max", unit, faults));
-    let most = match most {
-        Some(most) => most?,
-        None => f64::INFINITY,
-    };
-    let least = match (table.get("min"), table.get("mean")) {
-        (Some(_), None) => above_zero(table, "min", unit, faults)?,
-        (None, Some(_)) if most.is_infinite() => {
-            let mean = above_zero(table, "mean", unit, faults)?;
+fn read_pareto(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
+    let shape = table.number("shape", faults)?;
+    let most = if table.gives("max") { quantity(table, "max", unit, faults)? } else { f64::INFINITY };
+    let least = match (table.gives("min"), table.gives("mean")) {
+        (true, false) => quantity(table, "min", unit, faults)?,
+        (false, true) if most.is_infinite() => {
+            let mean = quantity(table, "mean", unit, faults)?;
             if shape <= 1.0 {
                 faults.add(
                     table.at("shape"),
@@ -177,17 +239,16 @@ fn read_pareto(table: &Table<'_>, unit: Unit, faults: &mut Faults) -> Option<Dis
     Some(Distribution::Pareto { shape, least, most })
 }
 
-fn read_log_normal(table: &Table<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
-    if table.get("median").is_some() {
-        let median = above_zero(table, "median", unit, faults);
-        let sigma = positive(table, "sigma", faults);
-        let sigma = table.require("sigma", sigma, "'sigma = 1.0' (of the logarithm)", faults)?;
-        return Some(Distribution::LogNormal { mu: maths::ln(median?), sigma });
+fn read_log_normal(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
+    if table.gives("median") {
+        let median = quantity(table, "median", unit, faults);
+        let sigma = needed_number(table, "sigma", "'sigma = 1.0' (of the logarithm)", faults);
+        return Some(Distribution::LogNormal { mu: maths::ln(median?), sigma: sigma? });
     }
-    let mean = above_zero(table, "mean", unit, faults);
-    let cv = positive(table, "cv", faults);
-    let cv = table.require("cv", cv, "'cv = 2.0' (standard deviation over mean), or 'median' and 'sigma'", faults)?;
-    Some(log_normal(mean?, cv))
+    let mean = needed(table, "mean", unit, faults);
+    let example = "'cv = 2.0' (standard deviation over mean), or 'median' and 'sigma'";
+    let cv = needed_number(table, "cv", example, faults);
+    Some(log_normal(mean?, cv?))
 }
 
 /// By mean and coefficient of variation.
@@ -201,7 +262,7 @@ pub(super) fn gamma(mean: f64, cv: f64) -> Distribution {
     Distribution::Gamma { shape: 1.0 / (cv * cv), scale: mean * cv * cv }
 }
 
-fn read_points(table: &Table<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
+fn read_points(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
     let hint = "write 'file = \"sizes.csv\"', or 'points = [[\"1 kB\", 0.5], [\"10 kB\", 1.0]]'";
     let Some(Value::Array(rows)) = table.get("points") else {
         faults.add(table.at("points"), "is missing", hint);

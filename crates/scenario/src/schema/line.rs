@@ -1,12 +1,12 @@
 //! Reads what a link's line is, and what changes with time.
 
-use cwndlab_units::{parse_rate, Bytes, Duration, Rate};
+use cwndlab_config::{Faults, Reader};
+use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::{json, Value};
 
-use super::fields::{HARQ, STEP, TOKEN_BUCKET, TRACE};
+use super::tables::{STEP, TRACE};
 use super::Link;
 use crate::plan::{HarqPlan, LinePlan, SchedulePlan, StepPlan};
-use crate::read::{Faults, Table};
 use crate::trace;
 
 /// A full packet.
@@ -14,12 +14,11 @@ const PACKET: u32 = 1500;
 
 /// The rate, the line and the schedule. Each of `rate`, `trace` and `token_bucket` stands in place of the base's line.
 pub(super) fn read_line(
-    table: &Table<'_>,
+    table: &Reader<'_>,
     base: Option<&Link>,
     faults: &mut Faults,
 ) -> (Option<Rate>, LinePlan, SchedulePlan) {
-    let given: Vec<&str> =
-        ["rate", "trace", "token_bucket"].into_iter().filter(|key| table.get(key).is_some()).collect();
+    let given: Vec<&str> = ["rate", "trace", "token_bucket"].into_iter().filter(|key| table.gives(key)).collect();
     if given.len() > 1 {
         faults.add(table.at(given[1]), format!("stands beside '{}'", given[0]), "a line is one of them");
     }
@@ -31,7 +30,7 @@ pub(super) fn read_line(
         None => base.map_or((None, LinePlan::Rate), |link| (link.rate, link.line.clone())),
     };
     let mut schedule = SchedulePlan::default();
-    if table.get("schedule").is_some() {
+    if table.gives("schedule") {
         schedule = read_schedule(table, &line, faults);
     } else if let Some(base) = base {
         schedule = base.schedule.clone();
@@ -39,7 +38,7 @@ pub(super) fn read_line(
             schedule.steps.iter_mut().for_each(|step| step.rate = None); // they belonged to the other line
         }
     }
-    if table.get("repeat").is_some() && table.get("schedule").is_none() {
+    if table.gives("repeat") && !table.gives("schedule") {
         faults.add(table.at("repeat"), "there is nothing to repeat", "write a 'schedule' beside it");
     }
     let rests =
@@ -57,7 +56,7 @@ pub(super) fn read_line(
 }
 
 /// `trace = "lte-driving"`, or a table with `text` (a file's, read in), `bytes` and `offset`.
-fn read_trace(table: &Table<'_>, faults: &mut Faults) -> Option<(Option<Rate>, LinePlan)> {
+fn read_trace(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, LinePlan)> {
     let (value, path) = (table.get("trace")?, table.at("trace"));
     let named;
     let value = match value {
@@ -67,7 +66,7 @@ fn read_trace(table: &Table<'_>, faults: &mut Faults) -> Option<(Option<Rate>, L
         }
         other => other,
     };
-    let inner = Table::new(value, path.clone(), TRACE, faults)?;
+    let inner = Reader::new(value, path.clone(), &TRACE, faults)?;
     let stamps = match (inner.string("file", faults), inner.lines("text", faults)) {
         (Some(name), None) => {
             let Some(kind) = trace::Kind::named(&name) else {
@@ -93,18 +92,15 @@ fn read_trace(table: &Table<'_>, faults: &mut Faults) -> Option<(Option<Rate>, L
             return None;
         }
     };
-    let bytes = inner.whole("bytes", 1, 65_535, faults).unwrap_or(u64::from(PACKET)) as u32;
-    let offset = inner.duration("offset", faults).unwrap_or_default();
+    let (bytes, offset) = (inner.whole("bytes", faults)? as u32, inner.duration("offset", faults)?);
     let period = stamps.last().map_or(1, |&last| u128::from(last));
     let rate = stamps.len() as u128 * u128::from(bytes) * 8000 / period;
     Some((Some(Rate(rate.clamp(1, u128::from(u64::MAX)) as u64)), LinePlan::Trace { stamps, bytes, offset }))
 }
 
-fn read_bucket(table: &Table<'_>, faults: &mut Faults) -> Option<(Option<Rate>, LinePlan)> {
-    let inner = Table::new(table.get("token_bucket")?, table.at("token_bucket"), TOKEN_BUCKET, faults)?;
+fn read_bucket(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, LinePlan)> {
+    let inner = table.table("token_bucket", faults)?;
     let (rate, burst) = (inner.rate("rate", faults), inner.bytes("burst", faults));
-    let rate = inner.require("rate", rate, "'rate = \"10 Mbps\"'", faults);
-    let burst = inner.require("burst", burst, "'burst = \"15 kB\"'", faults);
     let peak = inner.rate("peak", faults);
     let (rate, burst) = (rate?, burst?);
     if burst < Bytes(u64::from(PACKET)) {
@@ -116,16 +112,13 @@ fn read_bucket(table: &Table<'_>, faults: &mut Faults) -> Option<(Option<Rate>, 
     Some((Some(rate), LinePlan::TokenBucket { rate, burst, peak }))
 }
 
-fn read_schedule(table: &Table<'_>, line: &LinePlan, faults: &mut Faults) -> SchedulePlan {
+fn read_schedule(table: &Reader<'_>, line: &LinePlan, faults: &mut Faults) -> SchedulePlan {
     let repeat = table.duration("repeat", faults);
     let mut steps: Vec<StepPlan> = Vec::new();
     for (path, item) in table.items("schedule", faults) {
-        let Some(inner) = Table::new(item, path.clone(), STEP, faults) else { continue };
-        let at = inner.duration("at", faults);
-        let Some(at) = inner.require("at", at, "'at = \"10 s\"'", faults) else { continue };
-        let rate = inner.string("rate", faults).and_then(|text| {
-            parse_rate(&text).map_err(|fault| faults.add(inner.at("rate"), fault.what, fault.hint)).ok()
-        });
+        let Some(inner) = Reader::new(item, path.clone(), &STEP, faults) else { continue };
+        let Some(at) = inner.duration("at", faults) else { continue };
+        let rate = inner.rate("rate", faults);
         let step =
             StepPlan { at, rate, delay: inner.duration("delay", faults), loss: inner.probability("loss", faults) };
         if step == (StepPlan { at, ..StepPlan::default() }) {
@@ -145,13 +138,10 @@ fn read_schedule(table: &Table<'_>, line: &LinePlan, faults: &mut Faults) -> Sch
     SchedulePlan { steps, repeat }
 }
 
-/// Retransmissions of a radio link: a first attempt fails in a tenth of all cases, since rates are chosen for that (3GPP TS
-/// 36.213 §7.2.3), and the next one is 8 ms later (eight processes, FDD; TS 36.213 §7).
-pub(super) fn read_harq(table: &Table<'_>, faults: &mut Faults) -> Option<HarqPlan> {
-    let inner = Table::new(table.get("harq")?, table.at("harq"), HARQ, faults)?;
-    Some(HarqPlan {
-        probability: inner.probability("probability", faults).unwrap_or(0.1),
-        round: inner.duration("round", faults).unwrap_or(Duration::from_millis(8)),
-        most: inner.whole("most", 0, 100, faults).unwrap_or(3) as u32,
-    })
+/// Retransmissions of a radio link.
+pub(super) fn read_harq(table: &Reader<'_>, faults: &mut Faults) -> Option<HarqPlan> {
+    let inner = table.table("harq", faults)?;
+    let (probability, round) = (inner.probability("probability", faults), inner.duration("round", faults));
+    let most = inner.whole("most", faults);
+    Some(HarqPlan { probability: probability?, round: round?, most: most? as u32 })
 }

@@ -1,20 +1,18 @@
 //! Reads what is shared: a medium of 802.11, the links that are on it, and the wireless LAN that is made of one.
 
-use cwndlab_units::{parse_duration, Bytes, Duration, Rate};
-use serde_json::Value;
+use cwndlab_config::{Faults, Reader};
+use cwndlab_network::aqm::Size;
+use cwndlab_units::{Bytes, Duration, Rate};
+use serde_json::{json, Value};
 
-use super::fields::{ACCESS, MEDIUM, NAMED_LINK, WLAN, WLAN_STATION};
-use super::queue::read_queue;
-use super::{Access, Queue, Size};
+use super::tables::{BEACON, MEDIUM, NAMED_LINK, WLAN, WLAN_STATION};
+use super::{read_queue, Access, Queue};
 use crate::plan::{BeaconPlan, ModePlan, StandardPlan};
-use crate::read::{Faults, Table};
 
 /// What a station's queue holds unless the scenario says otherwise.
 const STATION_PACKETS: u64 = 100;
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
 const RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
-/// A beacon with the elements that 802.11g asks for.
-const BEACON_BYTES: u64 = 68;
 
 /// A medium as written.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,12 +77,11 @@ fn station_queue() -> Queue {
     Queue::drop_tail(Size::Packets(STATION_PACKETS))
 }
 
-pub(super) fn read_media(table: &Table<'_>, faults: &mut Faults) -> Vec<Medium> {
+pub(super) fn read_media(table: &Reader<'_>, faults: &mut Faults) -> Vec<Medium> {
     let mut media: Vec<Medium> = Vec::new();
     for (path, item) in table.tables("medium", faults) {
-        let Some(inner) = Table::new(item, path, MEDIUM, faults) else { continue };
-        let name = inner.string("name", faults);
-        let Some(name) = inner.require("name", name, "'name = \"cell\"'", faults) else { continue };
+        let Some(inner) = Reader::new(item, path, &MEDIUM, faults) else { continue };
+        let Some(name) = inner.string("name", faults) else { continue };
         if media.iter().any(|one| one.name == name) {
             faults.add(inner.at("name"), format!("'{name}' is the name of another medium"), "names are unique");
         }
@@ -98,21 +95,21 @@ pub(super) fn read_media(table: &Table<'_>, faults: &mut Faults) -> Vec<Medium> 
     media
 }
 
-fn read_medium(table: &Table<'_>, name: String, access_point: Option<String>, faults: &mut Faults) -> Option<Medium> {
+fn read_medium(table: &Reader<'_>, name: String, access_point: Option<String>, faults: &mut Faults) -> Option<Medium> {
     let standards = [("802.11g", StandardPlan::ErpOfdm), ("802.11n", StandardPlan::Ht)];
-    let standard = table.word("standard", &standards, faults);
-    let standard = table.require("standard", standard, "'standard = \"802.11g\"' or \"802.11n\"", faults)?;
+    let standard = table.word_of("standard", &standards, faults)?;
     let mode = read_mode(table, Some(standard), faults).unwrap_or(match standard {
         StandardPlan::ErpOfdm => ModePlan::Ofdm { mbps: 54 },
         StandardPlan::Ht => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false },
     });
-    let slot = table.duration("slot", faults).unwrap_or(Duration::from_micros(9));
+    let slot = table.duration("slot", faults)?;
     if ![Duration::from_micros(9), Duration::from_micros(20)].contains(&slot) {
         faults.add(table.at("slot"), format!("{slot} is no slot of 2.4 GHz"), "write \"9 us\" or \"20 us\"");
     }
-    let mut whole = |key: &str, low, default| table.whole(key, low, 32_767, faults).unwrap_or(default) as u32;
-    let windows = (whole("cw_min", 0, 15), whole("cw_max", 0, 1023));
-    let attempts = (whole("short_attempts", 1, 7), whole("long_attempts", 1, 4));
+    let mut whole = |key| table.whole(key, faults).map(|number| number as u32);
+    let (cw_min, cw_max) = (whole("cw_min"), whole("cw_max"));
+    let (short, long) = (whole("short_attempts"), whole("long_attempts"));
+    let (windows, attempts) = ((cw_min?, cw_max?), (short?, long?));
     if windows.1 < windows.0 {
         faults.add(table.at("cw_max"), format!("{} is less than cw_min, {}", windows.1, windows.0), "");
     }
@@ -125,31 +122,31 @@ fn read_medium(table: &Table<'_>, name: String, access_point: Option<String>, fa
         name,
         standard,
         mode,
-        frame_error: table.probability("frame_error", faults).unwrap_or(0.0),
+        frame_error: table.probability("frame_error", faults)?,
         slot,
         windows,
         attempts,
         rts_above: table.bytes("rts_above", faults),
-        eifs: table.flag("eifs", faults).unwrap_or(false),
+        eifs: table.flag("eifs", faults)?,
         aggregation: aggregation.unwrap_or(standard == StandardPlan::Ht),
-        keeps_turn: table.flag("keeps_turn", faults).unwrap_or(false),
+        keeps_turn: table.flag("keeps_turn", faults)?,
         beacon: read_beacon(table, faults),
         access_point,
     })
 }
 
 /// `"102.4 ms"`, or `{ interval = "102.4 ms", size = "250 B" }`.
-fn read_beacon(table: &Table<'_>, faults: &mut Faults) -> Option<BeaconPlan> {
+fn read_beacon(table: &Reader<'_>, faults: &mut Faults) -> Option<BeaconPlan> {
     let value = table.get("beacon")?;
-    let (interval, bytes) = if let Value::String(text) = value {
-        let interval = parse_duration(text).map_err(|fault| faults.add(table.at("beacon"), fault.what, fault.hint));
-        (interval.ok(), Bytes(BEACON_BYTES))
+    let short;
+    let (value, path) = if value.is_string() {
+        short = json!({ "interval": value });
+        (&short, table.at("beacon"))
     } else {
-        let inner = Table::new(value, table.at("beacon"), super::fields::BEACON, faults)?;
-        let interval = inner.duration("interval", faults);
-        let interval = inner.require("interval", interval, "'interval = \"102.4 ms\"'", faults);
-        (interval, inner.bytes("size", faults).unwrap_or(Bytes(BEACON_BYTES)))
+        (value, table.at("beacon"))
     };
+    let inner = Reader::new(value, path, &BEACON, faults)?;
+    let (interval, bytes) = (inner.duration("interval", faults), inner.bytes("size", faults)?);
     // At 1 Mbit/s a beacon of the largest size is on the air for 19 ms.
     if interval.is_some_and(|interval| interval < Duration::from_millis(20)) {
         faults.add(table.at("beacon"), "beacons are less than 20 ms apart", "usual are \"102.4 ms\"");
@@ -162,15 +159,15 @@ fn read_beacon(table: &Table<'_>, faults: &mut Faults) -> Option<BeaconPlan> {
 
 /// Rate, or MCS with streams and guard interval; `None` where nothing of it is given. Of which standard it must be is
 /// known here for a medium, and later for a link.
-fn read_mode(table: &Table<'_>, standard: Option<StandardPlan>, faults: &mut Faults) -> Option<ModePlan> {
-    let ht = ["mcs", "streams", "short_guard"].into_iter().find(|key| table.get(key).is_some());
-    if let (Some(_), Some(key)) = (table.get("rate"), ht) {
+fn read_mode(table: &Reader<'_>, standard: Option<StandardPlan>, faults: &mut Faults) -> Option<ModePlan> {
+    let ht = ["mcs", "streams", "short_guard"].into_iter().find(|key| table.gives(key));
+    if let (true, Some(key)) = (table.gives("rate"), ht) {
         faults.add(table.at(key), "stands beside a rate", "802.11g goes by rate, 802.11n by mcs, streams, short_guard");
         return None;
     }
     let mode = if let Some(key) = ht {
-        let mcs = table.whole("mcs", 0, 7, faults).unwrap_or(7) as u8;
-        let streams = table.whole("streams", 1, 4, faults).unwrap_or(1) as u8;
+        let mcs = table.whole("mcs", faults).unwrap_or(7) as u8;
+        let streams = table.whole("streams", faults).unwrap_or(1) as u8;
         let short_guard = table.flag("short_guard", faults).unwrap_or(false);
         (key, ModePlan::Ht { mcs, streams, short_guard })
     } else {
@@ -185,7 +182,7 @@ fn read_mode(table: &Table<'_>, standard: Option<StandardPlan>, faults: &mut Fau
     Some(mode.1)
 }
 
-fn ofdm(table: &Table<'_>, rate: Rate, faults: &mut Faults) -> Option<u8> {
+fn ofdm(table: &Reader<'_>, rate: Rate, faults: &mut Faults) -> Option<u8> {
     let found = RATES_MBPS.into_iter().find(|mbps| mbps * 1_000_000 == rate.0);
     if found.is_none() {
         let hint = "one of 6, 9, 12, 18, 24, 36, 48 and 54 Mbps; 802.11n goes by mcs";
@@ -196,10 +193,10 @@ fn ofdm(table: &Table<'_>, rate: Rate, faults: &mut Faults) -> Option<u8> {
 
 /// What a link of a graph says of its medium.
 pub(super) fn read_radio(value: &Value, path: String, media: &[Medium], faults: &mut Faults) -> Option<Radio> {
-    let table = Table::new(value, path, NAMED_LINK, &mut Faults::default())?;
+    let table = Reader::new(value, path, &NAMED_LINK, &mut Faults::default())?;
     let Some(medium) = table.string("medium", faults) else {
         for key in ["mcs", "streams", "short_guard", "frame_error"] {
-            if table.get(key).is_some() {
+            if table.gives(key) {
                 faults.add(table.at(key), "the link is on no medium", "name one: 'medium = \"cell\"'");
             }
         }
@@ -215,11 +212,11 @@ pub(super) fn read_radio(value: &Value, path: String, media: &[Medium], faults: 
         faults.add(table.at("medium"), format!("no medium is called '{medium}'"), hint);
         return None;
     };
-    if table.get("agents").is_some() {
+    if table.gives("agents") {
         faults.add(table.at("agents"), "a medium has no capacity that could be granted", "leave them out");
     }
     for key in ["trace", "token_bucket", "schedule", "repeat", "harq"] {
-        if table.get(key).is_some() {
+        if table.gives(key) {
             faults.add(
                 table.at(key),
                 "the link is on a medium, which has no line of its own",
@@ -232,27 +229,26 @@ pub(super) fn read_radio(value: &Value, path: String, media: &[Medium], faults: 
 }
 
 pub(super) fn read_wlan(value: &Value, faults: &mut Faults) -> Option<Wlan> {
-    let table = Table::new(value, "wlan", WLAN, faults)?;
+    let table = Reader::new(value, "wlan", &WLAN, faults)?;
     let medium = read_medium(&table, "wlan".to_owned(), Some("ap".to_owned()), faults);
     let queue =
         |key: &str, faults: &mut Faults| table.get(key).and_then(|value| read_queue(value, table.at(key), faults));
     let own = queue("queue", faults).unwrap_or_else(station_queue);
     let station_queue = queue("station_queue", faults).unwrap_or(own);
     let mut wire = Access { rate: None, queue: Queue::drop_tail(Size::Unlimited), agents: None };
-    if let Some(value) = table.get("wire") {
-        let inner = Table::new(value, table.at("wire"), ACCESS, faults)?;
+    if let Some(inner) = table.table("wire", faults) {
         wire.rate = inner.rate("rate", faults);
         if let Some(given) = inner.get("queue") {
             wire.queue = read_queue(given, inner.at("queue"), faults)?;
         }
-        if inner.get("agents").is_some() {
+        if inner.gives("agents") {
             faults.add(inner.at("agents"), "behind the wire is a medium, which has none", "leave them out");
         }
     }
     let standard = medium.as_ref().map(|medium| medium.standard);
     let mut stations = Vec::new();
     for (path, item) in table.items("stations", faults) {
-        let inner = Table::new(item, path, WLAN_STATION, faults)?;
+        let inner = Reader::new(item, path, &WLAN_STATION, faults)?;
         stations.push(Radio {
             medium: "wlan".to_owned(),
             mode: read_mode(&inner, standard, faults),

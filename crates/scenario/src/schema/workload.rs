@@ -1,79 +1,146 @@
 //! What a flow's application sends, as written.
 
+use cwndlab_config::{Choice, Faults, Field, Kind, Literal, Reader, Table, Word};
 use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
-use super::distribution::{self, Unit};
-use super::fields::WORKLOAD;
+use super::distribution::{self, Unit, SIZE, TIME};
 use crate::distribution::Distribution;
 use crate::plan::{Intensity, Mqtt, Pattern, Workload};
-use crate::read::{Faults, Table};
 
 /// IPv4 and UDP.
 pub(crate) const UDP_HEADER: u64 = 28;
 /// The largest IPv4 packet.
 const MOST_BYTES: u64 = 65_535;
-/// Connections of one flow of arrivals at the same time, unless it says otherwise.
-const CONNECTIONS: u64 = 10_000;
 /// The largest message of MQTT (3.1.1, 2.2.3): 256 MiB less one.
 const MOST_MESSAGE: f64 = 268_435_000.0;
 
 pub(super) const UDP_EXAMPLE: &str = "write 'workload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"1500 B\" }'";
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Bulk,
-    OnOff,
-    Transfers,
-    Arrivals,
-    Exchanges,
-    Mqtt,
-    Cbr,
-    Vbr,
-}
-
-const KINDS: &[(&str, Kind)] = &[
-    ("bulk", Kind::Bulk),
-    ("on-off", Kind::OnOff),
-    ("transfers", Kind::Transfers),
-    ("arrivals", Kind::Arrivals),
-    ("request-response", Kind::Exchanges),
-    ("mqtt", Kind::Mqtt),
-    ("cbr", Kind::Cbr),
-    ("vbr", Kind::Vbr),
+static TABLES: &[Table] = &[
+    Table::new(
+        "bulk",
+        "As much as possible (TCP).",
+        &[&[Field::new("bytes", Kind::Bytes, "how much").absent("without end").above_zero()]],
+    ),
+    Table::new(
+        "on-off",
+        "Active for a time, silent for a time, and so on (TCP, UDP).",
+        &[&[
+            Field::new("on", TIME, "lengths of active periods").required("'on = \"2 s\"'"),
+            Field::new("off", TIME, "lengths of silent periods").required("'off = \"2 s\"'"),
+            Field::new("rate", Kind::Rate, "UDP: rate while active, headers included").absent("required over UDP"),
+            Field::new("packet", Kind::Bytes, "UDP: size of a packet, headers included").absent("1500 B over UDP"),
+        ]],
+    ),
+    Table::new(
+        "transfers",
+        "One transfer after another (TCP).",
+        &[&[
+            Field::new("bytes", Kind::Bytes, "size of each").required("'bytes = \"100 kB\"'").above_zero(),
+            COUNT,
+            Field::duration("gap", "0 s", "from the last acknowledgement of one to the start of the next"),
+            NEW_CONNECTION,
+        ]],
+    ),
+    Table::new(
+        "arrivals",
+        "A Poisson process of transfers, each over a connection of its own, however many there are: open loop (TCP).",
+        &[&[
+            Field::new("per_second", Kind::Number(0.0, 1e9), "arrivals per second").absent("by `load`"),
+            Field::new(
+                "load",
+                Kind::Number(0.0, 100.0),
+                "offered load as a share of the slowest line of the forward route, headers included",
+            )
+            .absent("by `per_second`"),
+            Field::new("size", SIZE, "sizes of the transfers").required("'size = \"20 kB\"'"),
+            COUNT,
+            Field::whole(
+                "connections",
+                (1, 1_000_000),
+                10_000,
+                "connections at the same time at most; further arrivals are refused",
+            ),
+        ]],
+    ),
+    Table::new(
+        "request-response",
+        "The flow's receiver is the client: its request goes against the flow's direction, the response in it (TCP).",
+        &[&[
+            Field::new("request", SIZE, "sizes of requests").required("'request = \"20 kB\"'"),
+            Field::new("response", SIZE, "sizes of responses").required("'response = \"20 kB\"'"),
+            Field::new("think", TIME, "from the end of a response to the next request").or(Literal::Text("0 s")),
+            COUNT,
+            NEW_CONNECTION,
+        ]],
+    ),
+    Table::new(
+        "mqtt",
+        "A sensor that publishes messages to a broker (MQTT 3.1.1; TCP).",
+        &[&[
+            Field::whole("qos", (0, 1), 0, "0: at most once; 1: at least once, acknowledged by a PUBACK"),
+            Field::new("payload", SIZE, "payload of a message").absent("even from 128 B to 1024 B"),
+            Field::new("period", Kind::Duration, "from one message to the next")
+                .required("'period = \"10 s\"'")
+                .above_zero(),
+            Field::duration("jitter", "0 s", "each message is later by a uniform draw from [0, this)"),
+            Field::whole("topic", (1, 65_535), 20, "bytes of the topic's name"),
+            Field::whole("client", (0, 65_535), 23, "bytes of the client's identifier"),
+            Field::duration("keep_alive", "60 s", "the longest silence before a PINGREQ; zero sends none"),
+            Field::flag(
+                "nagle",
+                false,
+                "Nagle's algorithm holds back small segments while others are not acknowledged (RFC 9293, 3.7.4)",
+            ),
+        ]],
+    ),
+    Table::new("cbr", "Packets of one size, evenly spaced (UDP).", &[DATAGRAMS]),
+    Table::new(
+        "vbr",
+        "Video: frames of random size at even intervals, each sent at once (UDP).",
+        &[
+            DATAGRAMS,
+            &[
+                Field::new("frame_rate", Kind::Number(0.0, 1e6), "frames per second").or(Literal::Number(25.0)),
+                Field::new("cv", Kind::Number(0.0, 100.0), "coefficient of variation of a frame's size")
+                    .or(Literal::Number(0.5)),
+                Field::word("sizes", FRAME_SIZES, "log-normal", "distribution of a frame's size"),
+            ],
+        ],
+    ),
 ];
 
-impl Kind {
-    /// Its fields beside `kind`.
-    fn fields(self, udp: bool) -> &'static [&'static str] {
-        match self {
-            Self::Bulk => &["bytes"],
-            Self::OnOff if udp => &["on", "off", "rate", "packet"],
-            Self::OnOff => &["on", "off"],
-            Self::Transfers => &["bytes", "count", "gap", "new_connection"],
-            Self::Arrivals => &["per_second", "load", "size", "count", "connections"],
-            Self::Exchanges => &["request", "response", "think", "count", "new_connection"],
-            Self::Mqtt => &["qos", "payload", "period", "jitter", "topic", "client", "keep_alive", "nagle"],
-            Self::Cbr => &["rate", "packet"],
-            Self::Vbr => &["rate", "packet", "frame_rate", "cv", "sizes"],
-        }
-    }
+const FRAME_SIZES: &[Word] = &[("log-normal", "log-normal"), ("gamma", "gamma")];
+const COUNT: Field = Field::new("count", Kind::Whole(1, u64::MAX), "how many").absent("without end");
+const NEW_CONNECTION: Field = Field::flag("new_connection", false, "each over a connection of its own");
+const DATAGRAMS: &[Field] = &[
+    Field::new("rate", Kind::Rate, "rate, headers included").required("'rate = \"2 Mbps\"'"),
+    Field::bytes("packet", "1500 B", "size of a packet, headers included"),
+];
 
-    fn goes_over(self, udp: bool) -> bool {
-        match self {
-            Self::OnOff => true,
-            Self::Cbr | Self::Vbr => udp,
-            _ => !udp,
-        }
+/// The choice of a workload by `kind`.
+pub(super) static CHOICE: Choice = Choice {
+    name: "workload",
+    tag: "kind",
+    default: None,
+    example: "'kind = \"bulk\"', \"on-off\" or \"transfers\"",
+    shorthand: false,
+    tables: || TABLES.iter().collect(),
+};
+
+fn goes_over(kind: &str, udp: bool) -> bool {
+    match kind {
+        "on-off" => true,
+        "cbr" | "vbr" => udp,
+        _ => !udp,
     }
 }
 
 pub(super) fn read_workload(value: &Value, path: String, udp: bool, faults: &mut Faults) -> Option<Workload> {
-    let table = Table::new(value, path, WORKLOAD, faults)?;
-    let kind = table.word("kind", KINDS, faults);
-    let kind = table.require("kind", kind, "'kind = \"bulk\"', \"on-off\" or \"transfers\"", faults)?;
-    let word = KINDS.iter().find(|(_, one)| *one == kind).map_or("", |(word, _)| word);
-    if !kind.goes_over(udp) {
+    let table = Reader::choose(value, path, &CHOICE, faults)?;
+    let word = table.declared().name;
+    if !goes_over(word, udp) {
         let (what, hint) = if udp {
             (format!("'{word}' is sent by TCP, and the flow's transport is UDP"), UDP_EXAMPLE)
         } else {
@@ -85,59 +152,47 @@ pub(super) fn read_workload(value: &Value, path: String, udp: bool, faults: &mut
         faults.add(table.at("kind"), what, hint);
         return None;
     }
-    let fields = kind.fields(udp);
-    for key in WORKLOAD.iter().filter(|key| **key != "kind" && !fields.contains(key) && table.get(key).is_some()) {
-        faults.add(table.at(key), format!("'{word}' has no such field"), format!("fields here: {}", fields.join(", ")));
-    }
-    match kind {
-        Kind::Bulk => Some(Workload::Bulk { bytes: read_bytes(&table, faults) }),
-        Kind::OnOff => read_on_off(&table, udp, faults),
-        Kind::Transfers => {
-            let bytes = read_bytes(&table, faults);
-            Some(Workload::Transfers {
-                bytes: table.require("bytes", bytes, "'bytes = \"100 kB\"'", faults)?,
-                count: table.whole("count", 1, u64::MAX, faults),
-                gap: table.duration("gap", faults).unwrap_or_default(),
-                new_connection: table.flag("new_connection", faults).unwrap_or(false),
-            })
+    match word {
+        "bulk" => Some(Workload::Bulk { bytes: table.bytes("bytes", faults) }),
+        "on-off" => read_on_off(&table, udp, faults),
+        "transfers" => {
+            let (bytes, count) = (table.bytes("bytes", faults), table.whole("count", faults));
+            let (gap, new_connection) = (table.duration("gap", faults), table.flag("new_connection", faults));
+            Some(Workload::Transfers { bytes: bytes?, count, gap: gap?, new_connection: new_connection? })
         }
-        Kind::Arrivals => read_arrivals(&table, faults),
-        Kind::Exchanges => {
-            let request = distribution::require(&table, "request", Unit::Size, faults);
-            let response = distribution::require(&table, "response", Unit::Size, faults);
-            let think = match table.get("think") {
-                Some(_) => distribution::read(&table, "think", Unit::Time, faults),
-                None => Some(Distribution::Fixed(0.0)),
-            };
+        "arrivals" => read_arrivals(&table, faults),
+        "request-response" => {
+            let request = distribution::positive(&table, "request", Unit::Size, faults);
+            let response = distribution::positive(&table, "response", Unit::Size, faults);
+            let think = distribution::read(&table, "think", Unit::Time, faults);
+            let (count, new_connection) = (table.whole("count", faults), table.flag("new_connection", faults));
             Some(Workload::Exchanges {
                 request: request?,
                 response: response?,
                 think: think?,
-                count: table.whole("count", 1, u64::MAX, faults),
-                new_connection: table.flag("new_connection", faults).unwrap_or(false),
+                count,
+                new_connection: new_connection?,
             })
         }
-        Kind::Mqtt => read_mqtt(&table, faults).map(Workload::Mqtt),
-        Kind::Cbr => {
+        "mqtt" => read_mqtt(&table, faults).map(Workload::Mqtt),
+        "cbr" => {
             let (rate, packet) = read_packets(&table, faults)?;
             Some(Workload::Datagrams { rate, packet, pattern: Pattern::Steady })
         }
-        Kind::Vbr => read_video(&table, faults),
+        _ => read_video(&table, faults),
     }
 }
 
-fn read_bytes(table: &Table<'_>, faults: &mut Faults) -> Option<Bytes> {
-    let bytes = table.bytes("bytes", faults);
-    if bytes == Some(Bytes::ZERO) {
-        faults.add(table.at("bytes"), "is zero", "write \"10 MB\"");
-    }
-    bytes
-}
-
-fn read_on_off(table: &Table<'_>, udp: bool, faults: &mut Faults) -> Option<Workload> {
-    let on = distribution::require(table, "on", Unit::Time, faults);
+fn read_on_off(table: &Reader<'_>, udp: bool, faults: &mut Faults) -> Option<Workload> {
+    let on = distribution::positive(table, "on", Unit::Time, faults);
     let off = distribution::read(table, "off", Unit::Time, faults);
-    let off = table.require("off", off, "'off = \"2 s\"'", faults);
+    for key in ["rate", "packet"].into_iter().filter(|key| !udp && table.gives(key)) {
+        faults.add(
+            table.at(key),
+            "belongs to a flow over UDP",
+            "leave it out: TCP sends as much as possible while active",
+        );
+    }
     if udp {
         let (rate, packet) = read_packets(table, faults)?;
         return Some(Workload::Datagrams { rate, packet, pattern: Pattern::OnOff { on: on?, off: off? } });
@@ -150,21 +205,11 @@ fn read_on_off(table: &Table<'_>, udp: bool, faults: &mut Faults) -> Option<Work
     })
 }
 
-/// A positive number.
-fn number(table: &Table<'_>, key: &str, most: f64, faults: &mut Faults) -> Option<f64> {
-    let value = table.get(key)?;
-    let found = value.as_f64().filter(|number| *number > 0.0 && *number <= most);
-    if found.is_none() {
-        faults.add(table.at(key), format!("a number above 0 and up to {most} is wanted, this is {value}"), "");
-    }
-    found
-}
-
-fn read_arrivals(table: &Table<'_>, faults: &mut Faults) -> Option<Workload> {
-    let size = distribution::require(table, "size", Unit::Size, faults);
+fn read_arrivals(table: &Reader<'_>, faults: &mut Faults) -> Option<Workload> {
+    let size = distribution::positive(table, "size", Unit::Size, faults);
     let intensity = match (table.get("per_second"), table.get("load")) {
-        (Some(_), None) => number(table, "per_second", 1e9, faults).map(Intensity::PerSecond),
-        (None, Some(_)) => number(table, "load", 100.0, faults).map(Intensity::Load),
+        (Some(_), None) => table.number("per_second", faults).map(Intensity::PerSecond),
+        (None, Some(_)) => table.number("load", faults).map(Intensity::Load),
         (None, None) => {
             faults.add(
                 table.at("per_second"),
@@ -184,12 +229,12 @@ fn read_arrivals(table: &Table<'_>, faults: &mut Faults) -> Option<Workload> {
     Some(Workload::Arrivals {
         intensity: intensity?,
         size: size?,
-        count: table.whole("count", 1, u64::MAX, faults),
-        connections: table.whole("connections", 1, 1_000_000, faults).unwrap_or(CONNECTIONS) as u32,
+        count: table.whole("count", faults),
+        connections: table.whole("connections", faults)? as u32,
     })
 }
 
-fn read_mqtt(table: &Table<'_>, faults: &mut Faults) -> Option<Mqtt> {
+fn read_mqtt(table: &Reader<'_>, faults: &mut Faults) -> Option<Mqtt> {
     let payload = match table.get("payload") {
         Some(_) => distribution::read(table, "payload", Unit::Size, faults),
         None => Some(Distribution::Uniform(128.0, 1024.0)),
@@ -201,36 +246,34 @@ fn read_mqtt(table: &Table<'_>, faults: &mut Faults) -> Option<Mqtt> {
     if largest > MOST_MESSAGE {
         faults.add(table.at("payload"), "MQTT carries less than 256 MiB per message", "");
     }
-    let period = table.duration("period", faults);
-    let period = table.require("period", period, "'period = \"10 s\"'", faults);
-    if period == Some(Duration::ZERO) {
-        faults.add(table.at("period"), "is zero", "write \"10 s\"");
+    let (period, jitter) = (table.duration("period", faults), table.duration("jitter", faults));
+    if let (Some(period), Some(jitter)) = (period, jitter) {
+        if jitter > period {
+            faults.add(table.at("jitter"), "is longer than the period", "messages are sent in order");
+        }
     }
-    let jitter = table.duration("jitter", faults).unwrap_or_default();
-    if period.is_some_and(|period| jitter > period) {
-        faults.add(table.at("jitter"), "is longer than the period", "messages are sent in order");
-    }
-    let keep_alive = match table.get("keep_alive") {
-        Some(_) => table.duration("keep_alive", faults).filter(|time| *time != Duration::ZERO),
-        None => Some(Duration::from_secs(60)),
-    };
+    let (qos, topic) = (table.whole("qos", faults), table.whole("topic", faults));
+    let (client, keep_alive) = (table.whole("client", faults), table.duration("keep_alive", faults));
+    let nagle = table.flag("nagle", faults);
     Some(Mqtt {
-        qos: table.whole("qos", 0, 1, faults).unwrap_or(0) as u8,
+        qos: qos? as u8,
         payload: payload?,
         period: period?,
-        jitter,
-        topic: table.whole("topic", 1, 65_535, faults).unwrap_or(20) as u32,
-        client: table.whole("client", 0, 65_535, faults).unwrap_or(23) as u32,
-        keep_alive,
-        nagle: table.flag("nagle", faults).unwrap_or(false),
+        jitter: jitter?,
+        topic: topic? as u32,
+        client: client? as u32,
+        keep_alive: Some(keep_alive?).filter(|time| *time != Duration::ZERO),
+        nagle: nagle?,
     })
 }
 
 /// Rate and packet size of a source of datagrams.
-fn read_packets(table: &Table<'_>, faults: &mut Faults) -> Option<(Rate, Bytes)> {
+fn read_packets(table: &Reader<'_>, faults: &mut Faults) -> Option<(Rate, Bytes)> {
     let rate = table.rate("rate", faults);
-    let rate = table.require("rate", rate, "'rate = \"2 Mbps\"'", faults);
-    let packet = if table.get("packet").is_some() { table.bytes("packet", faults) } else { Some(Bytes(1500)) };
+    if rate.is_none() && !table.gives("rate") && table.declared().name == "on-off" {
+        faults.add(table.at("rate"), "is missing", "write 'rate = \"2 Mbps\"'");
+    }
+    let packet = table.bytes("packet", faults).or((!table.gives("packet")).then_some(Bytes(1500)));
     if packet.is_some_and(|packet| packet.0 <= UDP_HEADER || packet.0 > MOST_BYTES) {
         faults.add(
             table.at("packet"),
@@ -242,14 +285,9 @@ fn read_packets(table: &Table<'_>, faults: &mut Faults) -> Option<(Rate, Bytes)>
     Some((rate?, packet?))
 }
 
-fn read_video(table: &Table<'_>, faults: &mut Faults) -> Option<Workload> {
-    let frames = if table.get("frame_rate").is_some() { number(table, "frame_rate", 1e6, faults) } else { Some(25.0) };
-    let cv = if table.get("cv").is_some() { number(table, "cv", 100.0, faults) } else { Some(0.5) };
-    let gamma = if table.get("sizes").is_some() {
-        table.word("sizes", &[("log-normal", false), ("gamma", true)], faults)
-    } else {
-        Some(false)
-    };
+fn read_video(table: &Reader<'_>, faults: &mut Faults) -> Option<Workload> {
+    let (frames, cv) = (table.number("frame_rate", faults), table.number("cv", faults));
+    let gamma = table.word("sizes", faults).map(|word| word == "gamma");
     let (rate, packet) = read_packets(table, faults)?;
     let (frames, cv) = (frames?, cv?);
     let mean = rate.0 as f64 / 8.0 / frames;
@@ -259,7 +297,7 @@ fn read_video(table: &Table<'_>, faults: &mut Faults) -> Option<Workload> {
 }
 
 /// A flow of datagrams has neither a window nor a stack.
-pub(super) fn refuse_tcp_fields(table: &Table<'_>, faults: &mut Faults) {
+pub(super) fn refuse_tcp_fields(table: &Reader<'_>, faults: &mut Faults) {
     for key in ["algorithm", "profile", "stack", "control"] {
         if table.get(key).is_some() {
             faults.add(
