@@ -656,8 +656,12 @@ def cargo(folder: Path, *arguments: str) -> str:
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
 
+#: A test that compiles takes minutes on a machine that compiles other things, too.
+BUILDS = pytest.mark.timeout(1800)
+
 
 @needs_cargo
+@BUILDS
 def test_the_file_and_the_line_of_the_page_are_enough(tmp_path: Path) -> None:
     """A copy of the tree takes them, and runs what they say. Always in one place, so that cargo knows it again."""
     tree = TARGET / "own-tree"
@@ -682,6 +686,7 @@ def test_the_file_and_the_line_of_the_page_are_enough(tmp_path: Path) -> None:
 
 
 @needs_cargo
+@BUILDS
 def test_the_crate_outside_of_the_tree_builds_and_runs(cli: Cli, tmp_path: Path) -> None:
     folder = ROOT / "examples" / "own-algorithm-rust"
     assert (folder / "src" / "lib.rs").read_text() == blocks("rust")[0]
