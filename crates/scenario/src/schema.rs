@@ -263,7 +263,7 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
         .into_iter()
         .map(|(path, item)| read_flow(item, path, directions, faults))
         .collect();
-    if flows.is_empty() {
+    if flows.is_empty() && table.gives("flow") {
         faults.add("flow", "there is none", "write a '[[flow]]' with an algorithm");
     }
     let schema = Schema {

@@ -167,7 +167,7 @@ fn fields_of_another_kind_are_faults() {
     );
     case(
         |one| one["dumbbell"]["bottleneck"]["queue"] = json!({ "kind": "droptail", "mark_above": 3 }),
-        "dumbbell.bottleneck.queue.mark_above: 'droptail' marks nothing",
+        "dumbbell.bottleneck.queue.mark_above: 'droptail' has no such field",
     );
     case(
         |one| one["flow"][0]["start_step"] = json!({ "kind": "exponential", "mean": "1 s", "cv": 2.0 }),

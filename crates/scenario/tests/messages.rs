@@ -80,7 +80,7 @@ fn each_fault_has_its_message() {
     let cases = [
         (format!("{}{NET}{FLOW}", HEAD.replace('1', "7")), "schema_version: 7 is another version than this program's 1\n  hint: use the release that wrote it"),
         (format!("{HEAD}{FLOW}"), "there is no network\n  hint: write '[dumbbell]', '[parking_lot]', '[wlan]' or '[[link]]'"),
-        (format!("{HEAD}{NET}"), "flow: there is none\n  hint: write a '[[flow]]' with an algorithm"),
+        (format!("{HEAD}{NET}"), "flow: is missing\n  hint: write a '[[flow]]' with an algorithm"),
         (
             format!("{HEAD}{NET}{}", FLOW.replace("40 ms", "15 ms")),
             "flow[0].rtt: 15 ms is shorter than the 20 ms that the links between the routers take both ways\n  hint: a longer rtt, or a shorter delay of the links",
@@ -95,7 +95,7 @@ fn each_fault_has_its_message() {
         ),
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"codel\", max_p = 0.1 }, delay")),
-            "dumbbell.bottleneck.queue.max_p: no such field\n  hint: fields here: kind, capacity, target, interval, ecn",
+            "dumbbell.bottleneck.queue.max_p: 'codel' has no such field\n  hint: fields here: kind, capacity, target, interval, ecn",
         ),
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"red\", min_th = 20, max_th = 15 }, delay")),

@@ -84,7 +84,7 @@ fn every_message_in_full() {
         ),
         (
             tcp("kind = \"bulk\", per_second = 3"),
-            "flow[0].workload.per_second: 'bulk' has no such field\n  hint: fields here: bytes",
+            "flow[0].workload.per_second: 'bulk' has no such field\n  hint: fields here: kind, bytes",
         ),
         (
             tcp("kind = \"on-off\", off = \"2 s\", on = { kind = \"pareto\", shape = 0.9, mean = \"1 s\" }"),
