@@ -81,6 +81,7 @@ check: build
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest cwndlab._engine
 	$(BIN)/python tools/check_arrows.py
+	$(BIN)/python tools/check_structure.py
 	$(BIN)/python tools/refresh_docs.py --check
 	@if command -v cargo-deny >/dev/null; then cargo deny check; else echo 'cargo-deny is not installed: licences of dependencies are not checked'; fi
 

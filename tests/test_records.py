@@ -9,11 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import cwndlab
+import generated
 import polars as pl
 import pytest
+import records_doc
 from cwndlab import Records, RecordsError, Scenario
 from cwndlab.media import Wlan
 from cwndlab.records import TABLES
+from cwndlab.run import tables
+
+PAGE = Path(__file__).parents[1] / "docs" / "records.md"
 
 
 @pytest.fixture
@@ -31,6 +36,31 @@ def test_every_table_is_a_frame(records: Records) -> None:
     assert records.flows.height == 2
     assert records.samples.height > 0
     assert records.packets.height > 100
+
+
+def test_the_tables_have_the_declared_columns(records: Records) -> None:
+    """crates/records/src/rows.rs declares them; a class in Python has a property for each table."""
+    types = {
+        "uint8": pl.UInt8,
+        "uint32": pl.UInt32,
+        "uint64": pl.UInt64,
+        "int64": pl.Int64,
+        "float64": pl.Float64,
+        "bool": pl.Boolean,
+        "text": pl.String,
+    }
+    assert tuple(table["name"] for table in tables()) == TABLES
+    for table in tables():
+        schema = records.frame(table["name"]).schema
+        assert schema == {column["name"]: types[column["type"]] for column in table["columns"]}
+
+
+def test_the_documentation_of_the_columns_is_that_of_the_declarations() -> None:
+    blocks = {block.name: block.body.strip() for block in generated.blocks([PAGE])}
+    assert blocks == {f"records {name}": records_doc.markdown(name) for name in TABLES}
+    for table in tables():
+        for column in table["columns"]:
+            assert column["meaning"].endswith("."), (table["name"], column["name"])
 
 
 def test_an_unknown_table_is_named(records: Records) -> None:
@@ -62,7 +92,7 @@ def test_the_header_says_of_which_run(records: Records, scenario: Scenario) -> N
 
 
 #: What a run without a medium of 802.11 writes.
-WRITTEN = [name for name in TABLES if name not in ("stations", "lateness", "calibration")]
+WRITTEN = [table["name"] for table in tables() if not table["optional"]]
 
 
 def test_what_is_written_is_read_back(records: Records, tmp_path: Path) -> None:
@@ -124,7 +154,7 @@ def test_a_truncated_file_is_named(records: Records, tmp_path: Path, kept: float
     (fault,) = told.value.faults
     assert fault.where == str(file)
     assert fault.what == "does not match its checksum in SHA256SUMS"
-    assert fault.hint == "it was cut off, altered or comes from elsewhere; run again"
+    assert fault.hint == "it was truncated, altered or belongs to another run; run again"
 
 
 def test_a_flipped_bit_in_any_file_is_refused(
@@ -195,14 +225,6 @@ def test_a_full_disk_is_told_and_nothing_is_lost(records: Records, small_disk: P
     (fault,) = told.value.faults
     assert Path(fault.where).parent == out
     assert fault.what == "no space is left on the device"
-    assert fault.hint == "free some or name a folder elsewhere; nothing of this run was kept there"
+    assert fault.hint == "free some space or name another folder; nothing of this run was kept there"
     assert [file.name for file in small_disk.iterdir()] == ["mine"]
     assert (small_disk / "mine").read_text() == "kept"
-
-
-def test_the_page_lists_every_column(records: Records) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "records.md").read_text()
-    for part in page.split("\n## ")[1:]:
-        name = part.split("`")[1]
-        columns = [line.split("`")[1] for line in part.splitlines() if line.startswith("| `")]
-        assert columns == records.frame(name).columns

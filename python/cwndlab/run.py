@@ -35,6 +35,7 @@ canonical_algorithm = _engine.canonical_algorithm
 entry_in_kernel = _engine.entry_in_kernel
 to_toml = _engine.to_toml
 stack_fields = _engine.stack_fields
+tables = _engine.tables
 read_records = _engine.read
 assemble_records = _engine.assemble
 become_root = _engine.become_root

@@ -1,6 +1,6 @@
 //! Chance: one seeded stream, the same on every machine.
 
-use cwndlab_units::chance;
+use cwndlab_units::random;
 
 /// The stream.
 #[derive(Clone, Debug)]
@@ -12,12 +12,12 @@ impl Chance {
     }
 
     pub(crate) fn bits(&mut self) -> u64 {
-        chance::splitmix(&mut self.0)
+        random::splitmix(&mut self.0)
     }
 
     /// Uniform in [0, end); 0 for an `end` of 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
-        chance::below(self.bits(), end)
+        random::below(self.bits(), end)
     }
 
     /// Uniform in [low, high].

@@ -1,6 +1,6 @@
 //! Random streams: one generator, a stream of its own for everything that draws.
 
-use cwndlab_units::chance;
+use cwndlab_units::random;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -24,7 +24,7 @@ impl Stream {
     /// Uniform in [0, end); 0 for an `end` of 0.
     #[inline]
     pub fn below(&mut self, end: u64) -> u64 {
-        chance::below(self.0.next_u64(), end)
+        random::below(self.0.next_u64(), end)
     }
 
     /// 64 random bits.
@@ -35,7 +35,7 @@ impl Stream {
 
 /// Neighbours in, strangers out.
 fn mix(mut value: u64) -> u64 {
-    chance::splitmix(&mut value)
+    random::splitmix(&mut value)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cwndlab_emulator::{namespace, Between as Open, Datapath, Ends, Quality, Side, LATE};
 use cwndlab_records::table::{Header, Tables};
+use cwndlab_units::{Duration, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -163,8 +164,8 @@ impl Between {
             return Err(PyValueError::new_err("the two sides are closed"));
         };
         let (records, quality, end) = py.detach(|| open.close()).map_err(|fault| refused(py, fault))?;
-        header.duration_ns = end;
-        header.measure_from_ns = 0;
+        header.duration = Duration(end);
+        header.measure_from = Time::ZERO;
         note(&mut header, &quality);
         Ok((Records::new(Tables::new(header, &records)), told(py, &quality)?))
     }

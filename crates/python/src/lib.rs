@@ -60,6 +60,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(live::serve, module)?)?;
     module.add_function(wrap_pyfunction!(live::serve_limits, module)?)?;
     module.add_function(wrap_pyfunction!(emulate::become_root, module)?)?;
+    module.add_function(wrap_pyfunction!(records::tables, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay_courses, module)?)?;

@@ -13,7 +13,9 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use cwndlab_records::parquet::{self, RecordsError};
+use cwndlab_records::rows::TABLES;
 use cwndlab_records::table::{self, Header, Tables};
+use cwndlab_units::{Duration, Time};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -167,6 +169,30 @@ impl Table {
     }
 }
 
+/// The declarations of all tables, in order: name, subject of a row, whether most runs lack it, and for each column name,
+/// type, whether it may have nulls, unit and meaning.
+#[pyfunction]
+pub(crate) fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let declared = TABLES.iter().map(|table| {
+        let columns = table.columns.iter().map(|column| {
+            let entry = PyDict::new(py);
+            entry.set_item("name", column.name)?;
+            entry.set_item("type", column.kind.name())?;
+            entry.set_item("nullable", column.nullable)?;
+            entry.set_item("unit", column.unit())?;
+            entry.set_item("meaning", column.meaning)?;
+            Ok(entry)
+        });
+        let entry = PyDict::new(py);
+        entry.set_item("name", table.name)?;
+        entry.set_item("about", table.about)?;
+        entry.set_item("optional", table.optional)?;
+        entry.set_item("columns", columns.collect::<PyResult<Vec<_>>>()?)?;
+        Ok(entry)
+    });
+    declared.collect()
+}
+
 /// Reads the run that a folder holds.
 #[pyfunction]
 pub(crate) fn read(py: Python<'_>, folder: PathBuf) -> PyResult<Records> {
@@ -194,9 +220,9 @@ pub(crate) fn assemble(
         engine: entry(header, "engine")?,
         version: entry(header, "version")?,
         host: entry(header, "host")?,
-        duration_ns: entry(header, "duration_ns")?,
-        measure_from_ns: entry(header, "measure_from_ns")?,
-        sample_interval_ns: entry(header, "sample_interval_ns")?,
+        duration: Duration(entry(header, "duration_ns")?),
+        measure_from: Time(entry(header, "measure_from_ns")?),
+        sample_interval: Duration(entry(header, "sample_interval_ns")?),
         notes: entry(header, "notes")?,
     };
     let mut batches = Vec::new();

@@ -13,6 +13,7 @@ use std::time::Duration;
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::{Fault, Scenario};
+use cwndlab_units::Time;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -143,10 +144,10 @@ pub(crate) fn header(
         engine: engine.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         host: std::fs::read_to_string("/proc/sys/kernel/hostname").map_or(String::new(), |name| name.trim().to_owned()),
-        duration_ns: plan.duration.0,
+        duration: plan.duration,
         #[allow(clippy::redundant_closure_for_method_calls, reason = "the method's crate is not a dependency here")]
-        measure_from_ns: canonical.get("measure_from_ns").and_then(|value| value.as_u64()).unwrap_or(0),
-        sample_interval_ns: plan.sample_interval.0,
+        measure_from: Time(canonical.get("measure_from_ns").and_then(|value| value.as_u64()).unwrap_or(0)),
+        sample_interval: plan.sample_interval,
         notes,
     })
 }

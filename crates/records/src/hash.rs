@@ -1,88 +1,38 @@
 //! The hash of records: SHA-256 over the values of all tables in canonical order.
 //!
-//! For each column of each table: its name, its number of rows, which of them are null, then the values, little-endian,
-//! text with its length before it, null as zero. How a table is cut into batches does not matter, nor who ran it:
-//! `host` and `version` of the table `runs` stay out, so that one hash holds across machines and releases; so do, where
-//! no packet was recorded, the columns that `packets` got later, so that it holds across versions of that table; and
-//! `route`, which the scenario determines.
+//! For each column of each table: the names of table and column, the number of rows, which values are null, then the
+//! values, little-endian, text with its length before it, null as zero. The division of a table into batches is
+//! irrelevant. A rule in the declaration of a column ([`Hashed`]) leaves it out: always, where it names the machine or the
+//! release, so that one hash holds for all of them; and where it has no values, if it is newer than the first records.
 
 use std::fmt::Write as _;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type, UInt8Type};
-use arrow_array::{Array, RecordBatch};
+use arrow_array::Array;
 use arrow_schema::DataType;
 use sha2::{Digest, Sha256};
 
-use crate::table::{schema, Tables, NAMES};
-
-/// Columns of `runs` that say who ran it.
-const LEFT_OUT: [&str; 2] = ["host", "version"];
-
-/// Columns that came after the first records: they count once there is a value in them, so that the hashes of runs
-/// without such values stay what they were.
-const ADDED: [&str; 8] = [
-    "min_delay_ns",
-    "mean_delay_ns",
-    "max_delay_ns",
-    "delay_ns",
-    "jitter_ns",
-    "delay_sum_ns",
-    "delay_count",
-    "carriable_bytes",
-];
-/// Columns that follow from the scenario, whose hash counts.
-const DERIVED: [&str; 1] = ["route"];
-/// Columns that may be null since then: which rows are counts once one is.
-const LOOSENED: [&str; 2] = ["cwnd_bytes", "in_flight_bytes"];
-/// The first columns of `packets`, which count also where it is empty.
-const FIRST_OF_PACKETS: usize = 9;
+use crate::declare::{Column, Hashed};
+use crate::table::Tables;
 
 /// Bytes gathered before they are hashed.
 const BUFFER: usize = 1 << 16;
 
-/// The hash, in hex.
+/// The hash in hexadecimal.
 #[must_use]
 pub fn hash(tables: &Tables) -> String {
     let mut sink = Sink { state: Sha256::new(), buffer: Vec::with_capacity(BUFFER) };
-    for name in NAMES {
-        if tables.lacks(name) {
-            continue;
-        }
-        let batches = tables.batches(name).unwrap_or_default();
-        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-        let schema = schema(name).expect("every name has a schema");
-        for (at, field) in schema.fields().iter().enumerate() {
-            if name == "runs" && LEFT_OUT.contains(&field.name().as_str()) {
-                continue;
-            }
-            let nulls: usize = batches.iter().map(|batch| batch.column(at).null_count()).sum();
-            if DERIVED.contains(&field.name().as_str()) {
-                continue;
-            }
-            if ADDED.contains(&field.name().as_str()) && nulls == rows {
-                continue;
-            }
-            if name == "packets" && at >= FIRST_OF_PACKETS && rows == 0 {
-                continue;
-            }
-            sink.text(name);
-            sink.text(field.name());
-            sink.bytes(&(rows as u64).to_le_bytes());
-            if field.is_nullable() && (nulls > 0 || !LOOSENED.contains(&field.name().as_str())) {
-                for array in batches.iter().map(|batch| batch.column(at)) {
-                    (0..array.len()).for_each(|row| sink.bytes(&[u8::from(array.is_valid(row))]));
-                }
-            }
-            for batch in batches {
-                sink.values(batch.column(at));
-            }
+    for (table, batches) in tables.present() {
+        for (at, column) in table.columns.iter().enumerate() {
+            let arrays: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(at).as_ref()).collect();
+            sink.column(table.name, column, &arrays);
         }
     }
     hex(sink.finish())
 }
 
-/// Bytes in hex.
+/// Bytes in hexadecimal.
 pub(crate) fn hex(bytes: impl IntoIterator<Item = u8>) -> String {
     let mut hex = String::with_capacity(64);
     for byte in bytes {
@@ -105,6 +55,31 @@ macro_rules! numbers {
 }
 
 impl Sink {
+    fn column(&mut self, table: &str, column: &Column, arrays: &[&dyn Array]) {
+        let rows: usize = arrays.iter().map(|array| array.len()).sum();
+        let nulls: usize = arrays.iter().map(|array| array.null_count()).sum();
+        let counts = match column.hashed {
+            Hashed::Always | Hashed::NullsIfAny => true,
+            Hashed::Never => false,
+            Hashed::IfRows => rows > 0,
+            Hashed::IfValues => nulls < rows,
+        };
+        if !counts {
+            return;
+        }
+        self.text(table);
+        self.text(column.name);
+        self.bytes(&(rows as u64).to_le_bytes());
+        if column.nullable && (nulls > 0 || column.hashed != Hashed::NullsIfAny) {
+            for array in arrays {
+                (0..array.len()).for_each(|row| self.bytes(&[u8::from(array.is_valid(row))]));
+            }
+        }
+        for array in arrays {
+            self.values(*array);
+        }
+    }
+
     fn bytes(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() >= BUFFER {

@@ -1,12 +1,15 @@
-//! The answer: what an engine writes down.
+//! The records of a run: its output tables.
 //!
-//! - [`rows`]: plain rows, as an engine fills them;
-//! - [`table`]: the same as Arrow tables, with the header that says of which run they are;
-//! - [`parquet`]: a folder of Parquet files, written whole or not at all, and read back;
-//! - [`hash`]: one number that two runs share exactly when they recorded the same.
+//! - [`rows`]: every table, declared once: row, columns, types and meanings;
+//! - [`table`]: the rows as Arrow tables, with a header that identifies the run;
+//! - [`parquet`]: a folder of Parquet files, written atomically and read back;
+//! - [`hash`]: a hash that is equal exactly for runs with equal records;
+//! - [`declare`]: the macro of the declarations and what it derives from them.
 //!
-//! All but the rows need the feature `arrow`.
+//! All but rows and declarations need the feature `arrow`.
 
+#[macro_use]
+pub mod declare;
 #[cfg(feature = "arrow")]
 pub mod hash;
 #[cfg(feature = "arrow")]

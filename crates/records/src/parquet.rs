@@ -1,6 +1,6 @@
-//! A run on disk: a folder with one Parquet file per table, each with the run's header in its footer, and the list
-//! `SHA256SUMS` of their checksums. Parquet itself notices few altered bytes; a file that differs from its checksum is
-//! refused before anything in it is read.
+//! A run on disk: a folder with one Parquet file per table, each with the run's header in its footer, and their checksums
+//! in `SHA256SUMS`. Parquet itself detects few altered bytes; a file that differs from its checksum is rejected before
+//! its content is read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,12 +17,15 @@ use ::parquet::file::properties::WriterProperties;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::RecordBatch;
+use cwndlab_units::{Duration, Time};
 use sha2::{Digest, Sha256};
 
+use crate::declare::Table;
 use crate::hash::hex;
-use crate::table::{schema, Header, Tables, NAMES, SCHEMA_VERSION, SELDOM};
+use crate::rows::TABLES;
+use crate::table::{arrow_schema, Header, Tables, SCHEMA_VERSION};
 
-/// Names of the header's entries.
+/// Keys of the header in a footer.
 const SCHEMA: &str = "cwndlab.schema_version";
 const SCENARIO: &str = "cwndlab.scenario";
 const SCENARIO_HASH: &str = "cwndlab.scenario_hash";
@@ -30,7 +33,7 @@ const SEED: &str = "cwndlab.seed";
 const ENGINE: &str = "cwndlab.engine";
 const VERSION: &str = "cwndlab.version";
 
-/// Name of the list of checksums: one line per table, as `sha256sum` writes and checks it.
+/// The file of checksums: one line per table, in the format of `sha256sum`.
 const SUMS: &str = "SHA256SUMS";
 
 /// Why records could not be written or read.
@@ -40,9 +43,9 @@ pub struct RecordsError {
     pub place: String,
     /// What is wrong, in lower case, without full stop.
     pub what: String,
-    /// What would do; may be empty.
+    /// A remedy; may be empty.
     pub hint: String,
-    /// The system could not write.
+    /// Writing failed for a reason outside of the program, such as a full disk.
     pub is_output: bool,
 }
 
@@ -72,32 +75,32 @@ fn file(folder: &Path, table: &str) -> PathBuf {
     folder.join(table_file(table))
 }
 
-/// A line of the list of checksums.
+/// A line of the file of checksums.
 fn sum_line(digest: &str, table: &str) -> String {
     format!("{digest}  {}\n", table_file(table))
 }
 
-/// Writes the tables into `folder`, which is made if need be: all of them or, on any error, none.
+/// Writes the tables into `folder`, which is created if necessary: all of them or, on any error, none.
 ///
-/// A folder that holds the same run (scenario, seed, version) is written anew; one that holds another is refused.
+/// The same run (scenario, seed, version) in the folder is overwritten; another run is an error.
 pub fn write(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
-    let made = make(folder)?;
+    let created = create(folder)?;
     let written =
         refuse_other(&tables.header, folder).and_then(|()| stage(tables, folder)).and_then(|()| commit(tables, folder));
     if written.is_err() {
-        for name in NAMES.into_iter().map(table_file).chain([SUMS.to_owned()]) {
-            // What was never made cannot be removed, which is well.
+        for name in TABLES.iter().map(|table| table_file(table.name)).chain([SUMS.to_owned()]) {
+            // A file that was not staged is no error here.
             let _ = fs::remove_file(staged(folder, &name));
         }
-        if made {
+        if created {
             let _ = fs::remove_dir(folder);
         }
     }
     written
 }
 
-/// Makes the folder; `true` if it was not there.
-fn make(folder: &Path) -> Result<bool, RecordsError> {
+/// Creates the folder; `false` if it exists.
+fn create(folder: &Path) -> Result<bool, RecordsError> {
     if folder.is_dir() {
         return Ok(false);
     }
@@ -110,29 +113,27 @@ fn make(folder: &Path) -> Result<bool, RecordsError> {
     }
 }
 
-/// What a failed write means to whoever asked for it.
+/// The error of a failed write.
 fn failed<T>(place: &Path, cause: &io::Error) -> Result<T, RecordsError> {
     let failure = match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => error(
             place,
             "no space is left on the device",
-            "free some or name a folder elsewhere; nothing of this run was kept there",
+            "free some space or name another folder; nothing of this run was kept there",
         ),
         io::ErrorKind::PermissionDenied => error(place, "may not be written", "name a folder that you may write to"),
-        io::ErrorKind::ReadOnlyFilesystem => {
-            error(place, "lies on a file system that cannot be written", "name a folder elsewhere")
-        }
-        _ => error(place, format!("cannot be written ({cause})"), "name a folder elsewhere"),
+        io::ErrorKind::ReadOnlyFilesystem => error(place, "is on a read-only file system", "name another folder"),
+        _ => error(place, format!("cannot be written ({cause})"), "name another folder"),
     };
     failure.map_err(|error| RecordsError { is_output: true, ..error })
 }
 
 fn refuse_other(header: &Header, folder: &Path) -> Result<(), RecordsError> {
-    for path in NAMES.iter().map(|name| file(folder, name)).filter(|path| path.exists()) {
+    for path in TABLES.iter().map(|table| file(folder, table.name)).filter(|path| path.exists()) {
         let hint = "name a folder that is empty or does not exist";
         let header_of = || open(&path).and_then(|reader| read_header(&reader, &path));
         let Ok(Ok(held)) = std::panic::catch_unwind(header_of) else {
-            return error(&path, "is in the way and cannot be read as part of a run", hint);
+            return error(&path, "exists and is not part of a run", hint);
         };
         let same =
             (&held.scenario_hash, held.seed, &held.version) == (&header.scenario_hash, header.seed, &header.version);
@@ -148,11 +149,12 @@ fn refuse_other(header: &Header, folder: &Path) -> Result<(), RecordsError> {
     Ok(())
 }
 
+/// The temporary file that becomes `name`.
 fn staged(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!(".{name}.{}", std::process::id()))
 }
 
-/// A file under construction and the checksum of what was written to it so far.
+/// A file that is being written, and the checksum so far.
 struct Digesting<'a> {
     file: File,
     state: &'a mut Sha256,
@@ -187,35 +189,36 @@ fn stage(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
         .set_created_by(format!("cwndlab {}", header.version))
         .build();
     let mut sums = String::new();
-    for name in NAMES.into_iter().filter(|name| !tables.lacks(name)) {
-        let batches = tables.batches(name).unwrap_or_default();
-        match stage_one(&staged(folder, &table_file(name)), name, batches, properties.clone()) {
-            Ok(digest) => sums += &sum_line(&digest, name),
-            Err(cause) => {
-                let place = file(folder, name);
-                return match &cause {
-                    ParquetError::External(inner) => match inner.downcast_ref::<io::Error>() {
-                        Some(inner) => failed(&place, inner),
-                        None => failed(&place, &io::Error::other(cause.to_string())),
-                    },
-                    _ => failed(&place, &io::Error::other(cause.to_string())),
-                };
-            }
+    for (table, batches) in tables.present() {
+        match stage_one(&staged(folder, &table_file(table.name)), table, batches, properties.clone()) {
+            Ok(digest) => sums += &sum_line(&digest, table.name),
+            Err(cause) => return failed(&file(folder, table.name), &system_error(cause)),
         }
     }
     fs::write(staged(folder, SUMS), sums).or_else(|cause| failed(&folder.join(SUMS), &cause))
 }
 
+/// The system's error behind one of Parquet, where there is one.
+fn system_error(cause: ParquetError) -> io::Error {
+    let text = cause.to_string();
+    match cause {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(inner) => *inner,
+            Err(_) => io::Error::other(text),
+        },
+        _ => io::Error::other(text),
+    }
+}
+
 fn stage_one(
     path: &Path,
-    table: &str,
+    table: &Table,
     batches: &[RecordBatch],
     properties: WriterProperties,
 ) -> Result<String, ParquetError> {
-    let schema = schema(table).expect("every name has a schema");
     let mut state = Sha256::new();
     let sink = Digesting { file: File::create(path)?, state: &mut state };
-    let mut writer = ArrowWriter::try_new(sink, schema, Some(properties))?;
+    let mut writer = ArrowWriter::try_new(sink, arrow_schema(table), Some(properties))?;
     for batch in batches {
         writer.write(batch)?;
     }
@@ -223,9 +226,9 @@ fn stage_one(
     Ok(hex(state.finalize()))
 }
 
-/// Renames what was written to its place, the checksums last.
+/// Renames the staged files, the checksums last.
 fn commit(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
-    let written = NAMES.iter().rev().filter(|name| !tables.lacks(name)).map(|name| table_file(name));
+    let written = tables.present().rev().map(|(table, _)| table_file(table.name));
     for name in written.chain([SUMS.to_owned()]) {
         let place = folder.join(&name);
         if let Err(cause) = fs::rename(staged(folder, &name), &place) {
@@ -239,18 +242,18 @@ fn commit(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
 pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
     let sums = read_sums(folder)?;
     let mut header: Option<Header> = None;
-    let mut batches: [Vec<RecordBatch>; NAMES.len()] = Default::default();
-    for (name, batches) in NAMES.iter().zip(&mut batches) {
-        let path = file(folder, name);
-        let listed = sums.as_ref().is_some_and(|sums| sums.contains_key(name));
-        if SELDOM.contains(name) && !listed && !path.exists() {
-            *batches = schema(name).map(RecordBatch::new_empty).into_iter().collect();
+    let mut batches = Vec::with_capacity(TABLES.len());
+    for table in TABLES {
+        let path = file(folder, table.name);
+        let listed = sums.as_ref().is_some_and(|sums| sums.contains_key(table.name));
+        if table.optional && !listed && !path.exists() {
+            batches.push(vec![RecordBatch::new_empty(arrow_schema(table))]);
             continue;
         }
         if let Some(sums) = &sums {
-            verify(&path, sums.get(name).map(String::as_str))?;
+            verify(&path, sums.get(table.name).map(String::as_str))?;
         }
-        let (own, read) = read_table(name, &path)?;
+        let (own, read) = read_table(table, &path)?;
         match &header {
             Some(first) if first != &own => {
                 return error(&path, "belongs to another run than runs.parquet", "run again into an empty folder");
@@ -258,7 +261,7 @@ pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
             Some(_) => {}
             None => header = Some(own),
         }
-        *batches = read;
+        batches.push(read);
     }
     if sums.is_none() {
         return error(&folder.join(SUMS), "there is no such file", "the run was not written completely; run again");
@@ -268,7 +271,7 @@ pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
     Ok(Tables::from_batches(header, batches))
 }
 
-/// The checksums by table; nothing where the folder has no list of them.
+/// The checksums by table; `None` where the folder has no file of them.
 fn read_sums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>>, RecordsError> {
     let path = folder.join(SUMS);
     let bytes = match fs::read(&path) {
@@ -276,20 +279,21 @@ fn read_sums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>>, Re
         Err(cause) if matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        Err(cause) => return error(&path, format!("cannot be read ({cause})"), WHAT_HOLDS),
+        Err(cause) => return error(&path, format!("cannot be read ({cause})"), RUN_FOLDER),
     };
-    let altered = || error(&path, "is no list of checksums as it was written", "it was cut off or altered; run again");
+    let altered =
+        || error(&path, "is not the list of checksums that was written", "it was truncated or altered; run again");
     let Ok(text) = String::from_utf8(bytes) else { return altered() };
     let mut sums = BTreeMap::new();
     for line in text.lines() {
         let Some((digest, name)) = line.split_once("  ") else { return altered() };
-        let Some(table) = NAMES.into_iter().find(|table| table_file(table) == name) else { return altered() };
-        sums.insert(table, digest.to_owned());
+        let Some(table) = TABLES.iter().find(|table| table_file(table.name) == name) else { return altered() };
+        sums.insert(table.name, digest.to_owned());
     }
-    // Line for line as written: nothing between the lines, none twice, none missing.
-    let again: String =
-        NAMES.iter().filter_map(|table| sums.get(table).map(|digest| sum_line(digest, table))).collect();
-    let whole = NAMES.iter().all(|table| SELDOM.contains(table) || sums.contains_key(table));
+    // Exactly the lines that were written: none added, repeated or missing.
+    let lines = TABLES.iter().filter_map(|table| Some(sum_line(sums.get(table.name)?, table.name)));
+    let again: String = lines.collect();
+    let whole = TABLES.iter().all(|table| table.optional || sums.contains_key(table.name));
     if again != text || !whole {
         return altered();
     }
@@ -298,14 +302,14 @@ fn read_sums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>>, Re
 
 /// Compares a file with its checksum.
 fn verify(path: &Path, expected: Option<&str>) -> Result<(), RecordsError> {
-    let hint = "it was cut off, altered or comes from elsewhere; run again";
+    let hint = "it was truncated, altered or belongs to another run; run again";
     let Some(expected) = expected else {
         return error(path, format!("is not listed in {SUMS}"), hint);
     };
     let mut file = open_file(path)?;
     let mut state = Sha256::new();
     if let Err(cause) = io::copy(&mut file, &mut state) {
-        return error(path, format!("cannot be read ({cause})"), WHAT_HOLDS);
+        return error(path, format!("cannot be read ({cause})"), RUN_FOLDER);
     }
     if hex(state.finalize()) == expected {
         Ok(())
@@ -314,40 +318,40 @@ fn verify(path: &Path, expected: Option<&str>) -> Result<(), RecordsError> {
     }
 }
 
-/// The reader of Parquet panics at some altered bytes; to whoever asked, that is a damaged file like others.
-fn read_table(table: &str, path: &Path) -> Result<(Header, Vec<RecordBatch>), RecordsError> {
+/// Reads a table. The Parquet reader panics on some altered bytes; that is an error like any other damage.
+fn read_table(table: &Table, path: &Path) -> Result<(Header, Vec<RecordBatch>), RecordsError> {
     let attempt = std::panic::catch_unwind(|| {
         let reader = open(path)?;
         Ok((read_header(&reader, path)?, read_batches(reader, table, path)?))
     });
-    attempt.unwrap_or_else(|_| damaged(path, &"its pages contradict each other"))
+    attempt.unwrap_or_else(|_| damaged(path, &"its pages are inconsistent"))
 }
 
-/// What the header's entries leave out stands in the one row of `runs`.
+/// Fills the fields of the header that only the row of `runs` holds.
 fn complete(header: &mut Header, runs: &[RecordBatch]) {
     let Some(row) = runs.iter().find(|batch| batch.num_rows() > 0) else { return };
     let text = |name: &str| row.column_by_name(name).map_or("", |array| array.as_string::<i32>().value(0)).to_owned();
     header.host = text("host");
     header.notes = text("notes").lines().map(str::to_owned).collect();
     let number = |name: &str| row.column_by_name(name).map_or(0, |array| array.as_primitive::<Int64Type>().value(0));
-    header.duration_ns = number("duration_ns").cast_unsigned();
-    header.measure_from_ns = number("measure_from_ns").cast_unsigned();
-    header.sample_interval_ns = number("sample_interval_ns").cast_unsigned();
+    header.duration = Duration(number("duration_ns").cast_unsigned());
+    header.measure_from = Time(number("measure_from_ns").cast_unsigned());
+    header.sample_interval = Duration(number("sample_interval_ns").cast_unsigned());
 }
 
 type Reader = ParquetRecordBatchReaderBuilder<File>;
 
-const WHAT_HOLDS: &str = "name a folder that `cwndlab run --out` has written";
+const RUN_FOLDER: &str = "name a folder that `cwndlab run --out` has written";
 
 fn open_file(path: &Path) -> Result<File, RecordsError> {
     match File::open(path) {
         Ok(file) if !path.is_dir() => Ok(file),
-        Ok(_) => error(path, "is a folder, not a file", WHAT_HOLDS),
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => error(path, "there is no such file", WHAT_HOLDS),
+        Ok(_) => error(path, "is a folder, not a file", RUN_FOLDER),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => error(path, "there is no such file", RUN_FOLDER),
         Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => {
-            error(path, "may not be read", "ask whoever wrote it")
+            error(path, "may not be read", "ask its owner for permission")
         }
-        Err(cause) => error(path, format!("cannot be read ({cause})"), WHAT_HOLDS),
+        Err(cause) => error(path, format!("cannot be read ({cause})"), RUN_FOLDER),
     }
 }
 
@@ -360,8 +364,8 @@ fn damaged<T>(path: &Path, cause: &dyn fmt::Display) -> Result<T, RecordsError> 
     let cause = cause.lines().next().unwrap_or_default();
     error(
         path,
-        format!("is no whole Parquet file ({cause})"),
-        "it was cut off, altered or is of another kind; run again",
+        format!("is not a complete Parquet file ({cause})"),
+        "it was truncated, altered or has another format; run again",
     )
 }
 
@@ -372,7 +376,7 @@ fn read_header(reader: &Reader, path: &Path) -> Result<Header, RecordsError> {
         found.and_then(|one| one.value.clone()).ok_or_else(|| RecordsError {
             place: path.display().to_string(),
             what: format!("was not written by cwndlab (its header has no '{key}')"),
-            hint: WHAT_HOLDS.to_owned(),
+            hint: RUN_FOLDER.to_owned(),
             is_output: false,
         })
     };
@@ -387,7 +391,7 @@ fn read_header(reader: &Reader, path: &Path) -> Result<Header, RecordsError> {
     }
     let seed = entry(SEED)?;
     let Ok(seed) = seed.parse() else {
-        return error(path, format!("names no seed ('{seed}')"), "it was altered; run again");
+        return error(path, format!("has an invalid seed ('{seed}')"), "it was altered; run again");
     };
     Ok(Header {
         scenario: entry(SCENARIO)?,
@@ -399,12 +403,12 @@ fn read_header(reader: &Reader, path: &Path) -> Result<Header, RecordsError> {
     })
 }
 
-fn read_batches(reader: Reader, table: &str, path: &Path) -> Result<Vec<RecordBatch>, RecordsError> {
-    let expected = schema(table).expect("every name has a schema");
+fn read_batches(reader: Reader, table: &Table, path: &Path) -> Result<Vec<RecordBatch>, RecordsError> {
+    let expected = arrow_schema(table);
     let found = reader.schema().clone();
     let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
     if found.fields() != expected.fields() {
-        return error(path, format!("does not hold the columns of '{table}'"), "it was altered; run again");
+        return error(path, format!("does not have the columns of '{}'", table.name), "it was altered; run again");
     }
     let batches = reader.with_batch_size(rows.clamp(1, 1 << 20)).build().or_else(|cause| damaged(path, &cause))?;
     let mut all = Vec::new();

@@ -1,352 +1,476 @@
-//! The rows that an engine writes, plain values; [`crate::table`] turns them into Arrow.
+//! The tables of a run, each declared once: the row that an engine fills, the columns and their documentation.
 //!
-//! Every field is a column of the same name and carries its unit. Times are nanoseconds of the run's clock.
+//! A field is a column of the same name. The name ends with the unit; times are nanoseconds of the run's clock. `None`
+//! is null. To add a column: one field here, and its value where the row is filled. `#[hash(if_values)]` before the
+//! field keeps the hashes of runs in which the column is null.
 
-/// Everything that one run wrote down.
-#[derive(Clone, Debug, Default)]
-pub struct Records {
-    /// Totals per flow.
-    pub flows: Vec<FlowRow>,
-    /// Totals per link.
-    pub links: Vec<LinkRow>,
-    /// Flows at the sampling interval.
-    pub samples: Vec<SampleRow>,
-    /// Links at the sampling interval.
-    pub link_samples: Vec<LinkSampleRow>,
-    /// What happened, when, why.
-    pub events: Vec<EventRow>,
-    /// Transfers with their completion times.
-    pub transfers: Vec<TransferRow>,
-    /// Every packet, where asked for.
-    pub packets: Vec<PacketRow>,
-    /// Stations of 802.11 at the sampling interval and at the end.
-    pub stations: Vec<StationRow>,
-    /// How late an emulation delivered.
-    pub lateness: Vec<LatenessRow>,
-    /// What an emulation measured of its path before it began.
-    pub calibration: Vec<CalibrationRow>,
+use crate::declare::Unsigned;
+
+records! {
+    RunRow,
+    flows: FlowRow,
+    links: LinkRow,
+    samples: SampleRow,
+    link_samples: LinkSampleRow,
+    events: EventRow,
+    transfers: TransferRow,
+    packets: PacketRow,
+    stations: StationRow,
+    lateness: LatenessRow,
+    calibration: CalibrationRow,
 }
 
-/// A bin of the histogram of an emulation's lateness.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LatenessRow {
-    /// Upper end of the bin, which is included; its lower end is that of the bin before.
-    pub late_ns: u64,
-    /// Packets that were delivered so late after the moment that the path had computed.
-    pub packets: u64,
+table! {
+    /// The run: one row.
+    #[table(runs)]
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct RunRow {
+        /// SHA-256 of the scenario's canonical form, in hexadecimal.
+        pub scenario_hash: String,
+        /// Seed of all random streams.
+        pub seed: Unsigned,
+        /// `simulate`, `emulate`, or `live` for a measurement on a real path.
+        pub engine: String,
+        /// Version of the engine.
+        #[hash(never)]
+        pub version: String,
+        /// Name of the machine.
+        #[hash(never)]
+        pub host: String,
+        /// Duration of the run on its own clock.
+        pub duration_ns: u64,
+        /// Start of the measurement: metrics ignore what was earlier.
+        pub measure_from_ns: u64,
+        /// Interval between samples; 0 where there are none.
+        pub sample_interval_ns: u64,
+        /// Notes on the run, one a line, such as a queue whose capacity was rounded up.
+        pub notes: String,
+    }
 }
 
-/// A quantity of an emulated path: what the scenario says, and what probes measured.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CalibrationRow {
-    /// The flow whose route it is.
-    pub flow: u32,
-    /// `base_rtt_ns`, `rate_bps` or `capacity_packets`.
-    pub quantity: &'static str,
-    /// By the scenario.
-    pub expected: f64,
-    /// By the probes.
-    pub measured: f64,
+table! {
+    /// Totals of a flow over its lifetime.
+    #[table(flows)]
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct FlowRow {
+        /// Index of the flow in the scenario.
+        pub flow: u32,
+        /// Label of the flow.
+        pub name: String,
+        /// Canonical name of the algorithm, recovery included.
+        pub algorithm: String,
+        /// Stack profile.
+        pub profile: String,
+        /// Payload of a full segment.
+        pub mss_bytes: u64,
+        /// Propagation delay of the round trip, without queues.
+        pub base_rtt_ns: u64,
+        /// Time at which the flow opened: its start in the scenario plus jitter.
+        pub start_ns: u64,
+        /// Time at which all its data were acknowledged; null while it is open.
+        pub end_ns: Option<u64>,
+        /// Payload delivered in order to the application, counted once.
+        pub delivered_bytes: u64,
+        /// Payload acknowledged to the sender.
+        pub acked_bytes: u64,
+        /// Payload sent, retransmissions included.
+        pub sent_bytes: u64,
+        /// Bytes sent, headers and retransmissions included.
+        pub wire_bytes: u64,
+        /// Segments sent, retransmissions included.
+        pub sent_packets: u64,
+        /// Payload retransmitted.
+        pub retransmitted_bytes: u64,
+        /// Segments retransmitted.
+        pub retransmitted_packets: u64,
+        /// ACKs that the receiver sent.
+        pub ack_packets: u64,
+        /// Data packets that queues dropped.
+        pub queue_drops: u64,
+        /// Data packets that links lost by their loss models.
+        pub wire_losses: u64,
+        /// Expirations of the retransmission timer.
+        pub timeouts: u64,
+        /// Entries into loss recovery.
+        pub recoveries: u64,
+        /// Window reductions in response to an ECN echo.
+        pub ecn_reductions: u64,
+        /// Window reductions undone after a spurious retransmission.
+        pub undos: u64,
+        /// Tail loss probes sent.
+        pub loss_probes: u64,
+        /// Smallest RTT sample.
+        pub min_rtt_ns: Option<u64>,
+        /// Mean of the RTT samples.
+        pub mean_rtt_ns: Option<u64>,
+        /// Smallest one-way delay of a datagram, queues included; null for TCP.
+        #[hash(if_values)]
+        pub min_delay_ns: Option<u64>,
+        /// Mean one-way delay of the datagrams; null for TCP.
+        #[hash(if_values)]
+        pub mean_delay_ns: Option<u64>,
+        /// Largest one-way delay of a datagram; null for TCP.
+        #[hash(if_values)]
+        pub max_delay_ns: Option<u64>,
+        /// Interarrival jitter of the datagrams at the end (RFC 3550, section 6.4.1); null for TCP.
+        #[hash(if_values)]
+        pub jitter_ns: Option<u64>,
+        /// Indices of the links that its data cross, in this order, separated by spaces.
+        #[hash(never)]
+        pub route: String,
+    }
 }
 
-/// Totals of a flow over its whole life.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FlowRow {
-    /// Index in the scenario.
-    pub flow: u32,
-    /// Its label.
-    pub name: String,
-    /// Canonical text of the algorithm, recovery included.
-    pub algorithm: String,
-    /// Stack profile.
-    pub profile: String,
-    /// Payload of a full segment.
-    pub mss_bytes: u64,
-    /// Propagation delay both ways.
-    pub base_rtt_ns: u64,
-    /// When it opened (start plus jitter).
-    pub start_ns: u64,
-    /// When its application was done and all acknowledged; `None` while it lives.
-    pub end_ns: Option<u64>,
-    /// Payload delivered in order to the application for the first time.
-    pub delivered_bytes: u64,
-    /// Payload acknowledged to the sender.
-    pub acked_bytes: u64,
-    /// Payload put on the wire, retransmissions included.
-    pub sent_bytes: u64,
-    /// All bytes put on the wire by the sender, headers included.
-    pub wire_bytes: u64,
-    /// Segments put on the wire, retransmissions included.
-    pub sent_packets: u64,
-    /// Payload sent again.
-    pub retransmitted_bytes: u64,
-    /// Segments sent again.
-    pub retransmitted_packets: u64,
-    /// ACKs that the receiver sent.
-    pub ack_packets: u64,
-    /// Packets of this flow's data direction that queues dropped.
-    pub queue_drops: u64,
-    /// Packets of this flow's data direction that wires lost.
-    pub wire_losses: u64,
-    /// Expired retransmission timers.
-    pub timeouts: u64,
-    /// Entries into loss recovery.
-    pub recoveries: u64,
-    /// Reductions by an ECN echo.
-    pub ecn_reductions: u64,
-    /// Reductions taken back.
-    pub undos: u64,
-    /// Tail loss probes.
-    pub loss_probes: u64,
-    /// Smallest RTT sample.
-    pub min_rtt_ns: Option<u64>,
-    /// Mean RTT sample.
-    pub mean_rtt_ns: Option<u64>,
-    /// Smallest one-way delay of a datagram, queues included; `None` for TCP.
-    pub min_delay_ns: Option<u64>,
-    /// Mean one-way delay.
-    pub mean_delay_ns: Option<u64>,
-    /// Largest one-way delay.
-    pub max_delay_ns: Option<u64>,
-    /// Interarrival jitter of the datagrams at the end (RFC 3550, section 6.4.1); `None` for TCP.
-    pub jitter_ns: Option<u64>,
-    /// Links that its data crosses in this order, their indices joined by spaces.
-    pub route: String,
+table! {
+    /// Totals of a link in one direction.
+    #[table(links)]
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct LinkRow {
+        /// Index of the link.
+        pub link: u32,
+        /// Name of the link.
+        pub name: String,
+        /// Rate of the line; null where it is unlimited.
+        pub rate_bps: Option<u64>,
+        /// Propagation delay.
+        #[hash(if_rows)]
+        pub delay_ns: u64,
+        /// Capacity of the queue in packets; null where it is limited otherwise.
+        pub capacity_packets: Option<u64>,
+        /// Capacity of the queue in bytes; null where it is limited otherwise.
+        pub capacity_bytes: Option<u64>,
+        /// Packets that arrived at the queue.
+        pub arrived_packets: u64,
+        /// Packets that the queue dropped.
+        pub dropped_packets: u64,
+        /// Packets that the loss model destroyed after they had left the line.
+        pub lost_packets: u64,
+        /// Packets marked with CE.
+        pub marked_packets: u64,
+        /// Packets that left the line.
+        pub sent_packets: u64,
+        /// Bytes that left the line.
+        pub sent_bytes: u64,
+        /// Time-weighted mean length of the queue, without the packet in service; on a medium of 802.11 with it.
+        pub mean_queue_packets: f64,
+        /// Time-weighted mean length of the queue.
+        pub mean_queue_bytes: f64,
+        /// Maximum length of the queue.
+        pub max_queue_packets: u64,
+        /// Share of the capacity that was used, between 0 and 1.
+        pub utilisation: f64,
+        /// Bytes that the line could have carried, where its rate varies (trace, token bucket, schedule); else null.
+        #[hash(if_values)]
+        pub carriable_bytes: Option<u64>,
+    }
 }
 
-/// Totals of a link in one direction.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LinkRow {
-    /// Index in the plan.
-    pub link: u32,
-    /// Its name.
-    pub name: String,
-    /// Rate of the line; `None` where it serialises in no time.
-    pub rate_bps: Option<u64>,
-    /// Propagation delay.
-    pub delay_ns: u64,
-    /// What the queue holds: packets.
-    pub capacity_packets: Option<u64>,
-    /// What the queue holds: bytes.
-    pub capacity_bytes: Option<u64>,
-    /// Packets offered.
-    pub arrived_packets: u64,
-    /// Packets dropped by the queue.
-    pub dropped_packets: u64,
-    /// Packets lost by the wire, of those that left the line.
-    pub lost_packets: u64,
-    /// Packets marked.
-    pub marked_packets: u64,
-    /// Packets that left the line.
-    pub sent_packets: u64,
-    /// Bytes that left the line.
-    pub sent_bytes: u64,
-    /// Time-weighted mean number of packets waiting, the one in service excluded; on a medium of 802.11 it is included.
-    pub mean_queue_packets: f64,
-    /// Time-weighted mean number of bytes waiting.
-    pub mean_queue_bytes: f64,
-    /// Largest number of packets waiting.
-    pub max_queue_packets: u64,
-    /// Share of the capacity that was used.
-    pub utilisation: f64,
-    /// Bytes that the line could have carried, where its rate varies (trace, token bucket, schedule); else `None`.
-    pub carriable_bytes: Option<u64>,
+table! {
+    /// A flow at a sampling instant. Counters are cumulative.
+    #[table(samples)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    pub struct SampleRow {
+        /// Time of the sample.
+        pub time_ns: u64,
+        /// Index of the flow.
+        pub flow: u32,
+        /// Congestion window that the transport applies; null for UDP and for arrivals.
+        #[hash(nulls_if_any)]
+        pub cwnd_bytes: Option<u64>,
+        /// Slow-start threshold; null where the algorithm has none.
+        pub ssthresh_bytes: Option<u64>,
+        /// The sender's estimate of the bytes in flight; null for UDP.
+        #[hash(nulls_if_any)]
+        pub in_flight_bytes: Option<u64>,
+        /// Smoothed RTT (RFC 6298).
+        pub srtt_ns: Option<u64>,
+        /// Latest RTT sample.
+        pub rtt_ns: Option<u64>,
+        /// Pacing rate; null where the flow is not paced.
+        pub pacing_rate_bps: Option<u64>,
+        /// Latest delivery-rate sample.
+        pub delivery_rate_bps: Option<u64>,
+        /// Payload delivered in order to the application.
+        pub delivered_bytes: u64,
+        /// Payload sent, retransmissions included.
+        pub sent_bytes: u64,
+        /// Payload retransmitted.
+        pub retransmitted_bytes: u64,
+        /// Segments retransmitted.
+        pub retransmitted_packets: u64,
+        /// Congestion events: entries into recovery, timeouts and ECN reductions.
+        pub congestion_events: u64,
+        /// Expirations of the retransmission timer.
+        pub timeouts: u64,
+        /// Data packets that queues dropped.
+        pub queue_drops: u64,
+        /// Data packets that links lost by their loss models.
+        pub wire_losses: u64,
+        /// Sum of all RTT samples; differences give the mean over an interval.
+        pub rtt_sum_ns: u64,
+        /// Number of RTT samples.
+        pub rtt_count: u64,
+        /// Recovery state as Linux numbers it: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+        pub state: u8,
+        /// One-way delay of the latest datagram; null for TCP.
+        #[hash(if_values)]
+        pub delay_ns: Option<u64>,
+        /// Sum of the one-way delays of all datagrams received; null for TCP.
+        #[hash(if_values)]
+        pub delay_sum_ns: Option<u64>,
+        /// Number of datagrams received; null for TCP.
+        #[hash(if_values)]
+        pub delay_count: Option<u64>,
+        /// Interarrival jitter of the datagrams (RFC 3550, section 6.4.1); null for TCP.
+        #[hash(if_values)]
+        pub jitter_ns: Option<u64>,
+    }
 }
 
-/// A flow at a sampling instant. Counters are cumulative.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SampleRow {
-    /// When.
-    pub time_ns: u64,
-    /// Which flow.
-    pub flow: u32,
-    /// The transport's effective window; `None` for UDP and for arrivals.
-    pub cwnd_bytes: Option<u64>,
-    /// The algorithm's threshold; `None` while it has none.
-    pub ssthresh_bytes: Option<u64>,
-    /// In flight as the sender estimates it; `None` for UDP.
-    pub in_flight_bytes: Option<u64>,
-    /// Smoothed RTT.
-    pub srtt_ns: Option<u64>,
-    /// Last RTT sample.
-    pub rtt_ns: Option<u64>,
-    /// Pacing rate, where the flow paces.
-    pub pacing_rate_bps: Option<u64>,
-    /// Last delivery-rate sample.
-    pub delivery_rate_bps: Option<u64>,
-    /// Delivered in order to the application.
-    pub delivered_bytes: u64,
-    /// Payload sent, retransmissions included.
-    pub sent_bytes: u64,
-    /// Payload sent again.
-    pub retransmitted_bytes: u64,
-    /// Segments sent again.
-    pub retransmitted_packets: u64,
-    /// Entries into recovery, timeouts and ECN reductions.
-    pub congestion_events: u64,
-    /// Expired retransmission timers.
-    pub timeouts: u64,
-    /// Packets of the data direction dropped by queues.
-    pub queue_drops: u64,
-    /// Packets of the data direction lost by wires.
-    pub wire_losses: u64,
-    /// Sum of all RTT samples: differences give means over an interval.
-    pub rtt_sum_ns: u64,
-    /// Number of RTT samples.
-    pub rtt_count: u64,
-    /// 0 open, 1 disorder, 2 cwr, 3 recovery, 4 loss (as Linux counts them).
-    pub state: u8,
-    /// One-way delay of the last datagram received; `None` for TCP.
-    pub delay_ns: Option<u64>,
-    /// Sum of the one-way delays of all datagrams received; `None` for TCP.
-    pub delay_sum_ns: Option<u64>,
-    /// Number of datagrams received.
-    pub delay_count: Option<u64>,
-    /// Interarrival jitter now (RFC 3550, section 6.4.1).
-    pub jitter_ns: Option<u64>,
+table! {
+    /// A link at a sampling instant. Counters are cumulative.
+    #[table(link_samples)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    pub struct LinkSampleRow {
+        /// Time of the sample.
+        pub time_ns: u64,
+        /// Index of the link.
+        pub link: u32,
+        /// Length of the queue, without the packet in service.
+        pub queue_packets: u64,
+        /// Length of the queue.
+        pub queue_bytes: u64,
+        /// Packets that arrived at the queue.
+        pub arrived_packets: u64,
+        /// Packets that the queue dropped.
+        pub dropped_packets: u64,
+        /// Packets that the loss model destroyed after they had left the line.
+        pub lost_packets: u64,
+        /// Packets marked with CE.
+        pub marked_packets: u64,
+        /// Bytes that left the line.
+        pub sent_bytes: u64,
+        /// Integral of the queue length over time: computed exactly, rounded once.
+        pub queue_packet_ns: f64,
+        /// Integral of the queue length over time: computed exactly, rounded once.
+        pub queue_byte_ns: f64,
+        /// Bytes that the line could have carried so far, where its rate varies; else null.
+        #[hash(if_values)]
+        pub carriable_bytes: Option<u64>,
+    }
 }
 
-/// A link at a sampling instant. Counters are cumulative.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LinkSampleRow {
-    /// When.
-    pub time_ns: u64,
-    /// Which link.
-    pub link: u32,
-    /// Packets waiting now, the one in service excluded.
-    pub queue_packets: u64,
-    /// Bytes waiting now.
-    pub queue_bytes: u64,
-    /// Packets offered.
-    pub arrived_packets: u64,
-    /// Packets dropped by the queue.
-    pub dropped_packets: u64,
-    /// Packets lost by the wire, of those that left the line.
-    pub lost_packets: u64,
-    /// Packets marked.
-    pub marked_packets: u64,
-    /// Bytes that left the line.
-    pub sent_bytes: u64,
-    /// Integral over time of the packets waiting, packet-seconds times 10⁹: computed exactly, rounded once.
-    pub queue_packet_ns: f64,
-    /// Integral over time of the bytes waiting.
-    pub queue_byte_ns: f64,
-    /// Bytes that the line could have carried so far, where its rate varies; else `None`.
-    pub carriable_bytes: Option<u64>,
+table! {
+    /// An event of a flow.
+    #[table(events)]
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct EventRow {
+        /// Time of the event.
+        pub time_ns: u64,
+        /// Index of the flow.
+        pub flow: u32,
+        /// `open`, `established`, `recovery`, `recovered`, `timeout`, `ecn`, `undo`, `slow-start-exit`, `idle-restart`,
+        /// `loss-probe`, `close`, `refused`, or an event that the algorithm reports.
+        pub kind: &'static str,
+        /// Cause: `fast-retransmit`, `rack`, `fack`, `rto`, `train`, `delay`, `cap`, `loss`, `eifel`, `dsack`, …; may
+        /// be empty.
+        pub cause: &'static str,
+        /// Window before the event.
+        pub cwnd_before_bytes: u64,
+        /// Window that the event sets.
+        pub cwnd_after_bytes: u64,
+        /// Path capacity that the algorithm compared with its window; null where the event has none.
+        pub pipe_segments: Option<f64>,
+    }
 }
 
-/// Something that happened.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EventRow {
-    /// When.
-    pub time_ns: u64,
-    /// Which flow.
-    pub flow: u32,
-    /// `open`, `established`, `recovery`, `recovered`, `timeout`, `ecn`, `undo`, `slow-start-exit`, `idle-restart`,
-    /// `loss-probe`, `close`, `refused`, or what an algorithm remarks.
-    pub kind: &'static str,
-    /// Why: `fast-retransmit`, `rack`, `fack`, `rto`, `train`, `delay`, `cap`, `loss`, `eifel`, `dsack`, …; may be empty.
-    pub cause: &'static str,
-    /// Window before.
-    pub cwnd_before_bytes: u64,
-    /// Window to which it goes.
-    pub cwnd_after_bytes: u64,
-    /// What an algorithm held the window against, in segments.
-    pub pipe_segments: Option<f64>,
+table! {
+    /// A completed transfer.
+    #[table(transfers)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    pub struct TransferRow {
+        /// Index of the flow.
+        pub flow: u32,
+        /// Number of the transfer within the flow.
+        pub transfer: u64,
+        /// Time of the application's request: of the connection's opening, where the transfer opens one.
+        pub start_ns: u64,
+        /// Time at which the receiving application had the last byte.
+        pub end_ns: u64,
+        /// Size of the transfer.
+        pub size_bytes: u64,
+    }
 }
 
-/// A transfer that was completed.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct TransferRow {
-    /// Which flow.
-    pub flow: u32,
-    /// Which of its transfers.
-    pub transfer: u64,
-    /// When the application asked for it (connect, if it needs a connection).
-    pub start_ns: u64,
-    /// When the last byte reached the receiving application.
-    pub end_ns: u64,
-    /// Its size.
-    pub size_bytes: u64,
+table! {
+    /// A packet that arrives at a link.
+    #[table(packets)]
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct PacketRow {
+        /// Time of arrival at the queue.
+        pub time_ns: u64,
+        /// Index of the link.
+        pub link: u32,
+        /// Index of the flow.
+        pub flow: u32,
+        /// 0 data, 1 ACK, 2 SYN, 3 SYN-ACK.
+        pub kind: u8,
+        /// First payload byte of data, from 0; acknowledged byte of an ACK. Segments count as full.
+        pub sequence_bytes: u64,
+        /// Size on the wire, headers included.
+        pub size_bytes: u32,
+        /// 0 queued, 1 dropped by the queue, 2 lost by the loss model, 3 queued and marked.
+        pub fate: u8,
+        /// Time at which its last bit left the line; null where it was dropped.
+        pub departure_ns: Option<u64>,
+        /// The packet is a retransmission.
+        pub retransmission: bool,
+        /// Number of the packet in the order of sending, the same at every link.
+        #[hash(if_rows)]
+        pub packet: u64,
+        /// Time at which its sender put it on its first link.
+        #[hash(if_rows)]
+        pub sent_ns: u64,
+        /// Time at which its last bit reached the far end of the link; null where it did not.
+        #[hash(if_rows)]
+        pub arrival_ns: Option<u64>,
+        /// Number of the flow's connection, modulo 256.
+        #[hash(if_rows)]
+        pub connection: u32,
+        /// Payload.
+        #[hash(if_rows)]
+        pub payload_bytes: u32,
+        /// Timestamp that an ACK echoes: the sending time of the segment that set it; null without timestamps.
+        #[hash(if_rows)]
+        pub echo_ns: Option<u64>,
+        /// Receive window that an ACK advertises.
+        #[hash(if_rows)]
+        pub window_bytes: Option<u64>,
+        /// SACK blocks of an ACK, `from-to` in bytes as in `sequence_bytes`, separated by spaces; `permitted` on a SYN or
+        /// SYN-ACK that negotiates SACK; else empty.
+        #[hash(if_rows)]
+        pub sack: String,
+        /// ECN codepoint on arrival: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
+        #[hash(if_rows)]
+        pub ecn: u8,
+        /// ECN-Echo flag; on a SYN and SYN-ACK as RFC 3168 negotiates ECN.
+        #[hash(if_rows)]
+        pub ece: bool,
+        /// Congestion Window Reduced flag; on a SYN as RFC 3168 negotiates ECN.
+        #[hash(if_rows)]
+        pub cwr: bool,
+    }
 }
 
-/// A packet at the entrance of a link.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PacketRow {
-    /// When it arrived at the queue.
-    pub time_ns: u64,
-    /// Which link.
-    pub link: u32,
-    /// Which flow.
-    pub flow: u32,
-    /// 0 data, 1 ACK, 2 SYN, 3 SYN-ACK.
-    pub kind: u8,
-    /// First payload byte of data (from 0), acknowledged byte of an ACK; segments count as full.
-    pub sequence_bytes: u64,
-    /// Bytes on the wire.
-    pub size_bytes: u32,
-    /// 0 queued, 1 dropped by the queue, 2 lost by the wire, 3 queued and marked.
-    pub fate: u8,
-    /// When its last bit left the line.
-    pub departure_ns: Option<u64>,
-    /// It had been sent before.
-    pub retransmission: bool,
-    /// Its number in the order in which packets were sent; the same at every link of its way.
-    pub packet: u64,
-    /// When its sender put it on its first link.
-    pub sent_ns: u64,
-    /// When its last bit reached the far end of the link.
-    pub arrival_ns: Option<u64>,
-    /// Number of the flow's connection, modulo 256.
-    pub connection: u32,
-    /// Payload.
-    pub payload_bytes: u32,
-    /// Timestamp that an ACK echoes: when the segment that set it was sent; `None` where timestamps are not negotiated.
-    pub echo_ns: Option<u64>,
-    /// Receive window that an ACK advertises.
-    pub window_bytes: Option<u64>,
-    /// SACK blocks of an ACK, `from-to` in bytes as `sequence_bytes` counts them, joined by blanks; `permitted` on a SYN
-    /// or SYN-ACK that negotiates them; else empty.
-    pub sack: String,
-    /// Codepoint of IP on arrival: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
-    pub ecn: u8,
-    /// ECN echo; on a SYN and SYN-ACK as RFC 3168 negotiates ECN.
-    pub ece: bool,
-    /// Congestion window reduced; on a SYN as RFC 3168 negotiates ECN.
-    pub cwr: bool,
+table! {
+    /// An 802.11 station at a sampling instant, and at the end of the run. Counters are cumulative.
+    #[table(stations, optional)]
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct StationRow {
+        /// Time of the sample.
+        pub time_ns: u64,
+        /// Name of the medium.
+        pub medium: String,
+        /// Name of the node.
+        pub station: String,
+        /// Transmissions that expect a response: data, or the RTS before them.
+        pub attempts: u64,
+        /// Attempts without a response.
+        pub failures: u64,
+        /// Attempts that collided with another transmission.
+        pub collisions: u64,
+        /// Frames destroyed by noise.
+        pub frame_errors: u64,
+        /// Packets dropped after the last attempt.
+        pub given_up_packets: u64,
+        /// Packets acknowledged.
+        pub sent_packets: u64,
+        /// Bytes acknowledged, as IP packets.
+        pub sent_bytes: u64,
+        /// Packets that the queue dropped.
+        pub dropped_packets: u64,
+        /// Time on the air, responses included.
+        pub airtime_ns: u64,
+        /// Length of the queue, with the packet that contends or is on the air.
+        pub queue_packets: u64,
+        /// Integral of the queue length over time.
+        pub queue_packet_ns: f64,
+        /// Maximum length of the queue.
+        pub max_queue_packets: u64,
+    }
 }
 
-/// A station of 802.11 at a sampling instant, and at the end of the run. Counters are cumulative.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct StationRow {
-    /// When.
-    pub time_ns: u64,
-    /// Name of the medium.
-    pub medium: String,
-    /// Name of the node.
-    pub station: String,
-    /// Transmissions that ask for an answer: data, or the RTS before it.
-    pub attempts: u64,
-    /// Of these, those without an answer.
-    pub failures: u64,
-    /// Of these, those that met another transmission.
-    pub collisions: u64,
-    /// Frames that noise destroyed.
-    pub frame_errors: u64,
-    /// Frames given up after the last attempt.
-    pub given_up_packets: u64,
-    /// Frames that were answered.
-    pub sent_packets: u64,
-    /// Their bytes as IP packets.
-    pub sent_bytes: u64,
-    /// Packets dropped by its queue.
-    pub dropped_packets: u64,
-    /// How long it was on the air, answers included.
-    pub airtime_ns: u64,
-    /// Packets in its queue, the one that contends or is on the air included.
-    pub queue_packets: u64,
-    /// Integral over time of these packets, packet-seconds times 10⁹.
-    pub queue_packet_ns: f64,
-    /// The most that there ever were.
-    pub max_queue_packets: u64,
+table! {
+    /// A bin of the histogram of an emulation's lateness.
+    #[table(lateness, optional)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct LatenessRow {
+        /// Upper end of the bin, included; the lower end is that of the bin before.
+        pub late_ns: u64,
+        /// Packets delivered so late after the computed time.
+        pub packets: u64,
+    }
+}
+
+table! {
+    /// A property of an emulated path, configured and measured.
+    #[table(calibration, optional)]
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct CalibrationRow {
+        /// Index of the flow whose route is measured.
+        pub flow: u32,
+        /// `base_rtt_ns`, `rate_bps` or `capacity_packets`.
+        pub quantity: &'static str,
+        /// Value by the scenario.
+        pub expected: f64,
+        /// Value by the probes.
+        pub measured: f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::declare::{Hashed, Kind};
+
+    fn column(table: &str, name: &str) -> &'static crate::declare::Column {
+        let table = TABLES.iter().find(|one| one.name == table).unwrap();
+        table.columns.iter().find(|one| one.name == name).unwrap()
+    }
+
+    #[test]
+    fn a_declaration_gives_type_unit_rule_and_documentation() {
+        let cwnd = column("samples", "cwnd_bytes");
+        assert_eq!((cwnd.kind, cwnd.nullable, cwnd.hashed), (Kind::Int64, true, Hashed::NullsIfAny));
+        assert_eq!(cwnd.unit(), "bytes");
+        assert_eq!(cwnd.meaning, "Congestion window that the transport applies; null for UDP and for arrivals.");
+        assert_eq!(column("runs", "seed").kind, Kind::UInt64);
+        assert_eq!(column("link_samples", "queue_packet_ns").unit(), "packet·ns");
+        assert_eq!(column("events", "kind").unit(), "");
+        assert_eq!(column("flows", "route").hashed, Hashed::Never);
+    }
+
+    /// A comment of two lines is one text.
+    #[test]
+    fn lines_of_a_comment_are_joined_by_a_space() {
+        let meaning = column("events", "cause").meaning;
+        assert!(meaning.ends_with("`dsack`, …; may be empty."), "{meaning}");
+    }
+
+    #[test]
+    fn tables_that_most_runs_lack_are_optional() {
+        let optional: Vec<&str> = TABLES.iter().filter(|table| table.optional).map(|table| table.name).collect();
+        assert_eq!(optional, ["stations", "lateness", "calibration"]);
+    }
+
+    /// Units end the names of columns, and no table mixes nanoseconds with seconds.
+    #[test]
+    fn every_time_is_in_nanoseconds() {
+        for table in TABLES {
+            for column in table.columns {
+                let name = column.name;
+                assert!(!["_s", "_ms", "_us"].iter().any(|unit| name.ends_with(unit)), "{}.{name}", table.name);
+            }
+        }
+    }
 }

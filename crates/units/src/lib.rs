@@ -1,12 +1,12 @@
-//! Time, durations, bytes and rates as integers: nanoseconds, bytes, bits per second.
+//! Types for time, durations, sizes and rates: integers in nanoseconds, bytes and bits per second.
 //!
-//! Everything below the report computes with these. Floating point lives inside an equation only, and
-//! takes its `cbrt`, `pow`, `exp` and `ln` from [`maths`], so that a run gives the same bits everywhere.
+//! All crates compute with these types. Floating point is confined to equations, which take `cbrt`, `pow`, `exp` and `ln`
+//! from [`maths`], so that a run has the same result on every machine.
 
-pub mod chance;
 pub mod maths;
 mod parse;
 mod print;
+pub mod random;
 pub mod spelling;
 
 pub use parse::{parse_bytes, parse_duration, parse_rate, rate_units, size_units, time_units, ParseError};
@@ -24,20 +24,20 @@ macro_rules! quantity {
         pub struct $name(pub u64);
 
         impl $name {
-            /// Nothing of it.
+            /// Zero.
             pub const ZERO: Self = Self(0);
-            /// As much as can be said: stands for "without limit".
+            /// The largest value; stands for "no limit".
             pub const MAX: Self = Self(u64::MAX);
         }
     };
 }
 
 quantity! {
-    /// A point of the run's clock, in nanoseconds since its start.
+    /// A point in time, in nanoseconds since the start of the run.
     Time
 }
 quantity! {
-    /// A span of time in nanoseconds.
+    /// A duration in nanoseconds.
     Duration
 }
 quantity! {
@@ -97,7 +97,7 @@ macro_rules! additive {
             }
         }
         impl $name {
-            /// The difference, or zero where it would be negative.
+            /// The difference; zero instead of a negative one.
             #[inline]
             #[must_use]
             pub const fn saturating_sub(self, other: Self) -> Self {
@@ -143,7 +143,7 @@ impl Sub<Duration> for Time {
 }
 
 impl Time {
-    /// The span since `earlier`, or zero where that lies ahead.
+    /// The duration since `earlier`; zero if that is in the future.
     #[inline]
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
@@ -177,20 +177,20 @@ impl Duration {
         Self(n * NANOS_PER_SECOND)
     }
 
-    /// `seconds`, rounded to the nearest nanosecond; negative numbers give zero.
+    /// `seconds`, rounded to the nearest nanosecond; zero for negative numbers.
     #[must_use]
     pub fn from_secs_f64(seconds: f64) -> Self {
         Self((seconds * NANOS_PER_SECOND as f64 + 0.5) as u64)
     }
 
-    /// The span in seconds.
+    /// The duration in seconds.
     #[inline]
     #[must_use]
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / NANOS_PER_SECOND as f64
     }
 
-    /// The span in milliseconds.
+    /// The duration in milliseconds.
     #[inline]
     #[must_use]
     pub fn as_millis(self) -> f64 {
@@ -214,22 +214,22 @@ impl Rate {
         Self(n * 1_000_000)
     }
 
-    /// The time that `size` takes on a line of this rate, rounded up to the nanosecond, so that
-    /// a line never carries more than its rate.
+    /// The serialisation time of `size` at this rate, rounded up to the nanosecond, so that a line never exceeds its
+    /// rate.
     #[inline]
     #[must_use]
     pub const fn time_for(self, size: Bytes) -> Duration {
-        // 2^64 ns·bit/s holds packets up to 2.3 GB: enough without 128-bit division.
+        // Sizes up to 2.3 GB fit into 2^64 ns·bit/s: no 128-bit division is needed.
         Duration((size.0 * 8 * NANOS_PER_SECOND).div_ceil(self.0))
     }
 
-    /// The bytes that pass in `span`, rounded down.
+    /// The bytes transmitted in `span`, rounded down.
     #[must_use]
     pub const fn bytes_in(self, span: Duration) -> Bytes {
         Bytes((self.0 as u128 * span.0 as u128 / (8 * NANOS_PER_SECOND as u128)) as u64)
     }
 
-    /// `size` per `span`; zero where the span is zero.
+    /// `size` per `span`; zero if `span` is zero.
     #[must_use]
     pub const fn of(size: Bytes, span: Duration) -> Self {
         if span.0 == 0 {
@@ -251,12 +251,12 @@ mod tests {
 
     /// By hand: 8 bits at 3 bit/s are 2.666… s, rounded up.
     #[test]
-    fn serialisation_rounds_up_so_that_no_line_is_overdriven() {
+    fn serialisation_time_is_rounded_up() {
         assert_eq!(Rate(3).time_for(Bytes(1)), Duration(2_666_666_667));
     }
 
     #[test]
-    fn a_rate_is_bytes_over_time() {
+    fn a_rate_is_size_over_duration() {
         assert_eq!(Rate::of(Bytes(1500), Duration::from_micros(1200)), Rate::from_mbps(10));
         assert_eq!(Rate::of(Bytes(1500), Duration::ZERO), Rate(0));
         assert_eq!(Rate::from_mbps(10).bytes_in(Duration::from_micros(1200)), Bytes(1500));

@@ -1,3 +1,3 @@
-//! The only source of transcendental functions: one pinned crate, the same bits on every machine.
+//! Transcendental functions from one pinned crate: the same bits on every machine.
 
 pub use libm::{cbrt, ceil, exp, exp2, floor, log as ln, pow, round, sqrt};

@@ -1,19 +1,20 @@
-//! Quantities as people write them: `100 Mbps`, `50 ms`, `1.5 MB`. Decimal arithmetic, no floating point.
+//! Parses quantities such as `100 Mbps`, `50 ms` and `1.5 MB` with decimal arithmetic, without floating point.
 
 use crate::{Bytes, Duration, Rate};
 
-/// Why a text is no quantity.
+/// The error for a text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// What is wrong, in lower case, without full stop.
     pub what: String,
-    /// What would do.
+    /// A remedy.
     pub hint: String,
 }
 
-/// What each spelling counts, in the base unit.
+/// Spellings of units with their factors to the base unit.
 type Units = &'static [(&'static str, u128)];
 
+/// In nanoseconds.
 const TIMES: Units = &[
     ("ns", 1),
     ("us", 1_000),
@@ -24,7 +25,7 @@ const TIMES: Units = &[
     ("h", 3_600_000_000_000),
 ];
 
-/// Bits per second.
+/// In bits per second.
 const RATES: Units = &[
     ("bps", 1),
     ("bit/s", 1),
@@ -42,6 +43,7 @@ const RATES: Units = &[
     ("GB/s", 8_000_000_000),
 ];
 
+/// In bytes.
 const SIZES: Units = &[
     ("B", 1),
     ("byte", 1),
@@ -56,15 +58,15 @@ const SIZES: Units = &[
     ("GiB", 1 << 30),
 ];
 
-/// Splits into number and unit.
-fn halves(text: &str) -> (&str, &str) {
+/// Splits a text into number and unit.
+fn split(text: &str) -> (&str, &str) {
     let end = text.find(|letter: char| !(letter.is_ascii_digit() || "+-._eE".contains(letter))).unwrap_or(text.len());
-    // An exponent needs a digit behind it, or it begins a unit.
+    // A letter without a digit after it is not an exponent but the start of the unit.
     let end = text[..end].trim_end_matches(|letter: char| letter.is_ascii_alphabetic()).len();
     (text[..end].trim(), text[end..].trim())
 }
 
-/// `digits[.digits]` times `scale`, rounded to the nearest whole.
+/// `digits[.digits]` times `scale`, rounded to the nearest integer.
 fn scaled(number: &str, scale: u128) -> Option<u128> {
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && part.is_empty() || part.len() > 18 {
@@ -82,7 +84,7 @@ fn scaled(number: &str, scale: u128) -> Option<u128> {
 fn parse(text: &str, units: Units, kind: &str, example: &str) -> Result<u64, ParseError> {
     let text = text.trim();
     let fault = |what: String| Err(ParseError { what, hint: format!("write {example}") });
-    let (number, unit) = halves(text);
+    let (number, unit) = split(text);
     if number.is_empty() {
         return fault(format!("'{text}' is no {kind}"));
     }
@@ -142,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_write_is_read_exactly() {
+    fn quantities_are_parsed_exactly() {
         assert_eq!(parse_rate("100 Mbps"), Ok(Rate(100_000_000)));
         assert_eq!(parse_rate("1.5Gbit/s"), Ok(Rate(1_500_000_000)));
         assert_eq!(parse_rate("10 MB/s"), Ok(Rate(80_000_000)));
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_say_what_is_wrong() {
+    fn errors_name_fault_and_remedy() {
         let what = |result: Result<Rate, ParseError>| result.unwrap_err().what;
         assert_eq!(what(parse_rate("48")), "'48' has no unit");
         assert_eq!(what(parse_rate("-1 Mbps")), "'-1 Mbps' is negative");

@@ -1,10 +1,10 @@
-//! Quantities as people read them; what is printed parses back to the same value.
+//! Prints quantities; the text parses back to the same value.
 
 use std::fmt;
 
 use crate::{Bytes, Duration, Rate, Time};
 
-/// The largest unit that gives a number of at least one, without rounding.
+/// Prints in the largest unit in which the number is at least one, without rounding.
 fn show(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     let (name, scale) = units.iter().find(|(_, scale)| value >= *scale).unwrap_or(&units[units.len() - 1]);
     let (whole, rest) = (value / scale, value % scale);
@@ -52,7 +52,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn quantities_read_naturally() {
+    fn quantities_are_printed_in_the_largest_unit() {
         assert_eq!(Rate::from_mbps(100).to_string(), "100 Mbit/s");
         assert_eq!(Rate(1_500_000).to_string(), "1.5 Mbit/s");
         assert_eq!(Duration::from_micros(12_500).to_string(), "12.5 ms");
@@ -61,7 +61,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_parses_back(value: u64) {
+        fn a_printed_quantity_parses_back_to_its_value(value: u64) {
             prop_assert_eq!(parse_duration(&Duration(value).to_string()), Ok(Duration(value)));
             prop_assert_eq!(parse_rate(&Rate(value).to_string()), Ok(Rate(value)));
             prop_assert_eq!(parse_bytes(&Bytes(value).to_string()), Ok(Bytes(value)));

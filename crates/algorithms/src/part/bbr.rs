@@ -1,7 +1,7 @@
 //! What the BBR family shares: rounds, the send quantum, the pacing timer's look ahead, ACK aggregation, chance.
 
 use cwndlab_control::{Ack, Sent};
-use cwndlab_units::chance;
+use cwndlab_units::random;
 
 /// A segment's payload and a rate, both of one flow: Linux' `bbr_tso_segs_goal`. One segment below 1.2 Mbit/s, else two or
 /// what leaves in a millisecond. `rate` in bit/s.
@@ -133,7 +133,7 @@ impl Chance {
 
     /// Uniform in [0, n).
     pub fn below(&mut self, n: u64) -> u64 {
-        chance::below(chance::splitmix(&mut self.0), n)
+        random::below(random::splitmix(&mut self.0), n)
     }
 }
 

@@ -133,7 +133,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
             None => flow,
             Some(queues) => {
                 let mut mixed = flow ^ self.salt;
-                cwndlab_units::chance::splitmix(&mut mixed) % u64::from(queues.max(1))
+                cwndlab_units::random::splitmix(&mut mixed) % u64::from(queues.max(1))
             }
         };
         let next = self.subs.len() as u32;

@@ -4,7 +4,7 @@ use crate::rows::{CalibrationRow, EventRow, FlowRow, LatenessRow, LinkRow, Packe
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder of this test's own, gone when dropped.
+/// A temporary folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -38,9 +38,9 @@ fn tables(seed: u64, rows: u64) -> Tables {
         engine: "simulate".to_owned(),
         version: "0.1.0".to_owned(),
         host: "here".to_owned(),
-        duration_ns: 7,
-        measure_from_ns: 2,
-        sample_interval_ns: 1,
+        duration: Duration(7),
+        measure_from: Time(2),
+        sample_interval: Duration(1),
         notes: vec!["link[0]: floored at 2 packets".to_owned(), "another".to_owned()],
     };
     let records = Records {
@@ -86,25 +86,25 @@ fn tables(seed: u64, rows: u64) -> Tables {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn a_run_that_was_written_is_read_back() {
     let folder = Folder::new();
     let written = tables(7, 1000);
     write(&written, &folder.0).unwrap();
     let read = read(&folder.0).unwrap();
     assert_eq!(read.header, written.header);
     assert_eq!(hash(&read), hash(&written));
-    for name in NAMES {
-        assert_eq!(read.batches(name), written.batches(name), "{name}");
+    for table in TABLES {
+        assert_eq!(read.batches(table.name), written.batches(table.name), "{}", table.name);
     }
-    let mut expected: Vec<String> = NAMES.iter().map(|name| format!("{name}.parquet")).collect();
+    let mut expected: Vec<String> = TABLES.iter().map(|table| format!("{}.parquet", table.name)).collect();
     expected.push("SHA256SUMS".to_owned());
     expected.sort();
     assert_eq!(folder.files(), expected);
 }
 
-/// A run without 802.11 has no file of stations, and is no less whole for it.
+/// Without 802.11 the table `stations` is empty, and its file is optional.
 #[test]
-fn a_run_without_stations_has_no_file_of_them() {
+fn an_empty_optional_table_has_no_file() {
     let folder = Folder::new();
     let header = tables(7, 10).header;
     let written = Tables::new(header, &Records::default());
@@ -116,7 +116,7 @@ fn a_run_without_stations_has_no_file_of_them() {
 }
 
 #[test]
-fn the_same_run_may_be_written_again_and_another_is_refused() {
+fn a_folder_accepts_the_same_run_again_and_rejects_another() {
     let folder = Folder::new();
     write(&tables(7, 10), &folder.0).unwrap();
     write(&tables(7, 10), &folder.0).unwrap();
@@ -132,7 +132,7 @@ fn the_same_run_may_be_written_again_and_another_is_refused() {
 }
 
 #[test]
-fn what_is_no_run_is_not_written_over() {
+fn a_file_that_is_not_part_of_a_run_is_not_overwritten() {
     let folder = Folder::new();
     let place = file(&folder.0, "flows");
     fs::write(&place, "my own").unwrap();
@@ -140,7 +140,7 @@ fn what_is_no_run_is_not_written_over() {
     assert_eq!(
         refused.to_string(),
         format!(
-            "{}: is in the way and cannot be read as part of a run\n  hint: name a folder that is empty or does not exist",
+            "{}: exists and is not part of a run\n  hint: name a folder that is empty or does not exist",
             place.display()
         )
     );
@@ -149,7 +149,7 @@ fn what_is_no_run_is_not_written_over() {
 }
 
 #[test]
-fn a_file_is_no_folder() {
+fn a_file_in_place_of_the_folder_is_an_error() {
     let folder = Folder::new();
     let place = folder.0.join("taken");
     fs::write(&place, "x").unwrap();
@@ -167,16 +167,16 @@ fn a_truncated_file_is_named() {
     let whole = fs::read(&place).unwrap();
     for kept in [0, 3, whole.len() / 2, whole.len() - 1] {
         fs::write(&place, &whole[..kept]).unwrap();
-        let told = read(&folder.0).unwrap_err();
-        assert_eq!(told.place, place.display().to_string());
-        assert_eq!(told.what, "does not match its checksum in SHA256SUMS");
-        assert_eq!(told.hint, "it was cut off, altered or comes from elsewhere; run again");
-        restate_sums(&folder.0);
-        let told = read(&folder.0).unwrap_err();
-        assert!(told.what.starts_with("is no whole Parquet file ("), "{}", told.what);
+        let error = read(&folder.0).unwrap_err();
+        assert_eq!(error.place, place.display().to_string());
+        assert_eq!(error.what, "does not match its checksum in SHA256SUMS");
+        assert_eq!(error.hint, "it was truncated, altered or belongs to another run; run again");
+        update_sums(&folder.0);
+        let error = read(&folder.0).unwrap_err();
+        assert!(error.what.starts_with("is not a complete Parquet file ("), "{}", error.what);
         write(&tables(7, 1000), &folder.0).unwrap_err();
         fs::write(&place, &whole).unwrap();
-        restate_sums(&folder.0);
+        update_sums(&folder.0);
     }
 }
 
@@ -201,7 +201,7 @@ fn tables_of_two_runs_are_not_mixed() {
     write(&tables(7, 1), &one.0).unwrap();
     write(&tables(8, 1), &two.0).unwrap();
     fs::copy(file(&two.0, "links"), file(&one.0, "links")).unwrap();
-    restate_sums(&one.0);
+    update_sums(&one.0);
     assert_eq!(
         read(&one.0).unwrap_err().to_string(),
         format!(
@@ -211,11 +211,11 @@ fn tables_of_two_runs_are_not_mixed() {
     );
 }
 
-/// Writes the list of checksums anew, for the files as they are now.
-fn restate_sums(folder: &Path) {
-    let present = NAMES.iter().filter(|name| file(folder, name).exists());
+/// Recomputes the checksums of the files.
+fn update_sums(folder: &Path) {
+    let names = TABLES.iter().map(|table| table.name).filter(|name| file(folder, name).exists());
     let sums: String =
-        present.map(|name| sum_line(&hex(Sha256::digest(fs::read(file(folder, name)).unwrap())), name)).collect();
+        names.map(|name| sum_line(&hex(Sha256::digest(fs::read(file(folder, name)).unwrap())), name)).collect();
     fs::write(folder.join(SUMS), sums).unwrap();
 }
 
@@ -229,9 +229,9 @@ fn checksums_are_sha256_in_the_format_of_sha256sum() {
     );
 }
 
-/// Every bit of every file of a run, one at a time, on a sample of them: also of the list of checksums itself.
+/// A sample of the bits of every file, that of the checksums included.
 #[test]
-fn a_flipped_bit_anywhere_is_refused() {
+fn a_flipped_bit_in_any_file_is_an_error() {
     let folder = Folder::new();
     write(&tables(7, 100), &folder.0).unwrap();
     for name in folder.files() {
@@ -242,8 +242,8 @@ fn a_flipped_bit_anywhere_is_refused() {
             let mut altered = whole.clone();
             altered[at] ^= 1 << (n % 8);
             fs::write(&place, &altered).unwrap();
-            let told = read(&folder.0).map(|_| ()).unwrap_err();
-            assert!(told.what.contains("checksum"), "byte {at} of {name}: {told}");
+            let error = read(&folder.0).map(|_| ()).unwrap_err();
+            assert!(error.what.contains("checksum"), "byte {at} of {name}: {error}");
         }
         fs::write(&place, &whole).unwrap();
     }
@@ -251,7 +251,7 @@ fn a_flipped_bit_anywhere_is_refused() {
 }
 
 #[test]
-fn a_run_without_its_checksums_is_refused() {
+fn a_run_without_checksums_is_an_error() {
     let folder = Folder::new();
     write(&tables(7, 1), &folder.0).unwrap();
     let place = folder.0.join(SUMS);
@@ -265,11 +265,11 @@ fn a_run_without_its_checksums_is_refused() {
 fn write_raw(path: &Path, entries: &[(&str, &str)]) {
     let entries = entries.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned())).collect();
     let properties = WriterProperties::builder().set_key_value_metadata(Some(entries)).build();
-    stage_one(path, "runs", tables(1, 1).batches("runs").unwrap(), properties).unwrap();
+    stage_one(path, &TABLES[0], tables(1, 1).batches("runs").unwrap(), properties).unwrap();
 }
 
 #[test]
-fn a_foreign_file_and_one_of_another_version_are_told_apart() {
+fn a_foreign_file_and_one_of_another_version_have_different_errors() {
     let folder = Folder::new();
     let place = file(&folder.0, "runs");
     write_raw(&place, &[]);
@@ -293,25 +293,25 @@ fn a_foreign_file_and_one_of_another_version_are_told_apart() {
 /// `/dev/full` refuses every byte, as a full disk does.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told_and_leaves_nothing() {
+fn a_full_disk_is_an_error_and_leaves_no_file() {
     let folder = Folder::new();
     let inside = folder.0.join("out");
     fs::create_dir(&inside).unwrap();
     std::os::unix::fs::symlink("/dev/full", staged(&inside, "samples.parquet")).unwrap();
-    let told = write(&tables(7, 1000), &inside).unwrap_err();
+    let error = write(&tables(7, 1000), &inside).unwrap_err();
     assert_eq!(
-        told.to_string(),
+        error.to_string(),
         format!(
-            "{}: no space is left on the device\n  hint: free some or name a folder elsewhere; nothing of this run was kept there",
+            "{}: no space is left on the device\n  hint: free some space or name another folder; nothing of this run was kept there",
             file(&inside, "samples").display()
         )
     );
     assert_eq!(fs::read_dir(&inside).unwrap().count(), 0);
 }
 
-/// The hash names what happened, not where: known from its own definition, kept against change.
+/// By the definition of the hash: machine and release are irrelevant, every other value of `runs` is not.
 #[test]
-fn the_hash_leaves_out_host_and_version_only() {
+fn the_hash_ignores_only_host_and_version() {
     let base = tables(7, 10);
     let again = |change: fn(&mut Header)| {
         let mut header = base.header.clone();
@@ -327,21 +327,18 @@ fn the_hash_leaves_out_host_and_version_only() {
 }
 
 proptest! {
-    /// However a table is cut into batches, its hash is the same.
     #[test]
-    fn the_hash_does_not_see_batches(rows in 1_u64..200, cut in 0_usize..200) {
+    fn the_hash_does_not_depend_on_batches(rows in 1_u64..200, cut in 0_usize..200) {
         let whole = tables(1, rows);
-        let mut parts: [Vec<RecordBatch>; NAMES.len()] = Default::default();
-        for (name, parts) in NAMES.iter().zip(&mut parts) {
-            for batch in whole.batches(name).unwrap() {
-                let at = cut.min(batch.num_rows());
-                *parts = vec![batch.slice(0, at), batch.slice(at, batch.num_rows() - at)];
-            }
-        }
-        prop_assert_eq!(hash(&Tables::from_batches(whole.header.clone(), parts)), hash(&whole));
+        let parts = TABLES.iter().map(|table| {
+            let batch = &whole.batches(table.name).unwrap()[0];
+            let at = cut.min(batch.num_rows());
+            vec![batch.slice(0, at), batch.slice(at, batch.num_rows() - at)]
+        });
+        prop_assert_eq!(hash(&Tables::from_batches(whole.header.clone(), parts.collect())), hash(&whole));
     }
 
-    /// Bytes that are no run give an error, never a panic, even where somebody made the checksums anew.
+    /// Also where the checksums match the altered bytes.
     #[test]
     fn altered_bytes_do_not_panic(at in 0_usize..4000, value: u8) {
         let folder = Folder::new();
@@ -351,7 +348,7 @@ proptest! {
         let at = at % bytes.len();
         bytes[at] = value;
         fs::write(&place, bytes).unwrap();
-        restate_sums(&folder.0);
+        update_sums(&folder.0);
         let _ = read(&folder.0);
     }
 }

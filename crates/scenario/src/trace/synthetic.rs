@@ -7,7 +7,7 @@
 //! handover, every 15 s, with a short outage before it (Mohan et al., "A Multifaceted Look at Starlink Performance",
 //! WWW 2024, on the 15 s). The figures in [`Kind`]'s table are round ones of our own, fitted to no recording.
 
-use cwndlab_units::{chance, maths};
+use cwndlab_units::{maths, random};
 
 /// A kind of synthetic trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ struct Chance(u64);
 impl Chance {
     /// Uniform in (0, 1].
     fn unit(&mut self) -> f64 {
-        ((chance::splitmix(&mut self.0) >> 11) + 1) as f64 / (1u64 << 53) as f64
+        ((random::splitmix(&mut self.0) >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
     /// Nearly normal: the sum of twelve uniform draws has mean 6 and variance 1.

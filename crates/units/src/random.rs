@@ -1,6 +1,6 @@
-//! Chance: what the seeded streams of the crates are made of, the same on every machine.
+//! Functions for seeded random streams, with the same results on every machine.
 
-/// The next 64 bits of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014); `state`, at first the seed, moves on.
+/// The next 64 bits of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). `state` starts as the seed and is advanced.
 #[inline]
 pub fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -10,7 +10,7 @@ pub fn splitmix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Uniform in [0, end) of 64 random bits; 0 for an `end` of 0.
+/// Maps 64 random bits to a uniform integer in [0, `end`); 0 if `end` is 0.
 #[inline]
 #[must_use]
 pub fn below(bits: u64, end: u64) -> u64 {
@@ -23,14 +23,15 @@ mod tests {
 
     /// The reference implementation of SplitMix64 (Vigna 2015), seed 1234567.
     #[test]
-    fn the_stream_is_that_of_the_reference() {
+    fn splitmix_has_the_stream_of_the_reference_implementation() {
         let mut state = 1_234_567;
         let first = [(); 3].map(|()| splitmix(&mut state));
         assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
     }
 
+    /// By hand: (2⁶⁴ − 1) · 7 / 2⁶⁴ is just below 7.
     #[test]
-    fn all_bits_make_the_largest() {
+    fn all_ones_map_to_the_largest_integer() {
         assert_eq!([below(0, 7), below(u64::MAX, 7), below(u64::MAX, 0)], [0, 6, 0]);
     }
 }

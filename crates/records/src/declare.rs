@@ -1,0 +1,262 @@
+//! Declarations of tables: `table!` derives a row struct, its Arrow columns and its documentation from one list.
+
+#[cfg(feature = "arrow")]
+use std::sync::Arc;
+
+#[cfg(feature = "arrow")]
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array, UInt8Array,
+};
+
+/// A table of the records.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Its name, also that of its file.
+    pub name: &'static str,
+    /// The subject of a row.
+    pub about: &'static str,
+    /// Most runs have no row of it: an empty one has no file and no part in the hash.
+    pub optional: bool,
+    /// Its columns, in order.
+    pub columns: &'static [Column],
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name, which ends with its unit.
+    pub name: &'static str,
+    /// The type of its values.
+    pub kind: Kind,
+    /// It may have nulls.
+    pub nullable: bool,
+    /// When it is part of the hash of the records.
+    pub hashed: Hashed,
+    /// The documentation.
+    pub meaning: &'static str,
+}
+
+/// The type of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 8 bits, unsigned.
+    UInt8,
+    /// 32 bits, unsigned.
+    UInt32,
+    /// 64 bits, unsigned.
+    UInt64,
+    /// 64 bits, signed.
+    Int64,
+    /// IEEE 754 binary64.
+    Float64,
+    /// True or false.
+    Bool,
+    /// UTF-8.
+    Text,
+}
+
+impl Kind {
+    /// The name of the type, as in the documentation.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UInt8 => "uint8",
+            Self::UInt32 => "uint32",
+            Self::UInt64 => "uint64",
+            Self::Int64 => "int64",
+            Self::Float64 => "float64",
+            Self::Bool => "bool",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// When a column is part of the hash of the records. A column that is added to a table, or may be null since a later
+/// release, keeps the hashes of runs without such values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hashed {
+    /// In every run: name, which values are null, values.
+    Always,
+    /// Never: it names the machine or the release, or follows from the scenario.
+    Never,
+    /// Where the table has a row.
+    IfRows,
+    /// Where a value is not null.
+    IfValues,
+    /// In every run; which values are null only where one is.
+    NullsIfAny,
+}
+
+impl Hashed {
+    /// The rule of an attribute `#[hash(…)]`.
+    pub(crate) const fn named(rule: &str) -> Self {
+        match rule.as_bytes() {
+            b"" => Self::Always,
+            b"never" => Self::Never,
+            b"if_rows" => Self::IfRows,
+            b"if_values" => Self::IfValues,
+            b"nulls_if_any" => Self::NullsIfAny,
+            _ => panic!("rules are never, if_rows, if_values and nulls_if_any"),
+        }
+    }
+}
+
+/// Units by the end of a column's name, the longest first.
+const UNITS: [(&str, &str); 7] = [
+    ("_packet_ns", "packet·ns"),
+    ("_byte_ns", "byte·ns"),
+    ("_ns", "ns"),
+    ("_bytes", "bytes"),
+    ("_packets", "packets"),
+    ("_segments", "segments"),
+    ("_bps", "bit/s"),
+];
+
+impl Column {
+    /// The unit that the name ends with; empty for counts, indices, codes and text.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        UNITS.iter().find(|(end, _)| self.name.ends_with(end)).map_or("", |(_, unit)| unit)
+    }
+}
+
+/// A row of a table.
+pub trait Row: Sized {
+    /// Its table.
+    const TABLE: Table;
+
+    /// The columns of rows, in the table's order.
+    #[cfg(feature = "arrow")]
+    fn columns(rows: &[Self]) -> Vec<ArrayRef>;
+}
+
+/// A value in a column.
+pub trait Cell: Sized {
+    /// The column's type. A counter or time of 64 bits is signed there, so that differences of columns may be negative.
+    const KIND: Kind;
+    /// The column may have nulls.
+    const NULLABLE: bool;
+
+    /// A column of these values.
+    #[cfg(feature = "arrow")]
+    fn column<'a>(cells: impl Iterator<Item = &'a Self>) -> ArrayRef
+    where
+        Self: 'a;
+}
+
+/// 64 bits that stay unsigned in the column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsigned(pub u64);
+
+macro_rules! cell {
+    ($cell:ty, $kind:ident, $array:ident, $nullable:literal, $value:expr) => {
+        impl Cell for $cell {
+            const KIND: Kind = Kind::$kind;
+            const NULLABLE: bool = $nullable;
+
+            #[cfg(feature = "arrow")]
+            fn column<'a>(cells: impl Iterator<Item = &'a Self>) -> ArrayRef {
+                Arc::new(cells.map($value).collect::<$array>())
+            }
+        }
+    };
+}
+
+cell!(u8, UInt8, UInt8Array, false, |&value| Some(value));
+cell!(u32, UInt32, UInt32Array, false, |&value| Some(value));
+cell!(u64, Int64, Int64Array, false, |&value| Some(value.cast_signed()));
+cell!(Unsigned, UInt64, UInt64Array, false, |value| Some(value.0));
+cell!(Option<u64>, Int64, Int64Array, true, |value| value.map(u64::cast_signed));
+cell!(f64, Float64, Float64Array, false, |&value| Some(value));
+cell!(Option<f64>, Float64, Float64Array, true, |&value| value);
+cell!(bool, Bool, BooleanArray, false, |&value| Some(value));
+cell!(String, Text, StringArray, false, |value| Some(value.as_str()));
+cell!(&'static str, Text, StringArray, false, |&value| Some(value));
+
+/// Declares a table: a struct for its rows, with `#[table(name)]` or `#[table(name, optional)]` before it. Each field
+/// is a column of the same name; its comment is the column's documentation, and `#[hash(…)]` before it is a rule of
+/// [`Hashed`] other than `Always`.
+macro_rules! table {
+    (
+        $(#[doc = $about:literal])+
+        #[table($table:ident $(, $optional:ident)?)]
+        #[derive($($derive:ident),+)]
+        pub struct $row:ident {
+            $(
+                $(#[doc = $meaning:literal])+
+                $(#[hash($rule:ident)])?
+                pub $column:ident: $cell:ty,
+            )+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive($($derive),+)]
+        pub struct $row {
+            $(
+                $(#[doc = $meaning])+
+                pub $column: $cell,
+            )+
+        }
+
+        impl $crate::declare::Row for $row {
+            const TABLE: $crate::declare::Table = $crate::declare::Table {
+                name: stringify!($table),
+                about: concat!($($about),+).trim_ascii(),
+                optional: $crate::declare::optional(concat!($(stringify!($optional))?)),
+                columns: &[$(
+                    $crate::declare::Column {
+                        name: stringify!($column),
+                        kind: <$cell as $crate::declare::Cell>::KIND,
+                        nullable: <$cell as $crate::declare::Cell>::NULLABLE,
+                        hashed: $crate::declare::Hashed::named(concat!($(stringify!($rule))?)),
+                        meaning: concat!($($meaning),+).trim_ascii(),
+                    }
+                ),+],
+            };
+
+            #[cfg(feature = "arrow")]
+            fn columns(rows: &[Self]) -> Vec<arrow_array::ArrayRef> {
+                vec![$($crate::declare::Cell::column(rows.iter().map(|row| &row.$column))),+]
+            }
+        }
+    };
+}
+
+/// The second word of `#[table(…)]`.
+pub(crate) const fn optional(word: &str) -> bool {
+    match word.as_bytes() {
+        b"" => false,
+        b"optional" => true,
+        _ => panic!("a table is optional or not"),
+    }
+}
+
+/// Lists the tables that an engine fills, each with its row, after that of the run itself: gives `Records` and `TABLES`.
+macro_rules! records {
+    ($run:ident $(, $table:ident: $row:ident)+ $(,)?) => {
+        /// All rows of a run, as an engine fills them.
+        #[derive(Clone, Debug, Default)]
+        pub struct Records {
+            $(
+                #[doc = concat!("Rows of the table `", stringify!($table), "`.")]
+                pub $table: Vec<$row>,
+            )+
+        }
+
+        /// The tables of a run, in canonical order.
+        pub const TABLES: &[$crate::declare::Table] =
+            &[<$run as $crate::declare::Row>::TABLE, $(<$row as $crate::declare::Row>::TABLE),+];
+
+        #[cfg(feature = "arrow")]
+        impl Records {
+            /// For each table the number of its rows and its columns, in canonical order.
+            pub(crate) fn columns(&self, run: &$run) -> Vec<(usize, Vec<arrow_array::ArrayRef>)> {
+                use $crate::declare::Row;
+                vec![
+                    (1, $run::columns(std::slice::from_ref(run))),
+                    $((self.$table.len(), $row::columns(&self.$table))),+
+                ]
+            }
+        }
+    };
+}

@@ -1,0 +1,276 @@
+"""Fails on import circles between modules of a crate, on long functions and on large structs.
+
+An edge runs from a module to each module of the same crate whose items its code uses, by `use` or by a path. A path is
+followed through `use` and `pub use` to where the name is defined; a `pub use` alone is no use. A file is one module,
+with the modules inside it. Exceptions are in tools/structure-exceptions.toml, each with its reason; one that is not
+needed any more is a fault too.
+
+    .venv/bin/python tools/check_structure.py                   faults of all crates
+    .venv/bin/python tools/check_structure.py --all simulator   those of one crate, exceptions included
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import rust_source
+from rust_source import Crate, Module, Segments
+
+ROOT = Path(__file__).resolve().parents[1]
+EXCEPTIONS = ROOT / "tools" / "structure-exceptions.toml"
+#: Lines of a function from `fn` to the closing brace; fields of a struct.
+LONGEST_FUNCTION, MOST_FIELDS = 50, 20
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An offence against a rule; `kind` and `key` are table and pattern in the file of exceptions."""
+
+    kind: str
+    key: str
+    message: str
+
+
+# -- circles ----------------------------------------------------------------------------------------------------------
+
+#: For each module, the modules that it uses, with the place of the first use.
+Graph = dict[Module, dict[Module, str]]
+#: Paths that are being followed: two globs may import each other.
+Seen = frozenset[tuple[Module, Segments]]
+
+
+def name(module: Module) -> str:
+    """The path of a module as Rust writes it."""
+    return "::".join(("crate", *module))
+
+
+class Resolver:
+    """Finds the module that defines a name."""
+
+    def __init__(self, crate: Crate) -> None:
+        self.scopes, self.macros = crate.scopes, crate.macros
+
+    def origin(
+        self, scope: Module, path: Segments, seen: frozenset[tuple[Module, Segments]] = frozenset()
+    ) -> Module | None:
+        """The module where the item of this path, used in `scope`, is defined; none if it is of another crate."""
+        if (scope, path) in seen:
+            return None
+        seen |= {(scope, path)}
+        base, rest = self._start(scope, path)
+        if base is None:
+            return None
+        while rest and (*base, rest[0]) in self.scopes:
+            base, rest = (*base, rest[0]), rest[1:]
+        if not rest or rest[0] in self.scopes[base].defined:
+            return self.scopes[base].node
+        if not base and rest[0] in self.macros:
+            return self.macros[rest[0]]
+        for imported in self.scopes[base].imports:
+            if imported.name == rest[0] and (base, imported.segments) != (scope, path):
+                return self.origin(base, imported.segments + rest[1:], seen)
+        for imported in self.scopes[base].imports:
+            if imported.name == "*":
+                found = self.origin(base, imported.segments + rest, seen)
+                if found is not None and self._defines(found, rest[0]):
+                    return found
+        return self.scopes[base].node if path[0] in ("crate", "self", "super") else None
+
+    def _defines(self, node: Module, item: str) -> bool:
+        return any(scope.node == node and item in scope.defined for scope in self.scopes.values())
+
+    def _start(self, scope: Module, path: Segments) -> tuple[Module | None, Segments]:
+        """The module at which the path begins, and what is left of the path."""
+        head, rest = path[0], path[1:]
+        if head == "crate":
+            return (), rest
+        if head == "self":
+            base = scope
+        elif head == "super":
+            base = scope[:-1]
+        elif (*scope, head) in self.scopes:
+            return (*scope, head), rest
+        else:
+            imported = next((found for found in self.scopes[scope].imports if found.name == head), None)
+            if imported is None or not rest or imported.segments == path:
+                return None, ()
+            return self._start(scope, imported.segments + rest) if imported.segments[0] != head else (None, ())
+        while rest[:1] == ("super",):
+            base, rest = base[:-1], rest[1:]
+        return base, rest
+
+    def is_module(self, scope: Module, path: Segments) -> bool:
+        """Whether the path names a module of the crate."""
+        base, rest = self._start(scope, path)
+        return base is not None and (*base, *rest) in self.scopes
+
+
+def graph(crate: Crate) -> Graph:
+    """Which module uses which."""
+    resolver = Resolver(crate)
+    edges: Graph = {}
+    for module, scope in crate.scopes.items():
+        targets = edges.setdefault(scope.node, {})
+        for path, line in uses(module, crate, resolver):
+            target = resolver.origin(module, path)
+            if target is not None and target != scope.node:
+                targets.setdefault(target, f"{scope.file.name}:{line} uses {'::'.join(path)}")
+    return edges
+
+
+def uses(module: Module, crate: Crate, resolver: Resolver) -> Iterator[tuple[Segments, int]]:
+    """The paths that the code of a module uses, with their lines."""
+    scope = crate.scopes[module]
+    heads = {reference.segments[0] for reference in scope.references}
+    for found in scope.imports:
+        if found.name == "*":
+            yield from globbed(module, found, crate, resolver)
+        elif resolver.is_module(module, found.segments):
+            # Whoever imports a module uses what the paths through it name; those are references.
+            if not found.reexport and found.name not in heads:
+                yield found.segments, found.line
+        elif not found.reexport or (found.name in scope.plain and found.name not in scope.defined):
+            yield found.segments, found.line
+    for reference in scope.references:
+        yield reference.segments, reference.line
+
+
+def globbed(
+    module: Module, found: rust_source.Import, crate: Crate, resolver: Resolver
+) -> Iterator[tuple[Segments, int]]:
+    """The names that a module uses by way of a glob."""
+    scope = crate.scopes[module]
+    source = resolver.origin(module, found.segments)
+    if source is None:
+        return
+    names = set(crate.scopes[source].defined) | {other.name for other in crate.scopes[source].imports} - {"*"}
+    heads = {reference.segments[0]: reference.line for reference in scope.references}
+    for item, line in {**heads, **scope.plain}.items():
+        if item in names and item not in scope.defined:
+            yield (*found.segments, item), line
+
+
+def components(edges: Graph) -> list[list[Module]]:
+    """The sets of modules that reach each other, of two or more modules (Tarjan 1972)."""
+    index: dict[Module, int] = {}
+    low: dict[Module, int] = {}
+    stack: list[Module] = []
+    found: list[list[Module]] = []
+
+    def visit(node: Module) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for target in edges.get(node, {}):
+            if target not in index:
+                visit(target)
+                low[node] = min(low[node], low[target])
+            elif target in stack:
+                low[node] = min(low[node], index[target])
+        if low[node] == index[node]:
+            start = stack.index(node)
+            found.append(sorted(stack[start:]))
+            del stack[start:]
+
+    for node in sorted(edges):
+        if node not in index:
+            visit(node)
+    return sorted(members for members in found if len(members) > 1)
+
+
+def circles(crate: Path, label: str) -> list[Fault]:
+    """One fault for each set of modules that use each other in a circle, with every edge inside it."""
+    edges = graph(rust_source.read(crate))
+    faults = []
+    for members in components(edges):
+        names = ", ".join(name(member) for member in members)
+        lines = [
+            f"    {name(member)} -> {name(target)} ({place})"
+            for member in members
+            for target, place in sorted(edges[member].items())
+            if target in members
+        ]
+        message = "\n".join([f"crates/{label}: import circle of {names}", *lines])
+        faults.append(Fault("circles", f"{label}: {names}", message))
+    return faults
+
+
+# -- sizes ------------------------------------------------------------------------------------------------------------
+
+
+def sizes(crate: Path, root: Path) -> list[Fault]:
+    """Functions and structs above the limits."""
+    faults = []
+    for file in rust_source.sources(crate):
+        place = str(file.relative_to(root))
+        for found in rust_source.functions(file):
+            if found.size > LONGEST_FUNCTION:
+                message = f"{place}:{found.line}: {found.name} has {found.size} lines, more than {LONGEST_FUNCTION}"
+                faults.append(Fault("functions", f"{place}: {found.name}", message))
+        for found in rust_source.structs(file):
+            if found.size > MOST_FIELDS:
+                message = f"{place}:{found.line}: {found.name} has {found.size} fields, more than {MOST_FIELDS}"
+                faults.append(Fault("structs", f"{place}: {found.name}", message))
+    return faults
+
+
+# -- exceptions -------------------------------------------------------------------------------------------------------
+
+
+def exceptions(file: Path) -> dict[str, dict[str, str]]:
+    """Reasons by kind and pattern."""
+    found: dict[str, dict[str, str]] = tomllib.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def judged(faults: Iterable[Fault], allowed: dict[str, dict[str, str]]) -> list[str]:
+    """The faults that no exception covers, and the exceptions that cover none."""
+    messages, needed = [], set()
+    for fault in faults:
+        covering = [pattern for pattern in allowed.get(fault.kind, {}) if fnmatchcase(fault.key, pattern)]
+        needed |= {(fault.kind, pattern) for pattern in covering}
+        if not covering:
+            messages.append(fault.message)
+    for kind, patterns in allowed.items():
+        for pattern, reason in patterns.items():
+            if (kind, pattern) not in needed:
+                messages.append(f'tools/structure-exceptions.toml: [{kind}] "{pattern}" covers nothing any more')
+            if not reason.strip():
+                messages.append(f'tools/structure-exceptions.toml: [{kind}] "{pattern}" has no reason')
+    return messages
+
+
+def faults_of(root: Path, crates: Iterable[str]) -> list[Fault]:
+    """All faults of these crates; of all crates where none is named."""
+    manifests = sorted(root.glob("crates/**/Cargo.toml"))
+    labels = list(crates) or [str(manifest.parent.relative_to(root / "crates")) for manifest in manifests]
+    faults = []
+    for label in labels:
+        crate = root / "crates" / label
+        faults += [*circles(crate, label), *sizes(crate, root)]
+    return faults
+
+
+def main() -> int:
+    """Prints the faults."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("crates", nargs="*", help="folders below crates/; all by default")
+    parser.add_argument("--all", action="store_true", help="print what the exceptions cover as well")
+    options = parser.parse_args()
+    faults = faults_of(ROOT, options.crates)
+    allowed = {} if options.all else exceptions(EXCEPTIONS)
+    messages = judged(faults, allowed)
+    if options.crates and not options.all:
+        messages = [message for message in messages if "covers nothing any more" not in message]
+    for message in messages:
+        sys.stderr.write(f"{message}\n")
+    return 1 if messages else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
