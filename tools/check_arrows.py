@@ -10,8 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: What each crate may depend on. Nobody depends on an engine but the Python module, and the emulator, which runs the
-#: simulator's own network.
+#: What each crate may depend on. Only the Python modules depend on an engine; the emulator runs the simulator's network.
 ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "control": {"units"},
@@ -23,11 +22,12 @@ ALLOWED: dict[str, set[str]] = {
     "records": {"units"},
     "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
     "quic": {"units", "control", "algorithms", "transport"},
-    "emulator": {"control", "network", "scenario", "records", "simulator"},
-    "kernel": {"units", "control"},
+    "linux": {"units"},
+    "emulator": {"units", "control", "algorithms", "linux", "network", "scenario", "records", "simulator"},
+    "kernel": {"units", "control", "linux"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "kernel-python": {"units", "control", "algorithms", "kernel"},
-    "live": {"algorithms", "control", "emulator", "quic"},
+    "live": {"algorithms", "control", "linux", "quic"},
     "python": {
         "units",
         "control",
@@ -35,6 +35,7 @@ ALLOWED: dict[str, set[str]] = {
         "scenario",
         "records",
         "simulator",
+        "linux",
         "emulator",
         "quic",
         "replay",

@@ -5,20 +5,24 @@ use std::sync::{mpsc, Arc};
 use std::thread::JoinHandle;
 use std::time::{Duration as Wait, Instant};
 
+use cwndlab_linux::fault::{fault, Fault};
+use cwndlab_linux::namespace::Namespace;
+use cwndlab_linux::netstat::sender_counters;
+use cwndlab_linux::pid_namespace::PidNamespace;
+use cwndlab_linux::tun::Tun;
+use cwndlab_linux::{interface, netlink, sysctl};
 use cwndlab_records::rows::{CalibrationRow, FlowRow, LatenessRow, Records};
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
+use cwndlab_units::Bytes;
 
 use crate::datagram::{address, LEFT, RIGHT};
-use crate::device::{self, Tun};
-use crate::fault::{fault, Fault};
-use crate::keeper::Keeper;
 use crate::lateness::Lateness;
-use crate::namespace::{counters, set_sysctl, sysctl, Namespace};
-use crate::netlink;
 use crate::path::{Drops, Path, Traffic};
 
 /// The device in both namespaces.
 const DEVICE: &str = "path0";
+/// RFC 791: every host accepts datagrams of 576 bytes.
+const SMALLEST_MTU: Bytes = Bytes(576);
 
 /// A side of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +102,7 @@ pub(crate) struct Shared {
 pub struct Between {
     plan: Arc<Plan>,
     sides: [Namespace; 2],
-    keeper: Option<Keeper>,
+    programs: Option<PidNamespace>,
     pub(crate) shared: Arc<Shared>,
     forwarding: Option<JoinHandle<(Path, Result<(), Fault>)>>,
     calibration: Vec<CalibrationRow>,
@@ -133,7 +137,7 @@ fn settle(plan: &Plan, programs: bool) -> Result<(), Fault> {
         ("net.ipv4.conf.default.rp_filter", "0".to_owned()),
         ("net.ipv4.ip_nonlocal_bind", "1".to_owned()),
     ] {
-        set_sysctl(name, &value)?;
+        sysctl::write(name, &value)?;
     }
     Ok(())
 }
@@ -141,14 +145,13 @@ fn settle(plan: &Plan, programs: bool) -> Result<(), Fault> {
 /// A side: its addresses are local as a loopback's are, what goes to the other side leaves by the device.
 fn side(plan: &Plan, side: Side, ends: &Ends) -> Result<(Namespace, Tun), Fault> {
     let namespace = Namespace::new()?;
-    let mtu =
-        plan.flows.iter().map(|flow| flow.stack.mss.0 + flow.stack.header.0).max().unwrap_or(1500).max(576) as u32;
+    let mtu = plan.flows.iter().map(|flow| flow.stack.mss + flow.stack.header).max().unwrap_or(Bytes(1500));
     let tun = namespace.enter(|| {
         settle(plan, ends.programs)?;
-        device::own_prefix(side.address(0))?;
-        let tun = Tun::new(DEVICE, mtu)?;
-        let far = side.other().prefix();
-        netlink::route([far[0], far[1], 0, 0], side.address(0), DEVICE, ends.algorithm.as_deref())?;
+        let (own, far) = (side.address(0).into(), side.other().prefix());
+        interface::add_local_prefix(own)?;
+        let tun = Tun::new(DEVICE, mtu.max(SMALLEST_MTU))?;
+        netlink::add_route([far[0], far[1], 0, 0].into(), own, DEVICE, ends.algorithm.as_deref())?;
         Ok(tun)
     })?;
     Ok((namespace, tun))
@@ -163,7 +166,7 @@ impl Between {
         }
         let (left, left_tun) = side(&plan, Side::Senders, ends)?;
         let (right, right_tun) = side(&plan, Side::Receivers, ends)?;
-        let keeper = ends.programs.then(Keeper::new).transpose()?;
+        let programs = ends.programs.then(PidNamespace::new).transpose()?;
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), drops: Drops::new(plan.flows.len()) });
         let late = if ends.late == 0 { LATE } else { ends.late };
         #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]
@@ -180,7 +183,7 @@ impl Between {
         });
         let forwarding = Some(forwarding);
         let mut between =
-            Self { plan, sides: [left, right], keeper, shared, forwarding, calibration: Vec::new(), late, start };
+            Self { plan, sides: [left, right], programs, shared, forwarding, calibration: Vec::new(), late, start };
         match begun.recv() {
             Ok((calibration, start)) => {
                 (between.calibration, between.start) = (calibration, start);
@@ -203,8 +206,8 @@ impl Between {
 
     /// Moves the calling thread to a side, for good; what it starts from then on runs there and ends with the two sides.
     pub fn join(&self, side: Side) -> Result<(), Fault> {
-        if let Some(keeper) = &self.keeper {
-            keeper.join()?;
+        if let Some(programs) = &self.programs {
+            programs.join()?;
         }
         self.namespace(side).join()
     }
@@ -234,7 +237,7 @@ impl Between {
     /// Ends all: programs that still run, path and namespaces. Answers what was recorded of programs' flows, how good
     /// the clockwork was, and how long it lasted, ns.
     pub fn close(mut self) -> Result<(Records, Quality, u64), Fault> {
-        drop(self.keeper.take());
+        drop(self.programs.take());
         let end = self.now();
         let mut path = self.stop()?;
         let (mut records, quality) = self.ended(&mut path, end);
@@ -262,17 +265,17 @@ impl Between {
             let found = lateness.quantile(0.99) as f64 / 1e6;
             format!("1 % of the deliveries were {found:.2} ms late or more, {} ms are allowed", self.late as f64 / 1e6)
         });
-        let notes = vec![format!("kernel {}", sysctl("kernel.osrelease").unwrap_or_default())];
+        let notes = vec![format!("kernel {}", sysctl::read("kernel.osrelease").unwrap_or_default())];
         let passed = &path.passed;
         let (real_time, strangers, refused) = (passed.real_time, passed.strangers, passed.refused);
-        let counters = self.namespace(Side::Senders).enter(|| Ok(counters())).unwrap_or_default();
+        let counters = self.namespace(Side::Senders).enter(|| Ok(sender_counters())).unwrap_or_default();
         (records, Quality { lateness, real_time, strangers, refused, unreliable, notes, counters })
     }
 }
 
 impl Drop for Between {
     fn drop(&mut self) {
-        drop(self.keeper.take());
+        drop(self.programs.take());
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(forwarding) = self.forwarding.take() {
             let _ = forwarding.join();

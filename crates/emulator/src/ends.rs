@@ -4,19 +4,22 @@ pub mod talk;
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration as Wait, Instant};
 
+use cwndlab_linux::fault::{fault, Fault};
+use cwndlab_linux::realtime::{set_realtime, Policy};
+use cwndlab_linux::socket;
+use cwndlab_linux::tcp_info::{TcpInfo, CA_CWR, CA_RECOVERY};
 use cwndlab_network::random::Stream;
 use cwndlab_records::rows::{EventRow, SampleRow, TransferRow};
 use cwndlab_scenario::plan::{FlowPlan, Workload};
 use cwndlab_simulator::draw::{self, TIME_STREAM};
+use cwndlab_units::Bytes;
 
 use crate::between::Side;
-use crate::fault::{fault, Fault};
-use crate::info::Info;
 use crate::path::Drops;
 
 /// Where receivers listen.
@@ -42,7 +45,7 @@ pub struct End {
     /// Where the transfer at hand ends, in payload of the whole flow, its size, and when it began.
     boundary: Mutex<Option<(u64, u64, u64)>>,
     /// The last word of each connection that is over.
-    past: Mutex<Vec<Info>>,
+    past: Mutex<Vec<TcpInfo>>,
 }
 
 impl Default for End {
@@ -67,22 +70,13 @@ fn lock<T>(guarded: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl End {
     /// What the kernel says of the flow: its connection at hand, with the counters of those before.
     #[must_use]
-    pub fn info(&self) -> Option<Info> {
+    pub fn info(&self) -> Option<TcpInfo> {
         let socket = lock(&self.socket).clone();
         let past = lock(&self.past);
-        let now = socket.and_then(|socket| Info::of(socket.as_raw_fd()));
+        let now = socket.and_then(|socket| TcpInfo::of(socket.as_raw_fd()));
         let last = now.or_else(|| past.last().copied())?;
         let before = if now.is_some() { &past[..] } else { &past[..past.len() - 1] };
-        Some(before.iter().fold(last, |sum, one| Info {
-            retransmitted: sum.retransmitted + one.retransmitted,
-            acked_bytes: sum.acked_bytes + one.acked_bytes,
-            data_segments: sum.data_segments + one.data_segments,
-            segments_in: sum.segments_in + one.segments_in,
-            sent_bytes: sum.sent_bytes + one.sent_bytes,
-            retransmitted_bytes: sum.retransmitted_bytes + one.retransmitted_bytes,
-            timeouts: sum.timeouts + one.timeouts,
-            ..sum
-        }))
+        Some(before.iter().fold(last, |sum, one| TcpInfo { counters: sum.counters + one.counters, ..sum }))
     }
 
     fn open(&self, socket: TcpStream) -> Arc<TcpStream> {
@@ -92,7 +86,7 @@ impl End {
     }
 
     fn close(&self, socket: &Arc<TcpStream>) {
-        if let Some(last) = Info::of(socket.as_raw_fd()) {
+        if let Some(last) = TcpInfo::of(socket.as_raw_fd()) {
             lock(&self.past).push(last);
         }
         *lock(&self.socket) = None;
@@ -131,20 +125,13 @@ impl Run<'_> {
     }
 }
 
-fn option(socket: RawFd, level: i32, name: i32, value: &[u8]) -> std::io::Result<()> {
-    // SAFETY: the value lives through the call and its length is its own.
-    let answer =
-        unsafe { libc::setsockopt(socket, level, name, value.as_ptr().cast(), value.len() as libc::socklen_t) };
-    if answer == 0 {
-        Ok(())
-    } else {
-        Err(std::io::Error::last_os_error())
-    }
-}
+/// Real-time priority of the flows' ends, below that of the path.
+const PRIORITY: i32 = 20;
 
-/// Selects the congestion control of a socket.
-pub fn select(socket: RawFd, algorithm: &str) -> std::io::Result<()> {
-    option(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, algorithm.as_bytes())
+/// Gives a thread of a flow's end real-time priority, where the kernel grants it: it stands for a host of its own, which
+/// other processes of this machine must not delay.
+pub(crate) fn ask_for_priority() {
+    set_realtime(Policy::RoundRobin, PRIORITY);
 }
 
 /// A connection of the flow with its algorithm, chosen before it is asked for; nothing where the run ends before it is
@@ -155,61 +142,15 @@ fn connect(
     plan: &FlowPlan,
     algorithm: &str,
 ) -> std::io::Result<Option<TcpStream>> {
-    // SAFETY: no pointers; the answer is checked.
-    let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
-    if raw < 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    let socket = unsafe { TcpStream::from_raw_fd(raw) };
-    select(raw, algorithm)?;
-    option(raw, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &segment(plan).to_ne_bytes())?;
-    socket.set_nodelay(true)?;
-    // It bounds how long the wait for the handshake lasts, too.
-    socket.set_write_timeout(Some(GLANCE))?;
-    let at = |side: Side, port: u16| {
-        let mut out = [0u8; 16];
-        out[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
-        out[2..4].copy_from_slice(&port.to_be_bytes());
-        out[4..8].copy_from_slice(&side.address(flow));
-        out
-    };
-    let (own, far) = (at(side, 0), at(side.other(), PORT));
-    // SAFETY: the address is a `struct sockaddr_in`, which is 16 bytes, and lives through the call.
-    if unsafe { libc::bind(raw, own.as_ptr().cast(), 16) } != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    while !run.is_over() {
-        // SAFETY: as above.
-        if unsafe { libc::connect(raw, far.as_ptr().cast(), 16) } == 0 {
-            return Ok(Some(socket));
-        }
-        let error = std::io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EISCONN) => return Ok(Some(socket)),
-            Some(libc::EINPROGRESS | libc::EALREADY | libc::EINTR | libc::EAGAIN) => {}
-            _ => return Err(error),
-        }
-    }
-    Ok(None)
+    let at = |side: Side, port| SocketAddrV4::new(side.address(flow).into(), port);
+    let options = socket::Options { algorithm, max_segment: segment(plan), write_timeout: GLANCE };
+    socket::connect(at(side, 0), at(side.other(), PORT), options, || run.is_over())
 }
 
 /// `TCP_MAXSEG` counts what stands before options; timestamps take 12 of it.
-fn segment(plan: &FlowPlan) -> i32 {
+fn segment(plan: &FlowPlan) -> Bytes {
     let options = if plan.stack.header.0 > 40 { 12 } else { 0 };
-    plan.stack.mss.0 as i32 + options
-}
-
-/// Bytes that the kernel holds and the far end has not acknowledged.
-fn unacknowledged(socket: &TcpStream) -> u64 {
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: SIOCOUTQ (TIOCOUTQ) writes one int, which lives.
-    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-    if answer == 0 {
-        bytes as u64
-    } else {
-        0
-    }
+    plan.stack.mss + Bytes(options)
 }
 
 /// What a sender's thread sends: `bytes` or without end, until `until`; answers whether it came to the end of its bytes.
@@ -230,7 +171,7 @@ fn send(run: Run<'_>, socket: &TcpStream, bytes: Option<u64>, until: u64) -> std
 
 /// Waits until everything is acknowledged, or the run is over; answers whether it was.
 fn drain(run: Run<'_>, socket: &TcpStream) -> bool {
-    while unacknowledged(socket) > 0 {
+    while socket::unacknowledged(socket).0 > 0 {
         if run.is_over() {
             return false;
         }
@@ -332,7 +273,7 @@ pub fn listener(flow: u32, plan: &FlowPlan, side: Side, algorithm: &str) -> Resu
     let place = |error: std::io::Error| fault(format!("flow {}: listen on {at}", plan.name), error.to_string(), "");
     let listener = TcpListener::bind(at).map_err(place)?;
     if side == Side::Senders {
-        select(listener.as_raw_fd(), algorithm).map_err(place)?;
+        socket::set_congestion_control(listener.as_raw_fd(), algorithm).map_err(place)?;
     }
     listener.set_nonblocking(true).map_err(place)?;
     Ok(listener)
@@ -381,34 +322,35 @@ pub struct Watch {
     /// Sum and number of the RTTs seen.
     pub rtt: (u64, u64),
     /// The last word.
-    pub info: Info,
+    pub info: TcpInfo,
     seen: bool,
 }
-
-const CWR: u8 = 2;
-const RECOVERY: u8 = 3;
 
 impl Watch {
     /// Looks at the flow and tells what happened since.
     pub fn look(&mut self, now: u64, flow: u32, end: &End, events: &mut Vec<EventRow>) {
         let Some(info) = end.info() else { return };
-        if info.srtt_ns > 0 {
-            self.rtt = (self.rtt.0 + info.srtt_ns, self.rtt.1 + 1);
+        if info.srtt.0 > 0 {
+            self.rtt = (self.rtt.0 + info.srtt.0, self.rtt.1 + 1);
         }
         if self.seen {
             let entered = |state: u8| info.ca_state == state && self.info.ca_state != state;
-            let (recovered, reduced) = (entered(RECOVERY), entered(CWR));
+            let (recovered, reduced) = (entered(CA_RECOVERY), entered(CA_CWR));
             self.recoveries += u64::from(recovered);
             self.reductions += u64::from(reduced);
-            let kinds = [(recovered, "recovery"), (reduced, "ecn"), (info.timeouts > self.info.timeouts, "timeout")];
+            let kinds = [
+                (recovered, "recovery"),
+                (reduced, "ecn"),
+                (info.counters.timeouts > self.info.counters.timeouts, "timeout"),
+            ];
             for (_, kind) in kinds.into_iter().filter(|(happened, _)| *happened) {
                 events.push(EventRow {
                     time_ns: now,
                     flow,
                     kind,
                     cause: "kernel",
-                    cwnd_before_bytes: self.info.cwnd * self.info.mss,
-                    cwnd_after_bytes: info.ssthresh.unwrap_or(info.cwnd) * info.mss,
+                    cwnd_before_bytes: self.info.cwnd * self.info.mss.0,
+                    cwnd_after_bytes: info.ssthresh.unwrap_or(info.cwnd) * info.mss.0,
                     pipe_segments: None,
                 });
             }
@@ -423,19 +365,19 @@ impl Watch {
         self.seen.then(|| SampleRow {
             time_ns,
             flow,
-            cwnd_bytes: Some(self.info.cwnd * self.info.mss),
-            ssthresh_bytes: self.info.ssthresh.map(|segments| segments * self.info.mss),
-            in_flight_bytes: Some(self.info.in_flight * self.info.mss),
-            srtt_ns: Some(self.info.srtt_ns).filter(|&srtt| srtt > 0),
+            cwnd_bytes: Some(self.info.cwnd * self.info.mss.0),
+            ssthresh_bytes: self.info.ssthresh.map(|segments| segments * self.info.mss.0),
+            in_flight_bytes: Some(self.info.in_flight * self.info.mss.0),
+            srtt_ns: Some(self.info.srtt.0).filter(|&srtt| srtt > 0),
             rtt_ns: None,
-            pacing_rate_bps: self.info.pacing_bps,
-            delivery_rate_bps: self.info.delivery_bps,
+            pacing_rate_bps: self.info.pacing.map(|rate| rate.0),
+            delivery_rate_bps: self.info.delivery_rate.map(|rate| rate.0),
             delivered_bytes: end.delivered.load(Ordering::Relaxed),
-            sent_bytes: self.info.sent_bytes,
-            retransmitted_bytes: self.info.retransmitted_bytes,
-            retransmitted_packets: self.info.retransmitted,
-            congestion_events: self.recoveries + self.reductions + self.info.timeouts,
-            timeouts: self.info.timeouts,
+            sent_bytes: self.info.counters.sent.0,
+            retransmitted_bytes: self.info.counters.retransmitted.0,
+            retransmitted_packets: self.info.counters.retransmitted_segments,
+            congestion_events: self.recoveries + self.reductions + self.info.counters.timeouts,
+            timeouts: self.info.counters.timeouts,
             queue_drops: drops.queue[flow as usize].load(Ordering::Relaxed),
             wire_losses: drops.wire[flow as usize].load(Ordering::Relaxed),
             rtt_sum_ns: self.rtt.0,

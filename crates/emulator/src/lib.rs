@@ -2,21 +2,14 @@
 //!
 //! Senders live in one namespace and receivers in another; a TUN device in each carries their packets to [`path`], which
 //! runs the simulator's links, queues, losses and media on them ([`between`]). The ends are kernel TCP ([`ends`]) or any
-//! program. What is recorded has the simulator's tables. Namespaces and devices live as long as this process, and so do
-//! the programs ([`keeper`]): nothing is left.
+//! program. What is recorded has the simulator's tables. Namespaces and devices exist as long as this process, and so do
+//! the programs ([`cwndlab_linux::pid_namespace`]): nothing is left.
 
 pub mod between;
 pub mod calibration;
 pub mod datagram;
-pub mod device;
 pub mod ends;
-pub mod fault;
-pub mod info;
-pub mod keeper;
 pub mod lateness;
-pub mod memory;
-pub mod namespace;
-pub mod netlink;
 pub mod path;
 pub mod source;
 
@@ -24,6 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use cwndlab_control::kernel_name::{self, kernel_name, kernels_own};
+use cwndlab_linux::fault::{fault, Fault};
+use cwndlab_linux::sysctl::available_congestion_controls;
 use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan, Workload};
 use cwndlab_simulator::pool::starts;
@@ -32,8 +27,6 @@ pub use between::{Between, Ends, Quality, Side, LATE};
 
 use ends::talk::Talk;
 use ends::{End, Run, Watch};
-use fault::{fault, Fault};
-use namespace::sysctl;
 use path::Path;
 
 /// Between two looks at the kernel's state of a connection, ns: a recovery lasts a round trip, and shall not be missed.
@@ -49,12 +42,6 @@ pub enum Datapath {
     Ours,
 }
 
-/// What this kernel's TCP has.
-fn available() -> Vec<String> {
-    let known = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
-    known.split_whitespace().map(str::to_owned).collect()
-}
-
 /// The kernel's name for an algorithm that is named for the programs of a path: the kernel's own where it stands for the
 /// library's, else the library's where it is registered.
 ///
@@ -62,7 +49,7 @@ fn available() -> Vec<String> {
 ///
 /// A fault where this kernel has neither.
 pub fn kernel_algorithm(name: &str) -> Result<String, Fault> {
-    let (known, catalogue) = (available(), cwndlab_simulator::catalogue());
+    let (known, catalogue) = (available_congestion_controls(), cwndlab_algorithms::catalogue());
     kernel_name::resolve(name, &catalogue, &known).ok_or_else(|| {
         let has = known.iter().map(|one| kernel_name::library_name(one)).collect::<Vec<_>>().join(", ");
         let hint = kernel_name::misnamed(name).unwrap_or_else(|| match catalogue.parse(name) {
@@ -77,7 +64,7 @@ pub fn kernel_algorithm(name: &str) -> Result<String, Fault> {
 fn name_of(index: usize, flow: &FlowPlan, datapath: Datapath) -> Result<String, Fault> {
     let Some(algorithm) = &flow.algorithm else { return Ok(String::new()) };
     let ours = algorithm.growth.spec.name;
-    let known = available();
+    let known = available_congestion_controls();
     let has = |name: &str| known.iter().any(|one| one == name);
     let own = kernels_own(algorithm).filter(|_| datapath == Datapath::Kernel);
     if let Some(own) = own.filter(|own| has(own)) {
@@ -149,7 +136,7 @@ pub fn emulate(
             let (begin, opener, between) = (begins[index], Talk::opener(one), &between);
             scope.spawn(move || {
                 if between.join(opener.other()).is_ok() {
-                    path::ask_for_an_ends_priority();
+                    ends::ask_for_priority();
                     match talk {
                         Some(talk) => talk.answer(run, listener),
                         None => ends::receiver(run, flow, listener, end),
@@ -158,7 +145,7 @@ pub fn emulate(
             });
             senders.push(scope.spawn(move || {
                 between.join(opener)?;
-                path::ask_for_an_ends_priority();
+                ends::ask_for_priority();
                 match talk {
                     Some(talk) => talk.open(run),
                     None => ends::sender(run, flow, one, (seed, begin), name, end),
@@ -168,7 +155,7 @@ pub fn emulate(
         let observer = &mut observer;
         let _ = scope
             .spawn(move || {
-                path::ask_for_an_ends_priority();
+                ends::ask_for_priority();
                 observer.watch(cancel);
             })
             .join();
@@ -238,32 +225,33 @@ impl Observer<'_> {
 
 fn row(flow: u32, plan: &FlowPlan, end: &End, watch: &Watch, path: &Path, kernel: &str) -> FlowRow {
     let (info, losses) = (watch.info, path.world.losses[flow as usize]);
+    let sent = info.counters;
     let at = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|&at| at != u64::MAX);
     FlowRow {
         flow,
         name: plan.name.clone(),
         algorithm: format!("kernel:{kernel}"),
         profile: "kernel".to_owned(),
-        mss_bytes: if info.mss > 0 { info.mss } else { plan.stack.mss.0 },
+        mss_bytes: if info.mss.0 > 0 { info.mss.0 } else { plan.stack.mss.0 },
         base_rtt_ns: plan.base_rtt.0,
         start_ns: at(&end.started).unwrap_or(plan.start.0),
         end_ns: at(&end.ended),
         delivered_bytes: end.delivered.load(Ordering::Relaxed),
-        acked_bytes: info.acked_bytes,
-        sent_bytes: info.sent_bytes,
-        wire_bytes: info.sent_bytes + info.data_segments * plan.stack.header.0,
-        sent_packets: info.data_segments,
-        retransmitted_bytes: info.retransmitted_bytes,
-        retransmitted_packets: info.retransmitted,
-        ack_packets: info.segments_in,
+        acked_bytes: sent.acked.0,
+        sent_bytes: sent.sent.0,
+        wire_bytes: sent.sent.0 + sent.data_segments * plan.stack.header.0,
+        sent_packets: sent.data_segments,
+        retransmitted_bytes: sent.retransmitted.0,
+        retransmitted_packets: sent.retransmitted_segments,
+        ack_packets: sent.segments_in,
         queue_drops: losses.queue,
         wire_losses: losses.wire,
-        timeouts: info.timeouts,
+        timeouts: sent.timeouts,
         recoveries: watch.recoveries,
         ecn_reductions: watch.reductions,
         undos: 0,
         loss_probes: 0,
-        min_rtt_ns: info.min_rtt_ns,
+        min_rtt_ns: info.min_rtt.map(|rtt| rtt.0),
         mean_rtt_ns: (watch.rtt.1 > 0).then(|| watch.rtt.0 / watch.rtt.1),
         min_delay_ns: None,
         mean_delay_ns: None,

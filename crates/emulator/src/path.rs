@@ -8,15 +8,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 
+use cwndlab_linux::fault::Fault;
+use cwndlab_linux::poll::wait_readable;
+use cwndlab_linux::realtime::{set_realtime, Policy};
+use cwndlab_linux::tun::Tun;
 use cwndlab_records::rows::{CalibrationRow, LinkSampleRow, SampleRow};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_simulator::packet::{Packet, ACK, CE, DATA, ECT, SYN};
 use cwndlab_simulator::world::{Losses, Observed, World};
+use cwndlab_units::Duration;
 
 use crate::calibration;
 use crate::datagram::{self, mark, view};
-use crate::device::Tun;
-use crate::fault::Fault;
 use crate::lateness::Lateness;
 use crate::source::Sources;
 
@@ -26,6 +29,8 @@ const LONGEST: usize = 65_536;
 const BATCH: usize = 32;
 /// What a probe may take beyond two round trips, ns.
 const PROBING: u64 = 50_000_000;
+/// Real-time priority of the path's thread, above that of everything that waits for it.
+const PRIORITY: i32 = 50;
 /// Wakes up at least this often to see whether it shall stop, ns.
 const PATIENCE: u64 = 20_000_000;
 
@@ -187,7 +192,7 @@ impl Path {
     /// Measures the routes of the first flows with probes, then begins anew with the path at rest; answers when that
     /// was. To be called by the thread that runs it.
     pub fn calibrate(&mut self, stop: &AtomicBool, drops: &Drops) -> Result<(Vec<CalibrationRow>, Instant), Fault> {
-        self.passed.real_time = ask_for_real_time();
+        self.passed.real_time = set_realtime(Policy::Fifo, PRIORITY);
         self.delivered = Some(Vec::new());
         let next_sample = std::mem::replace(&mut self.next_sample, u64::MAX);
         let mut rows = Vec::new();
@@ -265,7 +270,7 @@ impl Path {
 
     /// Runs until `stop`.
     pub fn run(&mut self, stop: &AtomicBool, drops: &Drops) -> Result<(), Fault> {
-        self.passed.real_time = ask_for_real_time();
+        self.passed.real_time = set_realtime(Policy::Fifo, PRIORITY);
         let mut buffer = vec![0u8; LONGEST];
         while !stop.load(Ordering::Relaxed) {
             self.step(&mut buffer, drops)?;
@@ -421,34 +426,6 @@ impl Path {
         if rest == 0 {
             return;
         }
-        let poll = |device: &Tun| libc::pollfd { fd: device.descriptor(), events: libc::POLLIN, revents: 0 };
-        let mut both = [poll(&self.devices[0]), poll(&self.devices[1])];
-        let timeout = libc::timespec { tv_sec: 0, tv_nsec: rest.cast_signed() };
-        // SAFETY: two descriptors that live, and a time that does; no signal mask.
-        let _ = unsafe { libc::ppoll(both.as_mut_ptr(), 2, &raw const timeout, std::ptr::null()) };
-    }
-}
-
-/// Of the path's thread and of the ends' among the real-time priorities: nothing that waits for the path goes before it.
-const PATH: i32 = 50;
-const ENDS: i32 = 20;
-
-/// Asks for SCHED_FIFO for the calling thread; else at least for short timer slack.
-fn ask_for_real_time() -> bool {
-    ask(libc::SCHED_FIFO, PATH)
-}
-
-/// Asks for SCHED_RR for an end of a flow: what it does is a host's own work, which others of this machine shall not
-/// hold up.
-pub(crate) fn ask_for_an_ends_priority() {
-    ask(libc::SCHED_RR, ENDS);
-}
-
-fn ask(policy: i32, priority: i32) -> bool {
-    let wish = libc::sched_param { sched_priority: priority };
-    // SAFETY: the parameter lives; both calls change this thread alone.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1_000);
-        libc::sched_setscheduler(0, policy, &raw const wish) == 0
+        wait_readable([self.devices[0].descriptor(), self.devices[1].descriptor()], Duration(rest));
     }
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use cwndlab_algorithms::catalogue;
 use cwndlab_emulator::{emulate, Datapath, Quality, LATE};
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
-use cwndlab_simulator::catalogue;
 use serde_json::{json, Value};
 
 /// Stops an emulation that does not end by itself; a run of these tests takes seconds.
@@ -38,7 +38,7 @@ fn run(document: &Value) -> Option<(Records, Quality)> {
     let is_required = std::env::var_os("CWNDLAB_REQUIRE_EMULATION").is_some();
     match within_limit(|stop| emulate(Arc::new(plan), 1, Datapath::Kernel, LATE, stop)) {
         Ok(found) => Some(found),
-        Err(fault) if !is_required && (fault.path.contains("unshare") || fault.path.contains("/dev/net/tun")) => {
+        Err(fault) if !is_required && (fault.place.contains("unshare") || fault.place.contains("/dev/net/tun")) => {
             eprintln!("skipped: {fault}");
             None
         }

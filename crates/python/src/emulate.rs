@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cwndlab_emulator::{namespace, Between as Open, Datapath, Ends, Quality, Side, LATE};
+use cwndlab_emulator::{Between as Open, Datapath, Ends, Quality, Side, LATE};
+use cwndlab_linux::privileges;
+use cwndlab_linux::Fault;
 use cwndlab_records::table::{Header, Tables};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::records::Records;
-use cwndlab_scenario::Fault;
-
 use crate::work::{aside, guarded, header, Cancel};
 use crate::{own, question, raise};
 
@@ -67,13 +67,13 @@ fn remarked(remarks: &Py<PyAny>) -> Vec<String> {
 }
 
 fn refused(py: Python<'_>, fault: Fault) -> PyErr {
-    raise(py, "RunError", vec![(fault.path, fault.what, fault.hint)])
+    raise(py, "RunError", vec![(fault.place, fault.what, fault.hint)])
 }
 
 /// Makes this process root in a user namespace of its own where it is not root; answers whether it had to.
 #[pyfunction]
 pub(crate) fn become_root(py: Python<'_>) -> PyResult<bool> {
-    namespace::become_root().map_err(|fault| refused(py, fault))
+    privileges::become_root().map_err(|fault| refused(py, fault))
 }
 
 /// The two sides of a scenario's network with the path at work, for programs at its ends.
@@ -122,7 +122,7 @@ impl Between {
         let algorithm = algorithm.map(|name| cwndlab_emulator::kernel_algorithm(&name)).transpose();
         let algorithm = algorithm.map_err(|fault| {
             let class = if is_known { "RunError" } else { "ScenarioError" };
-            raise(py, class, vec![(fault.path, fault.what, fault.hint)])
+            raise(py, class, vec![(fault.place, fault.what, fault.hint)])
         })?;
         let ends = Ends { algorithm, late: late_ns, programs: true };
         let open = py.detach(|| Open::open(Arc::new(plan), seed, &ends)).map_err(|fault| refused(py, fault))?;

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Mutex;
 use std::time::Duration as Wait;
 
+use cwndlab_linux::fault::Fault;
 use cwndlab_network::random::Stream;
 use cwndlab_records::rows::TransferRow;
 use cwndlab_scenario::plan::{FlowPlan, Mqtt, Workload};
@@ -15,7 +16,6 @@ use cwndlab_simulator::draw::{self, OTHER_STREAM, SIZE_STREAM, TIME_STREAM};
 
 use super::{connect, lock, place, send, End, Run, GLANCE};
 use crate::between::Side;
-use crate::fault::Fault;
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
