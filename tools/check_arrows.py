@@ -26,9 +26,9 @@ ALLOWED: dict[str, set[str]] = {
     "emulator": {"units", "control", "algorithms", "linux", "network", "scenario", "records", "simulator"},
     "kernel": {"units", "control", "linux"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
-    "kernel-python": {"units", "control", "algorithms", "kernel"},
+    "bindings/python-kernel": {"units", "control", "algorithms", "kernel"},
     "live": {"algorithms", "control", "linux", "quic"},
-    "python": {
+    "bindings/python": {
         "units",
         "control",
         "conformance",
@@ -54,8 +54,8 @@ def tables(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def wrong(crates: Path) -> list[str]:
     """Arrows that nobody drew, and crates that have no place in the plan."""
     found = []
-    for path in sorted(crates.glob("*/Cargo.toml")):
-        crate = path.parent.name
+    for path in sorted([*crates.glob("*/Cargo.toml"), *crates.glob("bindings/*/Cargo.toml")]):
+        crate = path.parent.relative_to(crates).as_posix()
         if crate not in ALLOWED:
             found.append(f"crates/{crate} has no place in the plan")
             continue
