@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
-KERNEL_PYTHON := crates/kernel-python/Cargo.toml
+KERNEL_PYTHON := crates/bindings/python-kernel/Cargo.toml
 # The kernel's datapath is compiled where what it takes is installed; asked when it is needed, since `make system` installs.
 HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null
 ALGORITHMS := $(wildcard crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs)
@@ -40,7 +40,7 @@ $(VENV)/.built: $(VENV)/.ready $(RUST) pyproject.toml
 system:
 	@tools/system.sh
 
-$(VENV)/.kernel: $(VENV)/.built $(shell find crates/kernel/bpf crates/kernel-python -type f)
+$(VENV)/.kernel: $(VENV)/.built $(shell find crates/kernel/bpf crates/bindings/python-kernel -type f)
 	@if $(HAS_DATAPATH); then \
 		VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet --manifest-path $(KERNEL_PYTHON) && touch $@; \
 	else \

@@ -241,7 +241,7 @@ def test_toml_of_a_page_is_taken(name: str, copy: Path) -> None:
 
 def test_rust_of_a_page_stands_in_a_source_that_is_compiled() -> None:
     """Line by line: documentation of a crate and the example outside of the tree are compiled by tests."""
-    sources = [*ROOT.glob("crates/*/src/lib.rs"), *(ROOT / "examples" / "own-algorithm-rust").glob("**/src/*.rs")]
+    sources = [*ROOT.glob("crates/**/src/lib.rs"), *(ROOT / "examples" / "own-algorithm-rust").glob("**/src/*.rs")]
     texts = [[line.strip().removeprefix("//!").strip() for line in file.read_text().splitlines()] for file in sources]
     for page in PAGES:
         for block in (one for one in documented.snippets(page) if one.kind == "rust"):

@@ -636,7 +636,7 @@ def test_the_script_of_the_page_runs(tmp_path: Path) -> None:
 def quickly_built() -> Iterator[str]:
     """Options of cargo: our crates without optimisation and debug information, which takes a third of the time to
     compile; all others as in the workspace's tests, whose build of them is used."""
-    for manifest in sorted((ROOT / "crates").glob("*/Cargo.toml")):
+    for manifest in sorted((ROOT / "crates").rglob("Cargo.toml")):
         name = re.search(r'^name = "(.+)"', manifest.read_text(), re.MULTILINE)
         assert name is not None
         for option in ("opt-level=0", "debug=0"):

@@ -10,8 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: What each crate may depend on. Nobody depends on an engine but the Python module, and the emulator, which runs the
-#: simulator's own network.
+#: What each crate may depend on. Only the Python modules depend on an engine; the emulator runs the simulator's network.
 ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "control": {"units"},
@@ -23,18 +22,20 @@ ALLOWED: dict[str, set[str]] = {
     "records": {"units"},
     "simulator": {"units", "control", "algorithms", "conformance", "transport", "network", "scenario", "records"},
     "quic": {"units", "control", "algorithms", "transport"},
-    "emulator": {"control", "network", "scenario", "records", "simulator"},
-    "kernel": {"units", "control"},
+    "linux": {"units"},
+    "emulator": {"units", "control", "algorithms", "linux", "network", "scenario", "records", "simulator"},
+    "kernel": {"units", "control", "linux"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
-    "kernel-python": {"units", "control", "algorithms", "kernel"},
-    "live": {"algorithms", "control", "emulator", "quic"},
-    "python": {
+    "bindings/python-kernel": {"units", "control", "algorithms", "kernel"},
+    "live": {"algorithms", "control", "linux", "quic"},
+    "bindings/python": {
         "units",
         "control",
         "conformance",
         "scenario",
         "records",
         "simulator",
+        "linux",
         "emulator",
         "quic",
         "replay",
@@ -53,8 +54,8 @@ def tables(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def wrong(crates: Path) -> list[str]:
     """Arrows that nobody drew, and crates that have no place in the plan."""
     found = []
-    for path in sorted(crates.glob("*/Cargo.toml")):
-        crate = path.parent.name
+    for path in sorted([*crates.glob("*/Cargo.toml"), *crates.glob("bindings/*/Cargo.toml")]):
+        crate = path.parent.relative_to(crates).as_posix()
         if crate not in ALLOWED:
             found.append(f"crates/{crate} has no place in the plan")
             continue

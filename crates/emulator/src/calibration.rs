@@ -1,32 +1,34 @@
-//! Calibration: probes of our own through the path before a run, on the wall clock as everything that follows.
+//! Calibration: probes through the path before a run, on the wall clock.
 //!
-//! - *Base RTT*: ICMP echo requests, one at a time, answered by the kernel of the receivers' side; the least counts.
-//!   Expected: the flow's propagation delays, and the serialisation of a probe by every line of both ways.
-//! - *Rate* and *capacity*: a train of full packets that enters at one moment, more than the queue holds. Of n packets
+//! - *Base RTT*: ICMP echo requests, one at a time, answered by the kernel of the receivers' side; the minimum counts.
+//!   Expected: the flow's propagation delays, and the serialisation of a probe by every line of both directions.
+//! - *Rate* and *capacity*: a train of full packets that enters at one instant, more than the queue holds. Of n packets
 //!   in service or waiting n arrive, and between the first and the last arrival the line sent n − 1.
 //!
-//! Rate and capacity are measured where the slowest line is the first of its route with a rate, and is constant with a
-//! drop-tail queue and a wire without losses: elsewhere no one number is right.
+//! Rate and capacity are measured where the slowest line is the first of its route with a rate, has a constant rate, a
+//! drop-tail queue and a wire without losses. Elsewhere they have no single expected value.
 
 use cwndlab_network::aqm::Configuration;
 use cwndlab_records::rows::CalibrationRow;
 use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan, Plan};
 
-use crate::between::Side;
-use crate::datagram::checksum;
+use crate::addresses::Side;
+use crate::ipv4::checksum;
 
-/// Echoes of which the quickest counts.
+/// Echo requests per flow.
 pub(crate) const ECHOES: u16 = 10;
-/// Packets of a train beyond those that fit.
-const BEYOND: u64 = 20;
-/// The longest train, in packets and in ns of its line.
-const LONGEST: (u64, u64) = (20_000, 2_000_000_000);
-/// Flows whose routes are measured.
-pub(crate) const FLOWS: usize = 4;
-/// Header of IPv4 and of an ICMP echo.
+/// Packets of a train beyond those that the queue holds.
+const EXCESS: u64 = 20;
+/// The longest train, packets.
+const MAX_TRAIN_PACKETS: u64 = 20_000;
+/// The longest train, ns on its line.
+const MAX_TRAIN_NS: u64 = 2_000_000_000;
+/// How many flows are measured.
+pub(crate) const MEASURED_FLOWS: usize = 4;
+/// Bytes of the headers of IPv4 and of an ICMP echo.
 const HEADERS: usize = 28;
 
-/// An ICMP echo request of a flow's sender to its receiver, or an answer that nobody asked for, which a kernel swallows.
+/// An ICMP echo request of a flow's sender to its receiver, or an unsolicited reply, which a kernel discards (RFC 792).
 pub(crate) fn probe(flow: u32, request: bool, number: u16, size: usize) -> Vec<u8> {
     let mut packet = vec![0u8; size.max(HEADERS)];
     packet[0] = 0x45;
@@ -34,8 +36,8 @@ pub(crate) fn probe(flow: u32, request: bool, number: u16, size: usize) -> Vec<u
     packet[2..4].copy_from_slice(&length.to_be_bytes());
     packet[8] = 64;
     packet[9] = 1;
-    packet[12..16].copy_from_slice(&Side::Senders.address(flow));
-    packet[16..20].copy_from_slice(&Side::Receivers.address(flow));
+    packet[12..16].copy_from_slice(&Side::Senders.address(flow).octets());
+    packet[16..20].copy_from_slice(&Side::Receivers.address(flow).octets());
     let sum = checksum(&packet[..20]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     packet[20] = if request { 8 } else { 0 };
@@ -45,25 +47,25 @@ pub(crate) fn probe(flow: u32, request: bool, number: u16, size: usize) -> Vec<u
     packet
 }
 
-/// Size of an echo, bytes.
-pub(crate) const ECHO: usize = 64;
+/// Size of an echo request, bytes.
+pub(crate) const ECHO_SIZE: usize = 64;
 
-/// What the echo takes at best, ns; nothing where that is left to chance.
+/// The expected minimum RTT of an echo request, ns; `None` where delays are random.
 pub(crate) fn base_rtt(plan: &Plan, flow: u32) -> Option<f64> {
     let flow = &plan.flows[flow as usize];
     let links = flow.forward.iter().chain(&flow.reverse).map(|&link| &plan.links[link as usize]);
     let mut total = flow.base_rtt.0 as f64;
     for link in links {
-        if !is_steady(link) {
+        if !is_constant(link) {
             return None;
         }
-        total += link.rate.map_or(0.0, |rate| ECHO as f64 * 8e9 / rate.0 as f64);
+        total += link.rate.map_or(0.0, |rate| ECHO_SIZE as f64 * 8e9 / rate.0 as f64);
     }
     Some(total)
 }
 
-/// The same for every packet, whenever it comes.
-fn is_steady(link: &LinkPlan) -> bool {
+/// Whether the link treats every packet alike at any time.
+fn is_constant(link: &LinkPlan) -> bool {
     link.radio.is_none()
         && link.harq.is_none()
         && link.jitter.is_none()
@@ -73,25 +75,25 @@ fn is_steady(link: &LinkPlan) -> bool {
         && link.duplicate == 0.0
 }
 
-/// A train that fills the queue of a flow's slowest line.
+/// A train of packets that fills the queue of a flow's slowest line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Train {
     /// Packets.
     pub packets: u64,
     /// Bytes of each.
     pub size: usize,
-    /// Packets that shall arrive: those in service and waiting.
+    /// Packets expected to arrive: those in service and waiting.
     pub fit: u64,
-    /// Of the line, bit/s.
+    /// Rate of the line, bit/s.
     pub rate: u64,
-    /// The one in service counts towards the capacity.
+    /// The packet in service counts towards the capacity.
     counts_in_service: bool,
-    /// More came than the queue holds.
+    /// The train has more packets than the queue holds.
     overflows: bool,
 }
 
 impl Train {
-    /// The flow's, where its route has one.
+    /// The train of a flow, where its route can be measured.
     pub(crate) fn of(plan: &Plan, flow: u32) -> Option<Self> {
         let flow = &plan.flows[flow as usize];
         let links: Vec<&LinkPlan> = flow.forward.iter().map(|&link| &plan.links[link as usize]).collect();
@@ -99,12 +101,12 @@ impl Train {
         let line = links.iter().find(|link| link.rate.is_some())?;
         let computed = line.queue.discipline.computed()?;
         let is_first = line.rate.is_some_and(|of| of.0 == rate);
-        let is_plain = links.iter().all(|link| is_steady(link));
+        let is_plain = links.iter().all(|link| is_constant(link));
         if !is_first || !is_plain {
             return None;
         }
         let size = (flow.stack.mss.0 + flow.stack.header.0).clamp(HEADERS as u64, 65_535);
-        let most = LONGEST.0.min(LONGEST.1 / (size * 8_000_000_000 / rate).max(1)).max(2);
+        let max_packets = MAX_TRAIN_PACKETS.min(MAX_TRAIN_NS / (size * 8_000_000_000 / rate).max(1)).max(2);
         let waiting = match line.queue.capacity {
             Capacity::Unlimited => u64::MAX,
             Capacity::Packets(packets) => u64::from(packets),
@@ -112,13 +114,13 @@ impl Train {
         };
         let counts = computed.counts_in_service;
         let held = waiting.saturating_add(u64::from(!counts));
-        let overflows = held < most;
-        let fit = if overflows { held } else { most };
-        let packets = if overflows { held + BEYOND } else { most };
+        let overflows = held < max_packets;
+        let fit = if overflows { held } else { max_packets };
+        let packets = if overflows { held + EXCESS } else { max_packets };
         Some(Self { packets, size: size as usize, fit, rate, counts_in_service: counts, overflows })
     }
 
-    /// What its arrivals, ns, tell.
+    /// Rate and capacity from the arrival times, ns.
     pub(crate) fn rows(&self, flow: u32, arrivals: &[u64]) -> Vec<CalibrationRow> {
         let mut rows = Vec::new();
         let number = arrivals.len() as u64;
@@ -142,10 +144,10 @@ impl Train {
 mod tests {
     use super::*;
 
-    /// RFC 1071: the sum over a header or message with its checksum is 0; RFC 792: type 8 asks.
+    /// RFC 1071: the sum over a header or message with its checksum is 0; RFC 792: type 8 is a request.
     #[test]
-    fn a_probe_is_a_sound_echo() {
-        for (size, number) in [(ECHO, 3), (1500, 60_000)] {
+    fn a_probe_is_a_valid_echo_request() {
+        for (size, number) in [(ECHO_SIZE, 3), (1500, 60_000)] {
             let packet = probe(1, true, number, size);
             assert_eq!(packet.len(), size);
             assert_eq!((checksum(&packet[..20]), checksum(&packet[20..])), (0, 0));
@@ -155,13 +157,13 @@ mod tests {
 
     /// By hand: 51 packets of 1500 bytes at 12 Mbit/s are 1 ms apart; 50 waited and one was in service.
     #[test]
-    fn a_train_tells_rate_and_capacity() {
+    fn rate_and_capacity_follow_from_the_arrivals() {
         let train =
             Train { packets: 71, size: 1500, fit: 51, rate: 12_000_000, counts_in_service: false, overflows: true };
         let arrivals: Vec<u64> = (0..51).map(|n| 7_000 + n * 1_000_000).collect();
         let rows = train.rows(2, &arrivals);
-        let found: Vec<_> = rows.iter().map(|row| (row.quantity, row.expected, row.measured)).collect();
-        assert_eq!(found, [("rate_bps", 12e6, 12e6), ("capacity_packets", 50.0, 50.0)]);
+        let values: Vec<_> = rows.iter().map(|row| (row.quantity, row.expected, row.measured)).collect();
+        assert_eq!(values, [("rate_bps", 12e6, 12e6), ("capacity_packets", 50.0, 50.0)]);
         let lost = train.rows(2, &arrivals[..49]);
         assert_eq!((lost[1].expected, lost[1].measured), (50.0, 48.0));
         assert_eq!(train.rows(2, &[])[0].measured, 0.0);

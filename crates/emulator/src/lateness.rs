@@ -1,4 +1,4 @@
-//! How late packets were delivered: a histogram of fixed size, whatever the length of the run.
+//! Lateness of deliveries: a histogram of fixed size, whatever the length of the run.
 
 /// Buckets of a quarter of an octave, from 1 µs.
 const BUCKETS: usize = 96;
@@ -7,32 +7,32 @@ const BUCKETS: usize = 96;
 #[derive(Clone, Debug)]
 pub struct Lateness {
     counts: [u64; BUCKETS],
-    most: u64,
+    max: u64,
     total: u64,
 }
 
 impl Default for Lateness {
     fn default() -> Self {
-        Self { counts: [0; BUCKETS], most: 0, total: 0 }
+        Self { counts: [0; BUCKETS], max: 0, total: 0 }
     }
 }
 
-/// Upper end of a bucket, ns.
-fn edge(bucket: usize) -> u64 {
+/// Upper bound of a bucket, ns.
+fn upper_bound(bucket: usize) -> u64 {
     let (octave, quarter) = (bucket / 4, bucket % 4);
     (1_000u64 << octave) * (4 + quarter as u64 + 1) / 4
 }
 
 impl Lateness {
-    /// One packet was this late, ns.
+    /// Counts a packet that was this late, ns.
     pub fn add(&mut self, late: u64) {
-        let bucket = (0..BUCKETS).find(|&bucket| late <= edge(bucket)).unwrap_or(BUCKETS - 1);
+        let bucket = (0..BUCKETS).find(|&bucket| late <= upper_bound(bucket)).unwrap_or(BUCKETS - 1);
         self.counts[bucket] += 1;
         self.total += 1;
-        self.most = self.most.max(late);
+        self.max = self.max.max(late);
     }
 
-    /// The lateness that this share of the packets did not pass, ns, rounded up to a bucket's end (at most 25 % too much).
+    /// The quantile `share` of the lateness, ns, rounded up to the bound of its bucket (at most 25 % too high).
     #[must_use]
     pub fn quantile(&self, share: f64) -> u64 {
         let wanted = (self.total as f64 * share).ceil() as u64;
@@ -40,34 +40,38 @@ impl Lateness {
         for (bucket, count) in self.counts.iter().enumerate() {
             seen += count;
             if seen >= wanted && seen > 0 {
-                return edge(bucket).min(self.most);
+                return upper_bound(bucket).min(self.max);
             }
         }
-        self.most
+        self.max
     }
 
-    /// The latest, ns.
+    /// The largest lateness, ns.
     #[must_use]
-    pub fn most(&self) -> u64 {
-        self.most
+    pub fn max(&self) -> u64 {
+        self.max
     }
 
-    /// Packets that were later than this, ns; those of the bucket in which it lies are not counted.
+    /// Packets later than `late` ns. Those in the bucket of `late` itself are not counted.
     #[must_use]
     pub fn beyond(&self, late: u64) -> u64 {
         let buckets = self.counts.iter().enumerate();
-        buckets.filter(|(bucket, _)| *bucket > 0 && edge(bucket - 1) >= late).map(|(_, count)| count).sum()
+        buckets.filter(|(bucket, _)| *bucket > 0 && upper_bound(bucket - 1) >= late).map(|(_, count)| count).sum()
     }
 
-    /// Packets.
+    /// Number of packets.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Upper end in ns and count of each bucket that holds something.
+    /// Upper bound in ns and count of each bucket that is not empty.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(bucket, count)| (edge(bucket), *count))
+        self.counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(bucket, count)| (upper_bound(bucket), *count))
     }
 }
 
@@ -75,6 +79,7 @@ impl Lateness {
 mod tests {
     use super::*;
 
+    /// Lateness of 1 to 1000 µs, once each: the quantiles are known; a bucket is a quarter of an octave.
     #[test]
     fn quantiles_are_at_most_a_quarter_too_high() {
         let mut late = Lateness::default();
@@ -82,13 +87,13 @@ mod tests {
             late.add(n * 1_000);
         }
         for (share, exact) in [(0.5, 500_000.0), (0.99, 990_000.0)] {
-            let found = late.quantile(share) as f64;
-            assert!((1.0..=1.26).contains(&(found / exact)), "{share}: {found}");
+            let quantile = late.quantile(share) as f64;
+            assert!((1.0..=1.26).contains(&(quantile / exact)), "{share}: {quantile}");
         }
-        assert_eq!((late.most(), late.total()), (1_000_000, 1_000));
+        assert_eq!((late.max(), late.total()), (1_000_000, 1_000));
         assert_eq!(late.buckets().map(|(_, count)| count).sum::<u64>(), 1_000);
         assert_eq!(Lateness::default().quantile(0.99), 0);
-        // Edges about 512 us are 512 and 640 us.
+        // The bounds about 512 us are 512 and 640 us.
         assert_eq!((late.beyond(512_000), late.beyond(600_000)), (488, 360));
     }
 }

@@ -1,211 +1,117 @@
-//! The path: the simulator's own network on the wall clock, between two TUN devices.
+//! The path: the simulator's network on the wall clock, between two TUN devices.
 //!
-//! One thread takes packets off the devices, puts them on the links of their flow, and hands them over when the links
-//! say so. A packet's moments are computed from the moments that the links computed before, not from when this thread
-//! woke up, so that lateness does not add up: it shows in the delivery alone, and there it is counted.
+//! One thread reads packets from the devices, puts them on the links of their flow, and writes them to the other device
+//! when they leave the last link. The times of a packet follow from the times that the links computed before, not from
+//! when this thread woke up: lateness does not accumulate. It shows in the delivery alone, where it is counted.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 
-use cwndlab_records::rows::{CalibrationRow, LinkSampleRow, SampleRow};
+use cwndlab_linux::fault::Fault;
+use cwndlab_linux::poll::wait_readable;
+use cwndlab_linux::realtime::{set_realtime, Policy};
+use cwndlab_linux::tun::Tun;
+use cwndlab_records::rows::CalibrationRow;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_simulator::packet::{Packet, ACK, CE, DATA, ECT, SYN};
-use cwndlab_simulator::world::{Losses, Observed, World};
+use cwndlab_simulator::world::{Observed, World};
+use cwndlab_units::Duration;
 
+use crate::addresses::flow_of;
 use crate::calibration;
-use crate::datagram::{self, mark, view};
-use crate::device::Tun;
-use crate::fault::Fault;
-use crate::lateness::Lateness;
-use crate::source::Sources;
+use crate::counters::{DropCounters, PathCounters};
+use crate::ipv4::{set_ce, Headers};
+use crate::packet_store::PacketStore;
+use crate::udp_sources::UdpSources;
 
-/// Longest packet that a device hands over.
-const LONGEST: usize = 65_536;
-/// Packets taken off a device before the agenda is looked at again.
+/// Longest packet that a device returns.
+const MAX_PACKET: usize = 65_536;
+/// Packets read from a device before the event queue is checked again.
 const BATCH: usize = 32;
-/// What a probe may take beyond two round trips, ns.
-const PROBING: u64 = 50_000_000;
-/// Wakes up at least this often to see whether it shall stop, ns.
-const PATIENCE: u64 = 20_000_000;
+/// How long a probe may take beyond two round trips, ns.
+const PROBE_TIMEOUT: u64 = 50_000_000;
+/// Real-time priority of the path's thread, above that of everything that waits for it.
+const PRIORITY: i32 = 50;
+/// The thread wakes up at least this often to check whether it must stop, ns.
+const STOP_CHECK: u64 = 20_000_000;
 
-/// Packets in the path, by number.
-#[derive(Debug, Default)]
-struct Store {
-    packets: Vec<(Vec<u8>, u32)>,
-    free: Vec<u32>,
-}
+/// A delivery during calibration: the index of the side that received it, and when, ns.
+type Delivery = (usize, u64);
 
-impl Store {
-    fn put(&mut self, bytes: &[u8]) -> u32 {
-        let at = self.free.pop().unwrap_or_else(|| {
-            self.packets.push((Vec::with_capacity(2048), 0));
-            self.packets.len() as u32 - 1
-        });
-        let slot = &mut self.packets[at as usize];
-        slot.0.clear();
-        slot.0.extend_from_slice(bytes);
-        slot.1 = 1;
-        at
-    }
-
-    /// One copy of it is gone.
-    fn leave(&mut self, at: u32) {
-        let slot = &mut self.packets[at as usize];
-        slot.1 -= 1;
-        if slot.1 == 0 {
-            self.free.push(at);
-        }
-    }
-}
-
-/// What the path counted.
-#[derive(Debug, Default)]
-pub struct Passed {
-    /// Lateness of deliveries.
-    pub lateness: Lateness,
-    /// Packets of no flow (neighbour discovery, stray resets).
-    pub strangers: u64,
-    /// Packets that the receiving kernel did not take.
-    pub refused: u64,
-    /// Samples of the links.
-    pub samples: Vec<LinkSampleRow>,
-    /// What each flow carried.
-    pub traffic: Vec<Traffic>,
-    /// Samples of the flows, where it takes them.
-    pub flow_samples: Vec<SampleRow>,
-    /// The thread had real-time priority.
-    pub real_time: bool,
-}
-
-/// What the path saw of a flow: that is all there is to know of a program's.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Traffic {
-    /// Packets that the senders' side put on the path.
-    pub sent_packets: u64,
-    /// Their bytes.
-    pub sent_bytes: u64,
-    /// Their payload.
-    pub sent_payload: u64,
-    /// Packets that the receivers' side put on it.
-    pub answers: u64,
-    /// Payload that reached the receivers' side.
-    pub delivered_payload: u64,
-    /// When the first packet of either side came, ns.
-    pub first: Option<u64>,
-    /// When the last one came.
-    pub last: u64,
-    /// Delays to the receivers' side, ns: number, sum, least, most, the last one.
-    pub delay: (u64, u64, u64, u64, u64),
-}
-
-impl Traffic {
-    fn arrived(&mut self, payload: u64, delay: u64) {
-        self.delivered_payload += payload;
-        let (number, sum, least, most, _) = self.delay;
-        let least = if number == 0 { delay } else { least.min(delay) };
-        self.delay = (number + 1, sum + delay, least, most.max(delay), delay);
-    }
-
-    fn sample(&self, time_ns: u64, flow: u32, losses: Losses) -> SampleRow {
-        SampleRow {
-            time_ns,
-            flow,
-            delivered_bytes: self.delivered_payload,
-            sent_bytes: self.sent_payload,
-            queue_drops: losses.queue,
-            wire_losses: losses.wire,
-            delay_ns: (self.delay.0 > 0).then_some(self.delay.4),
-            ..SampleRow::default()
-        }
-    }
-}
-
-/// Data packets of each flow that queues dropped and wires lost, for whoever samples the flows.
-#[derive(Debug)]
-pub struct Drops {
-    /// By queues.
-    pub queue: Vec<AtomicU64>,
-    /// By wires.
-    pub wire: Vec<AtomicU64>,
-}
-
-impl Drops {
-    /// None yet.
-    #[must_use]
-    pub fn new(flows: usize) -> Self {
-        let zeros = || (0..flows).map(|_| AtomicU64::new(0)).collect();
-        Self { queue: zeros(), wire: zeros() }
-    }
-}
-
-/// The path at work.
+/// The network of a plan between two devices. Side 0 is the senders', side 1 the receivers'.
 #[derive(Debug)]
 pub struct Path {
     plan: Arc<Plan>,
     /// The simulator's network.
     pub world: World,
     devices: [Tun; 2],
-    store: Store,
-    /// What it counted.
-    pub passed: Passed,
+    store: PacketStore,
+    /// What the path counted and sampled.
+    pub counters: PathCounters,
     start: Instant,
     next_sample: u64,
-    /// Samples the flows, too: nobody else does.
+    /// Samples the flows, which no other thread does.
     samples_flows: bool,
     seed: u64,
-    /// Flows over UDP that the path sends itself.
-    pub sources: Sources,
-    /// While it is calibrated: of each delivery its side, and when it was, ns.
-    delivered: Option<Vec<(usize, u64)>>,
+    /// Flows over UDP, which the path sends itself.
+    pub sources: UdpSources,
+    /// Deliveries, recorded during calibration.
+    delivered: Option<Vec<Delivery>>,
+}
+
+/// The network of a plan at rest, with drops and duplicates observed.
+fn observed_world(plan: &Plan, seed: u64) -> World {
+    let mut world = World::new(plan, seed);
+    world.observed = Some(Observed::default());
+    world
 }
 
 impl Path {
-    /// The plan's network between two devices, the senders' and the receivers'; with `samples_flows` it samples what
+    /// Builds the plan's network between the senders' and the receivers' device. With `samples_flows` it samples what
     /// each flow carried.
     #[must_use]
     pub fn new(plan: Arc<Plan>, seed: u64, devices: [Tun; 2], start: Instant, samples_flows: bool) -> Self {
-        let mut world = World::new(&plan, seed);
-        world.observed = Some(Observed::default());
         let interval = plan.sample_interval.0;
-        let passed = Passed { traffic: vec![Traffic::default(); plan.flows.len()], ..Passed::default() };
         Self {
-            plan,
-            world,
+            world: observed_world(&plan, seed),
             devices,
-            store: Store::default(),
-            passed,
+            store: PacketStore::default(),
+            counters: PathCounters::new(plan.flows.len()),
             start,
             next_sample: if interval == 0 { u64::MAX } else { interval },
             samples_flows,
             seed,
-            sources: Sources::none(),
+            sources: UdpSources::none(),
             delivered: None,
+            plan,
         }
     }
 
-    /// Measures the routes of the first flows with probes, then begins anew with the path at rest; answers when that
-    /// was. To be called by the thread that runs it.
-    pub fn calibrate(&mut self, stop: &AtomicBool, drops: &Drops) -> Result<(Vec<CalibrationRow>, Instant), Fault> {
-        self.passed.real_time = ask_for_real_time();
+    /// Measures the routes of the first flows with probes, then restarts with the path at rest. Returns the
+    /// measurements and the time of the restart. Called by the thread that runs the path.
+    pub fn calibrate(
+        &mut self,
+        stop: &AtomicBool,
+        drops: &DropCounters,
+    ) -> Result<(Vec<CalibrationRow>, Instant), Fault> {
+        self.counters.real_time = set_realtime(Policy::Fifo, PRIORITY);
         self.delivered = Some(Vec::new());
         let next_sample = std::mem::replace(&mut self.next_sample, u64::MAX);
         let mut rows = Vec::new();
-        for flow in 0..self.plan.flows.len().min(calibration::FLOWS) as u32 {
-            rows.extend(self.calibrate_flow(flow, stop, drops)?);
+        for flow in 0..self.plan.flows.len().min(calibration::MEASURED_FLOWS) as u32 {
+            rows.extend(self.measure_base_rtt(flow, stop, drops)?);
+            rows.extend(self.measure_train(flow, stop, drops)?);
         }
         self.delivered = None;
         self.next_sample = next_sample;
         if !self.samples_flows {
-            self.sources = Sources::of(&self.plan, self.seed);
+            self.sources = UdpSources::of(&self.plan, self.seed);
         }
-        self.world = World::new(&self.plan, self.seed);
-        self.world.observed = Some(Observed::default());
-        for count in drops.queue.iter().chain(&drops.wire) {
-            count.store(0, Ordering::Relaxed); // the probes' are not the flows'
-        }
-        self.store = Store::default();
-        self.passed = Passed { traffic: vec![Traffic::default(); self.plan.flows.len()], ..Passed::default() };
+        self.world = observed_world(&self.plan, self.seed);
+        drops.reset(); // those of the probes do not count
+        self.store = PacketStore::default();
+        self.counters = PathCounters::new(self.plan.flows.len());
         #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]
         {
             self.start = Instant::now();
@@ -213,47 +119,62 @@ impl Path {
         Ok((rows, self.start))
     }
 
-    fn calibrate_flow(&mut self, flow: u32, stop: &AtomicBool, drops: &Drops) -> Result<Vec<CalibrationRow>, Fault> {
-        let mut rows = Vec::new();
-        let patience = self.plan.flows[flow as usize].base_rtt.0 * 2 + PROBING;
-        if let Some(expected) = calibration::base_rtt(&self.plan, flow) {
-            let mut least = u64::MAX;
-            for number in 0..calibration::ECHOES {
-                let sent = self.now();
-                self.enter(sent, 0, &calibration::probe(flow, true, number, calibration::ECHO));
-                let back = |seen: &[(usize, u64)]| seen.iter().any(|one| one.0 == 0);
-                for (_, at) in self.probed(sent + patience, stop, drops, back)?.iter().filter(|one| one.0 == 0) {
-                    least = least.min(at - sent);
-                }
-            }
-            let measured = if least == u64::MAX { f64::NAN } else { least as f64 };
-            rows.push(CalibrationRow { flow, quantity: "base_rtt_ns", expected, measured });
-        }
-        if let Some(train) = calibration::Train::of(&self.plan, flow) {
-            let (now, packet) = (self.now(), calibration::probe(flow, false, 0, train.size));
-            for _ in 0..train.packets {
-                self.enter(now, 0, &packet);
-            }
-            self.tidy(drops);
-            let long = train.fit * train.size as u64 * 8_000_000_000 / train.rate;
-            let all = |seen: &[(usize, u64)]| seen.len() as u64 >= train.packets;
-            let seen = self.probed(now + long + patience, stop, drops, all)?;
-            let arrivals: Vec<u64> = seen.iter().filter(|one| one.0 == 1).map(|one| one.1).collect();
-            rows.extend(train.rows(flow, &arrivals));
-        }
-        Ok(rows)
+    /// How long a probe of a flow is awaited, ns.
+    fn probe_timeout(&self, flow: u32) -> u64 {
+        self.plan.flows[flow as usize].base_rtt.0 * 2 + PROBE_TIMEOUT
     }
 
-    /// Runs until `until`, or until what was delivered is enough, or all of it is; answers what was delivered.
-    fn probed(
+    fn measure_base_rtt(
+        &mut self,
+        flow: u32,
+        stop: &AtomicBool,
+        drops: &DropCounters,
+    ) -> Result<Option<CalibrationRow>, Fault> {
+        let Some(expected) = calibration::base_rtt(&self.plan, flow) else { return Ok(None) };
+        let mut min = u64::MAX;
+        for number in 0..calibration::ECHOES {
+            let sent = self.now();
+            self.receive(sent, 0, &calibration::probe(flow, true, number, calibration::ECHO_SIZE));
+            let until = sent + self.probe_timeout(flow);
+            let is_back = |seen: &[Delivery]| seen.iter().any(|one| one.0 == 0);
+            for (_, at) in self.run_probe(until, stop, drops, is_back)?.iter().filter(|one| one.0 == 0) {
+                min = min.min(at - sent);
+            }
+        }
+        let measured = if min == u64::MAX { f64::NAN } else { min as f64 };
+        Ok(Some(CalibrationRow { flow, quantity: "base_rtt_ns", expected, measured }))
+    }
+
+    fn measure_train(
+        &mut self,
+        flow: u32,
+        stop: &AtomicBool,
+        drops: &DropCounters,
+    ) -> Result<Vec<CalibrationRow>, Fault> {
+        let Some(train) = calibration::Train::of(&self.plan, flow) else { return Ok(Vec::new()) };
+        let (now, packet) = (self.now(), calibration::probe(flow, false, 0, train.size));
+        for _ in 0..train.packets {
+            self.receive(now, 0, &packet);
+        }
+        self.settle_losses(drops);
+        let duration = train.fit * train.size as u64 * 8_000_000_000 / train.rate;
+        let is_complete = |seen: &[Delivery]| seen.len() as u64 >= train.packets;
+        let seen = self.run_probe(now + duration + self.probe_timeout(flow), stop, drops, is_complete)?;
+        let arrivals: Vec<u64> = seen.iter().filter(|one| one.0 == 1).map(|one| one.1).collect();
+        Ok(train.rows(flow, &arrivals))
+    }
+
+    /// Runs until `until` or until the deliveries are complete, and returns the deliveries.
+    fn run_probe(
         &mut self,
         until: u64,
         stop: &AtomicBool,
-        drops: &Drops,
-        enough: impl Fn(&[(usize, u64)]) -> bool,
-    ) -> Result<Vec<(usize, u64)>, Fault> {
-        let mut buffer = vec![0u8; LONGEST];
-        while self.now() < until && !stop.load(Ordering::Relaxed) && !self.delivered.as_deref().is_some_and(&enough) {
+        drops: &DropCounters,
+        is_complete: impl Fn(&[Delivery]) -> bool,
+    ) -> Result<Vec<Delivery>, Fault> {
+        let mut buffer = vec![0u8; MAX_PACKET];
+        let is_done = |path: &Self| path.delivered.as_deref().is_some_and(&is_complete);
+        while self.now() < until && !stop.load(Ordering::Relaxed) && !is_done(self) {
             self.step(&mut buffer, drops)?;
         }
         Ok(self.delivered.replace(Vec::new()).unwrap_or_default())
@@ -264,74 +185,71 @@ impl Path {
     }
 
     /// Runs until `stop`.
-    pub fn run(&mut self, stop: &AtomicBool, drops: &Drops) -> Result<(), Fault> {
-        self.passed.real_time = ask_for_real_time();
-        let mut buffer = vec![0u8; LONGEST];
+    pub fn run(&mut self, stop: &AtomicBool, drops: &DropCounters) -> Result<(), Fault> {
+        self.counters.real_time = set_realtime(Policy::Fifo, PRIORITY);
+        let mut buffer = vec![0u8; MAX_PACKET];
         while !stop.load(Ordering::Relaxed) {
             self.step(&mut buffer, drops)?;
         }
         Ok(())
     }
 
-    /// What is due, what came, and sleep until there is more of it.
-    fn step(&mut self, buffer: &mut [u8], drops: &Drops) -> Result<(), Fault> {
-        self.catch_up(self.now());
+    /// Processes events and packets that are due, then sleeps until the next.
+    fn step(&mut self, buffer: &mut [u8], drops: &DropCounters) -> Result<(), Fault> {
+        self.advance_to(self.now());
         for side in 0..2 {
             for _ in 0..BATCH {
                 let Some(length) = self.devices[side].read(buffer)? else { break };
                 let now = self.now();
-                self.catch_up(now);
-                self.enter(now, side, &buffer[..length]);
+                self.advance_to(now);
+                self.receive(now, side, &buffer[..length]);
             }
         }
-        self.tidy(drops);
+        self.settle_losses(drops);
         self.sample();
         self.wait();
         Ok(())
     }
 
-    /// A packet from the kernel on one side.
-    fn enter(&mut self, now: u64, side: usize, bytes: &[u8]) {
-        let Some(seen) = view(bytes) else {
-            self.passed.strangers += 1;
-            return;
-        };
+    /// The flow of a packet from `side`; `None` where it belongs to none, or to one that the path sends itself.
+    fn flow_of(&self, side: usize, headers: &Headers) -> Option<u32> {
         let (sender, receiver) = match side {
-            0 => (seen.source, seen.destination),
-            _ => (seen.destination, seen.source),
+            0 => (headers.source, headers.destination),
+            _ => (headers.destination, headers.source),
         };
-        let Some(flow) = datagram::flow(sender, receiver, self.plan.flows.len() as u32) else {
-            self.passed.strangers += 1;
+        flow_of(sender, receiver, self.plan.flows.len() as u32).filter(|&flow| !self.sources.has(flow as usize))
+    }
+
+    /// Puts a packet from the kernel of `side` on the first link of its flow.
+    fn receive(&mut self, now: u64, side: usize, bytes: &[u8]) {
+        let headers = Headers::parse(bytes);
+        let Some((headers, flow)) = headers.and_then(|headers| Some((headers, self.flow_of(side, &headers)?))) else {
+            self.counters.unmatched += 1;
             return;
         };
-        if self.sources.has(flow as usize) {
-            self.passed.strangers += 1;
-            return;
-        }
-        let traffic = &mut self.passed.traffic[flow as usize];
+        let traffic = &mut self.counters.traffic[flow as usize];
         if side == 0 {
-            traffic.sent_packets += 1;
-            traffic.sent_bytes += bytes.len() as u64;
-            traffic.sent_payload += u64::from(seen.payload);
+            traffic.on_sent(bytes.len() as u64, u64::from(headers.payload));
         } else {
-            traffic.answers += 1;
+            traffic.reverse_packets += 1;
         }
         traffic.first.get_or_insert(now);
         traffic.last = now;
-        let kind = match (side, seen.payload) {
-            (0, 0) => SYN, // no payload on the way of the data: handshake, window updates, the last ACK
+        let kind = match (side, headers.payload) {
+            (0, 0) => SYN, // no payload in the direction of data: handshake, window updates, the last ACK
             (0, _) => DATA,
             _ => ACK,
         };
-        let aux = self.store.put(bytes);
-        let flags = kind | if seen.capable && seen.payload > 0 { ECT } else { 0 };
+        let aux = self.store.insert(bytes);
+        let flags = kind | if headers.ecn_capable && headers.payload > 0 { ECT } else { 0 };
         let size = bytes.len().min(usize::from(u16::MAX)) as u16;
         self.world.clock = now;
-        self.world.forward(now, Packet { stamp: now, seq: seen.sequence, flow, aux, size, flags, ..Packet::default() });
+        let packet = Packet { stamp: now, seq: headers.sequence, flow, aux, size, flags, ..Packet::default() };
+        self.world.forward(now, packet);
     }
 
-    /// Everything that is due by `now`, each at its own moment.
-    fn catch_up(&mut self, now: u64) {
+    /// Processes everything that is due by `now`, each event at its own time.
+    fn advance_to(&mut self, now: u64) {
         loop {
             let due = self.world.agenda.peek().filter(|(at, _)| *at <= now);
             if self.sources.next <= due.map_or(now, |(at, _)| at) {
@@ -345,50 +263,47 @@ impl Path {
         }
     }
 
+    /// Hands a packet that left its last link at `at` to the kernel of the other side.
     fn deliver(&mut self, at: u64, packet: Packet) {
         if self.sources.has(packet.flow()) {
             self.sources.receive(at, &packet);
             return;
         }
-        let slot = &mut self.store.packets[packet.aux as usize].0;
+        let bytes = self.store.bytes_mut(packet.aux);
         if packet.flags & CE != 0 {
-            mark(slot);
+            set_ce(bytes);
         }
         let side = usize::from(packet.is_forward());
         if side == 1 {
-            let payload = view(slot).map_or(0, |seen| u64::from(seen.payload));
-            self.passed.traffic[packet.flow()].arrived(payload, at - packet.stamp);
+            let payload = Headers::parse(bytes).map_or(0, |headers| u64::from(headers.payload));
+            self.counters.traffic[packet.flow()].on_delivered(payload, at - packet.stamp);
         }
-        if !self.devices[side].write(slot) {
-            self.passed.refused += 1;
+        if !self.devices[side].write(bytes) {
+            self.counters.refused += 1;
         }
-        self.store.leave(packet.aux);
+        self.store.remove_copy(packet.aux);
         let done = self.now();
         if let Some(delivered) = &mut self.delivered {
             delivered.push((side, done));
         }
-        let late = done.saturating_sub(at);
-        self.passed.lateness.add(late);
+        self.counters.lateness.add(done.saturating_sub(at));
     }
 
-    /// What was lost or doubled on the way.
-    fn tidy(&mut self, drops: &Drops) {
+    /// Adjusts the store for packets that were dropped or duplicated, and publishes the drops.
+    fn settle_losses(&mut self, drops: &DropCounters) {
         let counted = self.world.settle_losses(self.now());
         let Some(observed) = &mut self.world.observed else { return };
         if !counted && observed.lost.is_empty() && observed.doubled.is_empty() {
             return;
         }
-        let kept = |packet: &Packet| !self.sources.has(packet.flow());
-        for packet in observed.doubled.drain(..).filter(kept) {
-            self.store.packets[packet.aux as usize].1 += 1;
+        let is_stored = |packet: &Packet| !self.sources.has(packet.flow());
+        for packet in observed.doubled.drain(..).filter(is_stored) {
+            self.store.add_copy(packet.aux);
         }
-        for packet in observed.lost.drain(..).filter(kept) {
-            self.store.leave(packet.aux);
+        for packet in observed.lost.drain(..).filter(is_stored) {
+            self.store.remove_copy(packet.aux);
         }
-        for (flow, losses) in self.world.losses.iter().enumerate() {
-            drops.queue[flow].store(losses.queue, Ordering::Relaxed);
-            drops.wire[flow].store(losses.wire, Ordering::Relaxed);
-        }
+        drops.set(&self.world.losses);
     }
 
     fn sample(&mut self) {
@@ -396,59 +311,29 @@ impl Path {
         while self.next_sample <= now {
             for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, link)| link.sampled) {
                 let row = self.world.look(now, index).row(self.next_sample, index as u32, plan);
-                self.passed.samples.push(row);
+                self.counters.link_samples.push(row);
             }
             for flow in 0..self.plan.flows.len() as u32 {
                 let losses = self.world.losses[flow as usize];
-                self.passed.flow_samples.extend(self.sources.sample(self.next_sample, flow, losses));
+                self.counters.flow_samples.extend(self.sources.sample(self.next_sample, flow, losses));
             }
             if self.samples_flows {
-                for (flow, traffic) in (0u32..).zip(&self.passed.traffic).filter(|(_, one)| one.first.is_some()) {
+                for (flow, traffic) in (0u32..).zip(&self.counters.traffic).filter(|(_, one)| one.first.is_some()) {
                     let losses = self.world.losses[flow as usize];
-                    self.passed.flow_samples.push(traffic.sample(self.next_sample, flow, losses));
+                    self.counters.flow_samples.push(traffic.sample(self.next_sample, flow, losses));
                 }
             }
             self.next_sample += self.plan.sample_interval.0;
         }
     }
 
-    /// Sleeps until something is due, or a packet comes.
+    /// Sleeps until something is due or a packet arrives.
     fn wait(&self) {
         let now = self.now();
         let next = self.world.agenda.peek().map_or(u64::MAX, |(at, _)| at).min(self.next_sample);
-        let next = next.min(self.sources.next);
-        let rest = next.saturating_sub(now).min(PATIENCE);
-        if rest == 0 {
-            return;
+        let rest = next.min(self.sources.next).saturating_sub(now).min(STOP_CHECK);
+        if rest > 0 {
+            wait_readable([self.devices[0].descriptor(), self.devices[1].descriptor()], Duration(rest));
         }
-        let poll = |device: &Tun| libc::pollfd { fd: device.descriptor(), events: libc::POLLIN, revents: 0 };
-        let mut both = [poll(&self.devices[0]), poll(&self.devices[1])];
-        let timeout = libc::timespec { tv_sec: 0, tv_nsec: rest.cast_signed() };
-        // SAFETY: two descriptors that live, and a time that does; no signal mask.
-        let _ = unsafe { libc::ppoll(both.as_mut_ptr(), 2, &raw const timeout, std::ptr::null()) };
-    }
-}
-
-/// Of the path's thread and of the ends' among the real-time priorities: nothing that waits for the path goes before it.
-const PATH: i32 = 50;
-const ENDS: i32 = 20;
-
-/// Asks for SCHED_FIFO for the calling thread; else at least for short timer slack.
-fn ask_for_real_time() -> bool {
-    ask(libc::SCHED_FIFO, PATH)
-}
-
-/// Asks for SCHED_RR for an end of a flow: what it does is a host's own work, which others of this machine shall not
-/// hold up.
-pub(crate) fn ask_for_an_ends_priority() {
-    ask(libc::SCHED_RR, ENDS);
-}
-
-fn ask(policy: i32, priority: i32) -> bool {
-    let wish = libc::sched_param { sched_priority: priority };
-    // SAFETY: the parameter lives; both calls change this thread alone.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1_000);
-        libc::sched_setscheduler(0, policy, &raw const wish) == 0
     }
 }

@@ -1,4 +1,4 @@
-//! Real TCP over the simulator's links: function is asserted, timing is not. Skips where namespaces may not be made,
+//! Real TCP over the simulator's links: tests assert function, not timing. They skip where the kernel refuses namespaces,
 //! unless `CWNDLAB_REQUIRE_EMULATION` is set.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use cwndlab_emulator::{emulate, Datapath, Quality, LATE};
+use cwndlab_algorithms::catalogue;
+use cwndlab_emulator::{emulate, Datapath, Quality, MAX_LATENESS};
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
-use cwndlab_simulator::catalogue;
 use serde_json::{json, Value};
 
 /// Stops an emulation that does not end by itself; a run of these tests takes seconds.
@@ -36,9 +36,9 @@ fn run(document: &Value) -> Option<(Records, Quality)> {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     let is_required = std::env::var_os("CWNDLAB_REQUIRE_EMULATION").is_some();
-    match within_limit(|stop| emulate(Arc::new(plan), 1, Datapath::Kernel, LATE, stop)) {
-        Ok(found) => Some(found),
-        Err(fault) if !is_required && (fault.path.contains("unshare") || fault.path.contains("/dev/net/tun")) => {
+    match within_limit(|stop| emulate(Arc::new(plan), 1, Datapath::Kernel, MAX_LATENESS, stop)) {
+        Ok(result) => Some(result),
+        Err(fault) if !is_required && (fault.place.contains("unshare") || fault.place.contains("/dev/net/tun")) => {
             eprintln!("skipped: {fault}");
             None
         }
@@ -54,6 +54,8 @@ fn dumbbell(duration: &str, queue: Value, flows: Value) -> Value {
     })
 }
 
+/// A bulk flow at 20 Mbit/s for 3 s delivers 7.5 MB at most; the queue of 100 packets and the base RTT of 20 ms are the
+/// scenario's.
 #[test]
 fn the_kernels_tcp_fills_the_simulators_link() {
     let flows = json!([{ "algorithm": "cubic", "rtt": "20 ms" }]);
@@ -69,14 +71,13 @@ fn the_kernels_tcp_fills_the_simulators_link() {
     assert_eq!(counted, quality.lateness.total());
     let calibrated =
         |quantity: &str| records.calibration.iter().find(|row| row.quantity == quantity).expect("measured");
-    // The scenario's own numbers: the queue holds exactly 100 packets, and nothing is quicker than its base RTT.
     assert_eq!((calibrated("capacity_packets").expected, calibrated("capacity_packets").measured), (100.0, 100.0));
     assert!(calibrated("base_rtt_ns").measured >= 20e6 && calibrated("rate_bps").expected == 20e6);
 }
 
 /// Sizes and counts are the scenario's; no exchange is quicker than a round trip of 20 ms.
 #[test]
-fn requests_are_answered() {
+fn a_response_follows_each_request() {
     let workload = json!({ "kind": "request-response", "request": "300 B", "response": "50 kB", "think": "20 ms",
         "count": 5 });
     let flows = json!([
@@ -98,7 +99,7 @@ fn requests_are_answered() {
 
 /// A message every 100 ms from the connection on; QoS 1 waits for a round trip, QoS 0 for half of one.
 #[test]
-fn sensors_publish() {
+fn sensors_publish_at_both_qos_levels() {
     let sensor = |qos: u8| json!({ "kind": "mqtt", "qos": qos, "payload": "200 B", "period": "100 ms" });
     let flows = json!([
         { "algorithm": "cubic", "rtt": "20 ms", "workload": sensor(0) },
@@ -115,7 +116,7 @@ fn sensors_publish() {
 /// 2 Mbit/s for 2 s are 333 packets of 1500 bytes (and one at the start), beside TCP on the same line; a datagram takes
 /// at least half of the base RTT and its serialisation (0.6 ms).
 #[test]
-fn datagrams_share_the_queue_with_the_kernels_tcp() {
+fn datagrams_share_the_queue_with_kernel_tcp() {
     let flows = json!([
         { "algorithm": "cubic", "rtt": "20 ms", "workload": { "kind": "on-off", "on": "200 ms", "off": "50 ms" } },
         { "transport": "udp", "rtt": "20 ms", "workload": { "kind": "cbr", "rate": "2 Mbps", "packet": "1500 B" } },

@@ -1,7 +1,7 @@
 //! The congestion control of one TCP connection, by its name in the kernel.
 
 use cwndlab_control::kernel_name::{library_name, resolve};
-use cwndlab_emulator::namespace::sysctl;
+use cwndlab_linux::sysctl;
 use socket2::{Domain, SockRef, Socket, Type};
 
 /// Under it a connection stands until somebody says what it is to send with: unpaced, with a fresh window. One that
@@ -13,12 +13,8 @@ pub(crate) const NEUTRAL: &str = "reno";
 #[must_use]
 pub fn offered() -> Vec<String> {
     let Ok(socket) = Socket::new(Domain::IPV4, Type::STREAM, None) else { return Vec::new() };
-    let known = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
-    let mut names: Vec<String> = known
-        .split_whitespace()
-        .filter(|name| socket.set_tcp_congestion(name.as_bytes()).is_ok())
-        .map(str::to_owned)
-        .collect();
+    let mut names = sysctl::available_congestion_controls();
+    names.retain(|name| socket.set_tcp_congestion(name.as_bytes()).is_ok());
     names.sort_unstable();
     names
 }
@@ -26,7 +22,7 @@ pub fn offered() -> Vec<String> {
 /// What the system uses where nothing is named.
 #[must_use]
 pub fn usual() -> String {
-    sysctl("net.ipv4.tcp_congestion_control").unwrap_or_else(|| NEUTRAL.to_owned())
+    sysctl::read("net.ipv4.tcp_congestion_control").unwrap_or_else(|| NEUTRAL.to_owned())
 }
 
 /// The same by the names that a request may write.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use cwndlab_emulator::fault::{fault, Fault};
+use cwndlab_linux::fault::{fault, Fault};
 use hyper::header::{HeaderMap, AUTHORIZATION, HOST, RANGE, RETRY_AFTER};
 use hyper::{Request, StatusCode, Uri};
 use serde_json::Value;
@@ -435,7 +435,7 @@ mod tests {
             ["http://example.org", "example.org", "https://example.org/bytes/1", "https://", "https://a?b", "…"]
         {
             let fault = Place::read(wrong).unwrap_err();
-            assert_eq!(fault.path, "url", "{wrong}");
+            assert_eq!(fault.place, "url", "{wrong}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cwndlab_emulator::fault::{fault, Fault};
+use cwndlab_linux::fault::{fault, Fault};
 
 /// Limits of a server.
 #[derive(Clone, Debug)]
@@ -202,7 +202,7 @@ mod tests {
         );
         assert_eq!(limits.envelope.loss, 0.5);
         let faults = limits.set([("connections", 0.0), ("speed", 1.0), ("header_s", f64::NAN)]).unwrap_err();
-        let told: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.path, fault.what)).collect();
+        let told: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
         assert_eq!(
             told,
             ["connections: 0 is no such limit", "speed: there is no such limit", "header_s: NaN is no such limit"]

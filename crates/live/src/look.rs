@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::os::fd::RawFd;
 
-use cwndlab_emulator::info::Info;
+use cwndlab_linux::tcp_info::{TcpInfo, CLOSED};
 use serde_json::{json, Value};
 
 /// One look. Counters are those of the connection; what is not known is absent or zero.
@@ -76,33 +76,31 @@ pub const COLUMNS: [&str; 19] = [
     "sndbuf_limited_ns",
 ];
 
-const CLOSED: u8 = 7;
-
 impl Look {
     /// Linux' `TCP_INFO` of a socket.
     #[must_use]
     pub fn of_tcp(socket: RawFd, time_ns: u64) -> Option<Self> {
-        Info::of(socket).map(|info| Self {
+        TcpInfo::of(socket).map(|info| Self {
             time_ns,
-            cwnd_bytes: info.cwnd * info.mss,
-            ssthresh_bytes: info.ssthresh.map(|segments| segments * info.mss),
-            in_flight_bytes: info.in_flight * info.mss,
-            srtt_ns: info.srtt_ns,
-            min_rtt_ns: info.min_rtt_ns,
-            pacing_rate_bps: info.pacing_bps,
-            delivery_rate_bps: info.delivery_bps,
-            acked_bytes: info.acked_bytes,
-            sent_bytes: info.sent_bytes,
-            retransmitted_bytes: info.retransmitted_bytes,
-            sent_packets: info.data_segments,
-            retransmitted_packets: info.retransmitted,
-            timeouts: info.timeouts,
+            cwnd_bytes: info.cwnd * info.mss.0,
+            ssthresh_bytes: info.ssthresh.map(|segments| segments * info.mss.0),
+            in_flight_bytes: info.in_flight * info.mss.0,
+            srtt_ns: info.srtt.0,
+            min_rtt_ns: info.min_rtt.map(|rtt| rtt.0),
+            pacing_rate_bps: info.pacing.map(|rate| rate.0),
+            delivery_rate_bps: info.delivery_rate.map(|rate| rate.0),
+            acked_bytes: info.counters.acked.0,
+            sent_bytes: info.counters.sent.0,
+            retransmitted_bytes: info.counters.retransmitted.0,
+            sent_packets: info.counters.data_segments,
+            retransmitted_packets: info.counters.retransmitted_segments,
+            timeouts: info.counters.timeouts,
             state: Some(info.ca_state),
-            unsent_bytes: info.notsent_bytes,
-            busy_ns: Some(info.busy_ns),
-            rwnd_limited_ns: Some(info.rwnd_limited_ns),
-            sndbuf_limited_ns: Some(info.sndbuf_limited_ns),
-            idle: info.unacked == 0 && info.notsent_bytes == 0,
+            unsent_bytes: info.notsent.0,
+            busy_ns: Some(info.busy.total.0),
+            rwnd_limited_ns: Some(info.busy.rwnd_limited.0),
+            sndbuf_limited_ns: Some(info.busy.sndbuf_limited.0),
+            idle: info.unacked == 0 && info.notsent.0 == 0,
             closed: info.state == CLOSED,
         })
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use cwndlab_emulator::fault::{fault, Fault};
+use cwndlab_linux::fault::{fault, Fault};
 use h3_quinn::Connection as H3;
 use hyper::header::CONTENT_LENGTH;
 use hyper::Response;

@@ -5,9 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cwndlab_emulator::fault::{fault, Fault};
-use cwndlab_emulator::memory;
-use cwndlab_emulator::namespace::sysctl;
+use cwndlab_linux::fault::{fault, Fault};
+use cwndlab_linux::{memory, rlimit, sysctl};
 use rustls::server::NoServerSessionStorage;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
@@ -64,9 +63,7 @@ fn resolve(listen: &str) -> Result<SocketAddr, Fault> {
 
 /// A server must never meet the end of its descriptors.
 fn descriptors(limits: &Limits) -> Result<(), Fault> {
-    let text = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("Max open files"));
-    let Some(soft) = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok()) else { return Ok(()) };
+    let Some(soft) = rlimit::open_files() else { return Ok(()) };
     let needed = limits.descriptors();
     if needed <= soft {
         return Ok(());
@@ -78,7 +75,7 @@ fn descriptors(limits: &Limits) -> Result<(), Fault> {
 /// Settings of the kernel that let one transfer see what another one met.
 fn notes() -> Vec<String> {
     let mut notes = Vec::new();
-    if sysctl("net.ipv4.tcp_no_metrics_save").is_some_and(|value| value == "0") {
+    if sysctl::read("net.ipv4.tcp_no_metrics_save").is_some_and(|value| value == "0") {
         notes.push(
             "the kernel remembers a path's metrics from one connection to the next (net.ipv4.tcp_no_metrics_save=0): \
              set it to 1 for independent transfers"
@@ -122,7 +119,7 @@ async fn tidy(house: Arc<House>) {
         let is_busy = now != attempts || house.connections() > 0;
         // Once more after the last connection has gone.
         if is_busy || was_busy || has_expired {
-            memory::give_back();
+            memory::trim();
         }
         (attempts, was_busy) = (now, is_busy);
     }

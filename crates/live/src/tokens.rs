@@ -2,7 +2,7 @@
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
-use cwndlab_emulator::fault::{fault, Fault};
+use cwndlab_linux::fault::{fault, Fault};
 use hyper::header::AUTHORIZATION;
 use hyper::HeaderMap;
 use sha2::{Digest, Sha256};
@@ -148,7 +148,7 @@ mod tests {
     fn all_faults_of_a_file_are_told_with_their_lines_and_without_the_tokens() {
         let text = "anna short\nbert\nclara 0123456789abcdef\nclara 0123456789abcdeg\ndora 0123456789abcdef\n";
         let faults = Tokens::read(text, "tokens").unwrap_err();
-        let told: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.path, fault.what)).collect();
+        let told: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
         assert_eq!(
             told,
             [

@@ -18,8 +18,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use cwndlab_control::{Algorithm, Fault};
-use cwndlab_units::Rate;
-use libbpf_rs::{RingBuffer, RingBufferBuilder};
+use cwndlab_linux::clock::monotonic;
+use cwndlab_linux::poll::wait_readable;
+use cwndlab_linux::realtime::{set_realtime, Policy};
+use cwndlab_units::{Duration as Span, Rate};
+use libbpf_rs::RingBufferBuilder;
 
 use crate::decider::Decider;
 use crate::report::{Kind, Report, State};
@@ -29,9 +32,9 @@ pub use program::When;
 use shared::{RawReport, SLOTS};
 
 /// Between two looks at the rings while connections are open.
-const POLL_NS: i64 = 100_000;
+const POLL: Span = Span::from_micros(100);
 /// And while none is; a connection that begins wakes the thread.
-const IDLE_NS: i64 = 20_000_000;
+const IDLE: Span = Span::from_millis(20);
 /// Its real-time priority, where it may have one.
 const PRIORITY: i32 = 50;
 
@@ -184,7 +187,7 @@ fn answer(index: usize, place: &mut Option<Decider>, report: &RawReport, program
     match catch_unwind(AssertUnwindSafe(|| decider.report(&told))) {
         Ok(decision) => {
             program.decisions.answer(report, &decision);
-            let took = now_ns().saturating_sub(report.now_ns);
+            let took = monotonic().0.saturating_sub(report.now_ns);
             board.decided[index][latency::bucket(took).min(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
             board.longest[index].fetch_max(took, Ordering::Relaxed);
         }
@@ -213,34 +216,6 @@ fn cause(report: &Report) -> Option<usize> {
     }
 }
 
-/// The kernel's `ktime_get_ns`.
-fn now_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes one timespec, which lives.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// Real-time priority for this thread; whether it was granted.
-fn hurry() -> bool {
-    let wanted = libc::sched_param { sched_priority: PRIORITY };
-    // SAFETY: of this thread, with a parameter that lives.
-    let granted =
-        unsafe { libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const wanted) } == 0;
-    if !granted {
-        // SAFETY: of this thread; without real-time priority sleeps are rounded up by 50 µs unless told otherwise.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    }
-    granted
-}
-
-fn wait(ring: &RingBuffer<'_>, ns: i64) {
-    let mut poll = libc::pollfd { fd: ring.epoll_fd(), events: libc::POLLIN, revents: 0 };
-    let time = libc::timespec { tv_sec: 0, tv_nsec: ns };
-    // SAFETY: one descriptor, which the ring keeps open, and a time; both live.
-    unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, std::ptr::null()) };
-}
-
 fn decide(programs: &[Program], desks: &[RefCell<Desk>], board: &Board, stop: &AtomicBool) -> Result<(), Fault> {
     let broken =
         |error: libbpf_rs::Error| Fault { what: format!("the rings cannot be read: {error}"), hint: String::new() };
@@ -259,7 +234,7 @@ fn decide(programs: &[Program], desks: &[RefCell<Desk>], board: &Board, stop: &A
         let heard = ring.consume_raw();
         let live = desks.iter().any(|desk| desk.borrow().live > 0);
         if heard <= 0 || live {
-            wait(&ring, if live { POLL_NS } else { IDLE_NS });
+            wait_readable([ring.epoll_fd()], if live { POLL } else { IDLE });
         }
     }
     Ok(())
@@ -288,7 +263,7 @@ impl Datapath {
         let (say, hear) = std::sync::mpsc::channel();
         let (inner, counted, ended) = (Arc::clone(&programs), Arc::clone(&board), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("cwndlab-decider".to_owned()).spawn(move || {
-            let _ = say.send(hurry());
+            let _ = say.send(set_realtime(Policy::Fifo, PRIORITY));
             if let Err(fault) = decide(&inner, &desks, &counted, &ended) {
                 counted.failures.lock().unwrap_or_else(PoisonError::into_inner).push((0, fault.what));
             }

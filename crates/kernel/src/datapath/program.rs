@@ -169,6 +169,8 @@ impl Program {
 
 #[cfg(test)]
 mod tests {
+    use cwndlab_linux::privileges::{has_capability, CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON};
+
     use super::*;
 
     /// The answer is read as a sequence lock: without barriers its parts may be of two answers on arm64.
@@ -183,11 +185,8 @@ mod tests {
     /// Loaded and not registered: no name of this machine is taken.
     #[test]
     fn the_verifier_accepts_the_program() {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let held = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
-        // CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF (linux/capability.h).
-        let wanted = 1 << 12 | 1 << 38 | 1 << 39;
-        if held.unwrap_or(0) & wanted != wanted || !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+        let is_privileged = [CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF].into_iter().all(has_capability);
+        if !is_privileged || !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
             return; // it takes a privileged process and a kernel that describes its types
         }
         libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));

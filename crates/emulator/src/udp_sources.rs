@@ -1,5 +1,5 @@
-//! Flows over UDP: the simulator's own source and sink, run by the path itself. They need no kernel, and their packets
-//! meet those of the kernel's TCP in the same queues.
+//! Flows over UDP: the simulator's source and sink, run by the path itself. They need no kernel, and their packets share
+//! the queues with those of the kernel's TCP.
 
 use cwndlab_records::rows::{FlowRow, SampleRow};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
@@ -8,11 +8,11 @@ use cwndlab_simulator::packet::Packet;
 use cwndlab_simulator::pool::starts;
 use cwndlab_simulator::world::{Losses, World};
 
-/// The sources of a plan, by flow.
+/// The UDP sources of a plan, by flow.
 #[derive(Debug, Default)]
-pub struct Sources {
+pub struct UdpSources {
     by_flow: Vec<Option<Source>>,
-    /// When the first of them is due.
+    /// When the next packet is due, ns; `u64::MAX` for never.
     pub next: u64,
 }
 
@@ -24,41 +24,41 @@ struct Source {
     stop: u64,
 }
 
-impl Sources {
-    /// None.
+impl UdpSources {
+    /// No sources.
     #[must_use]
     pub fn none() -> Self {
         Self { by_flow: Vec::new(), next: u64::MAX }
     }
 
-    /// The plan's.
+    /// The sources of a plan.
     #[must_use]
     pub fn of(plan: &Plan, seed: u64) -> Self {
-        let doubles = plan.links.iter().any(|link| link.duplicate > 0.0);
+        let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
         let by_flow = (0u32..).zip(&plan.flows).zip(starts(plan, seed)).map(|((flow, one), start)| {
             let mut datagrams = Datagrams::of(one, flow, seed)?;
-            if doubles {
+            if duplicates {
                 datagrams.expect_duplicates();
             }
             let stop = one.stop.map_or(u64::MAX, |stop| stop.0).min(plan.duration.0);
             Some(Source { datagrams, start, next: start.min(stop), stop })
         });
         let mut sources = Self { by_flow: by_flow.collect(), next: 0 };
-        sources.look();
+        sources.update_next();
         sources
     }
 
-    fn look(&mut self) {
+    fn update_next(&mut self) {
         self.next = self.by_flow.iter().flatten().map(|one| one.next).min().unwrap_or(u64::MAX);
     }
 
-    /// The flow has one: its packets are not the kernel's.
+    /// Whether the flow has a source: its packets are not the kernel's.
     #[must_use]
     pub fn has(&self, flow: usize) -> bool {
         self.by_flow.get(flow).is_some_and(Option::is_some)
     }
 
-    /// The one that is due first sends.
+    /// Sends the packets of the source that is due first.
     pub fn send(&mut self, world: &mut World) {
         let now = self.next;
         let due = (0u32..).zip(&mut self.by_flow).find_map(|(flow, one)| {
@@ -68,17 +68,17 @@ impl Sources {
         if let Some((flow, one)) = due {
             one.next = if now >= one.stop { u64::MAX } else { one.datagrams.send(now, flow, world).min(one.stop) };
         }
-        self.look();
+        self.update_next();
     }
 
-    /// A packet of a source reached its sink.
+    /// Counts a packet that reached its sink.
     pub fn receive(&mut self, at: u64, packet: &Packet) {
         if let Some(Some(one)) = self.by_flow.get_mut(packet.flow()) {
             one.datagrams.receive(at, packet);
         }
     }
 
-    /// The flow as a sample, where it has a source that has begun.
+    /// The flow as a sample, where it has a source that has started.
     #[must_use]
     pub fn sample(&self, time_ns: u64, flow: u32, losses: Losses) -> Option<SampleRow> {
         let one = self.by_flow.get(flow as usize)?.as_ref().filter(|one| one.start <= time_ns)?;
@@ -98,12 +98,12 @@ impl Sources {
         })
     }
 
-    /// The flow's totals, where it has a source.
+    /// The totals of the flow, where it has a source.
     #[must_use]
     pub fn row(&self, flow: u32, plan: &FlowPlan, losses: Losses) -> Option<FlowRow> {
         let one = self.by_flow.get(flow as usize)?.as_ref()?;
         let (count, delays) = (one.datagrams.count(), one.datagrams.delays);
-        let seen = |delay: u64| (delays.count > 0).then_some(delay);
+        let measured = |delay: u64| (delays.count > 0).then_some(delay);
         Some(FlowRow {
             flow,
             name: plan.name.clone(),
@@ -119,10 +119,10 @@ impl Sources {
             sent_packets: count.sent_packets,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
-            min_delay_ns: seen(delays.min),
+            min_delay_ns: measured(delays.min),
             mean_delay_ns: delays.mean(),
-            max_delay_ns: seen(delays.max),
-            jitter_ns: seen(delays.jitter()),
+            max_delay_ns: measured(delays.max),
+            jitter_ns: measured(delays.jitter()),
             route: plan.route_text(),
             ..FlowRow::default()
         })

@@ -143,7 +143,7 @@ pub(crate) fn header(
         seed,
         engine: engine.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        host: std::fs::read_to_string("/proc/sys/kernel/hostname").map_or(String::new(), |name| name.trim().to_owned()),
+        host: cwndlab_linux::sysctl::read("kernel.hostname").unwrap_or_default(),
         duration: plan.duration,
         #[allow(clippy::redundant_closure_for_method_calls, reason = "the method's crate is not a dependency here")]
         measure_from: Time(canonical.get("measure_from_ns").and_then(|value| value.as_u64()).unwrap_or(0)),

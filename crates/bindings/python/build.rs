@@ -1,5 +1,5 @@
-//! A digest of the sources from which a simulated run's numbers come: caches of results are kept under it, since an
-//! engine that was changed may keep its version for weeks.
+//! Computes a digest of the sources that determine the numbers of a simulated run. Caches of results use it as their key:
+//! the engine may change between two versions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let mut files = vec![root.join("Cargo.toml")];
     for name in CRATES {
         let folder = root.join("crates").join(name).join("src");

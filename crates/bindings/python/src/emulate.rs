@@ -1,8 +1,10 @@
-//! Emulations: the same scenario between the real TCP of two namespaces.
+//! Emulations: a scenario between the real TCP of two network namespaces.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cwndlab_emulator::{namespace, Between as Open, Datapath, Ends, Quality, Side, LATE};
+use cwndlab_emulator::{Datapath, Options, Quality, Session, Side, MAX_LATENESS};
+use cwndlab_linux::privileges;
+use cwndlab_linux::Fault;
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_units::{Duration, Time};
 use pyo3::exceptions::PyValueError;
@@ -10,8 +12,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::records::Records;
-use cwndlab_scenario::Fault;
-
 use crate::work::{aside, guarded, header, Cancel};
 use crate::{own, question, raise};
 
@@ -20,7 +20,7 @@ use crate::{own, question, raise};
 /// `remarks` is asked at the end for lines that are noted with the records.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "names and defaults of a Python function")]
-#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel", late_ns=LATE, remarks=None))]
+#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel", late_ns=MAX_LATENESS.0, remarks=None))]
 pub(crate) fn emulate<'py>(
     py: Python<'py>,
     text: &str,
@@ -45,11 +45,13 @@ pub(crate) fn emulate<'py>(
     let inner = Arc::clone(&stop);
     let outcome = aside(py, &stop, move || {
         guarded(|| {
-            cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, late_ns, &inner).map(|(records, quality)| {
-                header.notes.extend(remarks.iter().flat_map(remarked));
-                note(&mut header, &quality);
-                (Tables::new(header, &records), quality)
-            })
+            cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, Duration(late_ns), &inner).map(
+                |(records, quality)| {
+                    header.notes.extend(remarks.iter().flat_map(remarked));
+                    note(&mut header, &quality);
+                    (Tables::new(header, &records), quality)
+                },
+            )
         })
     })?;
     match outcome {
@@ -68,27 +70,27 @@ fn remarked(remarks: &Py<PyAny>) -> Vec<String> {
 }
 
 fn refused(py: Python<'_>, fault: Fault) -> PyErr {
-    raise(py, "RunError", vec![(fault.path, fault.what, fault.hint)])
+    raise(py, "RunError", vec![(fault.place, fault.what, fault.hint)])
 }
 
 /// Makes this process root in a user namespace of its own where it is not root; answers whether it had to.
 #[pyfunction]
 pub(crate) fn become_root(py: Python<'_>) -> PyResult<bool> {
-    namespace::become_root().map_err(|fault| refused(py, fault))
+    privileges::become_root().map_err(|fault| refused(py, fault))
 }
 
 /// The two sides of a scenario's network with the path at work, for programs at its ends.
 #[pyclass(frozen, module = "cwndlab._engine")]
 pub(crate) struct Between {
-    open: Mutex<Option<(Open, Header)>>,
+    session: Mutex<Option<(Session, Header)>>,
 }
 
 impl Between {
-    /// Does something with what is open.
-    fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&Open) -> Result<T, Fault>) -> PyResult<T> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*open {
-            Some((open, _)) => work(open).map_err(|fault| refused(py, fault)),
+    /// Calls `work` with the session while it is open.
+    fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&Session) -> Result<T, Fault>) -> PyResult<T> {
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*session {
+            Some((session, _)) => work(session).map_err(|fault| refused(py, fault)),
             None => Err(PyValueError::new_err("the two sides are closed")),
         }
     }
@@ -105,7 +107,7 @@ fn side_of(name: &str) -> PyResult<Side> {
 #[pymethods]
 impl Between {
     #[new]
-    #[pyo3(signature = (text, format, seed, *, folder=None, algorithm=None, late_ns=LATE))]
+    #[pyo3(signature = (text, format, seed, *, folder=None, algorithm=None, late_ns=MAX_LATENESS.0))]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -123,48 +125,49 @@ impl Between {
         let algorithm = algorithm.map(|name| cwndlab_emulator::kernel_algorithm(&name)).transpose();
         let algorithm = algorithm.map_err(|fault| {
             let class = if is_known { "RunError" } else { "ScenarioError" };
-            raise(py, class, vec![(fault.path, fault.what, fault.hint)])
+            raise(py, class, vec![(fault.place, fault.what, fault.hint)])
         })?;
-        let ends = Ends { algorithm, late: late_ns, programs: true };
-        let open = py.detach(|| Open::open(Arc::new(plan), seed, &ends)).map_err(|fault| refused(py, fault))?;
-        Ok(Self { open: Mutex::new(Some((open, header))) })
+        let options = Options { algorithm, max_lateness: Duration(late_ns), programs: true };
+        let session =
+            py.detach(|| Session::open(Arc::new(plan), seed, &options)).map_err(|fault| refused(py, fault))?;
+        Ok(Self { session: Mutex::new(Some((session, header))) })
     }
 
     /// Moves the calling thread to a side for good: what it starts runs there, and ends with the two sides.
     fn join(&self, py: Python<'_>, side: &str) -> PyResult<()> {
         let side = side_of(side)?;
-        self.with(py, |open| open.join(side))
+        self.with(py, |session| session.join(side))
     }
 
     /// Labels of the flows, in the order of their addresses.
     fn flows(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |open| Ok(open.plan().flows.iter().map(|flow| flow.name.clone()).collect()))
+        self.with(py, |session| Ok(session.plan().flows.iter().map(|flow| flow.name.clone()).collect()))
     }
 
     /// The path failed by itself.
     fn is_broken(&self, py: Python<'_>) -> PyResult<bool> {
-        self.with(py, |open| Ok(open.is_broken()))
+        self.with(py, |session| Ok(session.is_broken()))
     }
 
     /// Seconds since the beginning.
     fn elapsed(&self, py: Python<'_>) -> PyResult<f64> {
-        self.with(py, |open| Ok(open.now() as f64 / 1e9))
+        self.with(py, |session| Ok(session.now().as_secs()))
     }
 
     /// The address of a flow's end.
     #[staticmethod]
     fn address(side: &str, flow: u32) -> PyResult<String> {
-        Ok(std::net::Ipv4Addr::from(side_of(side)?.address(flow)).to_string())
+        Ok(side_of(side)?.address(flow).to_string())
     }
 
     /// Ends all programs and the path; answers what was recorded, and how good the clockwork was.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<(Records, Bound<'py, PyDict>)> {
-        let taken = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some((open, mut header)) = taken else {
+        let taken = self.session.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((session, mut header)) = taken else {
             return Err(PyValueError::new_err("the two sides are closed"));
         };
-        let (records, quality, end) = py.detach(|| open.close()).map_err(|fault| refused(py, fault))?;
-        header.duration = Duration(end);
+        let (records, quality, end) = py.detach(|| session.close()).map_err(|fault| refused(py, fault))?;
+        header.duration = Duration(end.0);
         header.measure_from = Time::ZERO;
         note(&mut header, &quality);
         Ok((Records::new(Tables::new(header, &records)), told(py, &quality)?))
@@ -189,7 +192,7 @@ fn timing(quality: &Quality) -> String {
         "deliveries were late by {:.0} us (median), {:.0} us (99 %), {:.0} us (most); {}",
         microseconds(late.quantile(0.5)),
         microseconds(late.quantile(0.99)),
-        microseconds(late.most()),
+        microseconds(late.max()),
         if quality.real_time { "SCHED_FIFO" } else { "no real-time priority" },
     )
 }
@@ -201,10 +204,10 @@ fn told<'py>(py: Python<'py>, quality: &Quality) -> PyResult<Bound<'py, PyDict>>
     for (key, share) in [("late_p50_ns", 0.5), ("late_p90_ns", 0.9), ("late_p99_ns", 0.99), ("late_p999_ns", 0.999)] {
         dict.set_item(key, late.quantile(share))?;
     }
-    dict.set_item("late_max_ns", late.most())?;
+    dict.set_item("late_max_ns", late.max())?;
     dict.set_item("unreliable", quality.unreliable.clone())?;
     dict.set_item("real_time", quality.real_time)?;
-    dict.set_item("strangers", quality.strangers)?;
+    dict.set_item("strangers", quality.unmatched)?;
     dict.set_item("refused", quality.refused)?;
     dict.set_item("notes", quality.notes.clone())?;
     let counters = PyDict::new(py);

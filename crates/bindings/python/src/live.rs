@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cwndlab_emulator::fault::{fault, Fault};
+use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_live::certificate::Certificate;
 use cwndlab_live::fetch::{Ask, Fetched};
 use cwndlab_live::limits::{Limits, LIMITS};
@@ -19,7 +19,7 @@ use crate::raise;
 use crate::work::{aside, guarded};
 
 fn refuse(py: Python<'_>, class: &str, faults: impl IntoIterator<Item = Fault>) -> PyErr {
-    raise(py, class, faults.into_iter().map(|fault| (fault.path, fault.what, fault.hint)).collect())
+    raise(py, class, faults.into_iter().map(|fault| (fault.place, fault.what, fault.hint)).collect())
 }
 
 /// Fetches part of a server's stream; Ctrl-C stops it. `progress` is told how much has come, some twenty times a second,
@@ -64,7 +64,7 @@ pub(crate) fn fetch<'py>(
         Ok((_, Some(error))) => Err(error),
         Ok((Ok(fetched), None)) => told(py, fetched),
         Ok((Err(fault), None)) => {
-            let asked = ["url", "transport", "first_byte", "--trust"].contains(&fault.path.as_str());
+            let asked = ["url", "transport", "first_byte", "--trust"].contains(&fault.place.as_str());
             Err(refuse(py, if asked { "ScenarioError" } else { "RunError" }, [fault]))
         }
         Err(panic) => Err(refuse(py, "RunError", [fault("fetch", panic, "please report with this line")])),

@@ -1,0 +1,164 @@
+//! Counters of the path: what each flow carried, what was dropped, how late deliveries were.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cwndlab_records::rows::{LinkSampleRow, SampleRow};
+use cwndlab_simulator::world::Losses;
+
+use crate::lateness::Lateness;
+
+/// What the path's thread counts and samples.
+#[derive(Debug, Default)]
+pub struct PathCounters {
+    /// Lateness of deliveries.
+    pub lateness: Lateness,
+    /// Packets that belong to no flow (neighbour discovery, stray resets).
+    pub unmatched: u64,
+    /// Packets that the receiving kernel refused.
+    pub refused: u64,
+    /// Samples of the links.
+    pub link_samples: Vec<LinkSampleRow>,
+    /// What each flow carried.
+    pub traffic: Vec<FlowTraffic>,
+    /// Samples of the flows, where the path takes them.
+    pub flow_samples: Vec<SampleRow>,
+    /// The thread had real-time priority.
+    pub real_time: bool,
+}
+
+impl PathCounters {
+    /// Zero, for so many flows.
+    #[must_use]
+    pub fn new(flows: usize) -> Self {
+        Self { traffic: vec![FlowTraffic::default(); flows], ..Self::default() }
+    }
+}
+
+/// One-way delays to the receivers' side, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DelayCounters {
+    /// Packets.
+    pub count: u64,
+    /// Sum of their delays.
+    pub sum: u64,
+    /// Smallest.
+    pub min: u64,
+    /// Largest.
+    pub max: u64,
+    /// That of the last packet.
+    pub last: u64,
+}
+
+impl DelayCounters {
+    fn add(&mut self, delay: u64) {
+        self.min = if self.count == 0 { delay } else { self.min.min(delay) };
+        self.max = self.max.max(delay);
+        self.count += 1;
+        self.sum += delay;
+        self.last = delay;
+    }
+}
+
+/// What the path carried of a flow. Of the flow of a program this is everything that is recorded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowTraffic {
+    /// Packets from the senders' side.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Their payload.
+    pub sent_payload: u64,
+    /// Packets from the receivers' side.
+    pub reverse_packets: u64,
+    /// Payload delivered to the receivers' side.
+    pub delivered_payload: u64,
+    /// Arrival of the first packet from either side, ns.
+    pub first: Option<u64>,
+    /// Arrival of the last one, ns.
+    pub last: u64,
+    /// Delays to the receivers' side.
+    pub delay: DelayCounters,
+}
+
+impl FlowTraffic {
+    /// Counts a packet from the senders' side.
+    pub fn on_sent(&mut self, bytes: u64, payload: u64) {
+        self.sent_packets += 1;
+        self.sent_bytes += bytes;
+        self.sent_payload += payload;
+    }
+
+    /// Counts a delivery to the receivers' side.
+    pub fn on_delivered(&mut self, payload: u64, delay: u64) {
+        self.delivered_payload += payload;
+        self.delay.add(delay);
+    }
+
+    /// The flow as a sample.
+    #[must_use]
+    pub fn sample(&self, time_ns: u64, flow: u32, losses: Losses) -> SampleRow {
+        SampleRow {
+            time_ns,
+            flow,
+            delivered_bytes: self.delivered_payload,
+            sent_bytes: self.sent_payload,
+            queue_drops: losses.queue,
+            wire_losses: losses.wire,
+            delay_ns: (self.delay.count > 0).then_some(self.delay.last),
+            ..SampleRow::default()
+        }
+    }
+}
+
+/// Data packets of each flow that queues dropped and wires lost, shared with the threads that sample the flows.
+#[derive(Debug)]
+pub struct DropCounters {
+    queue: Vec<AtomicU64>,
+    wire: Vec<AtomicU64>,
+}
+
+impl DropCounters {
+    /// Zero, for so many flows.
+    #[must_use]
+    pub fn new(flows: usize) -> Self {
+        let zeros = || (0..flows).map(|_| AtomicU64::new(0)).collect();
+        Self { queue: zeros(), wire: zeros() }
+    }
+
+    /// Those of a flow now.
+    #[must_use]
+    pub fn get(&self, flow: usize) -> Losses {
+        Losses { queue: self.queue[flow].load(Ordering::Relaxed), wire: self.wire[flow].load(Ordering::Relaxed) }
+    }
+
+    /// Publishes those of all flows.
+    pub fn set(&self, losses: &[Losses]) {
+        for (flow, one) in losses.iter().enumerate() {
+            self.queue[flow].store(one.queue, Ordering::Relaxed);
+            self.wire[flow].store(one.wire, Ordering::Relaxed);
+        }
+    }
+
+    /// Sets all to zero.
+    pub fn reset(&self) {
+        for count in self.queue.iter().chain(&self.wire) {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: two deliveries after 30 and 10 ns.
+    #[test]
+    fn delays_are_summed_with_their_extremes() {
+        let mut traffic = FlowTraffic::default();
+        traffic.on_delivered(1_000, 30);
+        traffic.on_delivered(500, 10);
+        let delay = traffic.delay;
+        assert_eq!((delay.count, delay.sum, delay.min, delay.max, delay.last), (2, 40, 10, 30, 10));
+        assert_eq!(traffic.sample(7, 0, Losses::default()).delivered_bytes, 1_500);
+    }
+}

@@ -1,0 +1,214 @@
+//! A run of a scenario between the emulator's own endpoints.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration as Wait;
+
+use cwndlab_linux::fault::{fault, Fault};
+use cwndlab_records::rows::{FlowRow, Records};
+use cwndlab_scenario::plan::{FlowPlan, Plan, Workload};
+use cwndlab_simulator::pool::starts;
+use cwndlab_units::{Duration, Time};
+
+use crate::algorithm::{self, Datapath};
+use crate::endpoints::application::Application;
+use crate::endpoints::connection::{listener, set_priority, Endpoint, FlowState, RunClock};
+use crate::endpoints::tcp_sampler::TcpSampler;
+use crate::path::Path;
+use crate::session::{Options, Quality, Session};
+
+/// Interval of reads of the kernel's state of a connection. A recovery lasts a round trip and must not be missed.
+const READ_INTERVAL: Duration = Duration::from_millis(5);
+
+/// A flow of the run.
+struct FlowRun {
+    /// Its congestion control, by its name in the kernel; empty for a flow over UDP.
+    algorithm: String,
+    listener: Option<TcpListener>,
+    start: Time,
+    state: FlowState,
+    sampler: TcpSampler,
+}
+
+fn check_workload(index: usize, flow: &FlowPlan) -> Result<(), Fault> {
+    match flow.workload {
+        Workload::Arrivals { .. } => Err(fault(
+            format!("flow[{index}].workload"),
+            "the emulator's own endpoints do not send transfers that arrive at random",
+            "write 'transfers' with 'new_connection', or use programs as endpoints: `cwndlab emulate`",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Creates the listeners of all flows.
+fn create_flows(session: &Session, algorithms: Vec<String>, seed: u64) -> Result<Vec<FlowRun>, Fault> {
+    let plan = session.plan();
+    let flows = (0u32..).zip(&plan.flows).zip(starts(plan, seed)).zip(algorithms);
+    flows
+        .map(|(((flow, one), start), algorithm)| {
+            let side = Application::opener(one).other();
+            let listen = || listener(flow, one, side, &algorithm);
+            let listener = if algorithm.is_empty() { None } else { Some(session.namespace(side).enter(listen)?) };
+            let (state, sampler) = (FlowState::default(), TcpSampler::default());
+            Ok(FlowRun { algorithm, listener, start: Time(start), state, sampler })
+        })
+        .collect()
+}
+
+/// Runs the plan between real TCP senders and receivers of this machine, for the duration of the scenario.
+///
+/// `seed` draws losses and starts, as in the simulator; the kernel's timing is not reproducible, so that two runs
+/// differ. A run is unreliable where 1 % of its deliveries are later than `max_lateness`.
+pub fn emulate(
+    plan: Arc<Plan>,
+    seed: u64,
+    datapath: Datapath,
+    max_lateness: Duration,
+    cancel: &AtomicBool,
+) -> Result<(Records, Quality), Fault> {
+    let mut algorithms = Vec::new();
+    for (index, flow) in plan.flows.iter().enumerate() {
+        algorithms.push(algorithm::of_flow(index, flow, datapath)?);
+        check_workload(index, flow)?;
+    }
+    let options = Options { max_lateness, ..Options::default() };
+    let mut session = Session::open(Arc::clone(&plan), seed, &options)?;
+    let mut flows = create_flows(&session, algorithms, seed)?;
+    let (sampled, failure) = run_endpoints(&session, &mut flows, seed, cancel);
+    let mut path = session.stop()?;
+    if let Some(fault) = failure {
+        return Err(fault);
+    }
+    if cancel.load(Ordering::Relaxed) {
+        return Err(fault("emulate", "stopped before its end", ""));
+    }
+    let (records, quality) = session.path_records(&mut path, Time(plan.duration.0));
+    let mut records = Records { samples: sampled.samples, events: sampled.events, ..records };
+    records.samples.append(&mut path.counters.flow_samples);
+    records.samples.sort_by_key(|row| (row.time_ns, row.flow));
+    for (flow, (one, run)) in (0u32..).zip(plan.flows.iter().zip(flows)) {
+        let udp = path.sources.row(flow, one, path.world.losses[flow as usize]);
+        records.flows.push(udp.unwrap_or_else(|| tcp_row(flow, one, &run, &path)));
+        records.transfers.extend(run.state.transfers.into_inner().unwrap_or_else(PoisonError::into_inner));
+    }
+    Ok((records, quality))
+}
+
+/// Runs all endpoints until the end of the run. Returns samples and events, and the first failure of an endpoint.
+fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &AtomicBool) -> (Records, Option<Fault>) {
+    let stop = AtomicBool::new(false);
+    let run = RunClock { start: session.start, stop: &stop };
+    let mut samplers = vec![TcpSampler::default(); flows.len()];
+    let (mut sampled, mut failure) = (Records::default(), None);
+    let shared: &[FlowRun] = flows;
+    let applications: Vec<_> = (0u32..)
+        .zip(session.plan().flows.iter().zip(shared))
+        .map(|(flow, (plan, one))| {
+            let (algorithm, start, state) = (one.algorithm.as_str(), one.start, &one.state);
+            Application::new(Endpoint { run, flow, plan, seed, start, algorithm, state })
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        let mut openers = Vec::new();
+        for ((application, one), plan) in applications.iter().zip(shared).zip(&session.plan().flows) {
+            let Some(listener) = &one.listener else { continue };
+            let side = Application::opener(plan);
+            scope.spawn(move || {
+                if session.join(side.other()).is_ok() {
+                    set_priority();
+                    application.run_acceptor(listener);
+                }
+            });
+            openers.push(scope.spawn(move || {
+                session.join(side)?;
+                set_priority();
+                application.run_opener()
+            }));
+        }
+        let (sampled, samplers) = (&mut sampled, &mut samplers);
+        let _ = scope
+            .spawn(move || {
+                set_priority();
+                sample_flows(session, run, shared, samplers, sampled, cancel);
+            })
+            .join();
+        stop.store(true, Ordering::Relaxed);
+        for opener in openers {
+            let ended = opener.join().unwrap_or_else(|_| Err(fault("emulate", "an endpoint panicked", "")));
+            if let Err(fault) = ended {
+                failure.get_or_insert(fault);
+            }
+        }
+    });
+    for (flow, sampler) in flows.iter_mut().zip(samplers) {
+        flow.sampler = sampler;
+    }
+    (sampled, failure)
+}
+
+/// Samples the flows until the run is over.
+fn sample_flows(
+    session: &Session,
+    run: RunClock<'_>,
+    flows: &[FlowRun],
+    samplers: &mut [TcpSampler],
+    records: &mut Records,
+    cancel: &AtomicBool,
+) {
+    let (end, interval) = (Time(session.plan().duration.0), session.plan().sample_interval);
+    let interval = if interval.0 == 0 { Duration(u64::MAX) } else { interval };
+    let (mut next_read, mut next_sample) = (Time(READ_INTERVAL.0), Time(interval.0));
+    while run.now() < end && !cancel.load(Ordering::Relaxed) && !session.is_broken() {
+        let next = next_read.min(next_sample).min(end);
+        std::thread::sleep(Wait::from_nanos(next.0.saturating_sub(run.now().0)));
+        let now = run.now();
+        for (flow, (sampler, one)) in (0u32..).zip(samplers.iter_mut().zip(flows)) {
+            sampler.update(now, flow, &one.state, &mut records.events);
+            if next_sample <= now {
+                records.samples.extend(sampler.sample(next_sample, flow, &one.state, session.drops()));
+            }
+        }
+        while next_read <= now {
+            next_read += READ_INTERVAL;
+        }
+        while next_sample <= now {
+            next_sample += interval;
+        }
+    }
+}
+
+/// The row of a flow over kernel TCP.
+fn tcp_row(flow: u32, plan: &FlowPlan, run: &FlowRun, path: &Path) -> FlowRow {
+    let (sampler, info, counters) = (&run.sampler, run.sampler.info, run.sampler.info.counters);
+    let losses = path.world.losses[flow as usize];
+    let at = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|&at| at != u64::MAX);
+    FlowRow {
+        flow,
+        name: plan.name.clone(),
+        algorithm: format!("kernel:{}", run.algorithm),
+        profile: "kernel".to_owned(),
+        mss_bytes: if info.mss.0 > 0 { info.mss.0 } else { plan.stack.mss.0 },
+        base_rtt_ns: plan.base_rtt.0,
+        start_ns: at(&run.state.started).unwrap_or(plan.start.0),
+        end_ns: at(&run.state.ended),
+        delivered_bytes: run.state.delivered.load(Ordering::Relaxed),
+        acked_bytes: counters.acked.0,
+        sent_bytes: counters.sent.0,
+        wire_bytes: counters.sent.0 + counters.data_segments * plan.stack.header.0,
+        sent_packets: counters.data_segments,
+        retransmitted_bytes: counters.retransmitted.0,
+        retransmitted_packets: counters.retransmitted_segments,
+        ack_packets: counters.segments_in,
+        queue_drops: losses.queue,
+        wire_losses: losses.wire,
+        timeouts: counters.timeouts,
+        recoveries: sampler.recoveries,
+        ecn_reductions: sampler.ecn_reductions,
+        min_rtt_ns: info.min_rtt.map(|rtt| rtt.0),
+        mean_rtt_ns: sampler.rtt_sum.checked_div(sampler.rtt_count),
+        route: plan.route_text(),
+        ..FlowRow::default()
+    }
+}

@@ -1,0 +1,266 @@
+//! Connections of a flow: the state that its threads share, connecting, sending, and completed transfers.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration as Wait, Instant};
+
+use cwndlab_linux::fault::{fault, Fault};
+use cwndlab_linux::realtime::{set_realtime, Policy};
+use cwndlab_linux::socket;
+use cwndlab_linux::tcp_info::TcpInfo;
+use cwndlab_network::random::Stream;
+use cwndlab_records::rows::TransferRow;
+use cwndlab_scenario::plan::FlowPlan;
+use cwndlab_units::{Bytes, Time};
+
+use crate::addresses::Side;
+
+/// The port of the listening endpoint.
+const PORT: u16 = 7000;
+/// Longest wait of a blocking call before it checks whether the run is over.
+pub(crate) const STOP_CHECK: Wait = Wait::from_millis(20);
+/// Interval of checks of how much is unacknowledged.
+const DRAIN_INTERVAL: Wait = Wait::from_micros(100);
+/// Interval of checks for a new connection.
+pub(crate) const ACCEPT_INTERVAL: Wait = Wait::from_millis(1);
+/// Real-time priority of the endpoints' threads, below that of the path.
+const PRIORITY: i32 = 20;
+
+/// Gives a thread of an endpoint real-time priority, where the kernel grants it: it stands for a host of its own, which
+/// other processes of this machine must not delay.
+pub(crate) fn set_priority() {
+    set_realtime(Policy::RoundRobin, PRIORITY);
+}
+
+/// Locks a value that is replaced at once, so that a panic of another holder leaves it valid.
+pub(crate) fn lock<T>(guarded: &Mutex<T>) -> MutexGuard<'_, T> {
+    guarded.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A transfer whose last byte has not arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PendingTransfer {
+    /// Payload of the whole flow at its end.
+    pub(crate) end: u64,
+    /// Payload of the transfer.
+    pub(crate) size: u64,
+    /// When it began.
+    pub(crate) start: Time,
+}
+
+/// The state of a flow that its threads share.
+#[derive(Debug)]
+pub struct FlowState {
+    /// The current connection, kept open while another thread reads its `TCP_INFO`.
+    socket: Mutex<Option<Arc<TcpStream>>>,
+    /// Payload that the receiver read.
+    pub delivered: AtomicU64,
+    /// Start of the first connection, ns; `u64::MAX` before.
+    pub started: AtomicU64,
+    /// When the application was done and all data acknowledged, ns; `u64::MAX` before.
+    pub ended: AtomicU64,
+    /// Completed transfers.
+    pub transfers: Mutex<Vec<TransferRow>>,
+    /// The current transfer.
+    pub(crate) pending: Mutex<Option<PendingTransfer>>,
+    /// The last state of each connection that is closed.
+    closed: Mutex<Vec<TcpInfo>>,
+}
+
+impl Default for FlowState {
+    fn default() -> Self {
+        Self {
+            socket: Mutex::default(),
+            delivered: AtomicU64::new(0),
+            started: AtomicU64::new(u64::MAX),
+            ended: AtomicU64::new(u64::MAX),
+            transfers: Mutex::default(),
+            pending: Mutex::default(),
+            closed: Mutex::default(),
+        }
+    }
+}
+
+impl FlowState {
+    /// The state of the current connection, with the counters of the closed ones added.
+    #[must_use]
+    pub fn info(&self) -> Option<TcpInfo> {
+        let socket = lock(&self.socket).clone();
+        let closed = lock(&self.closed);
+        let current = socket.and_then(|socket| TcpInfo::of(socket.as_raw_fd()));
+        let last = current.or_else(|| closed.last().copied())?;
+        let before = if current.is_some() { &closed[..] } else { &closed[..closed.len() - 1] };
+        Some(before.iter().fold(last, |sum, one| TcpInfo { counters: sum.counters + one.counters, ..sum }))
+    }
+
+    /// Makes the socket the current connection.
+    pub(crate) fn open(&self, socket: TcpStream) -> Arc<TcpStream> {
+        let socket = Arc::new(socket);
+        *lock(&self.socket) = Some(Arc::clone(&socket));
+        socket
+    }
+
+    /// Keeps the last state of the current connection and gives it up.
+    pub(crate) fn close(&self, socket: &Arc<TcpStream>) {
+        if let Some(last) = TcpInfo::of(socket.as_raw_fd()) {
+            lock(&self.closed).push(last);
+        }
+        *lock(&self.socket) = None;
+    }
+}
+
+/// The clock of a run and its end.
+#[derive(Clone, Copy, Debug)]
+pub struct RunClock<'a> {
+    /// When the run began.
+    pub start: Instant,
+    /// The run is over.
+    pub stop: &'a AtomicBool,
+}
+
+impl RunClock<'_> {
+    /// The time since the beginning of the run.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        Time(self.start.elapsed().as_nanos() as u64)
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Sleeps until `at` or the end of the run.
+    pub(crate) fn sleep_until(&self, at: Time) {
+        while !self.is_over() {
+            let rest = Wait::from_nanos(at.0.saturating_sub(self.now().0));
+            if rest.is_zero() {
+                return;
+            }
+            std::thread::sleep(rest.min(STOP_CHECK));
+        }
+    }
+}
+
+/// What both endpoints of a flow know.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoint<'a> {
+    /// The clock of the run.
+    pub run: RunClock<'a>,
+    /// The flow's number.
+    pub flow: u32,
+    /// Its plan.
+    pub plan: &'a FlowPlan,
+    /// The seed of the run.
+    pub seed: u64,
+    /// When the flow starts.
+    pub start: Time,
+    /// Its congestion control, by its name in the kernel.
+    pub algorithm: &'a str,
+    /// The shared state.
+    pub state: &'a FlowState,
+}
+
+impl Endpoint<'_> {
+    /// A random stream of the flow.
+    pub(crate) fn stream(&self, purpose: u64) -> Stream {
+        Stream::new(self.seed, purpose, u64::from(self.flow))
+    }
+
+    /// When the flow stops.
+    pub(crate) fn stop_at(&self) -> Time {
+        self.plan.stop.map_or(Time(u64::MAX), |stop| Time(stop.0))
+    }
+
+    /// Whether the flow may send more.
+    pub(crate) fn is_active(&self) -> bool {
+        !self.run.is_over() && self.run.now() < self.stop_at()
+    }
+
+    /// An error of one of the flow's sockets.
+    pub(crate) fn fault(&self, error: std::io::Error) -> Fault {
+        fault(format!("flow {}", self.plan.name), error.to_string(), "")
+    }
+
+    /// Connects from `side` with the flow's algorithm; `None` where the run ends before the handshake.
+    pub(crate) fn connect(&self, side: Side) -> std::io::Result<Option<TcpStream>> {
+        let at = |side: Side, port| SocketAddrV4::new(side.address(self.flow), port);
+        // TCP_MAXSEG includes TCP options; timestamps take 12 bytes (RFC 7323, appendix A).
+        let timestamps = Bytes(if self.plan.stack.header.0 > 40 { 12 } else { 0 });
+        let options = socket::Options {
+            algorithm: self.algorithm,
+            max_segment: self.plan.stack.mss + timestamps,
+            write_timeout: STOP_CHECK,
+        };
+        socket::connect(at(side, 0), at(side.other(), PORT), options, || self.run.is_over())
+    }
+
+    /// Sends `bytes`, or without end, until `until`; returns whether it sent all of them.
+    pub(crate) fn send(&self, socket: &TcpStream, bytes: Option<u64>, until: Time) -> std::io::Result<bool> {
+        let block = vec![0u8; 1 << 16];
+        let (mut socket, mut left) = (socket, bytes.unwrap_or(u64::MAX));
+        while left > 0 && !self.run.is_over() && self.run.now() < until {
+            match socket.write(&block[..left.min(block.len() as u64) as usize]) {
+                Ok(sent) => left -= sent as u64,
+                Err(error) if is_timeout(&error) => {}
+                // The other endpoint closed first: at the end of a run each thread stops at its own time.
+                Err(_) if self.run.is_over() => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(left == 0)
+    }
+
+    /// Waits until everything is acknowledged or the run is over; returns whether everything is acknowledged.
+    pub(crate) fn drain(&self, socket: &TcpStream) -> bool {
+        while socket::unacknowledged(socket).0 > 0 {
+            if self.run.is_over() {
+                return false;
+            }
+            std::thread::sleep(DRAIN_INTERVAL);
+        }
+        true
+    }
+
+    /// Records a completed transfer; returns how many there are.
+    pub(crate) fn record_transfer(&self, start: Time, size_bytes: u64) -> u64 {
+        let mut rows = lock(&self.state.transfers);
+        let transfer = rows.len() as u64;
+        let end_ns = self.run.now().0;
+        rows.push(TransferRow { flow: self.flow, transfer, start_ns: start.0, end_ns, size_bytes });
+        transfer + 1
+    }
+}
+
+/// The error of a call that only timed out.
+pub(crate) fn is_timeout(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+/// Reads at most `limit` bytes; returns how many, 0 on a timeout. The end of the stream is an error.
+pub(crate) fn read(socket: &TcpStream, limit: u64) -> std::io::Result<u64> {
+    let mut buffer = [0u8; 1 << 14];
+    let room = limit.min(buffer.len() as u64) as usize;
+    let mut socket = socket;
+    match socket.read(&mut buffer[..room]) {
+        Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+        Ok(bytes) => Ok(bytes as u64),
+        Err(error) if is_timeout(&error) => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Creates the listener of a side, before any flow starts. Connections that it accepts on the senders' side send data and
+/// inherit its algorithm.
+pub fn listener(flow: u32, plan: &FlowPlan, side: Side, algorithm: &str) -> Result<TcpListener, Fault> {
+    let at = SocketAddrV4::new(side.address(flow), PORT);
+    let failed = |error: std::io::Error| fault(format!("flow {}: listen on {at}", plan.name), error.to_string(), "");
+    let listener = TcpListener::bind(at).map_err(failed)?;
+    if side == Side::Senders {
+        socket::set_congestion_control(listener.as_raw_fd(), algorithm).map_err(failed)?;
+    }
+    listener.set_nonblocking(true).map_err(failed)?;
+    Ok(listener)
+}

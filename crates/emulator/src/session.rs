@@ -1,0 +1,312 @@
+//! A session: two network namespaces with the path at work between them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{mpsc, Arc};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use cwndlab_linux::fault::{fault, Fault};
+use cwndlab_linux::namespace::Namespace;
+use cwndlab_linux::netstat::sender_counters;
+use cwndlab_linux::pid_namespace::PidNamespace;
+use cwndlab_linux::tun::Tun;
+use cwndlab_linux::{interface, netlink, sysctl};
+use cwndlab_records::rows::{CalibrationRow, FlowRow, LatenessRow, Records};
+use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
+use cwndlab_units::{Bytes, Duration, Time};
+
+use crate::addresses::Side;
+use crate::counters::{DropCounters, FlowTraffic};
+use crate::lateness::Lateness;
+use crate::path::Path;
+
+/// The device in both namespaces.
+const DEVICE: &str = "path0";
+/// RFC 791: every host accepts datagrams of 576 bytes.
+const MIN_MTU: Bytes = Bytes(576);
+/// The default of [`Options::max_lateness`].
+pub const MAX_LATENESS: Duration = Duration::from_millis(1);
+
+/// How accurately a run was emulated.
+#[derive(Clone, Debug, Default)]
+pub struct Quality {
+    /// Lateness of deliveries.
+    pub lateness: Lateness,
+    /// The path's thread had real-time priority.
+    pub real_time: bool,
+    /// Packets that belong to no flow.
+    pub unmatched: u64,
+    /// Packets that the receiving kernel refused.
+    pub refused: u64,
+    /// Why the results are unreliable; `None` where they are reliable.
+    pub unreliable: Option<String>,
+    /// The release of the kernel.
+    pub notes: Vec<String>,
+    /// The kernel's TCP counters on the senders' side over the whole run, by their names in the kernel. They are exact,
+    /// and sums over all flows.
+    pub counters: Vec<(String, u64)>,
+}
+
+/// How a session is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The congestion control of every connection, whatever programs choose; `None` leaves the choice to them.
+    pub algorithm: Option<String>,
+    /// A run is unreliable where 1 % of its deliveries are later than this.
+    pub max_lateness: Duration,
+    /// The endpoints are programs: only what the path carries of a flow is recorded.
+    pub programs: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { algorithm: None, max_lateness: MAX_LATENESS, programs: false }
+    }
+}
+
+/// What the path's thread shares with the others.
+#[derive(Debug)]
+struct Shared {
+    stop: AtomicBool,
+    drops: DropCounters,
+}
+
+type PathThread = JoinHandle<(Path, Result<(), Fault>)>;
+
+/// Two sides with the path at work between them. Dropped, everything ends.
+#[derive(Debug)]
+pub struct Session {
+    plan: Arc<Plan>,
+    sides: [Namespace; 2],
+    programs: Option<PidNamespace>,
+    shared: Arc<Shared>,
+    path: Option<PathThread>,
+    calibration: Vec<CalibrationRow>,
+    max_lateness: Duration,
+    /// When the run began.
+    pub start: Instant,
+}
+
+/// Initial socket buffers of the emulator's own endpoints, bytes: so large that neither end waits for the other's
+/// auto-tuning, and that the receiver acknowledges as in `known-answers/linux`, each of the first 700 segments or so and
+/// then every second one.
+const INITIAL_BUFFER: u64 = 16 << 20;
+
+/// Writes the TCP settings of a namespace. Buffers must not limit a flow's window. Programs get the kernel's default
+/// initial buffers.
+fn write_settings(plan: &Plan, programs: bool) -> Result<(), Fault> {
+    let rate = plan.links.iter().filter_map(|link| link.rate).map(|rate| rate.0).max().unwrap_or(1_000_000_000);
+    let rtt = plan.flows.iter().map(|flow| flow.base_rtt.0).max().unwrap_or(0);
+    let buffer = ((rate as f64 / 8.0 * (rtt as f64 * 1e-9 + 0.2)) as u64 * 4).clamp(64 << 20, 512 << 20);
+    let (receive, send) = if programs { (131_072, 65_536) } else { (INITIAL_BUFFER, INITIAL_BUFFER) };
+    let stack = &plan.flows[0].stack;
+    let flag = |on: bool| if on { "1" } else { "0" };
+    let ecn = plan.flows.iter().any(|flow| flow.stack.ecn != Ecn::Off);
+    for (name, value) in [
+        // Otherwise the kernel keeps ssthresh per destination, from one connection to the next.
+        ("net.ipv4.tcp_no_metrics_save", "1".to_owned()),
+        ("net.ipv4.tcp_timestamps", flag(stack.header.0 > 40).to_owned()),
+        ("net.ipv4.tcp_sack", flag(stack.sack).to_owned()),
+        ("net.ipv4.tcp_ecn", flag(ecn).to_owned()),
+        ("net.ipv4.tcp_rmem", format!("4096 {receive} {buffer}")),
+        ("net.ipv4.tcp_wmem", format!("4096 {send} {buffer}")),
+        ("net.ipv4.conf.all.rp_filter", "0".to_owned()),
+        ("net.ipv4.conf.default.rp_filter", "0".to_owned()),
+        ("net.ipv4.ip_nonlocal_bind", "1".to_owned()),
+    ] {
+        sysctl::write(name, &value)?;
+    }
+    Ok(())
+}
+
+/// Creates a side: its addresses are local as a loopback's are, and packets to the other side leave by the device.
+fn create_side(plan: &Plan, side: Side, options: &Options) -> Result<(Namespace, Tun), Fault> {
+    let namespace = Namespace::new()?;
+    let mtu = plan.flows.iter().map(|flow| flow.stack.mss + flow.stack.header).max().unwrap_or(Bytes(1500));
+    let tun = namespace.enter(|| {
+        write_settings(plan, options.programs)?;
+        interface::add_local_prefix(side.address(0))?;
+        let tun = Tun::new(DEVICE, mtu.max(MIN_MTU))?;
+        netlink::add_route(side.other().prefix(), side.address(0), DEVICE, options.algorithm.as_deref())?;
+        Ok(tun)
+    })?;
+    Ok((namespace, tun))
+}
+
+impl Session {
+    /// Creates the two sides, calibrates the path and starts it. `seed` draws losses as in the simulator.
+    pub fn open(plan: Arc<Plan>, seed: u64, options: &Options) -> Result<Self, Fault> {
+        if plan.packets {
+            let hint = "leave it out; a capture on the device path0 has the real ones";
+            return Err(fault("packets", "the emulator does not write them down", hint));
+        }
+        let (left, left_tun) = create_side(&plan, Side::Senders, options)?;
+        let (right, right_tun) = create_side(&plan, Side::Receivers, options)?;
+        let programs = options.programs.then(PidNamespace::new).transpose()?;
+        let shared = Arc::new(Shared { stop: AtomicBool::new(false), drops: DropCounters::new(plan.flows.len()) });
+        #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]
+        let start = Instant::now();
+        let mut path = Path::new(Arc::clone(&plan), seed, [left_tun, right_tun], start, options.programs);
+        let (inner, (ready, started)) = (Arc::clone(&shared), mpsc::channel());
+        let thread = std::thread::spawn(move || {
+            let done = path.calibrate(&inner.stop, &inner.drops).and_then(|calibrated| {
+                // The receiver waits as long as this thread exists.
+                let _ = ready.send(calibrated);
+                path.run(&inner.stop, &inner.drops)
+            });
+            (path, done)
+        });
+        let mut session = Self {
+            plan,
+            sides: [left, right],
+            programs,
+            shared,
+            path: Some(thread),
+            calibration: Vec::new(),
+            max_lateness: options.max_lateness,
+            start,
+        };
+        match started.recv() {
+            Ok((calibration, start)) => {
+                (session.calibration, session.start) = (calibration, start);
+                Ok(session)
+            }
+            Err(_) => Err(session.stop().err().unwrap_or_else(|| fault("emulate", "the path's thread panicked", ""))),
+        }
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The namespace of a side.
+    #[must_use]
+    pub fn namespace(&self, side: Side) -> &Namespace {
+        &self.sides[usize::from(side == Side::Receivers)]
+    }
+
+    /// Moves the calling thread to a side permanently. Processes that it starts from then on run there and end with the
+    /// session.
+    pub fn join(&self, side: Side) -> Result<(), Fault> {
+        if let Some(programs) = &self.programs {
+            programs.join()?;
+        }
+        self.namespace(side).join()
+    }
+
+    /// The time since the run began.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        Time(self.start.elapsed().as_nanos() as u64)
+    }
+
+    /// Whether the path's thread has ended by itself: it failed.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.path.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Data packets of the flows dropped so far.
+    #[must_use]
+    pub fn drops(&self) -> &DropCounters {
+        &self.shared.drops
+    }
+
+    /// Stops the path and returns it. Packets still on it are lost.
+    pub(crate) fn stop(&mut self) -> Result<Path, Fault> {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let Some(thread) = self.path.take() else {
+            return Err(fault("emulate", "the path has ended already", ""));
+        };
+        let (path, done) = thread.join().map_err(|_| fault("emulate", "the path's thread panicked", ""))?;
+        done.map(|()| path)
+    }
+
+    /// Ends programs, path and namespaces. Returns the records of the programs' flows, the quality of the run and its
+    /// duration.
+    pub fn close(mut self) -> Result<(Records, Quality, Duration), Fault> {
+        drop(self.programs.take());
+        let end = self.now();
+        let mut path = self.stop()?;
+        let (mut records, quality) = self.path_records(&mut path, end);
+        for (flow, (one, traffic)) in (0u32..).zip(self.plan.flows.iter().zip(&path.counters.traffic)) {
+            records.flows.push(program_row(flow, one, traffic, &path));
+        }
+        records.samples = std::mem::take(&mut path.counters.flow_samples);
+        Ok((records, quality, Duration(end.0)))
+    }
+
+    /// What every run records of its path, which ended at `end`.
+    pub(crate) fn path_records(&self, path: &mut Path, end: Time) -> (Records, Quality) {
+        let lateness = std::mem::take(&mut path.counters.lateness);
+        // The path's thread may have forwarded a packet after the end of the run.
+        let end = end.0.max(path.world.clock);
+        let records = Records {
+            links: path.world.link_rows(&self.plan, end),
+            link_samples: std::mem::take(&mut path.counters.link_samples),
+            lateness: lateness.buckets().map(|(late_ns, packets)| LatenessRow { late_ns, packets }).collect(),
+            calibration: self.calibration.clone(),
+            ..Records::default()
+        };
+        let counters = &path.counters;
+        let quality = Quality {
+            real_time: counters.real_time,
+            unmatched: counters.unmatched,
+            refused: counters.refused,
+            unreliable: self.why_unreliable(&lateness),
+            notes: vec![format!("kernel {}", sysctl::read("kernel.osrelease").unwrap_or_default())],
+            counters: self.namespace(Side::Senders).enter(|| Ok(sender_counters())).unwrap_or_default(),
+            lateness,
+        };
+        (records, quality)
+    }
+
+    fn why_unreliable(&self, lateness: &Lateness) -> Option<String> {
+        let max = self.max_lateness;
+        let is_late = lateness.beyond(max.0) > (lateness.total() / 100).max(1);
+        is_late.then(|| {
+            let late = lateness.quantile(0.99) as f64 / 1e6;
+            format!("1 % of the deliveries were {late:.2} ms late or more, {} ms are allowed", max.as_millis())
+        })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        drop(self.programs.take());
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.path.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The row of a program's flow, from what the path carried of it.
+fn program_row(flow: u32, plan: &FlowPlan, traffic: &FlowTraffic, path: &Path) -> FlowRow {
+    let (losses, delay) = (path.world.losses[flow as usize], traffic.delay);
+    let measured = |value: u64| (delay.count > 0).then_some(value);
+    FlowRow {
+        flow,
+        name: plan.name.clone(),
+        algorithm: "program".to_owned(),
+        profile: "kernel".to_owned(),
+        mss_bytes: plan.stack.mss.0,
+        base_rtt_ns: plan.base_rtt.0,
+        start_ns: traffic.first.unwrap_or(0),
+        end_ns: traffic.first.map(|_| traffic.last),
+        delivered_bytes: traffic.delivered_payload,
+        sent_bytes: traffic.sent_payload,
+        wire_bytes: traffic.sent_bytes,
+        sent_packets: traffic.sent_packets,
+        ack_packets: traffic.reverse_packets,
+        queue_drops: losses.queue,
+        wire_losses: losses.wire,
+        min_delay_ns: measured(delay.min),
+        mean_delay_ns: measured(delay.sum / delay.count.max(1)),
+        max_delay_ns: measured(delay.max),
+        route: plan.route_text(),
+        ..FlowRow::default()
+    }
+}

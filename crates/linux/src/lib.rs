@@ -1,0 +1,32 @@
+//! The Linux interfaces that the engines share: namespaces, TUN devices, netlink, sockets, `TCP_INFO`, scheduling.
+//!
+//! Each module wraps one interface of the kernel, names its man page, and holds the `unsafe` that its system calls need,
+//! so that the crates above it contain none. Nothing here knows of scenarios, links or algorithms.
+//!
+//! - [`fault`]: the error type;
+//! - [`privileges`]: capabilities, and root in a user namespace;
+//! - [`namespace`], [`pid_namespace`]: network and PID namespaces;
+//! - [`interface`], [`tun`], [`netlink`]: devices, addresses, routes;
+//! - [`socket`], [`tcp_info`], [`netstat`]: TCP sockets and their state;
+//! - [`sysctl`], [`rlimit`]: settings and limits;
+//! - [`realtime`], [`poll`], [`clock`]: scheduling and time;
+//! - [`memory`]: the allocator.
+
+pub mod clock;
+pub mod fault;
+pub mod interface;
+pub mod memory;
+pub mod namespace;
+pub mod netlink;
+pub mod netstat;
+pub mod pid_namespace;
+pub mod poll;
+pub mod privileges;
+pub mod realtime;
+pub mod rlimit;
+pub mod socket;
+pub mod sysctl;
+pub mod tcp_info;
+pub mod tun;
+
+pub use fault::Fault;
