@@ -249,9 +249,9 @@ impl Between {
     pub(crate) fn ended(&self, path: &mut Path, end: u64) -> (Records, Quality) {
         let lateness = std::mem::take(&mut path.passed.lateness);
         // The path's thread may have forwarded a packet after the moment at which the run was to end.
-        let end = end.max(path.world.clock);
+        let end = end.max(path.network.clock);
         let records = Records {
-            links: path.world.link_rows(&self.plan, end),
+            links: path.network.link_rows(&self.plan, end),
             link_samples: std::mem::take(&mut path.passed.samples),
             lateness: lateness.buckets().map(|(late_ns, packets)| LatenessRow { late_ns, packets }).collect(),
             calibration: self.calibration.clone(),
@@ -282,7 +282,7 @@ impl Drop for Between {
 
 /// What the path saw of a flow.
 fn row(flow: u32, plan: &FlowPlan, traffic: &Traffic, path: &Path) -> FlowRow {
-    let losses = path.world.losses[flow as usize];
+    let losses = path.network.losses[flow as usize];
     let (number, sum, least, most, _) = traffic.delay;
     let seen = |delay: u64| (number > 0).then_some(delay);
     FlowRow {

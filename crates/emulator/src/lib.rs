@@ -26,7 +26,7 @@ use std::sync::Arc;
 use cwndlab_control::kernel_name::{self, kernel_name, kernels_own};
 use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan, Workload};
-use cwndlab_simulator::pool::starts;
+use cwndlab_traffic::start_times::start_times;
 
 pub use between::{Between, Ends, Quality, Side, LATE};
 
@@ -133,7 +133,7 @@ pub fn emulate(
     }
     let (stop, ends) = (AtomicBool::new(false), plan.flows.iter().map(|_| End::default()).collect::<Vec<_>>());
     let run = Run { start: between.start, stop: &stop };
-    let begins = starts(&plan, seed);
+    let begins = start_times(&plan, seed);
     let talks: Vec<_> = (0u32..)
         .zip(plan.flows.iter().zip(names.iter().zip(&ends)))
         .map(|(flow, (one, (name, end)))| Talk::of(flow, one, (seed, begins[flow as usize]), name, end))
@@ -193,7 +193,7 @@ pub fn emulate(
     records.samples.append(&mut path.passed.flow_samples);
     records.samples.sort_by_key(|row| (row.time_ns, row.flow));
     for (flow, ((one, end), watch)) in (0u32..).zip(plan.flows.iter().zip(&ends).zip(&watches)) {
-        let sent = path.sources.row(flow, one, path.world.losses[flow as usize]);
+        let sent = path.sources.row(flow, one, path.network.losses[flow as usize]);
         records.flows.push(sent.unwrap_or_else(|| row(flow, one, end, watch, &path, &names[flow as usize])));
         records.transfers.append(&mut end.transfers.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     }
@@ -237,7 +237,7 @@ impl Observer<'_> {
 }
 
 fn row(flow: u32, plan: &FlowPlan, end: &End, watch: &Watch, path: &Path, kernel: &str) -> FlowRow {
-    let (info, losses) = (watch.info, path.world.losses[flow as usize]);
+    let (info, losses) = (watch.info, path.network.losses[flow as usize]);
     let at = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|&at| at != u64::MAX);
     FlowRow {
         flow,

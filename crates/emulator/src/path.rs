@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use cwndlab_records::rows::{CalibrationRow, LinkSampleRow, SampleRow};
 use cwndlab_scenario::plan::Plan;
+use cwndlab_simulator::network::{Losses, Network, Observed};
 use cwndlab_simulator::packet::{Packet, ACK, CE, DATA, ECT, SYN};
-use cwndlab_simulator::world::{Losses, Observed, World};
 
 use crate::calibration;
 use crate::datagram::{self, mark, view};
@@ -144,7 +144,7 @@ impl Drops {
 pub struct Path {
     plan: Arc<Plan>,
     /// The simulator's network.
-    pub world: World,
+    pub network: Network,
     devices: [Tun; 2],
     store: Store,
     /// What it counted.
@@ -165,13 +165,13 @@ impl Path {
     /// each flow carried.
     #[must_use]
     pub fn new(plan: Arc<Plan>, seed: u64, devices: [Tun; 2], start: Instant, samples_flows: bool) -> Self {
-        let mut world = World::new(&plan, seed);
-        world.observed = Some(Observed::default());
+        let mut network = Network::new(&plan, seed);
+        network.observed = Some(Observed::default());
         let interval = plan.sample_interval.0;
         let passed = Passed { traffic: vec![Traffic::default(); plan.flows.len()], ..Passed::default() };
         Self {
             plan,
-            world,
+            network,
             devices,
             store: Store::default(),
             passed,
@@ -199,8 +199,8 @@ impl Path {
         if !self.samples_flows {
             self.sources = Sources::of(&self.plan, self.seed);
         }
-        self.world = World::new(&self.plan, self.seed);
-        self.world.observed = Some(Observed::default());
+        self.network = Network::new(&self.plan, self.seed);
+        self.network.observed = Some(Observed::default());
         for count in drops.queue.iter().chain(&drops.wire) {
             count.store(0, Ordering::Relaxed); // the probes' are not the flows'
         }
@@ -326,20 +326,21 @@ impl Path {
         let aux = self.store.put(bytes);
         let flags = kind | if seen.capable && seen.payload > 0 { ECT } else { 0 };
         let size = bytes.len().min(usize::from(u16::MAX)) as u16;
-        self.world.clock = now;
-        self.world.forward(now, Packet { stamp: now, seq: seen.sequence, flow, aux, size, flags, ..Packet::default() });
+        self.network.clock = now;
+        self.network
+            .forward(now, Packet { stamp: now, seq: seen.sequence, flow, aux, size, flags, ..Packet::default() });
     }
 
     /// Everything that is due by `now`, each at its own moment.
     fn catch_up(&mut self, now: u64) {
         loop {
-            let due = self.world.agenda.peek().filter(|(at, _)| *at <= now);
+            let due = self.network.agenda.peek().filter(|(at, _)| *at <= now);
             if self.sources.next <= due.map_or(now, |(at, _)| at) {
-                self.sources.send(&mut self.world);
+                self.sources.send(&mut self.network);
                 continue;
             }
             let Some((at, source)) = due else { return };
-            if let Some(packet) = self.world.turn(at, source) {
+            if let Some(packet) = self.network.turn(at, source) {
                 self.deliver(at, packet);
             }
         }
@@ -373,8 +374,8 @@ impl Path {
 
     /// What was lost or doubled on the way.
     fn tidy(&mut self, drops: &Drops) {
-        let counted = self.world.settle_losses(self.now());
-        let Some(observed) = &mut self.world.observed else { return };
+        let counted = self.network.settle_losses(self.now());
+        let Some(observed) = &mut self.network.observed else { return };
         if !counted && observed.lost.is_empty() && observed.doubled.is_empty() {
             return;
         }
@@ -385,7 +386,7 @@ impl Path {
         for packet in observed.lost.drain(..).filter(kept) {
             self.store.leave(packet.aux);
         }
-        for (flow, losses) in self.world.losses.iter().enumerate() {
+        for (flow, losses) in self.network.losses.iter().enumerate() {
             drops.queue[flow].store(losses.queue, Ordering::Relaxed);
             drops.wire[flow].store(losses.wire, Ordering::Relaxed);
         }
@@ -395,16 +396,16 @@ impl Path {
         let now = self.now();
         while self.next_sample <= now {
             for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, link)| link.sampled) {
-                let row = self.world.look(now, index).row(self.next_sample, index as u32, plan);
+                let row = self.network.link_snapshot(now, index).row(self.next_sample, index as u32, plan);
                 self.passed.samples.push(row);
             }
             for flow in 0..self.plan.flows.len() as u32 {
-                let losses = self.world.losses[flow as usize];
+                let losses = self.network.losses[flow as usize];
                 self.passed.flow_samples.extend(self.sources.sample(self.next_sample, flow, losses));
             }
             if self.samples_flows {
                 for (flow, traffic) in (0u32..).zip(&self.passed.traffic).filter(|(_, one)| one.first.is_some()) {
-                    let losses = self.world.losses[flow as usize];
+                    let losses = self.network.losses[flow as usize];
                     self.passed.flow_samples.push(traffic.sample(self.next_sample, flow, losses));
                 }
             }
@@ -415,7 +416,7 @@ impl Path {
     /// Sleeps until something is due, or a packet comes.
     fn wait(&self) {
         let now = self.now();
-        let next = self.world.agenda.peek().map_or(u64::MAX, |(at, _)| at).min(self.next_sample);
+        let next = self.network.agenda.peek().map_or(u64::MAX, |(at, _)| at).min(self.next_sample);
         let next = next.min(self.sources.next);
         let rest = next.saturating_sub(now).min(PATIENCE);
         if rest == 0 {

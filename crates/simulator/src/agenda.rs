@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::flow::TIMERS;
 use crate::ties::{Ties, RANK_BITS};
+use crate::timers::TIMERS;
 
 /// Time since the base in ns above, the source's rank among those of the same moment ([`Ties`]) below it, the source last,
 /// in one integer: one comparison.

@@ -8,7 +8,7 @@
 //!
 //! ns-2 adds the same delays in floating point, where rounding decides.
 
-use crate::flow::TIMERS;
+use crate::timers::TIMERS;
 
 const _: () = assert!(TIMERS == 4, "a timer's number is the two lowest bits of its source");
 
