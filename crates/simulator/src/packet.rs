@@ -22,8 +22,7 @@ pub const CE: u8 = 16;
 pub const ECE: u8 = 32;
 /// The sender reduced its window.
 pub const CWR: u8 = 64;
-/// `aux` is an index: of an ACK, of its options; of any other packet, of its header for routers
-/// ([`PacketOptions`](crate::packet_options::PacketOptions)).
+/// `aux` is an index (module `packet_options`): of the options of an ACK, of the routers' header of any other packet.
 pub const EXTRA: u8 = 128;
 
 /// The bits of [`Packet::flow`] that are the connection's index; its number is above them.
