@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cwndlab_records::rows::{LinkSampleRow, SampleRow};
-use cwndlab_simulator::world::Losses;
+use cwndlab_simulator::network::Losses;
 
 use crate::lateness::Lateness;
 

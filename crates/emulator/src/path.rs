@@ -14,8 +14,8 @@ use cwndlab_linux::realtime::{set_realtime, Policy};
 use cwndlab_linux::tun::Tun;
 use cwndlab_records::rows::CalibrationRow;
 use cwndlab_scenario::plan::Plan;
+use cwndlab_simulator::network::{Network, Observed};
 use cwndlab_simulator::packet::{Packet, ACK, CE, DATA, ECT, SYN};
-use cwndlab_simulator::world::{Observed, World};
 use cwndlab_units::Duration;
 
 use crate::addresses::flow_of;
@@ -44,7 +44,7 @@ type Delivery = (usize, u64);
 pub struct Path {
     plan: Arc<Plan>,
     /// The simulator's network.
-    pub world: World,
+    pub network: Network,
     devices: [Tun; 2],
     store: PacketStore,
     /// What the path counted and sampled.
@@ -61,10 +61,10 @@ pub struct Path {
 }
 
 /// The network of a plan at rest, with drops and duplicates observed.
-fn observed_world(plan: &Plan, seed: u64) -> World {
-    let mut world = World::new(plan, seed);
-    world.observed = Some(Observed::default());
-    world
+fn observed_world(plan: &Plan, seed: u64) -> Network {
+    let mut network = Network::new(plan, seed);
+    network.observed = Some(Observed::default());
+    network
 }
 
 impl Path {
@@ -74,7 +74,7 @@ impl Path {
     pub fn new(plan: Arc<Plan>, seed: u64, devices: [Tun; 2], start: Instant, samples_flows: bool) -> Self {
         let interval = plan.sample_interval.0;
         Self {
-            world: observed_world(&plan, seed),
+            network: observed_world(&plan, seed),
             devices,
             store: PacketStore::default(),
             counters: PathCounters::new(plan.flows.len()),
@@ -108,7 +108,7 @@ impl Path {
         if !self.samples_flows {
             self.sources = UdpSources::of(&self.plan, self.seed);
         }
-        self.world = observed_world(&self.plan, self.seed);
+        self.network = observed_world(&self.plan, self.seed);
         drops.reset(); // those of the probes do not count
         self.store = PacketStore::default();
         self.counters = PathCounters::new(self.plan.flows.len());
@@ -243,21 +243,21 @@ impl Path {
         let aux = self.store.insert(bytes);
         let flags = kind | if headers.ecn_capable && headers.payload > 0 { ECT } else { 0 };
         let size = bytes.len().min(usize::from(u16::MAX)) as u16;
-        self.world.clock = now;
+        self.network.clock = now;
         let packet = Packet { stamp: now, seq: headers.sequence, flow, aux, size, flags, ..Packet::default() };
-        self.world.forward(now, packet);
+        self.network.forward(now, packet);
     }
 
     /// Processes everything that is due by `now`, each event at its own time.
     fn advance_to(&mut self, now: u64) {
         loop {
-            let due = self.world.agenda.peek().filter(|(at, _)| *at <= now);
+            let due = self.network.agenda.peek().filter(|(at, _)| *at <= now);
             if self.sources.next <= due.map_or(now, |(at, _)| at) {
-                self.sources.send(&mut self.world);
+                self.sources.send(&mut self.network);
                 continue;
             }
             let Some((at, source)) = due else { return };
-            if let Some(packet) = self.world.turn(at, source) {
+            if let Some(packet) = self.network.turn(at, source) {
                 self.deliver(at, packet);
             }
         }
@@ -291,8 +291,8 @@ impl Path {
 
     /// Adjusts the store for packets that were dropped or duplicated, and publishes the drops.
     fn settle_losses(&mut self, drops: &DropCounters) {
-        let counted = self.world.settle_losses(self.now());
-        let Some(observed) = &mut self.world.observed else { return };
+        let counted = self.network.settle_losses(self.now());
+        let Some(observed) = &mut self.network.observed else { return };
         if !counted && observed.lost.is_empty() && observed.doubled.is_empty() {
             return;
         }
@@ -303,23 +303,23 @@ impl Path {
         for packet in observed.lost.drain(..).filter(is_stored) {
             self.store.remove_copy(packet.aux);
         }
-        drops.set(&self.world.losses);
+        drops.set(&self.network.losses);
     }
 
     fn sample(&mut self) {
         let now = self.now();
         while self.next_sample <= now {
             for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, link)| link.sampled) {
-                let row = self.world.look(now, index).row(self.next_sample, index as u32, plan);
+                let row = self.network.link_snapshot(now, index).row(self.next_sample, index as u32, plan);
                 self.counters.link_samples.push(row);
             }
             for flow in 0..self.plan.flows.len() as u32 {
-                let losses = self.world.losses[flow as usize];
+                let losses = self.network.losses[flow as usize];
                 self.counters.flow_samples.extend(self.sources.sample(self.next_sample, flow, losses));
             }
             if self.samples_flows {
                 for (flow, traffic) in (0u32..).zip(&self.counters.traffic).filter(|(_, one)| one.first.is_some()) {
-                    let losses = self.world.losses[flow as usize];
+                    let losses = self.network.losses[flow as usize];
                     self.counters.flow_samples.push(traffic.sample(self.next_sample, flow, losses));
                 }
             }
@@ -330,7 +330,7 @@ impl Path {
     /// Sleeps until something is due or a packet arrives.
     fn wait(&self) {
         let now = self.now();
-        let next = self.world.agenda.peek().map_or(u64::MAX, |(at, _)| at).min(self.next_sample);
+        let next = self.network.agenda.peek().map_or(u64::MAX, |(at, _)| at).min(self.next_sample);
         let rest = next.min(self.sources.next).saturating_sub(now).min(STOP_CHECK);
         if rest > 0 {
             wait_readable([self.devices[0].descriptor(), self.devices[1].descriptor()], Duration(rest));

@@ -242,9 +242,9 @@ impl Session {
     pub(crate) fn path_records(&self, path: &mut Path, end: Time) -> (Records, Quality) {
         let lateness = std::mem::take(&mut path.counters.lateness);
         // The path's thread may have forwarded a packet after the end of the run.
-        let end = end.0.max(path.world.clock);
+        let end = end.0.max(path.network.clock);
         let records = Records {
-            links: path.world.link_rows(&self.plan, end),
+            links: path.network.link_rows(&self.plan, end),
             link_samples: std::mem::take(&mut path.counters.link_samples),
             lateness: lateness.buckets().map(|(late_ns, packets)| LatenessRow { late_ns, packets }).collect(),
             calibration: self.calibration.clone(),
@@ -285,7 +285,7 @@ impl Drop for Session {
 
 /// The row of a program's flow, from what the path carried of it.
 fn program_row(flow: u32, plan: &FlowPlan, traffic: &FlowTraffic, path: &Path) -> FlowRow {
-    let (losses, delay) = (path.world.losses[flow as usize], traffic.delay);
+    let (losses, delay) = (path.network.losses[flow as usize], traffic.delay);
     let measured = |value: u64| (delay.count > 0).then_some(value);
     FlowRow {
         flow,

@@ -3,10 +3,10 @@
 
 use cwndlab_records::rows::{FlowRow, SampleRow};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
-use cwndlab_simulator::datagrams::Datagrams;
+use cwndlab_simulator::network::{Losses, Network};
 use cwndlab_simulator::packet::Packet;
-use cwndlab_simulator::pool::starts;
-use cwndlab_simulator::world::{Losses, World};
+use cwndlab_traffic::datagrams::Datagrams;
+use cwndlab_traffic::start_times::start_times;
 
 /// The UDP sources of a plan, by flow.
 #[derive(Debug, Default)]
@@ -35,8 +35,8 @@ impl UdpSources {
     #[must_use]
     pub fn of(plan: &Plan, seed: u64) -> Self {
         let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
-        let by_flow = (0u32..).zip(&plan.flows).zip(starts(plan, seed)).map(|((flow, one), start)| {
-            let mut datagrams = Datagrams::of(one, flow, seed)?;
+        let by_flow = (0u32..).zip(&plan.flows).zip(start_times(plan, seed)).map(|((flow, one), start)| {
+            let mut datagrams = Datagrams::new(one, flow, seed)?;
             if duplicates {
                 datagrams.expect_duplicates();
             }
@@ -59,14 +59,19 @@ impl UdpSources {
     }
 
     /// Sends the packets of the source that is due first.
-    pub fn send(&mut self, world: &mut World) {
+    pub fn send(&mut self, network: &mut Network) {
         let now = self.next;
         let due = (0u32..).zip(&mut self.by_flow).find_map(|(flow, one)| {
             let one = one.as_mut().filter(|one| one.next == now)?;
             Some((flow, one))
         });
         if let Some((flow, one)) = due {
-            one.next = if now >= one.stop { u64::MAX } else { one.datagrams.send(now, flow, world).min(one.stop) };
+            one.next = if now >= one.stop {
+                u64::MAX
+            } else {
+                let send = |datagram| network.forward(now, Packet::datagram(now, flow, &datagram));
+                one.datagrams.send(now, send).min(one.stop)
+            };
         }
         self.update_next();
     }
@@ -74,7 +79,7 @@ impl UdpSources {
     /// Counts a packet that reached its sink.
     pub fn receive(&mut self, at: u64, packet: &Packet) {
         if let Some(Some(one)) = self.by_flow.get_mut(packet.flow()) {
-            one.datagrams.receive(at, packet);
+            one.datagrams.receive(at, packet.stamp, packet.seq, packet.aux);
         }
     }
 
@@ -87,7 +92,7 @@ impl UdpSources {
             time_ns,
             flow,
             delivered_bytes: one.datagrams.received_bytes,
-            sent_bytes: one.datagrams.count().sent_bytes,
+            sent_bytes: one.datagrams.sent_bytes,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
             delay_ns: (delays.count > 0).then_some(delays.last),
@@ -102,7 +107,7 @@ impl UdpSources {
     #[must_use]
     pub fn row(&self, flow: u32, plan: &FlowPlan, losses: Losses) -> Option<FlowRow> {
         let one = self.by_flow.get(flow as usize)?.as_ref()?;
-        let (count, delays) = (one.datagrams.count(), one.datagrams.delays);
+        let (count, delays) = (&one.datagrams, one.datagrams.delays);
         let measured = |delay: u64| (delays.count > 0).then_some(delay);
         Some(FlowRow {
             flow,

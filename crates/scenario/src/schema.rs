@@ -25,9 +25,9 @@ mod medium;
 pub mod tables;
 mod workload;
 
+pub use canonical::CANONICAL_VERSION;
 use link::{read_agents, read_link};
 use medium::{read_media, read_radio, read_wlan};
-pub use canonical::CANONICAL_VERSION;
 pub use medium::{Medium, Radio, Wlan};
 use tables::{LINK, NAMED_LINK, NODE, TOP};
 use workload::read_workload;
