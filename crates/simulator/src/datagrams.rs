@@ -3,13 +3,13 @@
 use cwndlab_control::{Ack, Congestion, CongestionControl};
 use cwndlab_network::random::Stream;
 use cwndlab_scenario::plan::{FlowPlan, Pattern, Workload};
-use cwndlab_transport::receiver::NEVER;
 use cwndlab_transport::sender::Counters;
 use cwndlab_units::Bytes;
 
 use crate::draw::{self, SIZE_STREAM, TIME_STREAM};
 use crate::packet::{Packet, DATA};
 use crate::world::World;
+use crate::NEVER;
 
 /// Stands where a flow has no congestion control; nobody asks it.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cwndlab_records::rows::{FlowRow, Records, SampleRow};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_transport::receiver::NEVER;
 
 use crate::flow::{Flow, APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
 use crate::pool::{starts, Sources, Sum};
 use crate::world::World;
+use crate::NEVER;
 
 /// Events between two looks at the outside world.
 const PATIENCE: u64 = 8192;
@@ -122,10 +122,10 @@ impl<'a> Engine<'a> {
         let flow = &self.flows[index];
         let application = flow.application;
         if receiving {
-            let at = flow.receiver.timer;
+            let at = flow.receiver.timer().0;
             self.arm_one(index, RECEIVER, at);
         } else {
-            let (at, pace) = (flow.sender.timer, flow.sender.pace_timer);
+            let (at, pace) = (flow.sender.timer().0, flow.sender.pace_timer().0);
             self.arm_one(index, SENDER, at);
             self.arm_one(index, PACE, pace);
         }
@@ -228,17 +228,17 @@ impl<'a> Engine<'a> {
             let windowed = plan.algorithm.is_some() && !self.sources.contains_key(&index);
             let datagrams = flow.datagrams.as_ref();
             let mss = plan.stack.mss.0;
-            let rtt = &sender.rtt;
+            let rtt = sender.rtt();
             self.records.samples.push(SampleRow {
                 time_ns: now,
                 flow: flow.index,
-                cwnd_bytes: windowed.then_some(u64::from(sender.cwnd) * mss),
-                ssthresh_bytes: sender.control.ssthresh().bytes().map(|threshold| threshold.0),
+                cwnd_bytes: windowed.then_some(u64::from(sender.cwnd()) * mss),
+                ssthresh_bytes: sender.algorithm().ssthresh().bytes().map(|threshold| threshold.0),
                 in_flight_bytes: datagrams.is_none().then_some(in_flight),
-                srtt_ns: (rtt.srtt > 0).then_some(rtt.srtt),
-                rtt_ns: (rtt.last > 0).then_some(rtt.last),
-                pacing_rate_bps: sender.pacing_rate(),
-                delivery_rate_bps: (sender.delivery_rate > 0).then_some(sender.delivery_rate),
+                srtt_ns: (rtt.srtt().0 > 0).then_some(rtt.srtt().0),
+                rtt_ns: (rtt.last().0 > 0).then_some(rtt.last().0),
+                pacing_rate_bps: sender.pacing_rate().map(|rate| rate.0),
+                delivery_rate_bps: (sender.delivery_rate().0 > 0).then_some(sender.delivery_rate().0),
                 delivered_bytes: delivered,
                 sent_bytes: count.sent_bytes,
                 retransmitted_bytes: count.retransmitted_bytes,
@@ -249,7 +249,7 @@ impl<'a> Engine<'a> {
                 wire_losses: losses.wire,
                 rtt_sum_ns,
                 rtt_count,
-                state: sender.state as u8,
+                state: sender.state() as u8,
                 delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last),
                 delay_sum_ns: datagrams.map(|one| one.delays.sum),
                 delay_count: datagrams.map(|one| one.delays.count),

@@ -5,11 +5,12 @@ use cwndlab_network::agent::{quick_start, Header, Scheme};
 use cwndlab_network::random::Stream;
 use cwndlab_records::rows::TransferRow;
 use cwndlab_scenario::plan::{FlowPlan, Pacing, Workload};
-use cwndlab_transport::receiver::{Receiver, NEVER};
-use cwndlab_transport::remote::Remote;
+use cwndlab_transport::delayed_control::DelayedControl;
+use cwndlab_transport::receiver::Receiver;
+use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::sender::{Counters, Sender, ENDLESS};
 use cwndlab_transport::wire::{expand, AckPacket, Blocks, Data, Output};
-use cwndlab_units::Bytes;
+use cwndlab_units::{Bytes, Time};
 
 use crate::datagrams::{Datagrams, Unheard};
 use crate::draw::{self, TIME_STREAM};
@@ -17,6 +18,7 @@ use crate::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK
 use crate::port::{feedback, spoken, Port};
 use crate::talk::Talk;
 use crate::world::{Asked, Circulating, World};
+use crate::NEVER;
 
 /// The timers of a flow.
 pub const TIMERS: usize = 4;
@@ -123,7 +125,7 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
         oracle_buffer: plan.oracle_buffer,
     });
     match plan.remote {
-        Some(remote) => Box::new(Remote::new(control, remote.delay, remote.interval)),
+        Some(remote) => Box::new(DelayedControl::new(control, remote.delay, remote.interval)),
         None => control,
     }
 }
@@ -131,7 +133,7 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
 fn new_sender(plan: &FlowPlan, seed: u64, index: u32) -> Sender {
     let sender = Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack);
     match &plan.algorithm {
-        Some(algorithm) => sender.serving(algorithm.growth.spec),
+        Some(algorithm) => sender.with_spec(algorithm.growth.spec),
         None => sender,
     }
 }
@@ -162,7 +164,7 @@ impl Flow {
             index,
             owner: index,
             sender: new_sender(plan, seed, index),
-            receiver: Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery)),
+            receiver: Receiver::new(&plan.stack, plan.stack.sack && uses_sack(plan.recovery)),
             armed: [NEVER; TIMERS],
             application: start,
             start,
@@ -209,7 +211,7 @@ impl Flow {
             block_size: self.block_size,
             ecn: self.ecn,
             window_shift: self.window_shift,
-            asks: self.asks.map(|(scheme, rate)| (scheme, rate, self.sender.rtt.srtt().0)),
+            asks: self.asks.map(|(scheme, rate)| (scheme, rate, self.sender.rtt().srtt().0)),
         }
     }
 
@@ -221,25 +223,25 @@ impl Flow {
             DATA if mine => {
                 let asked = (packet.flags & EXTRA != 0).then(|| self.hear(world, packet));
                 let data = Data {
-                    seq: expand(packet.seq, self.receiver.expected),
+                    seq: expand(packet.seq, self.receiver.expected()),
                     len: asked.map_or(packet.aux, |asked| asked.len),
                     retransmission: packet.flags & AGAIN != 0,
                     ect: packet.flags & ECT != 0,
                     cwr: packet.flags & CWR != 0,
-                    stamp: cwndlab_units::Time(packet.stamp),
+                    stamp: Time(packet.stamp),
                     feedback: asked.and_then(|asked| feedback(&asked, plan)),
                 };
                 let mut port = self.port(world, now);
-                self.receiver.on_data(now, &data, packet.flags & crate::packet::CE != 0, &mut port);
-                if self.receiver.expected >= self.transfer_end {
+                self.receiver.on_data(Time(now), &data, packet.flags & crate::packet::CE != 0, &mut port);
+                if self.receiver.expected() >= self.transfer_end {
                     self.complete_transfer(now);
                 }
             }
             ACK => {
                 let mut ack = AckPacket {
-                    ack: expand(packet.seq, self.sender.board.una),
-                    window: u64::from(packet.aux) << self.window_shift,
-                    echo: cwndlab_units::Time(packet.stamp),
+                    ack: expand(packet.seq, self.sender.una()),
+                    window: Bytes(u64::from(packet.aux) << self.window_shift),
+                    echo: Time(packet.stamp),
                     ece: packet.flags & ECE != 0,
                     ce_count: 0,
                     blocks: Blocks::default(),
@@ -252,8 +254,8 @@ impl Flow {
                     return;
                 }
                 let mut port = self.port(world, now);
-                self.sender.on_ack(now, &ack, &mut port);
-                if self.sender.unsent == 0 && self.sender.is_drained() {
+                self.sender.on_ack(Time(now), &ack, &mut port);
+                if self.sender.is_drained() {
                     self.on_drained(now, world, plan, seed);
                 }
             }
@@ -268,10 +270,10 @@ impl Flow {
                 let heard = asked.and_then(|asked| feedback(&asked, plan));
                 let mut port = self.port(world, now);
                 if asked.is_some() && heard.is_none() {
-                    let cwnd = self.sender.cwnd;
+                    let cwnd = self.sender.cwnd();
                     port.event("fallback", "a router has no agent", cwnd, cwnd, f64::NAN);
                 }
-                self.sender.on_syn_ack(now, self.receiver.first_window(), heard, &mut port);
+                self.sender.on_syn_ack(Time(now), self.receiver.first_window(), heard, &mut port);
             }
             _ if packet.flags & EXTRA != 0 => world.forget(*packet),
             DATA => {
@@ -291,7 +293,7 @@ impl Flow {
             world.circulating.entry(self.index).or_insert(Circulating { shares, echo: None }).shares = shares;
         }
         (ack.window, ack.ce_count, ack.blocks, ack.feedback) =
-            (extra.window, extra.ce_count, extra.blocks, extra.feedback);
+            (Bytes(extra.window), extra.ce_count, extra.blocks, extra.feedback);
     }
 
     /// A packet that asked routers reaches the receiver.
@@ -309,13 +311,13 @@ impl Flow {
     pub fn on_timer(&mut self, which: usize, now: u64, world: &mut World, plan: &FlowPlan, seed: u64) {
         let mut port = self.port(world, now);
         match which {
-            SENDER => self.sender.on_timer(now, &mut port),
-            PACE => self.sender.on_pace(now, &mut port),
-            RECEIVER => self.receiver.on_timer(now, &mut port),
+            SENDER => self.sender.on_timer(Time(now), &mut port),
+            PACE => self.sender.on_pace(Time(now), &mut port),
+            RECEIVER => self.receiver.on_timer(Time(now), &mut port),
             _ if self.datagrams.is_some() => self.send_datagrams(now, world),
             _ => self.act(now, world, plan, seed),
         }
-        if self.sender.dead && self.stage != Stage::Done {
+        if self.sender.is_closed() && self.stage != Stage::Done {
             self.finish(now);
         }
     }
@@ -324,7 +326,7 @@ impl Flow {
     #[inline]
     #[must_use]
     pub fn due(&self) -> [u64; TIMERS] {
-        [self.sender.timer, self.sender.pace_timer, self.receiver.timer, self.application]
+        [self.sender.timer().0, self.sender.pace_timer().0, self.receiver.timer().0, self.application]
     }
 
     /// The application's next step.
@@ -341,7 +343,7 @@ impl Flow {
         match self.stage {
             Stage::Before => {
                 let mut port = self.port(world, now);
-                self.sender.open(now, &mut port);
+                self.sender.open(Time(now), &mut port);
                 self.begin(now, world, plan);
             }
             Stage::Sending => {
@@ -381,20 +383,20 @@ impl Flow {
     fn begin(&mut self, now: u64, world: &mut World, plan: &FlowPlan) {
         self.stage = Stage::Sending;
         let bytes = match self.workload {
-            Workload::Bulk { bytes: None } => ENDLESS,
+            Workload::Bulk { bytes: None } => ENDLESS.0,
             Workload::Bulk { bytes: Some(bytes) } | Workload::Transfers { bytes, .. } => {
                 self.transfer_start = now;
                 self.transfer_size = bytes.0;
-                self.transfer_end = self.sender.board.next + bytes.0.div_ceil(plan.stack.mss.0);
+                self.transfer_end = self.sender.next_segment() + bytes.0.div_ceil(plan.stack.mss.0);
                 bytes.0
             }
             Workload::OnOff { on, .. } => {
                 self.application = now + on.0;
-                ENDLESS
+                ENDLESS.0
             }
             Workload::RandomOnOff { ref on, .. } => {
                 self.application = now + self.times.as_mut().map_or(1, |times| draw::whole(on, times));
-                ENDLESS
+                ENDLESS.0
             }
             // They do not begin here.
             Workload::Arrivals { .. } | Workload::Exchanges { .. } | Workload::Mqtt(_) | Workload::Datagrams { .. } => {
@@ -402,13 +404,13 @@ impl Flow {
             }
         };
         let mut port = self.port(world, now);
-        self.sender.supply(bytes, now, &mut port);
+        self.sender.supply(Bytes(bytes), Time(now), &mut port);
     }
 
     #[cold]
     fn complete_transfer(&mut self, now: u64) {
         if let Some(talk) = &mut self.talk {
-            if talk.hear(self.receiver.delivered) {
+            if talk.hear(self.receiver.delivered().0) {
                 self.application = now;
             }
             return;
@@ -465,7 +467,7 @@ impl Flow {
     pub(crate) fn converse(&mut self, talk: Talk, nagle: bool) {
         self.talk = Some(Box::new(talk));
         self.driven = true;
-        self.sender.nagle = nagle;
+        self.sender.set_nagle(nagle);
         self.transfer_end = 0;
     }
 
@@ -498,15 +500,14 @@ impl Flow {
         to.past_min_rtt = to.past_min_rtt.min(self.min_rtt());
         to.transfers.append(&mut self.transfers);
         (self.past, self.past_delivered, self.past_acks, self.past_rtt) = (Counters::default(), 0, 0, (0, 0));
-        self.sender.count = Counters::default();
-        (self.receiver.delivered, self.receiver.acks_sent) = (0, 0);
-        (self.sender.rtt.sum, self.sender.rtt.count) = (0, 0);
+        self.sender.reset_totals();
+        self.receiver.reset_totals();
     }
 
     /// Opens its connection.
     pub(crate) fn open(&mut self, now: u64, world: &mut World) {
         let mut port = self.port(world, now);
-        self.sender.open(now, &mut port);
+        self.sender.open(Time(now), &mut port);
         self.stage = Stage::Sending;
     }
 
@@ -514,19 +515,19 @@ impl Flow {
     pub(crate) fn accept(&mut self, answered: Option<u64>, now: u64, world: &mut World) {
         let window = self.receiver.first_window();
         let mut port = self.port(world, now);
-        self.sender.accept(answered, now, window, &mut port);
+        self.sender.accept(answered.map(Time), Time(now), window, &mut port);
     }
 
     /// The application hands over more.
     pub(crate) fn supply(&mut self, bytes: u64, now: u64, world: &mut World) {
         let mut port = self.port(world, now);
-        self.sender.supply(bytes, now, &mut port);
+        self.sender.supply(Bytes(bytes), Time(now), &mut port);
     }
 
     fn reconnect(&mut self, now: u64, world: &mut World, plan: &FlowPlan, seed: u64) {
         self.renew(plan, seed);
         let mut port = self.port(world, now);
-        self.sender.open(now, &mut port);
+        self.sender.open(Time(now), &mut port);
     }
 
     /// Another connection in place of the one that is over.
@@ -538,10 +539,10 @@ impl Flow {
         self.past_min_rtt = self.min_rtt();
         self.answers = 0;
         self.connection = (self.connection + 1) & 0xff;
-        let nagle = self.sender.nagle;
+        let nagle = self.sender.nagle();
         self.sender = new_sender(plan, seed, self.index);
-        self.sender.nagle = nagle;
-        self.receiver = Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery));
+        self.sender.set_nagle(nagle);
+        self.receiver = Receiver::new(&plan.stack, plan.stack.sack && uses_sack(plan.recovery));
     }
 
     /// Counters over all connections.
@@ -550,31 +551,32 @@ impl Flow {
         if let Some(datagrams) = &self.datagrams {
             return datagrams.count();
         }
-        add(&self.past, &self.sender.count)
+        add(&self.past, self.sender.counters())
     }
 
     /// Payload delivered in order to the application.
     #[must_use]
     pub fn delivered(&self) -> u64 {
-        self.past_delivered + self.datagrams.as_ref().map_or(self.receiver.delivered, |one| one.received_bytes)
+        self.past_delivered + self.datagrams.as_ref().map_or(self.receiver.delivered().0, |one| one.received_bytes)
     }
 
     /// ACKs that the receiver sent.
     #[must_use]
     pub fn acks_sent(&self) -> u64 {
-        self.past_acks + self.receiver.acks_sent
+        self.past_acks + self.receiver.acks_sent()
     }
 
     /// Sum and number of RTT samples.
     #[must_use]
     pub fn rtt_sum(&self) -> (u64, u64) {
-        (self.past_rtt.0 + self.sender.rtt.sum, self.past_rtt.1 + self.sender.rtt.count)
+        let (sum, count) = self.sender.rtt().totals();
+        (self.past_rtt.0 + sum.0, self.past_rtt.1 + count)
     }
 
     /// The smallest RTT of all connections, ns; `u64::MAX` without a sample.
     #[must_use]
     pub fn min_rtt(&self) -> u64 {
-        self.past_min_rtt.min(self.sender.rtt.min_ever)
+        self.past_min_rtt.min(self.sender.rtt().min_ever().0)
     }
 
     /// Bytes on the wire that the sender caused.
@@ -588,7 +590,7 @@ impl Flow {
     #[must_use]
     pub fn memory(&self) -> usize {
         size_of::<Self>()
-            + self.sender.board.memory()
+            + self.sender.memory()
             + self.receiver.memory()
             + self.transfers.capacity() * 40
             + self.talk.as_ref().map_or(0, |talk| talk.memory())

@@ -28,3 +28,6 @@ pub mod world;
 
 pub use cwndlab_algorithms::catalogue;
 pub use engine::{run, run_counted, run_within, RunError, Statistics};
+
+/// When a timer expires that does not run.
+pub(crate) const NEVER: u64 = u64::MAX;

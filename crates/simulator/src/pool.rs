@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use cwndlab_network::random::Stream;
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Intensity, Plan, Workload};
-use cwndlab_transport::receiver::NEVER;
 use cwndlab_transport::sender::Counters;
 
 use crate::draw::{self, GAP_STREAM, SIZE_STREAM, TIME_STREAM};
@@ -14,6 +13,7 @@ use crate::flow::{add, Flow};
 use crate::packet::MOST_FLOWS;
 use crate::talk::Talk;
 use crate::world::Losses;
+use crate::NEVER;
 
 /// Transfers that arrive by chance, and the connections that carry them.
 #[derive(Debug)]
@@ -217,7 +217,7 @@ impl Engine<'_> {
         let mut sum = Sum {
             count: flow.totals(),
             delivered: flow.delivered(),
-            in_flight: flow.sender.in_flight_bytes(),
+            in_flight: flow.sender.in_flight().0,
             losses: self.world.losses[index],
             rtt: flow.rtt_sum(),
         };
@@ -227,7 +227,7 @@ impl Engine<'_> {
             let (rtt, losses) = (flow.rtt_sum(), self.world.losses[one as usize]);
             sum.count = add(&sum.count, &flow.totals());
             sum.delivered += flow.delivered();
-            sum.in_flight += flow.sender.in_flight_bytes();
+            sum.in_flight += flow.sender.in_flight().0;
             sum.losses.queue += losses.queue;
             sum.losses.wire += losses.wire;
             sum.rtt = (sum.rtt.0 + rtt.0, sum.rtt.1 + rtt.1);

@@ -124,14 +124,14 @@ impl Output for Port<'_> {
         if ack.ece {
             flags |= ECE;
         }
-        let mut aux = (ack.window >> self.window_shift) as u32;
+        let mut aux = (ack.window.0 >> self.window_shift) as u32;
         if ack.blocks.len > 0 || self.ecn || self.asks.is_some() {
             flags |= EXTRA;
             let header = self.asks.and_then(|(scheme, ..)| (scheme == Scheme::Perc).then(|| self.echo()).flatten());
             aux = self.world.store(Extra {
                 header,
                 blocks: ack.blocks,
-                window: ack.window,
+                window: ack.window.0,
                 ce_count: ack.ce_count,
                 feedback: ack.feedback,
             });

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use cwndlab_network::random::Stream;
 use cwndlab_records::rows::TransferRow;
 use cwndlab_scenario::plan::{Mqtt, Workload};
-use cwndlab_transport::receiver::NEVER;
 
 use crate::draw::{self, OTHER_STREAM, SIZE_STREAM, TIME_STREAM};
 use crate::engine::Engine;
+use crate::NEVER;
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

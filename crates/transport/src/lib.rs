@@ -7,11 +7,32 @@
 //!
 //! The sequence space counts whole segments; bytes appear at the edge (`docs/decisions/0001`).
 
+mod ack_summary;
+mod coarse_rto;
+mod controller;
+mod counters;
+mod cwnd_validation;
+mod delayed_ack;
+pub mod delayed_control;
+mod duplicate_acks;
+mod ecn;
+mod pacer;
+mod prr;
+mod rack;
+mod rate_sample;
+mod reassembly;
+mod receive_window;
 pub mod receiver;
-pub mod remote;
+pub mod recovery;
+mod router_feedback;
 pub mod rtt;
-pub mod scoreboard;
+mod scoreboard;
+mod send_buffer;
 pub mod sender;
 pub mod stack;
-mod ticks;
+mod state;
+mod tcb;
+mod timers;
+mod tso;
+mod undo;
 pub mod wire;

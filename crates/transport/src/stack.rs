@@ -110,7 +110,7 @@ pub enum AckCounting {
 impl AckCounting {
     /// The bytes that an ACK for `bytes` counts for.
     #[must_use]
-    pub fn counted(self, bytes: u64, mss: u64, in_slow_start: impl FnOnce() -> bool) -> u64 {
+    pub fn counted(self, bytes: Bytes, mss: Bytes, in_slow_start: impl FnOnce() -> bool) -> Bytes {
         match self {
             Self::Acks => bytes.min(mss),
             Self::AcksInSlowStart if in_slow_start() => bytes.min(mss),

@@ -78,7 +78,7 @@ fn what_a_spurious_timeout_had_marked_is_found_lost_again() {
     let again = it.now();
     it.write(4).sends(10..14).after(100.0).echo(again);
     it.ack(2, &[10..14]).is_in(State::Recovery).counts(1, 1);
-    let last = it.sender.board.una;
+    let last = it.sender.una();
     assert_eq!(last, 2);
     it.sends([2, 3, 4, 5]);
 }
@@ -162,7 +162,7 @@ fn the_heads_retransmission_starts_the_timer_anew() {
     let mut it = Script::linux(100.0);
     it.write(10).sends(0..10).after(100.0).ack(0, &[1..2]).after(10.0).ack(0, &[1..3]).after(15.0);
     it.ack(0, &[1..4]).sends([0]).is_in(State::Recovery);
-    let rto = it.sender.rtt.rto() as f64 / 1e6;
+    let rto = it.sender.rtt().rto().as_millis();
     it.after_silence_sends(rto, [0]).counts(1, 0);
 }
 
@@ -213,7 +213,7 @@ fn on_a_path_that_reorders_far_sacks_alone_raise_the_window() {
 fn the_degree_of_reordering_is_forgotten_by_a_timeout_after_many_sacks() {
     let mut it = Script::linux(20.0);
     it.write(10).sends(0..10).after(20.0).ack(0, &[9..10]).ack(0, &[3..4, 9..10]).ack(10, &[]).has_cwnd(19);
-    assert!(it.sender.board.outstanding() == 0);
+    assert!(it.sender.is_drained());
     // Reordering is known: three SACKs do not make a loss, the timer does (20 + 5 + 2 ms).
     it.write(10).sends(10..20).after(20.0).ack(10, &[11..14]).is_silent().is_in(State::Disorder);
     it.after_silence_sends(7.0, [10]);
@@ -257,7 +257,7 @@ fn a_receiver_that_reneges_gets_everything_again() {
     let mut it = Script::linux(100.0);
     it.write(10).sends(0..10).after(100.0).ack(0, &[1..2]).ack(0, &[1..3]).ack(0, &[1..10]).sends([0]);
     it.after(100.0).ack(1, &[]).is_silent();
-    let half = it.sender.rtt.srtt as f64 / 2e6;
+    let half = it.sender.rtt().srtt().as_millis() / 2.0;
     it.after_silence_sends(half, [1]).counts(1, 0).is_in(State::Loss);
     it.after(100.0).ack(2, &[]).sends([2, 3]).after(100.0).ack(4, &[]).sends([4, 5, 6, 7]);
     it.after(100.0).ack(10, &[]).is_in(State::Open);
@@ -268,7 +268,7 @@ fn a_receiver_that_reneges_gets_everything_again() {
 fn under_the_rfcs_rules_a_timeout_repairs_reneging() {
     let mut it = Script::new(&rfc(), 100.0);
     it.write(10).sends(0..10).after(100.0).ack(0, &[1..10]).sends([0]).after(100.0).ack(1, &[]);
-    let rto = it.sender.rtt.rto() as f64 / 1e6;
+    let rto = it.sender.rtt().rto().as_millis();
     it.after_silence_sends(rto, [1]).counts(1, 0).after(100.0).ack(2, &[]).sends([2, 3]);
     it.after(100.0).ack(10, &[]).is_in(State::Open);
 }
@@ -299,7 +299,7 @@ fn a_timeout_spares_what_left_lately() {
     let mut it = Script::new(&Stack { tail_loss_probe: false, ..linux() }, 100.0);
     it.write(1).sends([0]).after(100.0).ack(1, &[]);
     it.write(5).sends(1..6).after(250.0).write(1).sends([6]);
-    let rto = it.sender.rtt.rto() as f64 / 1e6;
+    let rto = it.sender.rtt().rto().as_millis();
     it.after_silence_sends(rto - 250.0, [1]).has_in_flight(2).has_cwnd(2).counts(1, 0);
 }
 
@@ -328,6 +328,6 @@ fn a_timeout_within_a_recovery_lowers_ssthresh_no_further() {
             .sends([0])
             .has_ssthresh(7);
         it.after(1000.0).has_ssthresh(ssthresh);
-        assert!(it.sender.count.timeouts > 0);
+        assert!(it.sender.counters().timeouts > 0);
     }
 }

@@ -130,7 +130,7 @@ pub(crate) struct Script {
     pub(crate) sender: Sender,
     line: Line,
     now: u64,
-    window: u64,
+    window: Bytes,
     echo: u64,
 }
 
@@ -140,10 +140,10 @@ impl Script {
         let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40, before: (0, 0) });
         let mut sender = Sender::new(control, RecoveryKind::Rack, stack);
         let mut line = Line::default();
-        let window = 1_000_000;
-        sender.open(MS as u64, &mut line);
+        let window = Bytes(1_000_000);
+        sender.open(Time(MS as u64), &mut line);
         let now = MS as u64 + (rtt * MS) as u64;
-        sender.on_syn_ack(now, window, None, &mut line);
+        sender.on_syn_ack(Time(now), window, None, &mut line);
         Self { sender, line, now, window, echo: 0 }
     }
 
@@ -168,17 +168,17 @@ impl Script {
     }
 
     fn due(&self) -> Option<u64> {
-        let at = self.sender.timer.min(self.sender.pace_timer);
-        (at < u64::MAX).then_some(at)
+        let at = self.sender.timer().min(self.sender.pace_timer());
+        (at < Time::MAX).then_some(at.0)
     }
 
     fn expire(&mut self, at: u64) {
         assert!(at >= self.now, "a timer in the past");
         self.now = at;
-        if self.sender.pace_timer <= at {
-            self.sender.on_pace(at, &mut self.line);
+        if self.sender.pace_timer().0 <= at {
+            self.sender.on_pace(Time(at), &mut self.line);
         } else {
-            self.sender.on_timer(at, &mut self.line);
+            self.sender.on_timer(Time(at), &mut self.line);
         }
     }
 
@@ -196,13 +196,13 @@ impl Script {
 
     /// The application writes so many segments.
     pub(crate) fn write(&mut self, segments: u64) -> &mut Self {
-        self.sender.supply(segments * MSS, self.now, &mut self.line);
+        self.sender.supply(Bytes(segments * MSS), Time(self.now), &mut self.line);
         self
     }
 
     /// From here on ACKs offer this window, bytes.
     pub(crate) fn window(&mut self, bytes: u64) -> &mut Self {
-        self.window = bytes;
+        self.window = Bytes(bytes);
         self
     }
 
@@ -235,7 +235,7 @@ impl Script {
         };
         let packet =
             AckPacket { ack, window: self.window, echo: Time(self.echo), ece, ce_count: 0, blocks, feedback: None };
-        self.sender.on_ack(self.now, &packet, &mut self.line);
+        self.sender.on_ack(Time(self.now), &packet, &mut self.line);
         self
     }
 
@@ -267,7 +267,7 @@ impl Script {
     /// The next thing to happen without an ACK: after `ms`, an empty segment that takes no number.
     #[track_caller]
     pub(crate) fn after_silence_probes_window(&mut self, ms: f64) -> &mut Self {
-        let below = self.sender.board.una.wrapping_sub(1);
+        let below = self.sender.una().wrapping_sub(1);
         let from = self.now;
         self.wait();
         let probe = self.line.left[0];
@@ -280,14 +280,14 @@ impl Script {
     /// The window, segments.
     #[track_caller]
     pub(crate) fn has_cwnd(&mut self, segments: u32) -> &mut Self {
-        assert_eq!(self.sender.cwnd, segments, "cwnd at {} ms", self.now());
+        assert_eq!(self.sender.cwnd(), segments, "cwnd at {} ms", self.now());
         self
     }
 
     #[track_caller]
     pub(crate) fn has_ssthresh(&mut self, segments: u32) -> &mut Self {
         let mut seen = f64::NAN;
-        self.sender.control.trace(&mut |name, value| {
+        self.sender.algorithm().trace(&mut |name, value| {
             if name == "ssthresh_segments" {
                 seen = value;
             }
@@ -298,21 +298,21 @@ impl Script {
 
     #[track_caller]
     pub(crate) fn is_in(&mut self, state: State) -> &mut Self {
-        assert_eq!(self.sender.state, state, "at {} ms", self.now());
+        assert_eq!(self.sender.state(), state, "at {} ms", self.now());
         self
     }
 
     /// In flight, segments.
     #[track_caller]
     pub(crate) fn has_in_flight(&mut self, segments: u32) -> &mut Self {
-        assert_eq!(self.sender.board.in_flight(), segments, "in flight at {} ms", self.now());
+        assert_eq!(self.sender.in_flight(), Bytes(u64::from(segments) * MSS), "in flight at {} ms", self.now());
         self
     }
 
     /// Expired retransmission timers and tail loss probes so far.
     #[track_caller]
     pub(crate) fn counts(&mut self, timeouts: u64, probes: u64) -> &mut Self {
-        let count = &self.sender.count;
+        let count = self.sender.counters();
         assert_eq!((count.timeouts, count.loss_probes), (timeouts, probes), "timeouts, probes at {} ms", self.now());
         self
     }
