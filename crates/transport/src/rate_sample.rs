@@ -201,7 +201,9 @@ mod tests {
 
     fn acknowledge(sampler: &mut RateSampler, now_ms: u64, segments: &[Segment]) -> Option<DeliveryRate> {
         let mut sample = RateSample::default();
-        segments.iter().for_each(|segment| sampler.on_delivered(segment, &mut sample));
+        for segment in segments {
+            sampler.on_delivered(segment, &mut sample);
+        }
         sampler.generate(Time(now_ms * MS), &sample, Duration::ZERO)
     }
 

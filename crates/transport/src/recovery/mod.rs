@@ -24,13 +24,14 @@ use self::sack::Sack;
 pub(crate) use self::strategy::LossRecovery;
 use self::tahoe::Tahoe;
 use crate::ack_summary::AckSummary;
+use crate::stack::Rules;
 use crate::tcb::{Features, Tcb};
 use crate::wire::Output;
 
 /// Whether this recovery evaluates SACK blocks: otherwise SACK stays unused even where it is negotiated.
 #[must_use]
 pub fn uses_sack(kind: RecoveryKind) -> bool {
-    Recovery::new(kind).features().sack
+    Recovery::new(kind).uses_sack()
 }
 
 /// The recovery in use. An enum and not a trait object: one predictable jump per ACK, and its methods are inlined.
@@ -71,12 +72,14 @@ impl Recovery {
         }
     }
 
-    /// What it asks of the rest of the sender.
-    pub(crate) fn features(&self) -> Features {
-        Features {
-            sack: matches!(self, Self::Sack(_) | Self::Fack(_) | Self::Rack(_)),
-            time_based: matches!(self, Self::Rack(_)),
-        }
+    /// What it requires of the rest of the sender under these rules.
+    pub(crate) fn features(&self, rules: Rules) -> Features {
+        let time_based = matches!(self, Self::Rack(_));
+        Features { sack: self.uses_sack(), time_based, linux: time_based && rules == Rules::Linux }
+    }
+
+    fn uses_sack(&self) -> bool {
+        matches!(self, Self::Sack(_) | Self::Fack(_) | Self::Rack(_))
     }
 }
 

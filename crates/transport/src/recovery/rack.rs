@@ -1,7 +1,7 @@
 //! RACK-TLP: losses by time of sending; the states Disorder, CWR, Recovery and Loss, and their undo, as in Linux.
 //!
 //! Source: RFC 8985; Linux 6.x, `tcp_input.c` and `tcp_recovery.c`, function by function: each function here bears the name
-//! of Linux'. Where Linux departs from the RFC, `Tcb::linux` decides (docs/validity.md has the list).
+//! of Linux'. Where Linux departs from the RFC, `Features::linux` decides (docs/validity.md has the list).
 
 use cwndlab_control::Cause;
 use cwndlab_units::{Duration, Time};
@@ -42,10 +42,10 @@ impl LossRecovery for RackTlp {
     /// tcp_rack_reo_timeout.
     fn on_reordering_timer(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let (marked, _) = detect_loss(tcb, now);
-        let enters = if tcb.linux { tcb.state != State::Recovery } else { tcb.state < State::Recovery };
+        let enters = if tcb.features.linux { tcb.state != State::Recovery } else { tcb.state < State::Recovery };
         if marked > 0 && enters {
             enter_recovery(tcb, now, false, out);
-            cwnd_reduction(tcb, u32::from(tcb.linux), false, true);
+            cwnd_reduction(tcb, u32::from(tcb.features.linux), false, true);
         }
     }
 
@@ -212,7 +212,7 @@ fn enter_recovery(tcb: &mut Tcb, now: Time, ece: bool, out: &mut impl Output) {
         tcb.undo.restorable = !ece;
         init_cwnd_reduction(tcb, now, Cause::Loss);
     }
-    if !tcb.linux && tcb.timers.running == Timer::LossProbe {
+    if !tcb.features.linux && tcb.timers.running == Timer::LossProbe {
         tcb.rearm_rto(now); // RFC 8985, section 7.2: no probe in recovery; Linux replaces it as the head is retransmitted
     }
     tcb.state = State::Recovery;
@@ -244,7 +244,7 @@ fn identify_packet_loss(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> b
     let retrans = tcb.scoreboard.retrans;
     let (_, overdue_at) = detect_loss(tcb, now);
     if let Some(overdue_at) = overdue_at {
-        let slack = if tcb.linux { TIMEOUT_MIN } else { Duration::ZERO };
+        let slack = if tcb.features.linux { TIMEOUT_MIN } else { Duration::ZERO };
         let rto_at = now + tcb.rtt.rto();
         if summary.restart_timer {
             tcb.timers.rto_at = rto_at;
@@ -268,7 +268,7 @@ fn detect_loss(tcb: &mut Tcb, now: Time) -> (u32, Option<Time>) {
 fn check_sack_reneging(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> bool {
     let board = &tcb.scoreboard;
     let reneged = board.flight_size() > 0 && board.get(board.una).flags & SACKED != 0;
-    if !(summary.advanced && reneged && tcb.linux) {
+    if !(summary.advanced && reneged && tcb.features.linux) {
         return false;
     }
     tcb.timers.rto_at = now + tcb.rtt.rto();

@@ -46,7 +46,7 @@ impl Sender {
         Self {
             established: false,
             closed: false,
-            tcb: Tcb::new(algorithm, recovery.features(), stack),
+            tcb: Tcb::new(algorithm, recovery.features(stack.rules), stack),
             recovery,
             validation: CwndValidation::default(),
             pacer: Pacer::new(),

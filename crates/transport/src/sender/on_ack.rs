@@ -22,7 +22,7 @@ impl Sender {
         }
         let prior_una = tcb.scoreboard.una;
         if ack.ack < prior_una {
-            if tcb.linux {
+            if tcb.features.linux {
                 self.on_old_ack(now, ack, out);
             }
             return;
@@ -56,7 +56,7 @@ impl Sender {
         let tcb = &mut self.tcb;
         if tcb.send_buffer.differs(ack.window) {
             let mss = tcb.mss();
-            tcb.send_buffer.update_window(ack.window, mss, tcb.linux, summary);
+            tcb.send_buffer.update_window(ack.window, mss, tcb.features.linux, summary);
         }
         if summary.advanced {
             tcb.acknowledge(now, summary);

@@ -38,7 +38,7 @@ impl Tcb {
         }
         // Linux, tcp_skb_spurious_retrans: an echo from before the retransmission is of the original.
         let spurious = !original
-            && self.linux
+            && self.features.linux
             && self.stack.timestamps
             && summary.echo > Time::ZERO
             && summary.echo < segment.sent_at;
@@ -59,7 +59,7 @@ impl Tcb {
         // RFC 2883, section 4: a D-SACK lies below the acknowledgement, or within the second block.
         let within = |outer: &(u64, u64)| outer.0 <= blocks[0].0 && blocks[0].1 <= outer.1;
         let is_dsack =
-            ack.blocks.duplicate || self.linux && (blocks[0].0 < ack.ack || blocks.get(1).is_some_and(within));
+            ack.blocks.duplicate || self.features.linux && (blocks[0].0 < ack.ack || blocks.get(1).is_some_and(within));
         let dsack = is_dsack.then(|| blocks[0]);
         if let Some(block) = dsack {
             self.on_dsack(block, summary);
@@ -69,10 +69,10 @@ impl Tcb {
             blocks.sort_unstable(); // Linux, tcp_sacktag_write_queue: in the order of the segments
         }
         let mut lowest = self.mark_sacked(now, blocks, summary);
-        if let Some((from, to)) = dsack.filter(|_| self.linux && summary.dsack) {
+        if let Some((from, to)) = dsack.filter(|_| self.features.linux && summary.dsack) {
             self.mark_dsacked(from, to, &mut lowest);
         }
-        if lowest < u64::MAX && (!self.linux || self.state != State::Loss || self.undo.marker.is_some()) {
+        if lowest < u64::MAX && (!self.features.linux || self.state != State::Loss || self.undo.marker.is_some()) {
             self.note_reordering(lowest);
         }
     }
@@ -81,11 +81,11 @@ impl Tcb {
     /// reorders; `u64::MAX` is none.
     fn mark_sacked(&mut self, now: Time, blocks: &[(u64, u64)], summary: &mut AckSummary) -> u64 {
         let mut lowest = u64::MAX;
-        let Self { scoreboard, rack, rate, rtt, high_seq, linux, .. } = self;
+        let Self { features, scoreboard, rack, rate, rtt, high_seq, .. } = self;
         let min_rtt = rtt.min_or_max();
         for &(from, to) in blocks {
             // Linux, tcp_is_sackblock_valid: a block at `una` contradicts itself.
-            if *linux && (from <= scoreboard.una || to > scoreboard.next || from >= to) {
+            if features.linux && (from <= scoreboard.una || to > scoreboard.next || from >= to) {
                 continue;
             }
             let fack = scoreboard.fack;
@@ -104,12 +104,12 @@ impl Tcb {
     /// A D-SACK: a retransmission was needless, unless more is reported than was retransmitted (Linux, tcp_dsack_seen).
     fn on_dsack(&mut self, (from, to): (u64, u64), summary: &mut AckSummary) {
         let count = to.saturating_sub(from).min(u64::from(u32::MAX)) as u32;
-        if !self.undo.on_dsack(count, self.counters.retransmitted_packets, self.linux) {
+        if !self.undo.on_dsack(count, self.counters.retransmitted_packets, self.features.linux) {
             return;
         }
         summary.dsack = true;
         summary.tlp_dsack = count == 1 && self.timers.tlp_end_seq == Some(to);
-        if self.linux {
+        if self.features.linux {
             // A segment that arrived twice was delivered.
             summary.rate.segments += count;
             summary.rate.bytes += self.controller.bytes(count);
@@ -156,7 +156,7 @@ impl Tcb {
     pub(crate) fn sample_rtt(&mut self, now: Time, summary: &mut AckSummary) {
         let samples = summary.rtt;
         // Linux, tcp_clean_rtx_queue: an ACK of a retransmitted segment gives no sample of the others.
-        let in_order = if self.linux && summary.retransmitted { Duration::ZERO } else { samples.oldest };
+        let in_order = if self.features.linux && summary.retransmitted { Duration::ZERO } else { samples.oldest };
         let oldest = if in_order > Duration::ZERO { in_order } else { samples.sacked_oldest };
         summary.rtt.reported =
             if samples.sacked_newest > Duration::ZERO { samples.sacked_newest } else { samples.newest };
@@ -165,14 +165,14 @@ impl Tcb {
         } else if summary.advanced && self.stack.timestamps && summary.echo > Time::ZERO && summary.echo < now {
             let sample = now - summary.echo; // RFC 7323, section 4.1: timestamps resolve Karn's ambiguity
             self.rtt.sample(now, sample, sample);
-            if self.linux {
+            if self.features.linux {
                 summary.rtt.reported = sample;
             }
-        } else if self.linux {
+        } else if self.features.linux {
             summary.rtt.reported = Duration::ZERO;
         }
         // Linux, tcp_clean_rtx_queue: a SACK of a segment sent before the first one in flight was (re)transmitted is progress.
-        if self.linux
+        if self.features.linux
             && !summary.advanced
             && samples.sacked_oldest > Duration::ZERO
             && self.scoreboard.flight_size() > 0

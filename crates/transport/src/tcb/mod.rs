@@ -18,18 +18,20 @@ use crate::rate_sample::RateSampler;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_buffer::{SendBuffer, MAX_WINDOW};
-use crate::stack::{Rules, Stack};
+use crate::stack::Stack;
 use crate::state::{Rexmit, State};
 use crate::timers::Timers;
 use crate::undo::Undo;
 
-/// What the recovery in use asks of the rest of the sender.
+/// What the recovery in use requires of the rest of the sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Features {
     /// It evaluates SACK blocks.
     pub(crate) sack: bool,
     /// It detects losses by time (RACK), and tail loss probes belong to it.
     pub(crate) time_based: bool,
+    /// Linux' rules apply where these depart from the RFCs (docs/validity.md has the list).
+    pub(crate) linux: bool,
 }
 
 /// The block. Fields are in the order of use: what every ACK and every segment needs comes first, what only losses need last.
@@ -38,8 +40,6 @@ pub(crate) struct Features {
 pub(crate) struct Tcb {
     pub(crate) stack: Stack,
     pub(crate) features: Features,
-    /// RACK under Linux' rules, where these depart from the RFCs (docs/validity.md has the list).
-    pub(crate) linux: bool,
     pub(crate) state: State,
     pub(crate) rexmit: Rexmit,
     /// One segment marked lost is retransmitted whatever the window (RFC 5681, section 3.2, step 2).
@@ -69,12 +69,10 @@ impl Tcb {
     pub(crate) fn new(algorithm: Box<dyn CongestionControl>, features: Features, stack: &Stack) -> Self {
         let mss = stack.mss.0 as u32;
         let cwnd = (algorithm.cwnd().0 / u64::from(mss)).clamp(1, MAX_WINDOW) as u32;
-        let linux = stack.rules == Rules::Linux && features.time_based;
         let first = stack.first_segment;
         Self {
             stack: stack.clone(),
             features,
-            linux,
             state: State::Open,
             rexmit: Rexmit::Lost,
             force_retransmit: false,
@@ -88,7 +86,7 @@ impl Tcb {
             send_buffer: SendBuffer::new(),
             timers: Timers::new(),
             rate: RateSampler::default(),
-            rack: Rack::new(stack.dup_thresh, linux),
+            rack: Rack::new(stack.dup_thresh, features.linux),
             rtt: RttEstimator::new(stack),
             counters: Counters::default(),
             prr: Prr::default(),
@@ -123,7 +121,7 @@ impl Tcb {
         if summary.advanced {
             return true;
         }
-        if self.linux {
+        if self.features.linux {
             return summary.sacked && self.rack.reorders_beyond(self.stack.dup_thresh);
         }
         self.state == State::Loss && self.scoreboard.lost == 0

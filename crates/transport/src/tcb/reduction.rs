@@ -44,7 +44,7 @@ impl Tcb {
     /// Proportional rate reduction begins.
     pub(crate) fn start_prr(&mut self) {
         self.prr.start(match self.stack.prr {
-            _ if self.linux => self.cwnd, // tcp_init_cwnd_reduction: prior_cwnd
+            _ if self.features.linux => self.cwnd, // tcp_init_cwnd_reduction: prior_cwnd
             PrrVersion::Rfc6937 => self.scoreboard.flight_size(),
             PrrVersion::Rfc9937 => self.scoreboard.flight_size() - self.scoreboard.sacked,
         });
@@ -52,7 +52,7 @@ impl Tcb {
 
     /// The window upon an ACK while proportional rate reduction lasts. `marked`: the ACK let segments be marked lost.
     pub(crate) fn reduce_proportionally(&mut self, delivered: u32, advanced: bool, marked: bool) {
-        if delivered == 0 && self.linux {
+        if delivered == 0 && self.features.linux {
             return; // tcp_cwnd_reduction
         }
         let safe = match self.stack.prr {

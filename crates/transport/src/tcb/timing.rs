@@ -21,7 +21,7 @@ impl Tcb {
     /// When the retransmission timer expires while another one runs: by RFC 6298 an RTO after the last progress; in Linux
     /// (tcp_rto_delta_us) an RTO after the first segment in flight was sent last.
     fn rto_due(&self) -> Time {
-        if self.linux {
+        if self.features.linux {
             self.scoreboard.get(self.scoreboard.una).sent_at + self.rtt.rto()
         } else {
             self.timers.rto_at
@@ -43,7 +43,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn restart_rto(&mut self, now: Time) {
         let rto_at = now + self.rtt.rto();
-        let resumes = self.linux && self.timers.replaces_rto();
+        let resumes = self.features.linux && self.timers.replaces_rto();
         if self.schedule_loss_probe(now, rto_at) {
             self.timers.rto_at = rto_at;
         } else if resumes {
@@ -59,7 +59,7 @@ impl Tcb {
         if matches!(self.timers.running, Timer::Off | Timer::Persist) {
             self.arm_rto(now);
         }
-        let waits = self.timers.running == Timer::Reordering && !self.linux;
+        let waits = self.timers.running == Timer::Reordering && !self.features.linux;
         if sent_new && self.stack.tail_loss_probe && self.features.time_based && !waits {
             let due = self.rto_due();
             if !self.schedule_loss_probe(now, due) && self.timers.running == Timer::LossProbe {
@@ -76,7 +76,7 @@ impl Tcb {
             return false;
         }
         let (ack_delay, slack) =
-            if self.linux { (self.stack.min_rto, TIMEOUT_MIN) } else { (MAX_ACK_DELAY, Duration::ZERO) };
+            if self.features.linux { (self.stack.min_rto, TIMEOUT_MIN) } else { (MAX_ACK_DELAY, Duration::ZERO) };
         let wait = match self.rtt.srtt() {
             Duration::ZERO => PROBE_WITHOUT_RTT,
             srtt => srtt * 2 + if self.scoreboard.flight_size() == 1 { ack_delay } else { slack },
