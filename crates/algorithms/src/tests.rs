@@ -181,7 +181,7 @@ const CLAIMED: &[(&str, &[&str])] = &[
     ("phcc", &["algorithms/src/growth/phcc.rs", "algorithms/src/part/likelihood.rs"]),
     ("quick-start", &["algorithms/src/slow_start/quick_start.rs"]),
     ("hystart", &["algorithms/src/part/hybrid.rs"]),
-    ("prr", &["transport/src/sender/recovery.rs"]),
+    ("prr", &["transport/src/prr.rs"]),
     ("rto", &["transport/src/rtt.rs"]),
     ("rcp", &["network/src/agent/rcp.rs"]),
     ("gilbert-elliott", &["network/src/loss.rs"]),

@@ -87,7 +87,7 @@ impl State {
                 now: Time(now),
                 cwnd: Bytes(self.cwnd()),
                 in_flight: Bytes(self.books.in_flight),
-                rtt: Duration(self.books.rtt.last),
+                rtt: self.books.rtt.last(),
                 congestion,
             });
         }

@@ -166,11 +166,11 @@ impl Ledger {
         }
         self.in_flight = in_flight;
         let newest = batch.newest;
-        let first = self.rtt.count == 0;
+        let first = self.rtt.totals().1 == 0;
         // A departure that was forgotten gives no sample.
         let sample = newest.map_or(0, |one| now - one.at);
         if let Some(newest) = newest {
-            self.rtt.sample(now, now - batch.oldest, sample);
+            self.rtt.sample(Time(now), Duration(now - batch.oldest), Duration(sample));
             self.first_sent_at = newest.at;
         }
         if first && newest.is_some() {
@@ -197,7 +197,7 @@ impl Ledger {
     /// Linux, tcp_rate_gen.
     fn rate(&self, now: u64, newest: &Departure) -> Option<DeliveryRate> {
         let interval = (newest.at - newest.first_sent_at).max(now - newest.delivered_at);
-        if interval == 0 || interval < self.rtt.min {
+        if interval == 0 || interval < self.rtt.min_or_max().0 {
             return None; // shorter than min_rtt is ACK compression
         }
         let delivered = self.delivered - newest.delivered;
@@ -221,7 +221,7 @@ impl Ledger {
 
     /// What is acknowledged, and what left so long before the newest acknowledged packet that it is lost or was a bare ACK.
     fn forget(&mut self, newest: u64) {
-        let horizon = newest.saturating_sub(4 * self.rtt.srtt.max(self.rtt.last));
+        let horizon = newest.saturating_sub(4 * self.rtt.srtt().max(self.rtt.last()).0);
         while self.departures.front().is_some_and(|one| one.left == 0 || one.at < horizon) {
             self.departures.pop_front();
         }
@@ -252,7 +252,7 @@ mod tests {
     /// Hands were shaken in 50 ms before time began.
     fn shaken() -> Ledger {
         let mut books = Ledger::new();
-        books.rtt.sample(0, 50 * MS, 50 * MS);
+        books.rtt.sample(Time::ZERO, Duration(50 * MS), Duration(50 * MS));
         books
     }
 

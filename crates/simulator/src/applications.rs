@@ -2,7 +2,7 @@
 
 use cwndlab_scenario::plan::Workload;
 use cwndlab_traffic::arrivals::ArrivalProcess;
-use cwndlab_transport::receiver::NEVER;
+use cwndlab_traffic::NEVER;
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;

@@ -7,11 +7,13 @@ use cwndlab_records::rows::TransferRow;
 use cwndlab_scenario::plan::{FlowPlan, Pacing};
 use cwndlab_traffic::byte_source::{Action, ByteSource, Drained};
 use cwndlab_traffic::datagrams::Datagrams;
-use cwndlab_transport::receiver::{Receiver, NEVER};
-use cwndlab_transport::remote::Remote;
-use cwndlab_transport::sender::{Counters, Sender, ENDLESS};
+use cwndlab_traffic::NEVER;
+use cwndlab_transport::delayed_control::DelayedControl;
+use cwndlab_transport::receiver::Receiver;
+use cwndlab_transport::recovery::uses_sack;
+use cwndlab_transport::sender::{Sender, ENDLESS};
 use cwndlab_transport::wire::{expand, AckPacket, Blocks, Data, Output};
-use cwndlab_units::Time;
+use cwndlab_units::{Bytes, Time};
 
 use crate::dialogue::Dialogue;
 use crate::network::Network;
@@ -94,7 +96,7 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
         oracle_buffer: plan.oracle_buffer,
     });
     match plan.remote {
-        Some(remote) => Box::new(Remote::new(control, remote.delay, remote.interval)),
+        Some(remote) => Box::new(DelayedControl::new(control, remote.delay, remote.interval)),
         None => control,
     }
 }
@@ -102,13 +104,13 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
 fn new_sender(plan: &FlowPlan, seed: u64, index: u32) -> Sender {
     let sender = Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack);
     match &plan.algorithm {
-        Some(algorithm) => sender.serving(algorithm.growth.spec),
+        Some(algorithm) => sender.with_spec(algorithm.growth.spec),
         None => sender,
     }
 }
 
 fn new_receiver(plan: &FlowPlan) -> Receiver {
-    Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery))
+    Receiver::new(&plan.stack, plan.stack.sack && uses_sack(plan.recovery))
 }
 
 impl Connection {
@@ -157,7 +159,7 @@ impl Connection {
             flow: self.index | (self.number << 24),
             now,
             format: self.format,
-            request: self.request.map(|(scheme, rate)| (scheme, rate, self.sender.rtt.srtt().0)),
+            request: self.request.map(|(scheme, rate)| (scheme, rate, self.sender.rtt().srtt().0)),
         }
     }
 
@@ -189,7 +191,7 @@ impl Connection {
     fn deliver_data(&mut self, now: u64, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
         let request = (packet.flags & EXTRA != 0).then(|| self.take_request(network, packet));
         let data = Data {
-            seq: expand(packet.seq, self.receiver.expected),
+            seq: expand(packet.seq, self.receiver.expected()),
             len: request.map_or(packet.aux, |request| request.len),
             retransmission: packet.flags & AGAIN != 0,
             ect: packet.flags & ECT != 0,
@@ -198,8 +200,8 @@ impl Connection {
             feedback: request.and_then(|request| feedback(&request, plan)),
         };
         let mut sink = self.sink(network, now);
-        self.receiver.on_data(now, &data, packet.flags & CE != 0, &mut sink);
-        if self.receiver.expected >= self.transfer_end {
+        self.receiver.on_data(Time(now), &data, packet.flags & CE != 0, &mut sink);
+        if self.receiver.expected() >= self.transfer_end {
             self.on_delivered(now);
         }
     }
@@ -207,8 +209,8 @@ impl Connection {
     #[inline]
     fn deliver_ack(&mut self, now: u64, packet: &Packet, network: &mut Network, current: bool) {
         let mut ack = AckPacket {
-            ack: expand(packet.seq, self.sender.board.una),
-            window: u64::from(packet.aux) << self.format.window_shift,
+            ack: expand(packet.seq, self.sender.una()),
+            window: Bytes(u64::from(packet.aux) << self.format.window_shift),
             echo: Time(packet.stamp),
             ece: packet.flags & ECE != 0,
             ce_count: 0,
@@ -222,8 +224,8 @@ impl Connection {
             return;
         }
         let mut sink = self.sink(network, now);
-        self.sender.on_ack(now, &ack, &mut sink);
-        if self.sender.unsent == 0 && self.sender.is_drained() {
+        self.sender.on_ack(Time(now), &ack, &mut sink);
+        if self.sender.is_drained() {
             self.on_drained(now);
         }
     }
@@ -233,10 +235,10 @@ impl Connection {
         let feedback = request.and_then(|request| feedback(&request, plan));
         let mut sink = self.sink(network, now);
         if request.is_some() && feedback.is_none() {
-            let cwnd = self.sender.cwnd;
+            let cwnd = self.sender.cwnd();
             sink.event("fallback", "a router has no agent", cwnd, cwnd, f64::NAN);
         }
-        self.sender.on_syn_ack(now, self.receiver.first_window(), feedback, &mut sink);
+        self.sender.on_syn_ack(Time(now), self.receiver.first_window(), feedback, &mut sink);
     }
 
     /// Takes what the ACK carries beyond its number and window.
@@ -247,7 +249,7 @@ impl Connection {
             network.options.perc.entry(self.index).or_insert(PercState { shares, echo: None }).shares = shares;
         }
         (ack.window, ack.ce_count, ack.blocks, ack.feedback) =
-            (options.window, options.ce_count, options.blocks, options.feedback);
+            (Bytes(options.window), options.ce_count, options.blocks, options.feedback);
     }
 
     /// Takes the routers' header of a packet that reached the receiver.
@@ -265,13 +267,13 @@ impl Connection {
     pub(crate) fn on_timer(&mut self, which: usize, now: u64, network: &mut Network, plan: &FlowPlan, seed: u64) {
         let mut sink = self.sink(network, now);
         match which {
-            SENDER => self.sender.on_timer(now, &mut sink),
-            PACE => self.sender.on_pace(now, &mut sink),
-            RECEIVER => self.receiver.on_timer(now, &mut sink),
+            SENDER => self.sender.on_timer(Time(now), &mut sink),
+            PACE => self.sender.on_pace(Time(now), &mut sink),
+            RECEIVER => self.receiver.on_timer(Time(now), &mut sink),
             _ if self.datagrams.is_some() => self.send_datagrams(now, network),
             _ => self.run_source(now, network, plan, seed),
         }
-        if self.sender.dead && !self.source.is_done() {
+        if self.sender.is_closed() && !self.source.is_done() {
             self.finish(now);
         }
     }
@@ -280,7 +282,7 @@ impl Connection {
     #[inline]
     #[must_use]
     pub(crate) fn due(&self) -> [u64; TIMERS] {
-        [self.sender.timer, self.sender.pace_timer, self.receiver.timer, self.application]
+        [self.sender.timer().0, self.sender.pace_timer().0, self.receiver.timer().0, self.application]
     }
 
     /// Runs the application, whose timer is due.
@@ -290,13 +292,13 @@ impl Connection {
         match action {
             Action::Open(bytes) => {
                 let mut sink = self.sink(network, now);
-                self.sender.open(now, &mut sink);
+                self.sender.open(Time(now), &mut sink);
                 self.write(bytes, now, network, plan);
             }
             Action::Reopen(bytes) => {
                 self.renew(plan, seed);
                 let mut sink = self.sink(network, now);
-                self.sender.open(now, &mut sink);
+                self.sender.open(Time(now), &mut sink);
                 self.write(bytes, now, network, plan);
             }
             Action::Write(bytes) => self.write(bytes, now, network, plan),
@@ -314,9 +316,9 @@ impl Connection {
     /// The application writes the bytes of a transfer, or endlessly.
     fn write(&mut self, bytes: Option<u64>, now: u64, network: &mut Network, plan: &FlowPlan) {
         if let Some(bytes) = bytes {
-            self.transfer_end = self.sender.board.next + bytes.div_ceil(plan.stack.mss.0);
+            self.transfer_end = self.sender.next_segment() + bytes.div_ceil(plan.stack.mss.0);
         }
-        self.supply(bytes.unwrap_or(ENDLESS), now, network);
+        self.supply(bytes.unwrap_or(ENDLESS.0), now, network);
     }
 
     /// The source of datagrams is due.
@@ -336,7 +338,7 @@ impl Connection {
     #[cold]
     fn on_delivered(&mut self, now: u64) {
         if let Some(dialogue) = &mut self.dialogue {
-            if dialogue.messages.on_delivered(self.receiver.delivered) {
+            if dialogue.messages.on_delivered(self.receiver.delivered().0) {
                 self.application = now;
             }
             return;
@@ -378,7 +380,7 @@ impl Connection {
     pub(crate) fn set_dialogue(&mut self, dialogue: Dialogue, nagle: bool) {
         self.dialogue = Some(Box::new(dialogue));
         self.shared_application = true;
-        self.sender.nagle = nagle;
+        self.sender.set_nagle(nagle);
         self.transfer_end = 0;
     }
 
@@ -399,15 +401,14 @@ impl Connection {
         to.past.add(&self.totals());
         to.transfers.append(&mut self.transfers);
         self.past = Totals::default();
-        self.sender.count = Counters::default();
-        (self.receiver.delivered, self.receiver.acks_sent) = (0, 0);
-        (self.sender.rtt.sum, self.sender.rtt.count) = (0, 0);
+        self.sender.reset_totals();
+        self.receiver.reset_totals();
     }
 
     /// Opens the connection.
     pub(crate) fn open(&mut self, now: u64, network: &mut Network) {
         let mut sink = self.sink(network, now);
-        self.sender.open(now, &mut sink);
+        self.sender.open(Time(now), &mut sink);
         self.source.start();
     }
 
@@ -420,13 +421,13 @@ impl Connection {
     pub(crate) fn accept(&mut self, answered: Option<u64>, now: u64, network: &mut Network) {
         let window = self.receiver.first_window();
         let mut sink = self.sink(network, now);
-        self.sender.accept(answered, now, window, &mut sink);
+        self.sender.accept(answered.map(Time), Time(now), window, &mut sink);
     }
 
     /// The application writes more bytes.
     pub(crate) fn supply(&mut self, bytes: u64, now: u64, network: &mut Network) {
         let mut sink = self.sink(network, now);
-        self.sender.supply(bytes, now, &mut sink);
+        self.sender.supply(Bytes(bytes), Time(now), &mut sink);
     }
 
     /// Replaces the connection, which is over, by a new one.
@@ -434,9 +435,9 @@ impl Connection {
         self.past = self.totals();
         self.syn_acks = 0;
         self.number = (self.number + 1) & 0xff;
-        let nagle = self.sender.nagle;
+        let nagle = self.sender.nagle();
         self.sender = new_sender(plan, seed, self.index);
-        self.sender.nagle = nagle;
+        self.sender.set_nagle(nagle);
         self.receiver = new_receiver(plan);
     }
 
@@ -444,13 +445,14 @@ impl Connection {
     #[must_use]
     pub(crate) fn totals(&self) -> Totals {
         let mut totals = self.past;
+        let (rtt_sum, rtt_count) = self.sender.rtt().totals();
         totals.add(&Totals {
-            counters: self.sender.count,
-            delivered: self.receiver.delivered,
-            acks_sent: self.receiver.acks_sent,
-            rtt_sum: self.sender.rtt.sum,
-            rtt_count: self.sender.rtt.count,
-            min_rtt: self.sender.rtt.min_ever,
+            counters: *self.sender.counters(),
+            delivered: self.receiver.delivered().0,
+            acks_sent: self.receiver.acks_sent(),
+            rtt_sum: rtt_sum.0,
+            rtt_count,
+            min_rtt: self.sender.rtt().min_ever().0,
         });
         if let Some(datagrams) = &self.datagrams {
             (totals.counters.sent_packets, totals.counters.sent_bytes) = (datagrams.sent_packets, datagrams.sent_bytes);
@@ -469,7 +471,7 @@ impl Connection {
     #[must_use]
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>()
-            + self.sender.board.memory()
+            + self.sender.memory()
             + self.receiver.memory()
             + self.transfers.capacity() * 40
             + self.dialogue.as_ref().map_or(0, |dialogue| dialogue.memory())

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_transport::receiver::NEVER;
+use cwndlab_traffic::NEVER;
 
 use crate::connection::Connection;
 use crate::network::Network;

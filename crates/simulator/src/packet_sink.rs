@@ -149,7 +149,7 @@ impl Output for PacketSink<'_> {
         if ack.ece {
             flags |= ECE;
         }
-        let mut aux = (ack.window >> self.format.window_shift) as u32;
+        let mut aux = (ack.window.0 >> self.format.window_shift) as u32;
         if ack.blocks.len > 0 || self.format.ecn || self.request.is_some() {
             flags |= EXTRA;
             let header =
@@ -157,7 +157,7 @@ impl Output for PacketSink<'_> {
             aux = self.network.options.store_ack(AckOptions {
                 header,
                 blocks: ack.blocks,
-                window: ack.window,
+                window: ack.window.0,
                 ce_count: ack.ce_count,
                 feedback: ack.feedback,
             });

@@ -2,7 +2,7 @@
 
 use cwndlab_records::rows::EventRow;
 use cwndlab_traffic::arrivals::Arrival;
-use cwndlab_transport::receiver::NEVER;
+use cwndlab_traffic::NEVER;
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;

@@ -2,7 +2,7 @@
 
 use cwndlab_records::rows::TransferRow;
 use cwndlab_traffic::messages::{Message, MessageKind};
-use cwndlab_transport::receiver::NEVER;
+use cwndlab_traffic::NEVER;
 
 use crate::dialogue::{Application, Dialogue};
 use crate::simulation::Simulation;

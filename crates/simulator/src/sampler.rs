@@ -2,7 +2,7 @@
 
 use cwndlab_records::rows::{FlowRow, Records, SampleRow};
 use cwndlab_scenario::plan::FlowPlan;
-use cwndlab_transport::receiver::NEVER;
+use cwndlab_traffic::NEVER;
 
 use crate::connection::Connection;
 use crate::losses::Losses;
@@ -29,14 +29,14 @@ impl FlowSum {
         let connection = &simulation.connections[index];
         let mut sum = Self {
             totals: connection.totals(),
-            in_flight: connection.sender.in_flight_bytes(),
+            in_flight: connection.sender.in_flight().0,
             losses: simulation.network.losses[index],
         };
         let Some(arrivals) = simulation.arrivals.get(&index) else { return sum };
         for &one in &arrivals.all {
             let (connection, losses) = (&simulation.connections[one as usize], simulation.network.losses[one as usize]);
             sum.totals.add(&connection.totals());
-            sum.in_flight += connection.sender.in_flight_bytes();
+            sum.in_flight += connection.sender.in_flight().0;
             sum.losses.queue += losses.queue;
             sum.losses.wire += losses.wire;
         }
@@ -107,17 +107,17 @@ fn sample_row(now: u64, index: usize, plan: &FlowPlan, simulation: &Simulation) 
     let windowed = plan.algorithm.is_some() && !simulation.arrivals.contains_key(&index);
     let datagrams = connection.datagrams.as_ref();
     let mss = plan.stack.mss.0;
-    let rtt = &sender.rtt;
+    let rtt = sender.rtt();
     SampleRow {
         time_ns: now,
         flow: connection.index,
-        cwnd_bytes: windowed.then_some(u64::from(sender.cwnd) * mss),
-        ssthresh_bytes: sender.control.ssthresh().bytes().map(|threshold| threshold.0),
+        cwnd_bytes: windowed.then_some(u64::from(sender.cwnd()) * mss),
+        ssthresh_bytes: sender.algorithm().ssthresh().bytes().map(|threshold| threshold.0),
         in_flight_bytes: datagrams.is_none().then_some(in_flight),
-        srtt_ns: (rtt.srtt > 0).then_some(rtt.srtt),
-        rtt_ns: (rtt.last > 0).then_some(rtt.last),
-        pacing_rate_bps: sender.pacing_rate(),
-        delivery_rate_bps: (sender.delivery_rate > 0).then_some(sender.delivery_rate),
+        srtt_ns: (rtt.srtt().0 > 0).then_some(rtt.srtt().0),
+        rtt_ns: (rtt.last().0 > 0).then_some(rtt.last().0),
+        pacing_rate_bps: sender.pacing_rate().map(|rate| rate.0),
+        delivery_rate_bps: (sender.delivery_rate().0 > 0).then_some(sender.delivery_rate().0),
         delivered_bytes: totals.delivered,
         sent_bytes: count.sent_bytes,
         retransmitted_bytes: count.retransmitted_bytes,
@@ -128,7 +128,7 @@ fn sample_row(now: u64, index: usize, plan: &FlowPlan, simulation: &Simulation) 
         wire_losses: losses.wire,
         rtt_sum_ns: totals.rtt_sum,
         rtt_count: totals.rtt_count,
-        state: sender.state as u8,
+        state: sender.state() as u8,
         delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last),
         delay_sum_ns: datagrams.map(|one| one.delays.sum),
         delay_count: datagrams.map(|one| one.delays.count),

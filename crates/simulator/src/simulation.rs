@@ -48,10 +48,10 @@ impl<'a> Simulation<'a> {
         let connection = &self.connections[index];
         let application = connection.application;
         if receiving {
-            let at = connection.receiver.timer;
+            let at = connection.receiver.timer().0;
             self.arm_one(index, RECEIVER, at);
         } else {
-            let (at, pace) = (connection.sender.timer, connection.sender.pace_timer);
+            let (at, pace) = (connection.sender.timer().0, connection.sender.pace_timer().0);
             self.arm_one(index, SENDER, at);
             self.arm_one(index, PACE, pace);
         }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use cwndlab_network::link::Passage;
 use cwndlab_records::rows::PacketRow;
 use cwndlab_scenario::plan::{Ecn, Plan};
-use cwndlab_transport::sender::Sender;
+use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::wire::Blocks;
 
 use crate::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
@@ -51,7 +51,7 @@ impl PacketTap {
         let negotiated = plan.flows.iter().map(|flow| Negotiated {
             mss: flow.stack.mss.0 as u32,
             timestamps: flow.stack.timestamps,
-            sack: flow.stack.sack && Sender::uses_sack(flow.recovery),
+            sack: flow.stack.sack && uses_sack(flow.recovery),
             ecn: flow.stack.ecn,
             window_shift: flow.stack.window_shift(),
         });

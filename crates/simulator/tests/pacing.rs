@@ -36,10 +36,10 @@ fn stack() -> Stack {
 /// An endless sender after a handshake of 100 ms on which routers wrote `bps`.
 fn sender(control: Box<dyn CongestionControl>, stack: &Stack, bps: Option<u64>, line: &mut Line) -> Sender {
     let mut sender = Sender::new(control, RecoveryKind::Rack, stack);
-    sender.open(0, line);
-    sender.supply(ENDLESS, 0, line);
+    sender.open(Time::ZERO, line);
+    sender.supply(ENDLESS, Time::ZERO, line);
     let feedback = bps.map(|bps| Feedback { rate: Rate(bps), accelerated: Bytes::ZERO });
-    sender.on_syn_ack(100 * MS, 1 << 20, feedback, line);
+    sender.on_syn_ack(Time(100 * MS), Bytes(1 << 20), feedback, line);
     sender
 }
 
@@ -57,20 +57,20 @@ fn build(algorithm: &str, stack: &Stack) -> Box<dyn CongestionControl> {
 fn acknowledge(sender: &mut Sender, now: u64, ack: u64, line: &mut Line) {
     let packet = AckPacket {
         ack,
-        window: 1 << 20,
+        window: Bytes(1 << 20),
         echo: Time(now - 100 * MS),
         ece: false,
         ce_count: 0,
         blocks: Blocks::default(),
         feedback: None,
     };
-    sender.on_ack(now, &packet, line);
+    sender.on_ack(Time(now), &packet, line);
 }
 
 /// Mean distance of the segments that leave from `from` to `to`, ns.
 fn mean_gap(sender: &mut Sender, from: u64, to: u64, line: &mut Line) -> f64 {
-    while sender.pace_timer < to {
-        sender.on_pace(sender.pace_timer, line);
+    while sender.pace_timer().0 < to {
+        sender.on_pace(sender.pace_timer(), line);
     }
     let left: Vec<u64> = line.0.iter().copied().filter(|at| (from..to).contains(at)).collect();
     (left[left.len() - 1] - left[0]) as f64 / (left.len() - 1) as f64
@@ -85,7 +85,7 @@ fn swift_start_spreads_its_window_over_a_round_trip() {
     for n in 0..4 {
         acknowledge(&mut sender, (200 + n) * MS, n + 1, &mut line);
     }
-    assert_eq!(sender.cwnd, 50);
+    assert_eq!(sender.cwnd(), 50);
     let gap = mean_gap(&mut sender, 204 * MS, 280 * MS, &mut line);
     assert!((gap / 2e6 - 1.0).abs() < 1e-3, "{gap} ns");
 }
@@ -96,7 +96,7 @@ fn swift_start_spreads_its_window_over_a_round_trip() {
 fn quick_start_keeps_the_approved_rate_headers_included() {
     let (stack, mut line) = (stack(), Line::default());
     let mut sender = sender(build("reno+quick-start", &stack), &stack, Some(11_904_000), &mut line);
-    assert_eq!(sender.cwnd, 100);
+    assert_eq!(sender.cwnd(), 100);
     let gap = mean_gap(&mut sender, 100 * MS + 1, 180 * MS, &mut line);
     assert!((gap / 1e6 - 1.0).abs() < 1e-3, "{gap} ns");
 }
@@ -128,8 +128,8 @@ fn every_segment_is_reported_paced_or_not() {
     let control = Box::new(Ten { sent: Arc::clone(&sent) });
     let mut sender = sender(control, &Stack { tail_loss_probe: false, ..stack() }, None, &mut line);
     acknowledge(&mut sender, 200 * MS, 1, &mut line);
-    sender.on_timer(sender.timer, &mut line);
-    assert_eq!((line.0.len(), sender.count.retransmitted_packets), (21, 10));
+    sender.on_timer(sender.timer(), &mut line);
+    assert_eq!((line.0.len(), sender.counters().retransmitted_packets), (21, 10));
     assert_eq!(sent.load(Ordering::Relaxed), 21);
 }
 

@@ -5,7 +5,7 @@ use cwndlab_scenario::profile;
 use cwndlab_simulator::catalogue;
 use cwndlab_transport::sender::{Sender, ENDLESS};
 use cwndlab_transport::wire::{AckPacket, Blocks, Data, Output};
-use cwndlab_units::{Bytes, Rate};
+use cwndlab_units::{Bytes, Rate, Time};
 
 /// When each segment left, and what was remarked.
 #[derive(Default)]
@@ -40,23 +40,23 @@ fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
     });
     let mut sender = Sender::new(control, RecoveryKind::Rack, &stack);
     let mut line = Line::default();
-    sender.open(0, &mut line);
-    sender.supply(ENDLESS, 0, &mut line);
+    sender.open(Time::ZERO, &mut line);
+    sender.supply(ENDLESS, Time::ZERO, &mut line);
     let feedback = stamp.map(|bps| Feedback { rate: Rate(bps), accelerated: Bytes::ZERO });
-    sender.on_syn_ack(100 * MS, 1 << 20, feedback, &mut line);
-    while sender.pace_timer < 200 * MS {
-        sender.on_pace(sender.pace_timer, &mut line);
+    sender.on_syn_ack(Time(100 * MS), Bytes(1 << 20), feedback, &mut line);
+    while sender.pace_timer().0 < 200 * MS {
+        sender.on_pace(sender.pace_timer(), &mut line);
     }
     let ack = AckPacket {
         ack: 1,
-        window: 1 << 20,
-        echo: cwndlab_units::Time(100 * MS),
+        window: Bytes(1 << 20),
+        echo: Time(100 * MS),
         ece: false,
         ce_count: 0,
         blocks: Blocks::default(),
         feedback: None,
     };
-    sender.on_ack(200 * MS, &ack, &mut line);
+    sender.on_ack(Time(200 * MS), &ack, &mut line);
     (sender, line)
 }
 
@@ -72,7 +72,7 @@ fn a_stamped_window_leaves_evenly_over_the_round_trip() {
     assert!(line.events.contains(&("slow-start-exit", "stamp")), "{:?}", line.events);
     assert_eq!(sender.pacing_rate(), None);
     // x = 100 segments · 0.1 s, at most 8: the first ACK adds eight.
-    assert_eq!(sender.cwnd, 108);
+    assert_eq!(sender.cwnd(), 108);
 }
 
 /// A path that has a router without the agent: ten segments at once, and the records say so.
@@ -81,5 +81,5 @@ fn an_unstamped_path_begins_with_the_initial_window() {
     let (sender, line) = first_round("iotcc", None);
     assert_eq!(line.left.iter().filter(|at| **at == 100 * MS).count(), 10);
     assert!(line.events.contains(&("fallback", "no-stamp")), "{:?}", line.events);
-    assert_eq!(sender.cwnd, 11);
+    assert_eq!(sender.cwnd(), 11);
 }

@@ -1,17 +1,69 @@
-//! The TCP endpoint without I/O: what a sender and a receiver do with segments, ACKs and time.
+//! The TCP endpoint without I/O: a sender and a receiver as state machines over segments, ACKs and time.
 //!
-//! - [`sender`]: handshake, loss detection, recovery, timers, pacing;
-//! - [`receiver`]: reassembly, delayed ACKs, SACK blocks, the receive window;
-//! - [`scoreboard`]: what became of every segment in flight, at O(1) amortised per ACK;
-//! - [`stack`]: the values in which stacks differ.
+//! There is no clock, socket or random number here. The caller passes the time with every call, carries what [`wire::Output`]
+//! receives to the other end, and calls `on_timer` and `on_pace` when [`sender::Sender::timer`] and
+//! [`sender::Sender::pace_timer`] are due. The sequence space counts whole segments (`docs/decisions/0001`).
 //!
-//! The sequence space counts whole segments; bytes appear at the edge (`docs/decisions/0001`).
+//! # How a segment is sent
+//!
+//! 1. `sender/mod.rs`: the application calls `supply`; `send_buffer.rs` keeps the unsent data and the receive window.
+//! 2. `sender/transmit.rs` sends segments one by one until something holds it back: the congestion window, the receive
+//!    window, pacing (`pacer.rs`), or TSO deferral (`tso.rs`). Segments marked lost come before new data; limited transmit
+//!    (`duplicate_acks.rs`) adds two. After idleness the window restarts first (`cwnd_validation.rs`).
+//! 3. `scoreboard.rs` records the segment with the delivery state of the connection (`rate_sample.rs`).
+//! 4. `controller.rs` reports it to the algorithm, and [`wire::Output`] receives it.
+//! 5. `tcb/timing.rs` starts the retransmission or the probe timer; at most one timer runs (`timers.rs`).
+//! 6. [`receiver`] answers: `reassembly.rs` keeps what arrives out of order and the SACK blocks, `delayed_ack.rs` decides when
+//!    to acknowledge, `receive_window.rs` what window to advertise.
+//!
+//! # How an ACK is processed
+//!
+//! 1. `sender/on_ack.rs` calls the following steps in this order; their results are in one `AckSummary` (`ack_summary.rs`).
+//! 2. `tcb/delivery.rs`: the cumulative acknowledgement and the SACK blocks mark segments delivered on `scoreboard.rs`; each
+//!    delivery adds to the rate sample (`rate_sample.rs`) and advances RACK (`rack.rs`).
+//! 3. [`rtt`]: the RTT sample gives SRTT, the minimum and the RTO (`coarse_rto.rs`: in clock ticks).
+//! 4. `recovery/`, one file per kind: marks segments lost, enters and leaves recovery, and sets the window meanwhile, with
+//!    `prr.rs` and `undo.rs`. Reductions are reported to the algorithm (`tcb/reduction.rs`).
+//! 5. `controller.rs`: the algorithm receives the ACK; `cwnd_validation.rs` says whether the window limited the sender,
+//!    `ecn.rs` how much was marked, `router_feedback.rs` what routers wrote. Outside of a reduction its window is `cwnd`.
+//! 6. `tcb/timing.rs`: the retransmission or the probe timer restarts.
+//! 7. `pacer.rs`: the pacing rate follows the algorithm or the stack's rule.
+//! 8. `sender/transmit.rs`: what the window now admits is sent.
+//!
+//! Expired timers enter at `sender/on_timer.rs`; a retransmission timeout continues in `recovery/enter_loss.rs`.
+//!
+//! # Layers
+//!
+//! Imports go one way: [`wire`], [`stack`] and the components (one file each, with its tests) ← `tcb`, the transmission control
+//! block that holds them ← [`recovery`] ← [`sender`]. A new kind of recovery is a file in `recovery/` and a variant in its
+//! `mod.rs`; a new value of a stack is a field in `stack.rs`.
 
+mod ack_summary;
+mod coarse_rto;
+mod controller;
+mod counters;
+mod cwnd_validation;
+mod delayed_ack;
+pub mod delayed_control;
+mod duplicate_acks;
+mod ecn;
+mod pacer;
+mod prr;
+mod rack;
+mod rate_sample;
+mod reassembly;
+mod receive_window;
 pub mod receiver;
-pub mod remote;
+pub mod recovery;
+mod router_feedback;
 pub mod rtt;
-pub mod scoreboard;
+mod scoreboard;
+mod send_buffer;
 pub mod sender;
 pub mod stack;
-mod ticks;
+mod state;
+mod tcb;
+mod timers;
+mod tso;
+mod undo;
 pub mod wire;

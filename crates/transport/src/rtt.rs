@@ -1,121 +1,115 @@
-//! Round-trip estimation and the retransmission timeout (RFC 6298).
+//! Round-trip time estimation and the retransmission timeout (RFC 6298).
 
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Time};
 
+use crate::coarse_rto::CoarseRto;
 use crate::stack::Stack;
-use crate::ticks::Ticks;
 
-/// Smoothed RTT, its variance, its minimum, and the timeout that follows.
+/// Smoothed RTT, its variance, its minimum, and the timeout computed from them.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    /// Smoothed RTT, ns; 0 before the first sample.
-    pub srtt: u64,
-    /// RTTVAR, ns.
-    pub rttvar: u64,
-    /// Smallest sample of the window.
-    pub min: u64,
-    /// Last sample.
-    pub last: u64,
-    /// Sum and number of all samples.
-    pub sum: u64,
-    /// Number of samples.
-    pub count: u64,
-    /// Smallest sample of the whole life.
-    pub min_ever: u64,
-    min_at: u64,
-    pub(crate) backoff: u32,
-    floor: u64,
-    ceiling: u64,
-    initial: u64,
-    granularity: u64,
+    /// Zero before the first sample.
+    srtt: Duration,
+    rttvar: Duration,
+    /// Smallest sample of the last [`MIN_RTT_WINDOW`]; `Duration::MAX` before the first one.
+    min: Duration,
+    min_at: Time,
+    last: Duration,
+    sum: Duration,
+    count: u64,
+    min_ever: Duration,
+    backoff: u32,
+    /// Smallest timeout.
+    floor: Duration,
+    /// Largest timeout.
+    ceiling: Duration,
+    /// Timeout before the first sample.
+    initial: Duration,
+    granularity: Duration,
+    /// The floor holds for the variance term alone (Linux).
     floor_on_variance: bool,
-    /// Reckons the timeout instead, where the stack counts ticks.
-    ticks: Option<Ticks>,
+    /// Computes the timeout instead where the stack counts clock ticks.
+    coarse: Option<CoarseRto>,
 }
 
 /// Linux' `tcp_min_rtt_wlen`: the minimum is of the last 300 s.
-const MIN_RTT_WINDOW_NS: u64 = 300_000_000_000;
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
+/// The timeout is doubled so many times at most.
+const MAX_BACKOFF: u32 = 16;
 
 impl RttEstimator {
-    /// Nothing measured yet.
+    /// No sample yet; the timeout's parameters are the stack's.
     #[must_use]
     pub fn new(stack: &Stack) -> Self {
         Self {
-            srtt: 0,
-            rttvar: 0,
-            min: u64::MAX,
-            last: 0,
-            sum: 0,
-            count: 0,
-            min_ever: u64::MAX,
-            min_at: 0,
-            backoff: 0,
-            floor: stack.min_rto.0,
-            ceiling: stack.max_rto.0,
-            initial: stack.initial_rto.0,
-            granularity: stack.rto_granularity.0,
+            floor: stack.min_rto,
+            ceiling: stack.max_rto,
+            initial: stack.initial_rto,
+            granularity: stack.rto_granularity,
             floor_on_variance: stack.rto_floor_on_variance,
-            ticks: Ticks::new(stack.rto_arithmetic, stack.rto_granularity.0, stack.timestamps),
+            coarse: CoarseRto::new(stack.rto_arithmetic, stack.rto_granularity, stack.timestamps),
+            ..Self::sampling()
         }
     }
 
-    /// For samples alone, of a transport that keeps a timeout of its own.
+    /// For RTT samples alone, where the transport computes its timeout itself (QUIC).
     #[must_use]
     pub fn sampling() -> Self {
         Self {
-            srtt: 0,
-            rttvar: 0,
-            min: u64::MAX,
-            last: 0,
-            sum: 0,
+            srtt: Duration::ZERO,
+            rttvar: Duration::ZERO,
+            min: Duration::MAX,
+            min_at: Time::ZERO,
+            last: Duration::ZERO,
+            sum: Duration::ZERO,
             count: 0,
-            min_ever: u64::MAX,
-            min_at: 0,
+            min_ever: Duration::MAX,
             backoff: 0,
-            floor: 0,
-            ceiling: u64::MAX,
-            initial: u64::MAX,
-            granularity: 0,
+            floor: Duration::ZERO,
+            ceiling: Duration::MAX,
+            initial: Duration::MAX,
+            granularity: Duration::ZERO,
             floor_on_variance: false,
-            ticks: None,
+            coarse: None,
         }
     }
 
-    /// A sample for the timeout, and `recent`, the sample of the newest segment, for the minimum.
+    /// The samples of one ACK: `oldest` of the oldest segment it acknowledges, for SRTT and the timeout, and `newest` of the
+    /// newest one, for the minimum.
     #[inline]
-    pub fn sample(&mut self, now: u64, oldest: u64, recent: u64) {
-        if self.srtt == 0 {
-            self.srtt = oldest.max(1); // RFC 6298 (2.2)
+    pub fn sample(&mut self, now: Time, oldest: Duration, newest: Duration) {
+        if self.srtt == Duration::ZERO {
+            self.srtt = Duration(oldest.0.max(1)); // RFC 6298 (2.2)
             self.rttvar = oldest / 2;
         } else {
-            let deviation = self.srtt.abs_diff(oldest);
-            self.rttvar = self.rttvar - (self.rttvar >> 2) + (deviation >> 2); // (2.3)
-            self.srtt = (self.srtt - (self.srtt >> 3) + (oldest >> 3)).max(1);
+            let deviation = self.srtt.0.abs_diff(oldest.0);
+            self.rttvar = Duration(self.rttvar.0 - (self.rttvar.0 >> 2) + (deviation >> 2)); // (2.3)
+            self.srtt = Duration((self.srtt.0 - (self.srtt.0 >> 3) + (oldest.0 >> 3)).max(1));
         }
-        if let Some(ticks) = &mut self.ticks {
-            ticks.sample(now, oldest);
+        if let Some(coarse) = &mut self.coarse {
+            coarse.sample(now, oldest);
         }
         self.backoff = 0;
-        self.last = recent;
-        self.sum += recent;
+        self.last = newest;
+        self.sum += newest;
         self.count += 1;
-        self.min_ever = self.min_ever.min(recent);
-        if recent <= self.min || now - self.min_at > MIN_RTT_WINDOW_NS {
-            self.min = recent;
+        self.min_ever = self.min_ever.min(newest);
+        if newest <= self.min || now - self.min_at > MIN_RTT_WINDOW {
+            self.min = newest;
             self.min_at = now;
         }
     }
 
-    /// The timeout, back-off included.
+    /// The retransmission timeout, back-off included.
     #[inline]
     #[must_use]
-    pub fn rto(&self) -> u64 {
-        let base = if let Some(ticks) = &self.ticks {
-            ticks.rto().map_or(self.initial, |rto| rto.max(self.floor))
-        } else if self.srtt == 0 {
+    pub fn rto(&self) -> Duration {
+        let base = if let Some(coarse) = &self.coarse {
+            coarse.rto().map_or(self.initial, |rto| rto.max(self.floor))
+        } else if self.srtt == Duration::ZERO {
             self.initial
         } else {
-            let variance = (4 * self.rttvar).max(self.granularity);
+            let variance = (self.rttvar * 4).max(self.granularity);
             if self.floor_on_variance {
                 self.srtt + variance.max(self.floor) // Linux: SRTT + max(200 ms, 4·RTTVAR)
             } else {
@@ -125,29 +119,69 @@ impl RttEstimator {
         if self.backoff == 0 {
             base.min(self.ceiling)
         } else {
-            base.saturating_mul(1 << self.backoff).min(self.ceiling)
+            Duration(base.0.saturating_mul(1 << self.backoff)).min(self.ceiling)
         }
     }
 
-    /// The timer expired: doubles the timeout (RFC 6298, 5.5).
+    /// The retransmission timer expired: doubles the timeout (RFC 6298, 5.5).
     pub fn back_off(&mut self) {
-        self.backoff = (self.backoff + 1).min(16);
-        if let Some(ticks) = &mut self.ticks {
-            ticks.back_off(self.backoff);
+        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
+        if let Some(coarse) = &mut self.coarse {
+            coarse.back_off(self.backoff);
         }
     }
 
-    /// Smoothed RTT as the contract wants it.
+    /// The timeout is not doubled any more: the timer had expired without need.
+    pub(crate) fn reset_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// Smoothed RTT; zero before the first sample.
+    #[inline]
     #[must_use]
     pub fn srtt(&self) -> Duration {
-        Duration(self.srtt)
+        self.srtt
     }
 
-    /// Minimum RTT; zero before the first sample.
+    /// Smallest sample of the last 300 s; zero before the first sample.
     #[inline]
     #[must_use]
     pub fn min_rtt(&self) -> Duration {
-        Duration(if self.min == u64::MAX { 0 } else { self.min })
+        if self.min == Duration::MAX {
+            Duration::ZERO
+        } else {
+            self.min
+        }
+    }
+
+    /// The same, but `Duration::MAX` before the first sample: what is compared with it is shorter then.
+    #[inline]
+    #[must_use]
+    pub fn min_or_max(&self) -> Duration {
+        self.min
+    }
+
+    /// Last sample; zero before the first.
+    #[must_use]
+    pub fn last(&self) -> Duration {
+        self.last
+    }
+
+    /// Sum and number of all samples.
+    #[must_use]
+    pub fn totals(&self) -> (Duration, u64) {
+        (self.sum, self.count)
+    }
+
+    /// Begins the sum and the number of samples anew.
+    pub(crate) fn reset_totals(&mut self) {
+        (self.sum, self.count) = (Duration::ZERO, 0);
+    }
+
+    /// Smallest sample of the connection; `Duration::MAX` before the first.
+    #[must_use]
+    pub fn min_ever(&self) -> Duration {
+        self.min_ever
     }
 }
 
@@ -155,70 +189,63 @@ impl RttEstimator {
 mod tests {
     use super::*;
 
-    const MS: u64 = 1_000_000;
+    fn ms(count: u64) -> Duration {
+        Duration::from_millis(count)
+    }
 
     fn estimator(floor_ms: u64, on_variance: bool) -> RttEstimator {
         RttEstimator {
-            srtt: 0,
-            rttvar: 0,
-            min: u64::MAX,
-            last: 0,
-            sum: 0,
-            count: 0,
-            min_ever: u64::MAX,
-            min_at: 0,
-            backoff: 0,
-            floor: floor_ms * MS,
-            ceiling: 120_000 * MS,
-            initial: 1000 * MS,
-            granularity: MS,
+            floor: ms(floor_ms),
+            ceiling: ms(120_000),
+            initial: ms(1000),
+            granularity: ms(1),
             floor_on_variance: on_variance,
-            ticks: None,
+            ..RttEstimator::sampling()
         }
     }
 
-    fn first(ms: u64, floor_ms: u64, on_variance: bool) -> u64 {
+    fn first(sample_ms: u64, floor_ms: u64, on_variance: bool) -> Duration {
         let mut rtt = estimator(floor_ms, on_variance);
-        rtt.sample(0, ms * MS, ms * MS);
-        rtt.rto() / MS
+        rtt.sample(Time::ZERO, ms(sample_ms), ms(sample_ms));
+        rtt.rto()
     }
 
     /// `known-answers.csv`: the first RTO before floors is three times the sample.
     #[test]
     fn the_first_timeout_is_three_times_the_sample() {
-        assert_eq!([20, 100, 200, 500].map(|ms| first(ms, 0, false)), [60, 300, 600, 1500]);
+        assert_eq!([20, 100, 200, 500].map(|sample| first(sample, 0, false)), [60, 300, 600, 1500].map(ms));
     }
 
     /// By hand, 100 and 20 ms: the RFC's floor of 1 s, Windows' 300 ms, and Linux' 200 ms under the variance term.
     #[test]
     fn each_stack_has_its_floor() {
-        assert_eq!([first(100, 1000, false), first(20, 300, false)], [1000, 300]);
-        assert_eq!([first(100, 200, true), first(20, 200, true)], [300, 220]);
+        assert_eq!([first(100, 1000, false), first(20, 300, false)], [1000, 300].map(ms));
+        assert_eq!([first(100, 200, true), first(20, 200, true)], [300, 220].map(ms));
     }
 
     /// RFC 6298 by hand: after 100 ms, samples of 100, 100 and 140 ms give 250, 212.5 and 229.4 ms.
     #[test]
     fn samples_are_smoothed_variance_first() {
         let mut rtt = estimator(0, false);
-        rtt.sample(0, 100 * MS, 100 * MS);
-        let after = [100, 100, 140].map(|ms| {
-            rtt.sample(1, ms * MS, ms * MS);
-            (rtt.rto() as f64 / 1e6 * 10.0).round() / 10.0
+        rtt.sample(Time::ZERO, ms(100), ms(100));
+        let after = [100, 100, 140].map(|sample| {
+            rtt.sample(Time(1), ms(sample), ms(sample));
+            (rtt.rto().as_millis() * 10.0).round() / 10.0
         });
         assert_eq!(after, [250.0, 212.5, 229.4]);
     }
 
-    /// RFC 6298 (5.5): each expiry doubles, up to the ceiling; a sample ends it.
+    /// RFC 6298 (5.5): each expiry doubles, up to the ceiling; a sample ends the back-off.
     #[test]
     fn expiries_double_the_timeout() {
         let mut rtt = estimator(0, false);
-        rtt.sample(0, 100 * MS, 100 * MS);
+        rtt.sample(Time::ZERO, ms(100), ms(100));
         let doubled = [0; 3].map(|_| {
             rtt.back_off();
-            rtt.rto() / MS
+            rtt.rto()
         });
-        assert_eq!(doubled, [600, 1200, 2400]);
-        rtt.sample(1, 100 * MS, 100 * MS);
-        assert_eq!(rtt.rto() / MS, 250);
+        assert_eq!(doubled, [600, 1200, 2400].map(ms));
+        rtt.sample(Time(1), ms(100), ms(100));
+        assert_eq!(rtt.rto(), ms(250));
     }
 }

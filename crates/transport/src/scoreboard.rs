@@ -1,86 +1,85 @@
-//! What became of every segment in flight.
+//! The scoreboard (RFC 6675, section 2): which segments in flight are SACKed, lost or retransmitted.
 //!
 //! Three ideas keep an ACK at O(1) amortised, whatever the window: SACKed runs are skipped by a union-find in the
-//! segments themselves; every detection rule is a pointer that moves forward only, since what it marks once stays
-//! marked; retransmissions stand in a queue in the order of their sending, so that time and order agree there too.
+//! segments themselves; every loss-detection rule is a pointer that only moves forward, since a segment stays marked;
+//! retransmissions are queued in the order of their sending, so that the queue is sorted by time as well.
 
 use std::collections::VecDeque;
 
+use cwndlab_units::{Bytes, Time};
 use prefetch_index::prefetch_index;
 
-/// The receiver reported it.
-pub const SACKED: u8 = 1;
-/// Taken for lost.
-pub const LOST: u8 = 2;
+/// The receiver SACKed it.
+pub(crate) const SACKED: u8 = 1;
+/// Marked lost.
+pub(crate) const LOST: u8 = 2;
 /// A retransmission of it is outstanding.
-pub const RETRANS: u8 = 4;
+pub(crate) const RETRANS: u8 = 4;
 /// It was retransmitted at some time.
-pub const EVER_RETRANS: u8 = 8;
-/// The sender was short of data when it left.
-pub const APP_LIMITED: u8 = 16;
-/// RACK marked it and looks at it again when it left again, not before: Linux takes it off the list by time of sending.
-const OFF_CLOCK: u8 = 32;
+pub(crate) const EVER_RETRANS: u8 = 8;
+/// The sender was application-limited when it was sent.
+pub(crate) const APP_LIMITED: u8 = 16;
+/// RACK marked it lost and skips it until it is retransmitted: Linux removes it from `tsorted_sent_queue`.
+const OFF_TSORTED: u8 = 32;
 
-/// A segment in flight. Times in ns, `delivered` in bytes, as Linux' `tcp_skb_cb.tx`.
+/// A segment in flight, with the connection's delivery state when it was sent (Linux, `tcp_skb_cb.tx`).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Segment {
+pub(crate) struct Segment {
     /// When it was last sent.
-    pub sent_at: u64,
-    /// When the first segment of its rate sample was sent.
-    pub first_sent_at: u64,
-    /// When `delivered` was last raised before it left.
-    pub delivered_at: u64,
-    /// Bytes delivered before it left.
-    pub delivered: u64,
-    /// Of a SACKed segment: how far ahead the next one is that may not be SACKed.
+    pub(crate) sent_at: Time,
+    /// Start of the send interval of its rate sample.
+    pub(crate) first_sent_at: Time,
+    /// When `delivered` was last raised before it was sent.
+    pub(crate) delivered_at: Time,
+    /// Delivered before it was sent.
+    pub(crate) delivered: Bytes,
+    /// Of a SACKed segment: distance to the next one that may not be SACKed.
     pub(crate) jump: u32,
-    /// Payload.
-    pub len: u16,
+    /// Payload, bytes.
+    pub(crate) len: u16,
     /// Flags above.
-    pub flags: u8,
-    /// How often it was sent again.
-    pub resent: u8,
+    pub(crate) flags: u8,
 }
 
-/// A retransmission: segment, when it left, and the next new segment at that moment.
+/// A retransmission.
 #[derive(Clone, Copy, Debug)]
-pub struct Resent {
+pub(crate) struct Retransmission {
     /// The segment.
-    pub seq: u64,
-    /// When it was sent again.
-    pub sent_at: u64,
-    /// `snd_nxt` then.
-    pub next: u64,
+    pub(crate) seq: u64,
+    /// When it was sent.
+    pub(crate) sent_at: Time,
+    /// SND.NXT then.
+    pub(crate) next: u64,
 }
 
-/// The segments between `una` and `next`. What only losses need stands last.
+/// The segments between `una` and `next`. Fields that only losses use are last.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Scoreboard {
+pub(crate) struct Scoreboard {
     ring: Vec<Segment>,
     mask: u32,
-    /// Oldest unacknowledged segment.
-    pub una: u64,
-    /// Next new segment.
-    pub next: u64,
+    /// SND.UNA: oldest unacknowledged segment.
+    pub(crate) una: u64,
+    /// SND.NXT: next new segment.
+    pub(crate) next: u64,
     /// SACKed segments.
-    pub sacked: u32,
+    pub(crate) sacked: u32,
     /// Segments marked lost (SACKed ones excluded).
-    pub lost: u32,
+    pub(crate) lost: u32,
     /// Retransmissions outstanding.
-    pub retrans: u32,
+    pub(crate) retrans: u32,
     /// One past the highest segment known to have arrived.
-    pub fack: u64,
+    pub(crate) fack: u64,
     /// The three highest SACKed segments, ascending; RFC 6675's IsLost asks for the third.
-    top: [u64; 3],
-    /// Where each marking rule goes on: nothing unSACKed, unmarked and never retransmitted lies below.
+    highest: [u64; 3],
+    /// Where the marking rules continue: below are no segments that are neither SACKed nor marked nor retransmitted.
     scan: u64,
-    /// Marked lost, waiting for retransmission, in the order of marking; of the numbers `by_time`.
-    queue: VecDeque<u64>,
+    /// Marked lost and not yet retransmitted, in the order of marking; where `time_based`, in the order of numbers.
+    lost_queue: VecDeque<u64>,
     /// Retransmissions in the order of sending.
-    pub resent: VecDeque<Resent>,
-    /// As RACK keeps it: by time of sending, and what goes again goes lowest first, as Linux' retransmission queue.
-    by_time: bool,
+    retransmissions: VecDeque<Retransmission>,
+    /// Kept for RACK, as in Linux: loss marks by time of sending, retransmissions lowest number first.
+    time_based: bool,
 }
 
 const NONE: u64 = u64::MAX;
@@ -96,7 +95,7 @@ impl Default for Scoreboard {
 impl Scoreboard {
     /// Empty; `first` is the number of the first segment.
     #[must_use]
-    pub fn new(first: u64) -> Self {
+    pub(crate) fn new(first: u64) -> Self {
         Self {
             ring: Vec::new(),
             mask: 0,
@@ -106,18 +105,18 @@ impl Scoreboard {
             lost: 0,
             retrans: 0,
             fack: first,
-            top: [NONE; 3],
-            queue: VecDeque::new(),
-            resent: VecDeque::new(),
+            highest: [NONE; 3],
+            lost_queue: VecDeque::new(),
+            retransmissions: VecDeque::new(),
             scan: first,
-            by_time: false,
+            time_based: false,
         }
     }
 
     /// Empty, for RACK.
     #[must_use]
-    pub fn by_time(first: u64) -> Self {
-        Self { by_time: true, ..Self::new(first) }
+    pub(crate) fn time_based(first: u64) -> Self {
+        Self { time_based: true, ..Self::new(first) }
     }
 
     #[inline]
@@ -128,13 +127,13 @@ impl Scoreboard {
     /// The segment `seq`, which must be in flight.
     #[inline]
     #[must_use]
-    pub fn get(&self, seq: u64) -> &Segment {
+    pub(crate) fn get(&self, seq: u64) -> &Segment {
         &self.ring[self.slot(seq)]
     }
 
     /// The segment `seq`, which must be in flight.
     #[inline]
-    pub fn get_mut(&mut self, seq: u64) -> &mut Segment {
+    pub(crate) fn get_mut(&mut self, seq: u64) -> &mut Segment {
         let slot = self.slot(seq);
         &mut self.ring[slot]
     }
@@ -142,43 +141,43 @@ impl Scoreboard {
     /// Segments between `una` and `next`.
     #[inline]
     #[must_use]
-    pub fn outstanding(&self) -> u32 {
+    pub(crate) fn flight_size(&self) -> u32 {
         (self.next - self.una) as u32
     }
 
     /// In flight as Linux estimates it: outstanding − SACKed − lost + retransmitted.
     #[inline]
     #[must_use]
-    pub fn in_flight(&self) -> u32 {
-        self.outstanding() + self.retrans - self.sacked - self.lost
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.flight_size() + self.retrans - self.sacked - self.lost
     }
 
-    /// Adds a new segment and answers its number.
+    /// Appends a new segment and returns its number.
     #[inline]
-    pub fn push(&mut self, segment: Segment) -> u64 {
-        if self.outstanding() as usize == self.ring.len() {
+    pub(crate) fn push(&mut self, segment: Segment) -> u64 {
+        if self.flight_size() as usize == self.ring.len() {
             self.resize((2 * self.ring.len()).max(SMALLEST));
         } else if self.slot(self.next) == 0 {
-            self.fit();
+            self.shrink();
         }
         let seq = self.next;
         self.next += 1;
         *self.get_mut(seq) = segment;
-        self.expect(seq + 2);
+        self.prefetch(seq + 2);
         seq
     }
 
-    /// The segment `seq` is soon asked for.
+    /// Prefetches the segment `seq`.
     #[inline]
-    fn expect(&self, seq: u64) {
+    fn prefetch(&self, seq: u64) {
         prefetch_index(&self.ring, self.slot(seq));
     }
 
-    /// Once per lap: a ring that was a quarter full at most is halved. Every slot is written in turn, so that what a slow
-    /// start once needed would push the rest out of the cache for ever.
+    /// Once per lap: halves a ring of which at most a quarter is in use. Every slot is written in turn, so that a ring sized
+    /// by a long past slow start would displace other data from the cache.
     #[cold]
-    fn fit(&mut self) {
-        if self.ring.len() > SMALLEST && self.outstanding() as usize <= self.ring.len() / 4 {
+    fn shrink(&mut self) {
+        if self.ring.len() > SMALLEST && self.flight_size() as usize <= self.ring.len() / 4 {
             self.resize(self.ring.len() / 2);
         }
     }
@@ -195,15 +194,15 @@ impl Scoreboard {
 
     /// Memory held, bytes.
     #[must_use]
-    pub fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.ring.capacity() * size_of::<Segment>()
-            + self.queue.capacity() * 8
-            + self.resent.capacity() * size_of::<Resent>()
+            + self.lost_queue.capacity() * 8
+            + self.retransmissions.capacity() * size_of::<Retransmission>()
     }
 
-    /// Takes the oldest segment off, with all counts. The caller looks at it afterwards.
+    /// Removes the oldest segment and returns it; the counts follow.
     #[inline]
-    pub fn pop_front(&mut self) -> Segment {
+    pub(crate) fn pop_front(&mut self) -> Segment {
         let segment = *self.get(self.una);
         self.una += 1;
         if segment.flags & (SACKED | LOST | RETRANS) != 0 {
@@ -219,29 +218,29 @@ impl Scoreboard {
         segment
     }
 
-    /// Tidies the pointers after the oldest segments went. Call once per ACK that advanced.
+    /// Updates the pointers after the oldest segments were removed; called once per ACK that advances `una`.
     #[inline]
-    pub fn advanced(&mut self) {
-        self.expect(self.una + 1);
-        self.expect(self.una + 2);
+    pub(crate) fn advanced(&mut self) {
+        self.prefetch(self.una + 1);
+        self.prefetch(self.una + 2);
         if self.fack < self.una {
             self.fack = self.una;
         }
         if self.scan < self.una {
             self.scan = self.una;
         }
-        if self.outstanding() == 0 {
-            self.queue.clear();
-            self.resent.clear();
+        if self.flight_size() == 0 {
+            self.lost_queue.clear();
+            self.retransmissions.clear();
         }
         if self.sacked == 0 {
-            self.top = [NONE; 3];
+            self.highest = [NONE; 3];
         }
     }
 
     /// First segment at or after `seq` that is not SACKED (or `next`).
     #[inline]
-    fn find(&mut self, seq: u64) -> u64 {
+    fn first_unsacked(&mut self, seq: u64) -> u64 {
         let mut at = seq;
         while at < self.next && self.get(at).flags & SACKED != 0 {
             at += u64::from(self.get(at).jump);
@@ -257,18 +256,18 @@ impl Scoreboard {
         at
     }
 
-    /// Marks what is new in `[from, to)` as SACKed and calls `each` on it, before its flags change.
+    /// Marks the segments of `[from, to)` as SACKed and calls `each` on every newly SACKed one, before its flags change.
     #[inline]
-    pub fn sack(&mut self, from: u64, to: u64, mut each: impl FnMut(u64, &Segment)) {
+    pub(crate) fn sack(&mut self, from: u64, to: u64, mut each: impl FnMut(u64, &Segment)) {
         let to = to.min(self.next);
-        let by_time = self.by_time;
-        let mut at = self.find(from.max(self.una));
+        let time_based = self.time_based;
+        let mut at = self.first_unsacked(from.max(self.una));
         while at < to {
             let segment = self.get_mut(at);
             each(at, segment);
             let flags = segment.flags;
-            // Linux, tcp_sacktag_one: what was sent again without being lost is still in flight, though the original arrived.
-            let twice = by_time && flags & (LOST | RETRANS) == RETRANS;
+            // Linux, tcp_sacktag_one: a segment retransmitted without being lost stays in flight, though the original arrived.
+            let twice = time_based && flags & (LOST | RETRANS) == RETRANS;
             let cleared = if twice { LOST } else { LOST | RETRANS };
             segment.flags = (flags | SACKED) & !cleared;
             segment.jump = 1;
@@ -279,8 +278,8 @@ impl Scoreboard {
             if flags & RETRANS != 0 && !twice {
                 self.retrans -= 1;
             }
-            self.note_top(at);
-            at = self.find(at + 1);
+            self.note_highest(at);
+            at = self.first_unsacked(at + 1);
         }
         if to > self.fack {
             self.fack = to;
@@ -288,8 +287,8 @@ impl Scoreboard {
     }
 
     #[inline]
-    fn note_top(&mut self, seq: u64) {
-        let top = &mut self.top;
+    fn note_highest(&mut self, seq: u64) {
+        let top = &mut self.highest;
         if top[2] == NONE || seq > top[2] {
             *top = [top[1], top[2], seq];
         } else if top[1] == NONE || seq > top[1] {
@@ -299,9 +298,9 @@ impl Scoreboard {
         }
     }
 
-    /// Marks `seq` lost and queues it.
+    /// Marks `seq` lost and queues it for retransmission.
     #[inline]
-    pub fn mark_lost(&mut self, seq: u64) {
+    pub(crate) fn mark_lost(&mut self, seq: u64) {
         let segment = self.get_mut(seq);
         debug_assert!(segment.flags & SACKED == 0, "a SACKed segment cannot be lost");
         if segment.flags & RETRANS != 0 {
@@ -313,28 +312,28 @@ impl Scoreboard {
             segment.flags |= LOST;
             self.lost += 1;
         }
-        if self.by_time && self.queue.back().is_some_and(|&last| last > seq) {
-            let at = self.queue.partition_point(|&queued| queued < seq);
-            self.queue.insert(at, seq);
+        if self.time_based && self.lost_queue.back().is_some_and(|&last| last > seq) {
+            let at = self.lost_queue.partition_point(|&queued| queued < seq);
+            self.lost_queue.insert(at, seq);
         } else {
-            self.queue.push_back(seq);
+            self.lost_queue.push_back(seq);
         }
     }
 
     /// RACK marks `seq` lost.
-    fn mark_late(&mut self, seq: u64) {
+    fn mark_lost_by_time(&mut self, seq: u64) {
         self.mark_lost(seq);
-        self.get_mut(seq).flags |= OFF_CLOCK;
+        self.get_mut(seq).flags |= OFF_TSORTED;
     }
 
-    /// RFC 6675's limit: whatever is unSACKed below it has three SACKed segments above.
+    /// RFC 6675, IsLost: segments below this that are not SACKed have `dup_thresh` SACKed segments above them.
     #[must_use]
-    pub fn limit_sack(&self, dup_thresh: u32) -> u64 {
+    pub(crate) fn sack_limit(&self, dup_thresh: u32) -> u64 {
         if dup_thresh == 3 {
-            if self.top[0] == NONE {
+            if self.highest[0] == NONE {
                 self.una
             } else {
-                self.top[0]
+                self.highest[0]
             }
         } else if self.sacked >= dup_thresh {
             self.fack.saturating_sub(u64::from(dup_thresh))
@@ -343,32 +342,32 @@ impl Scoreboard {
         }
     }
 
-    /// FACK's limit: whatever is unSACKed more than `reordering` below the forward-most SACKed one.
+    /// FACK: segments below this that are not SACKed lie more than `reordering` below the highest SACKed one.
     #[must_use]
-    pub fn limit_fack(&self, reordering: u32) -> u64 {
+    pub(crate) fn fack_limit(&self, reordering: u32) -> u64 {
         self.fack.saturating_sub(u64::from(reordering)).max(self.una)
     }
 
-    /// Marks every unSACKed, never retransmitted segment below `limit` lost; answers how many.
-    pub fn mark_below(&mut self, limit: u64) -> u32 {
+    /// Marks every segment below `limit` lost that is neither SACKed nor was retransmitted; returns how many.
+    pub(crate) fn mark_below(&mut self, limit: u64) -> u32 {
         self.mark_while(limit.min(self.next), |_, _| true)
     }
 
-    /// RACK: marks originals in sending order while `late` says so (RFC 8985, step 5).
-    pub fn mark_while(&mut self, limit: u64, mut late: impl FnMut(u64, &Segment) -> bool) -> u32 {
+    /// RACK: marks originals lost in the order of sending while `late` holds (RFC 8985, section 6.2, step 5); returns how many.
+    pub(crate) fn mark_while(&mut self, limit: u64, mut late: impl FnMut(u64, &Segment) -> bool) -> u32 {
         let mut marked = 0;
         let mut at = self.scan.max(self.una);
         while at < limit {
             let segment = self.get(at);
             if segment.flags & SACKED != 0 {
-                at = self.find(at);
+                at = self.first_unsacked(at);
                 continue;
             }
-            if segment.flags & (LOST | RETRANS | EVER_RETRANS | OFF_CLOCK) == 0 {
+            if segment.flags & (LOST | RETRANS | EVER_RETRANS | OFF_TSORTED) == 0 {
                 if !late(at, segment) {
                     break;
                 }
-                self.mark_late(at);
+                self.mark_lost_by_time(at);
                 marked += 1;
             }
             at += 1;
@@ -377,17 +376,17 @@ impl Scoreboard {
         marked
     }
 
-    /// When the last of the segments left that RACK waits for and that `before` holds for.
-    pub fn last_sent(&mut self, before: impl Fn(u64, u64) -> bool) -> Option<u64> {
+    /// When the last of the segments was sent that RACK waits for and for which `before` holds.
+    pub(crate) fn last_sent(&mut self, before: impl Fn(Time, u64) -> bool) -> Option<Time> {
         let mut last = None;
         let mut at = self.scan.max(self.una);
         while at < self.next {
             let segment = self.get(at);
             if segment.flags & SACKED != 0 {
-                at = self.find(at);
+                at = self.first_unsacked(at);
                 continue;
             }
-            if segment.flags & (LOST | RETRANS | EVER_RETRANS | OFF_CLOCK) == 0 {
+            if segment.flags & (LOST | RETRANS | EVER_RETRANS | OFF_TSORTED) == 0 {
                 if !before(segment.sent_at, at) {
                     break;
                 }
@@ -395,12 +394,13 @@ impl Scoreboard {
             }
             at += 1;
         }
-        let again = self.resent.iter().rev().find(|one| before(one.sent_at, one.seq) && self.awaits(one));
+        let again =
+            self.retransmissions.iter().rev().find(|one| before(one.sent_at, one.seq) && self.is_outstanding(one));
         last.max(again.map(|one| one.sent_at))
     }
 
-    /// The retransmission is the latest of its segment, and on its way as far as anybody knows.
-    fn awaits(&self, one: &Resent) -> bool {
+    /// The retransmission is the latest one of its segment, and neither acknowledged nor marked lost.
+    fn is_outstanding(&self, one: &Retransmission) -> bool {
         if one.seq < self.una || one.seq >= self.next {
             return false;
         }
@@ -408,90 +408,89 @@ impl Scoreboard {
         if segment.sent_at != one.sent_at {
             return false;
         }
-        if !self.by_time {
+        if !self.time_based {
             return segment.flags & RETRANS != 0;
         }
-        segment.flags & (SACKED | OFF_CLOCK) == 0 && segment.flags & (LOST | RETRANS) != LOST
+        segment.flags & (SACKED | OFF_TSORTED) == 0 && segment.flags & (LOST | RETRANS) != LOST
     }
 
-    /// Takes the oldest live retransmission off the queue if `lost` says so, and marks it lost again.
-    pub fn mark_resent_while(&mut self, mut lost: impl FnMut(&Resent) -> bool) -> u32 {
+    /// Marks outstanding retransmissions lost again, oldest first, while `lost` holds; returns how many.
+    pub(crate) fn mark_retransmitted_while(&mut self, mut lost: impl FnMut(&Retransmission) -> bool) -> u32 {
         let mut marked = 0;
-        while let Some(&front) = self.resent.front() {
-            if self.awaits(&front) {
+        while let Some(&front) = self.retransmissions.front() {
+            if self.is_outstanding(&front) {
                 if !lost(&front) {
                     break;
                 }
-                self.mark_late(front.seq);
+                self.mark_lost_by_time(front.seq);
                 marked += 1;
             }
-            self.resent.pop_front();
+            self.retransmissions.pop_front();
         }
         marked
     }
 
     /// The next segment to retransmit.
     #[inline]
-    pub fn next_lost(&mut self) -> Option<u64> {
-        while let Some(&seq) = self.queue.front() {
+    pub(crate) fn next_lost(&mut self) -> Option<u64> {
+        while let Some(&seq) = self.lost_queue.front() {
             if seq >= self.una {
                 let flags = self.get(seq).flags;
                 if flags & (SACKED | RETRANS) == 0 && flags & LOST != 0 {
                     return Some(seq);
                 }
             }
-            self.queue.pop_front();
+            self.lost_queue.pop_front();
         }
         None
     }
 
-    /// `seq` leaves again, in place of the one that is lost.
-    pub fn resend(&mut self, seq: u64, now: u64) {
+    /// `seq` is retransmitted in place of the lost original.
+    pub(crate) fn retransmit(&mut self, seq: u64, now: Time) {
         let segment = self.get_mut(seq);
         let counted = segment.flags & RETRANS != 0;
         segment.flags |= RETRANS;
         self.retrans += u32::from(!counted);
-        self.send_again(seq, now);
+        self.send_copy(seq, now);
     }
 
-    /// `seq` leaves again to ask whether it arrived: a second copy, which counts as in flight no more than the first
-    /// (Linux, tcp_send_loss_probe).
-    pub fn send_again(&mut self, seq: u64, now: u64) {
+    /// A second copy of `seq` is sent as a tail loss probe; it adds nothing to the data in flight (Linux,
+    /// tcp_send_loss_probe).
+    pub(crate) fn send_copy(&mut self, seq: u64, now: Time) {
         let next = self.next;
         let segment = self.get_mut(seq);
-        segment.flags = (segment.flags | EVER_RETRANS) & !OFF_CLOCK;
+        segment.flags = (segment.flags | EVER_RETRANS) & !OFF_TSORTED;
         segment.sent_at = now;
-        segment.resent = segment.resent.saturating_add(1);
-        self.resent.push_back(Resent { seq, sent_at: now, next });
+        self.retransmissions.push_back(Retransmission { seq, sent_at: now, next });
     }
 
-    /// The retransmission of `seq` is known to have arrived, beside the original.
-    pub fn forget_resent(&mut self, seq: u64) {
+    /// The retransmission of `seq` is no longer in flight: a D-SACK reported it.
+    pub(crate) fn clear_retrans(&mut self, seq: u64) {
         self.get_mut(seq).flags &= !RETRANS;
         self.retrans -= 1;
     }
 
-    /// Something that was sent again is not acknowledged yet (Linux, tcp_any_retrans_done).
+    /// Some retransmitted segment is not acknowledged yet (Linux, tcp_any_retrans_done).
     #[must_use]
-    pub fn any_resent(&self) -> bool {
-        self.retrans > 0 || (self.outstanding() > 0 && self.get(self.una).flags & EVER_RETRANS != 0)
+    pub(crate) fn any_retrans_done(&self) -> bool {
+        self.retrans > 0 || (self.flight_size() > 0 && self.get(self.una).flags & EVER_RETRANS != 0)
     }
 
-    /// The timer expired: everything not SACKed is lost, retransmissions too (RFC 5681, RFC 6675 section 5.1), but for what
-    /// `spare` says of all but the head.
-    pub fn lose_all(&mut self, spare: impl Fn(&Segment) -> bool) {
-        self.queue.clear();
+    /// The RTO expired: marks all segments lost that are not SACKed, retransmissions too (RFC 5681; RFC 6675, section 5.1).
+    /// Segments for which `spare` holds, except the first, are not marked.
+    pub(crate) fn mark_all_lost(&mut self, spare: impl Fn(&Segment) -> bool) {
+        self.lost_queue.clear();
         let mut spared = false;
         let mut at = self.una;
         while at < self.next {
-            at = self.find(at);
+            at = self.first_unsacked(at);
             if at >= self.next {
                 break;
             }
             if at > self.una && spare(self.get(at)) {
                 spared = true;
                 if self.get(at).flags & (LOST | RETRANS) == LOST {
-                    self.mark_lost(at); // it waits still
+                    self.mark_lost(at); // it is still not retransmitted
                 }
             } else {
                 self.mark_lost(at);
@@ -499,51 +498,51 @@ impl Scoreboard {
             at += 1;
         }
         if spared {
-            let mut resent = std::mem::take(&mut self.resent);
-            resent.retain(|one| self.awaits(one));
-            self.resent = resent;
+            let mut kept = std::mem::take(&mut self.retransmissions);
+            kept.retain(|one| self.is_outstanding(one));
+            self.retransmissions = kept;
             self.scan = self.una;
         } else {
-            self.resent.clear();
+            self.retransmissions.clear();
             self.scan = self.next;
         }
     }
 
-    /// The receiver threw away what it had SACKed (RFC 2018, section 8).
-    pub fn forget_sacks(&mut self) {
+    /// The receiver reneged: all SACKs are void (RFC 2018, section 8).
+    pub(crate) fn forget_sacks(&mut self) {
         for seq in self.una..self.next {
             self.get_mut(seq).flags &= !SACKED;
         }
         self.sacked = 0;
         self.fack = self.una;
-        self.top = [NONE; 3];
+        self.highest = [NONE; 3];
         self.scan = self.una;
     }
 
-    /// A reduction was spurious: what was marked lost is in flight again, and stands where it left by the clock.
-    pub fn unlose_all(&mut self) {
+    /// A loss detection was spurious: no segment is marked lost any more, and RACK considers all of them again.
+    pub(crate) fn unmark_all_lost(&mut self) {
         for seq in self.una..self.next {
             self.get_mut(seq).flags &= !LOST;
         }
         self.lost = 0;
-        self.queue.clear();
-        if !self.by_time {
+        self.lost_queue.clear();
+        if !self.time_based {
             return;
         }
         self.scan = self.una;
-        let mut resent: Vec<_> = (self.una..self.next)
-            .filter(|&seq| self.get(seq).flags & (SACKED | EVER_RETRANS | OFF_CLOCK) == EVER_RETRANS)
-            .map(|seq| Resent { seq, sent_at: self.get(seq).sent_at, next: self.next })
+        let mut again: Vec<_> = (self.una..self.next)
+            .filter(|&seq| self.get(seq).flags & (SACKED | EVER_RETRANS | OFF_TSORTED) == EVER_RETRANS)
+            .map(|seq| Retransmission { seq, sent_at: self.get(seq).sent_at, next: self.next })
             .collect();
-        resent.sort_unstable_by_key(|one| (one.sent_at, one.seq));
-        self.resent = resent.into();
+        again.sort_unstable_by_key(|one| (one.sent_at, one.seq));
+        self.retransmissions = again.into();
     }
 
     /// The lowest segment that is neither SACKed nor retransmitted since `from`, below `to` (RFC 6675, NextSeg rule 3).
-    pub fn next_hole(&mut self, from: u64, to: u64) -> Option<u64> {
+    pub(crate) fn next_hole(&mut self, from: u64, to: u64) -> Option<u64> {
         let mut at = from.max(self.una);
         while at < to {
-            at = self.find(at);
+            at = self.first_unsacked(at);
             if at >= to {
                 return None;
             }
@@ -564,7 +563,7 @@ mod tests {
     fn board(n: u32) -> Scoreboard {
         let mut board = Scoreboard::new(0);
         for at in 0..n {
-            board.push(Segment { sent_at: u64::from(at) + 1, len: 1000, ..Segment::default() });
+            board.push(Segment { sent_at: Time(u64::from(at) + 1), len: 1000, ..Segment::default() });
         }
         board
     }
@@ -578,9 +577,9 @@ mod tests {
         }
         board.advanced();
         board.sack(6, 8, |_, _| {});
-        assert_eq!(board.mark_below(board.limit_sack(3)), 0);
+        assert_eq!(board.mark_below(board.sack_limit(3)), 0);
         board.sack(8, 9, |_, _| {});
-        assert_eq!(board.mark_below(board.limit_sack(3)), 1);
+        assert_eq!(board.mark_below(board.sack_limit(3)), 1);
         assert_eq!(board.next_lost(), Some(5));
         assert_eq!(board.in_flight(), 15 - 3 - 1);
     }
@@ -590,9 +589,9 @@ mod tests {
     fn fack_acts_on_the_first_sack_beyond_three() {
         let mut board = board(10);
         board.sack(4, 5, |_, _| {});
-        assert_eq!(board.mark_below(board.limit_sack(3)), 0);
-        assert_eq!(board.limit_fack(3), 2);
-        assert_eq!(board.mark_below(board.limit_fack(3)), 2);
+        assert_eq!(board.mark_below(board.sack_limit(3)), 0);
+        assert_eq!(board.fack_limit(3), 2);
+        assert_eq!(board.mark_below(board.fack_limit(3)), 2);
     }
 
     proptest! {
@@ -614,12 +613,12 @@ mod tests {
                             resent[one as usize] = false;
                         }
                     }
-                    1 if board.outstanding() > 0 => {
+                    1 if board.flight_size() > 0 => {
                         board.pop_front();
                         board.advanced();
                     }
                     2 => {
-                        board.mark_below(board.limit_sack(3));
+                        board.mark_below(board.sack_limit(3));
                         let high: Vec<u64> = (board.una..board.next).filter(|&one| sacked[one as usize]).collect();
                         if high.len() >= 3 {
                             for one in board.una..high[high.len() - 3] {
@@ -629,7 +628,7 @@ mod tests {
                     }
                     3 => {
                         if let Some(one) = board.next_lost() {
-                            board.resend(one, 1000);
+                            board.retransmit(one, Time(1000));
                             resent[one as usize] = true;
                         }
                     }
@@ -642,7 +641,7 @@ mod tests {
                 prop_assert_eq!(board.retrans, range.clone().filter(|&one| resent[one as usize]).count() as u32);
                 let model = range.filter(|&one| lost[one as usize]).count() as u32;
                 prop_assert_eq!(board.lost, model);
-                prop_assert!(board.in_flight() <= board.outstanding() + board.retrans);
+                prop_assert!(board.in_flight() <= board.flight_size() + board.retrans);
             }
         }
     }

@@ -1,8 +1,8 @@
-//! The values of a stack: what a profile fixes and a scenario may override.
+//! The parameters of a TCP stack, which a profile sets and a scenario may override.
 
 use cwndlab_units::{Bytes, Duration, Rate};
 
-/// ECN as negotiated.
+/// The negotiated form of ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
     /// Packets are not ECN-capable.
@@ -15,10 +15,10 @@ pub enum Ecn {
     Dctcp,
 }
 
-/// What the window does after the sender was idle for an RTO.
+/// The window after the sender was idle for more than an RTO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleRestart {
-    /// Nothing.
+    /// It stays.
     Off,
     /// RFC 5681, section 4.1: back to the initial window.
     InitialWindow,
@@ -28,10 +28,10 @@ pub enum IdleRestart {
     Rfc7661,
 }
 
-/// When the transport spreads its segments over time.
+/// When the transport paces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
-    /// Only where the algorithm gives a rate.
+    /// Only if the algorithm sets a rate.
     Algorithm,
     /// Always: by the algorithm's rate, else by Linux' rule (2 × cwnd/srtt in slow start, 1.2 × after).
     Always,
@@ -39,30 +39,30 @@ pub enum Pacing {
     Off,
 }
 
-/// How SRTT and RTTVAR are kept for the timeout.
+/// The arithmetic of SRTT, RTTVAR and the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoArithmetic {
     /// RFC 6298, to the nanosecond.
     Exact,
     /// Whole ticks of `rto_granularity` in fixed point, as BSD and ns-2's own agents.
     Ticks,
-    /// The same with falls of the RTT counted an eighth, as ns-2's `Agent/TCP/Linux`.
+    /// The same with a falling RTT weighted by 1/8, as ns-2's `Agent/TCP/Linux`.
     TicksLinux,
 }
 
-/// When the retransmission timer begins anew, beside the first segment in flight and an expiry.
+/// When the retransmission timer restarts, besides when nothing was in flight and when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoRestart {
-    /// New data was acknowledged (RFC 6298, 5.3).
+    /// When new data is acknowledged (RFC 6298, 5.3).
     NewData,
-    /// And when the oldest segment in flight is sent again: `tcp_xmit_retransmit_queue` of Linux, ns-2's `dupack_action`.
+    /// Also when the first segment in flight is retransmitted: `tcp_xmit_retransmit_queue` of Linux, ns-2's `dupack_action`.
     Retransmission,
     /// With every ACK, duplicates too: ns-2's `Agent/TCP/Linux`.
     EveryAck,
 }
 
-/// Whose rules RACK, its timers and the undo of reductions keep where Linux departs from the RFCs. `docs/validity.md` lists
-/// the places.
+/// The rules of RACK, its timers and the undo of reductions where Linux departs from the RFCs; `docs/validity.md` lists the
+/// places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     /// The RFCs'.
@@ -80,23 +80,23 @@ pub enum Prr {
     Rfc9937,
 }
 
-/// How FACK brings the window down, and SACK where it is `Proportional`, else at once.
+/// How the window falls to `ssthresh` during recovery with FACK. With SACK it falls at once, unless this is `Proportional`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rampdown {
     /// To the new `ssthresh` at once.
     None,
-    /// To the new `ssthresh` at once, but at most one segment beyond what is in flight, as Linux 2.6 for modules without a
-    /// `min_cwnd`: one segment leaves per ACK, however much an ACK marks lost.
+    /// To the new `ssthresh` at once, but at most one segment beyond the data in flight, as Linux 2.6 for modules without a
+    /// `min_cwnd`: one segment is sent per ACK, however many an ACK marks lost.
     InFlight,
     /// Rate halving, as Linux 2.6: one segment less per two ACKs down to `ssthresh`.
     RateHalving,
     /// Rate halving down to half of `ssthresh`, as Linux 2.6 for modules with that `min_cwnd`.
     RateHalvingToHalf,
-    /// Proportional rate reduction, as `prr` says.
+    /// Proportional rate reduction in the version `prr`.
     Proportional,
 }
 
-/// What an ACK counts for where a window grows.
+/// How much of an ACK counts for the growth of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckCounting {
     /// The bytes that it acknowledges (RFC 3465).
@@ -108,9 +108,9 @@ pub enum AckCounting {
 }
 
 impl AckCounting {
-    /// The bytes that an ACK for `bytes` counts for.
+    /// The bytes that count of an ACK for `bytes`.
     #[must_use]
-    pub fn counted(self, bytes: u64, mss: u64, in_slow_start: impl FnOnce() -> bool) -> u64 {
+    pub fn counted(self, bytes: Bytes, mss: Bytes, in_slow_start: impl FnOnce() -> bool) -> Bytes {
         match self {
             Self::Acks => bytes.min(mss),
             Self::AcksInSlowStart if in_slow_start() => bytes.min(mss),
@@ -119,7 +119,7 @@ impl AckCounting {
     }
 }
 
-/// Declares the struct and, from the same lines, what [`Stack::described`] answers.
+/// Declares the struct and, from the same lines, [`Stack::described`].
 macro_rules! described {
     (
         $(#[$about:meta])*
@@ -142,18 +142,19 @@ macro_rules! described {
 }
 
 described! {
-/// The values of a stack profile, overrides applied.
+/// The parameters of a stack, overrides applied. One field per parameter of a profile, hence more than 20: scenario, profile
+/// and documentation name each of them, and most are read at one place only.
 #[derive(Clone, Debug)]
 pub struct Stack {
     /// Payload of a full segment.
     pub mss: Bytes,
-    /// Wire bytes that come on top of the payload.
+    /// Header bytes of a data segment on the wire.
     pub header: Bytes,
     /// Wire bytes of a bare ACK, and of SYN and SYN-ACK.
     pub ack: Bytes,
     /// Wire bytes per SACK block in an ACK.
     pub sack_block: Bytes,
-    /// What an ACK counts for where the window grows.
+    /// How much of an ACK counts for the growth of the window.
     pub ack_counting: AckCounting,
     /// Initial window, segments.
     pub initial_window: u32,
@@ -165,25 +166,25 @@ pub struct Stack {
     pub max_rto: Duration,
     /// RTO before the first sample.
     pub initial_rto: Duration,
-    /// How the timeout is reckoned.
+    /// Arithmetic of the timeout.
     pub rto_arithmetic: RtoArithmetic,
-    /// Clock granularity G of RFC 6298, or the tick; only in ticks are RTT samples for the RTO rounded.
+    /// Clock granularity G of RFC 6298, or the tick; RTT samples for the RTO are rounded only in ticks.
     pub rto_granularity: Duration,
-    /// The floor `min_rto` holds for the variance term (Linux), not for the sum.
+    /// The floor `min_rto` applies to the variance term (Linux), not to the sum.
     pub rto_floor_on_variance: bool,
-    /// When the timer begins anew.
+    /// When the retransmission timer restarts.
     pub rto_restart: RtoRestart,
     /// An ACK at least for every n-th full segment.
     pub ack_every: u32,
-    /// The longest time an ACK is held back.
+    /// Longest delay of an ACK.
     pub ack_delay: Duration,
     /// Segments acknowledged one by one at the start of a connection and after idleness.
     pub quick_acks: u32,
-    /// SACK is negotiated; where the recovery needs none it stays unused.
+    /// SACK is negotiated; a recovery that does not evaluate it leaves it unused.
     pub sack: bool,
     /// Blocks per ACK at most.
     pub sack_blocks: u32,
-    /// The receiver reports duplicates (RFC 2883).
+    /// The receiver sends D-SACKs (RFC 2883).
     pub dsack: bool,
     /// Timestamps are negotiated.
     pub timestamps: bool,
@@ -191,22 +192,22 @@ pub struct Stack {
     pub ecn: Ecn,
     /// Pacing.
     pub pacing: Pacing,
-    /// Segments that may leave at once when pacing; with `tso_burst` more where the rate is high.
+    /// Segments that a paced sender sends at once; with `tso_burst` more at a high rate.
     pub pacing_quantum: u32,
-    /// Bursts as Linux makes them: small ones are held back until a larger one is possible (TSO deferral); paced ones are
-    /// what the rate gives in a millisecond, and the first ten packets are not paced.
+    /// Bursts as in Linux: small ones are deferred until a larger one is possible (TSO deferral); paced ones are a
+    /// millisecond of the rate, and the first ten packets are not paced.
     pub tso_burst: bool,
-    /// Linux' rules or the RFCs'; the profile decides, a scenario cannot.
+    /// Linux' rules or the RFCs'; set by the profile, not by a scenario.
     pub rules: Rules,
     /// Largest receive window.
     pub receive_window: Bytes,
     /// The window starts small and grows with use up to `receive_window` (Linux' auto-tuning).
     pub auto_tuning: bool,
-    /// The receiving application reads at this rate; `None` at once.
+    /// Rate at which the receiving application reads; `None`: at once.
     pub read_rate: Option<Rate>,
-    /// After idleness.
+    /// The window after idleness.
     pub idle_restart: IdleRestart,
-    /// RFC 3042.
+    /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
     /// Undo of spurious reductions (Eifel by timestamps, D-SACK, F-RTO).
     pub undo: bool,
@@ -214,16 +215,16 @@ pub struct Stack {
     pub tail_loss_probe: bool,
     /// PRR version.
     pub prr: Prr,
-    /// FACK's way down; SACK's where it is proportional.
+    /// How the window falls during recovery with FACK; with SACK where it is proportional.
     pub rampdown: Rampdown,
     /// Duplicate-ACK threshold.
     pub dup_thresh: u32,
-    /// SYNs sent at most, beyond the first.
+    /// SYN retransmissions at most.
     pub syn_retries: u32,
-    /// Burst limit at the end of a recovery, segments above what is in flight; 0 is none.
+    /// Burst limit at the end of a recovery, segments beyond the data in flight; 0 is none.
     pub exit_burst: u32,
-    /// Number of the first segment of a connection. No scenario sets it: results do not depend on it, which tests show by
-    /// beginning just below 2³², where the number on the wire wraps.
+    /// Number of the first segment of a connection. No scenario sets it: results do not depend on it, as tests show that start
+    /// just below 2³², where the number on the wire wraps.
     pub first_segment: u64,
 }
 }
@@ -254,8 +255,8 @@ impl Stack {
         panic!("a stack has no such field")
     }
 
-    /// How far a window is shifted right in a packet, which has 32 bits for it: not below 4 GiB (as RFC 7323, section 2,
-    /// where it is 16 bits).
+    /// Window scale: a packet has 32 bits for the window, which is shifted right for windows of 4 GiB and more (RFC 7323,
+    /// section 2, where it has 16 bits).
     #[must_use]
     pub fn window_shift(&self) -> u32 {
         u64::BITS - (self.receive_window.0 >> u32::BITS).leading_zeros()

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 3168.
 //!
-//! The transport performs it (`receiver.rs`, `sender/mod.rs`, `sender/recovery.rs`); this is its entry.
+//! The transport performs it (`receiver.rs`, `ecn.rs`, `recovery/reduction.rs`); this is its entry.
 
 use cwndlab_control::{Build, Confidence, Domain, Kind, Parameter, Spec, Value};
 

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 6937; RFC 9937.
 //!
-//! The transport performs it (`sender/recovery.rs`); this is its entry.
+//! The transport performs it (`prr.rs`); this is its entry.
 
 use cwndlab_control::{Build, Confidence, Domain, Kind, Parameter, Spec, Value};
 

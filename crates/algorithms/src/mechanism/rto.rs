@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 6298.
 //!
-//! The transport performs it (`rtt.rs`, `sender/timers.rs`); this is its entry.
+//! The transport performs it (`rtt.rs`, `tcb/timing.rs`, `recovery/enter_loss.rs`); this is its entry.
 
 use cwndlab_control::{Build, Confidence, Domain, Kind, Parameter, Spec, Value};
 

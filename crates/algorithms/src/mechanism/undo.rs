@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 3522 and RFC 4015 (Eifel); RFC 3708 (D-SACK); RFC 5682 (F-RTO).
 //!
-//! The transport performs it (`sender/recovery.rs`); this is its entry.
+//! The transport performs it (`undo.rs`, `recovery/rack.rs`, `recovery/sack_based.rs`); this is its entry.
 
 use cwndlab_control::{Build, Confidence, Domain, Kind, Parameter, Spec, Value};
 

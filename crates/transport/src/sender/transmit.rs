@@ -1,62 +1,67 @@
-//! What leaves, and when: retransmissions first, then new data, as window, pacing and the peer allow.
+//! Transmission: retransmissions first, then new data, as window, pacing and receive window allow.
 
-use cwndlab_control::{Change, RecoveryKind, Sent};
-use cwndlab_units::{Bytes, Time};
+use cwndlab_control::{Change, Sent};
+use cwndlab_units::{Bytes, Rate, Time};
 
-use super::timers::Pending;
-use super::{Resend, Sender, State, ENDLESS};
-use crate::receiver::NEVER;
-use crate::scoreboard::{Segment, APP_LIMITED};
-use crate::stack::{Ecn, IdleRestart, Pacing, RtoRestart};
+use super::Sender;
+use crate::cwnd_validation::restart_window;
+use crate::pacer::Pacer;
+use crate::recovery::LossRecovery;
+use crate::stack::{Ecn, Pacing, RtoRestart};
+use crate::state::{Rexmit, State};
+use crate::timers::Timer;
+use crate::tso::{autosize, Burst, MIN_BURST, RECENT, UNPACED_PACKETS};
 use crate::wire::{Data, Output};
 
-/// RFC 7661, section 4.4: the non-validated phase lasts five minutes at most.
-const NVP_NS: u64 = 300_000_000_000;
-/// Linux: a burst is what the pacing rate gives in about a millisecond (`sk_pacing_shift` 10).
-const BURST_SHIFT: u32 = 10;
-/// Linux does not pace the first ten packets of a connection (tcp_update_skb_after_send, as sch_fq does).
-const UNPACED_PACKETS: u64 = 10;
-/// A super-segment holds 64 kB.
-const MAX_BURST_BYTES: u64 = 65_536;
-/// tcp_min_tso_segs.
-const MIN_BURST: u32 = 2;
-/// Linux holds a small burst back only where the last one left within a millisecond, and the next ACK is due within
-/// another (tcp_tso_should_defer).
-const RECENT_NS: u64 = 1_000_000;
-
-/// A super-segment in the making: what was found out about it once for all its segments, since divisions are dear.
-#[derive(Default)]
-struct Burst {
-    /// Its size by the rate; 0 until somebody asks.
-    goal: u32,
-    /// Segments that may leave without another question.
-    cleared: u32,
+/// What one step sent.
+enum Sending {
+    Retransmission,
+    New,
+    Nothing,
 }
 
 impl Sender {
-    /// Sends what may leave now.
-    pub fn transmit(&mut self, now: u64, out: &mut impl Output) {
+    /// Sends what may be sent now.
+    pub(super) fn transmit(&mut self, now: Time, out: &mut impl Output) {
         if !self.established {
             return;
         }
-        if self.board.outstanding() == 0 && self.unsent > 0 && self.last_sent_at > 0 && !self.model_based {
+        if self.is_idle() {
             self.restart_after_idle(now, out);
         }
-        let paced = self.pacing_bps > 0;
-        let burst = self.paced_burst();
-        self.deferred = false;
-        let mut sent_new = false;
-        let mut sent = 0;
-        let mut super_segment = Burst::default();
+        self.validation.deferred = false;
+        let (sent, sent_new) = self.send_bursts(now, out);
+        if self.tcb.rexmit == Rexmit::New {
+            // RFC 5682, section 2.1, step 2b: without new data F-RTO ends, and lost segments are retransmitted.
+            self.tcb.rexmit = Rexmit::None;
+            if !sent_new {
+                self.tcb.undo.frto = false;
+                self.tcb.rexmit = Rexmit::Lost;
+                self.transmit(now, out);
+                return;
+            }
+        }
+        let waits = self.pacer.holds(now) && self.has_work();
+        self.pacer.set_timer(waits);
+        self.after_sending(now, sent, sent_new);
+    }
+
+    /// Sends bursts until something holds the sender back. Returns how many segments it sent, and whether one was new.
+    #[inline]
+    fn send_bursts(&mut self, now: Time, out: &mut impl Output) -> (u32, bool) {
+        let paced = self.pacer.is_on();
+        let limit = if paced { self.paced_burst() } else { u32::MAX };
+        let (mut sent, mut sent_new) = (0, false);
+        let mut burst = Burst::default();
         loop {
-            if paced && self.pace_next > now && !self.force {
+            if self.pacer.holds(now) && !self.tcb.force_retransmit {
                 break;
             }
-            super_segment.cleared = 0;
+            burst.cleared = 0;
             let mut step = 0;
-            while step < if paced { burst } else { u32::MAX } {
-                match self.send_one(now, &mut super_segment, out) {
-                    Sending::Old => {}
+            while step < limit {
+                match self.send_one(now, &mut burst, out) {
+                    Sending::Retransmission => {}
                     Sending::New => sent_new = true,
                     Sending::Nothing => break,
                 }
@@ -66,104 +71,66 @@ impl Sender {
             if step == 0 || !paced {
                 break;
             }
-            if self.stack.tso_burst && self.count.sent_packets < UNPACED_PACKETS {
-                continue;
-            }
-            // Payload, as the rates that algorithms measure: Linux' own timer counts no headers.
-            let size = u64::from(step) * u64::from(self.mss);
-            let gap = (u128::from(size) * 8_000_000_000 / u128::from(self.pacing_bps)) as u64;
-            // Linux, tcp_update_skb_after_send: who is late makes up for it by half of the gap at most.
-            let credit = now.saturating_sub(self.pace_next).min(gap / 2);
-            self.pace_next = self.pace_next.max(now) + gap - credit;
-        }
-        if self.resend == Resend::NewFirst {
-            // RFC 5682, section 2.1, step 2b: without new data the doubt ends, and what is lost goes again.
-            self.resend = Resend::Hold;
-            if !sent_new {
-                self.frto = false;
-                self.resend = Resend::Lost;
-                self.transmit(now, out);
-                return;
+            let tcb = &self.tcb;
+            if !(tcb.stack.tso_burst && tcb.counters.sent_packets < UNPACED_PACKETS) {
+                self.pacer.on_burst(now, tcb.controller.bytes(step));
             }
         }
-        self.pace_timer = if paced && self.pace_next > now && self.has_work() { self.pace_next } else { NEVER };
-        self.after_sending(now, sent_new, sent);
+        (sent, sent_new)
     }
 
+    /// A segment waits that window and receive window admit.
     fn has_work(&mut self) -> bool {
-        let in_flight = self.board.in_flight();
-        in_flight < self.cwnd
-            && (self.board.next_lost().is_some() || (self.unsent > 0 && self.board.outstanding() < self.peer_window))
+        let board = &mut self.tcb.scoreboard;
+        board.in_flight() < self.tcb.cwnd
+            && (board.next_lost().is_some() || self.tcb.send_buffer.may_send(board.flight_size()))
     }
 
     #[inline]
-    fn after_sending(&mut self, now: u64, sent_new: bool, sent: u32) {
-        let outstanding = self.board.outstanding();
-        // Linux, tcp_cwnd_validate: remember the fullest moment of the window.
-        let limited = self.board.in_flight() >= self.cwnd || self.deferred;
-        if self.board.una >= self.usage_end || limited || (!self.window_limited && outstanding > self.usage_max) {
-            self.window_limited = limited;
-            self.usage_max = outstanding;
-            self.usage_end = self.board.next;
-        }
+    fn after_sending(&mut self, now: Time, sent: u32, sent_new: bool) {
+        let tcb = &mut self.tcb;
+        let window_full = tcb.scoreboard.in_flight() >= tcb.cwnd;
+        self.validation.update(window_full, tcb.scoreboard.una, tcb.scoreboard.next);
         if sent > 0 {
-            self.start_timers(now, sent_new);
-        } else if self.unsent > 0 && outstanding == 0 {
-            self.watch_window(now);
+            tcb.start_timers(now, sent_new);
+        } else if !tcb.send_buffer.is_empty() && tcb.scoreboard.flight_size() == 0 && tcb.send_buffer.rwnd == 0 {
+            tcb.timers.start_persist(now, tcb.rtt.rto());
         }
-        if self.unsent == 0 && self.board.in_flight() < self.cwnd {
-            // Linux, tcp_rate_check_app_limited: bubbles until what is in flight now is delivered.
-            self.app_limited_until = (self.delivered + self.in_flight_bytes()).max(1);
+        if tcb.send_buffer.is_empty() && !window_full {
+            tcb.rate.set_app_limited(tcb.in_flight());
         }
     }
 
     #[inline]
-    fn send_one(&mut self, now: u64, burst: &mut Burst, out: &mut impl Output) -> Sending {
-        let in_flight = self.board.in_flight();
-        if self.board.lost > 0 && self.resend == Resend::Lost {
-            if in_flight < self.cwnd || self.force {
-                if let Some(seq) = self.board.next_lost() {
-                    // Linux, __tcp_retransmit_skb: of what a shrunken window leaves out, the head alone asks for it.
-                    if seq >= self.board.una.saturating_add(u64::from(self.peer_window.max(1))) {
-                        return Sending::Nothing;
-                    }
-                    self.force = false;
-                    self.high_rxt = self.high_rxt.max(seq + 1);
-                    self.retransmit(seq, now, out);
-                    return Sending::Old;
-                }
-            } else {
+    fn send_one(&mut self, now: Time, burst: &mut Burst, out: &mut impl Output) -> Sending {
+        let tcb = &mut self.tcb;
+        let in_flight = tcb.scoreboard.in_flight();
+        if tcb.scoreboard.lost > 0 && tcb.rexmit == Rexmit::Lost {
+            if in_flight >= tcb.cwnd && !tcb.force_retransmit {
                 return Sending::Nothing;
             }
-        }
-        self.force = false;
-        let mut window = self.cwnd;
-        if self.state <= State::Disorder {
-            if self.dupacks > 0 && self.stack.limited_transmit {
-                window += self.dupacks.min(2); // RFC 3042
-            } else if self.board.sacked > 0 && !self.stack.limited_transmit {
-                window = window.saturating_sub(self.board.sacked);
+            if let Some(seq) = tcb.scoreboard.next_lost() {
+                return self.retransmit_lost(seq, now, out);
             }
         }
-        if in_flight >= window || self.board.outstanding() >= self.peer_window {
+        tcb.force_retransmit = false;
+        let window = self.usable_window();
+        let tcb = &mut self.tcb;
+        let flight_size = tcb.scoreboard.flight_size();
+        if in_flight >= window || flight_size >= tcb.send_buffer.rwnd {
             return Sending::Nothing;
         }
-        if self.unsent < u64::from(self.mss) {
-            if self.unsent == 0 {
-                return self.fill_holes(now, out);
+        if tcb.send_buffer.is_partial(tcb.mss()) {
+            if tcb.send_buffer.is_empty() {
+                return self.fill_hole(now, out);
             }
-            if self.nagle && self.board.outstanding() > 0 {
+            if tcb.send_buffer.nagle && flight_size > 0 {
                 return Sending::Nothing;
             }
         }
-        if self.stack.tso_burst && !self.spaced && self.state <= State::Cwr {
-            if burst.cleared == 0 {
-                let room = (window - in_flight).min(self.next_supply());
-                if self.defers(now, window - in_flight, burst) {
-                    self.deferred = true;
-                    return Sending::Nothing;
-                }
-                burst.cleared = if room <= MIN_BURST { room } else { room.min(self.goal(burst)) };
+        if tcb.stack.tso_burst && !tcb.controller.spaced && tcb.state <= State::Cwr {
+            if burst.cleared == 0 && !self.clear_burst(now, window - in_flight, burst) {
+                return Sending::Nothing;
             }
             burst.cleared -= 1;
         }
@@ -171,244 +138,211 @@ impl Sender {
         Sending::New
     }
 
-    /// RFC 6675, NextSeg rules (3) and (4): with nothing new to send, what is not SACKed goes again, last the tail once.
-    fn fill_holes(&mut self, now: u64, out: &mut impl Output) -> Sending {
-        if self.kind != RecoveryKind::Sack || self.state != State::Recovery {
+    /// The window for new data: with limited transmit (RFC 3042), without it less what SACKs reported.
+    #[inline]
+    fn usable_window(&self) -> u32 {
+        let tcb = &self.tcb;
+        if tcb.state <= State::Disorder {
+            if tcb.dupacks.count > 0 && tcb.stack.limited_transmit {
+                return tcb.cwnd + tcb.dupacks.limited_transmit();
+            }
+            if tcb.scoreboard.sacked > 0 && !tcb.stack.limited_transmit {
+                return tcb.cwnd.saturating_sub(tcb.scoreboard.sacked);
+            }
+        }
+        tcb.cwnd
+    }
+
+    /// Retransmits `seq`, which is marked lost.
+    fn retransmit_lost(&mut self, seq: u64, now: Time, out: &mut impl Output) -> Sending {
+        let tcb = &mut self.tcb;
+        // Linux, __tcp_retransmit_skb: beyond a shrunken receive window only the first segment is retransmitted, as a probe.
+        if seq >= tcb.scoreboard.una.saturating_add(u64::from(tcb.send_buffer.rwnd.max(1))) {
             return Sending::Nothing;
         }
-        let (from, fack) = (self.high_rxt, self.board.fack);
-        if let Some(seq) = self.board.next_hole(from, fack) {
-            self.high_rxt = seq + 1;
-            self.retransmit(seq, now, out);
-            return Sending::Old;
-        }
-        if !self.rescued && self.board.fack < self.high_seq {
-            self.rescued = true;
-            let last = self.high_seq - 1;
-            self.retransmit(last, now, out);
-            return Sending::Old;
-        }
-        Sending::Nothing
+        tcb.force_retransmit = false;
+        self.recovery.on_retransmit(seq);
+        self.retransmit(seq, now, out);
+        Sending::Retransmission
     }
 
-    fn next_len(&self) -> u32 {
-        if self.unsent == ENDLESS {
-            self.mss
-        } else {
-            u64::from(self.mss).min(self.unsent) as u32
+    /// Without new data, a recovery may retransmit segments that are not marked lost (RFC 6675, NextSeg).
+    fn fill_hole(&mut self, now: Time, out: &mut impl Output) -> Sending {
+        match self.recovery.next_hole(&mut self.tcb) {
+            Some(seq) => {
+                self.retransmit(seq, now, out);
+                Sending::Retransmission
+            }
+            None => Sending::Nothing,
         }
     }
 
+    /// Sends a segment of new data.
     #[allow(clippy::inline_always)] // for each segment, out of the loop
     #[inline(always)]
-    fn send_new(&mut self, now: u64, out: &mut impl Output) {
-        let len = self.next_len();
-        if self.unsent != ENDLESS {
-            self.unsent -= u64::from(len);
+    pub(super) fn send_new(&mut self, now: Time, out: &mut impl Output) {
+        let tcb = &mut self.tcb;
+        let len = tcb.send_buffer.take(tcb.controller.mss());
+        if tcb.scoreboard.flight_size() == 0 {
+            tcb.rate.restart_intervals(now);
         }
-        if self.board.outstanding() == 0 {
-            self.first_sent_at = now;
-            self.delivered_at = now;
-        }
-        let app_limited = self.app_limited_until > 0;
-        let seq = self.board.push(Segment {
-            sent_at: now,
-            first_sent_at: self.first_sent_at,
-            delivered_at: self.delivered_at,
-            delivered: self.delivered,
-            len: len as u16,
-            flags: if app_limited { APP_LIMITED } else { 0 },
-            ..Segment::default()
-        });
+        let seq = tcb.scoreboard.push(tcb.rate.new_segment(now, len));
         self.emit(seq, len, false, now, out);
-        if self.state == State::Recovery || self.state == State::Cwr {
-            self.prr_out += 1;
+        if self.tcb.state.is_reducing() {
+            self.tcb.prr.on_sent();
         }
     }
 
-    /// Sends a segment again.
-    pub(crate) fn retransmit(&mut self, seq: u64, now: u64, out: &mut impl Output) {
-        let len = u32::from(self.board.get(seq).len);
-        self.board.resend(seq, now);
-        self.stamp(seq);
-        if self.retrans_stamp == 0 {
-            self.retrans_stamp = now;
+    fn retransmit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
+        let tcb = &mut self.tcb;
+        tcb.scoreboard.retransmit(seq, now);
+        tcb.undo.on_retransmit(now);
+        tcb.prr.on_sent();
+        let held = tcb.state == State::Recovery && self.recovery.holds_rto();
+        let first = seq == tcb.scoreboard.una && tcb.timers.running != Timer::Reordering;
+        if tcb.stack.rto_restart != RtoRestart::NewData && first && !held {
+            tcb.arm_rto(now);
         }
-        self.undo_retrans = self.undo_retrans.max(0) + 1;
-        self.prr_out += 1;
-        self.count.retransmitted_packets += 1;
-        self.count.retransmitted_bytes += u64::from(len);
-        let impatient = self.kind == RecoveryKind::NewReno && self.partial_seen && self.state == State::Recovery;
-        let head = seq == self.board.una && self.pending != Pending::Reorder;
-        if self.stack.rto_restart != RtoRestart::NewData && head && !impatient {
-            self.arm_rto(now);
-        }
+        self.emit_copy(seq, now, out);
+    }
+
+    /// The last segment again, as a tail loss probe: a second copy, which neither counts as in flight nor as a retransmission
+    /// to be undone (Linux, tcp_send_loss_probe, calls __tcp_retransmit_skb).
+    pub(super) fn send_tail_copy(&mut self, now: Time, out: &mut impl Output) {
+        let seq = self.tcb.scoreboard.next - 1;
+        self.tcb.scoreboard.send_copy(seq, now);
+        self.emit_copy(seq, now, out);
+    }
+
+    /// Emits a segment that was sent before; its rate sample begins anew.
+    fn emit_copy(&mut self, seq: u64, now: Time, out: &mut impl Output) {
+        let tcb = &mut self.tcb;
+        let segment = tcb.scoreboard.get_mut(seq);
+        tcb.rate.stamp(segment);
+        let len = u32::from(segment.len);
+        tcb.counters.retransmitted_packets += 1;
+        tcb.counters.retransmitted_bytes += u64::from(len);
         self.emit(seq, len, true, now, out);
-    }
-
-    /// The last segment again, to ask whether it arrived. It is a second copy: neither does it count as in flight, nor does
-    /// its ACK tell of an undo (Linux, tcp_send_loss_probe, calls __tcp_retransmit_skb).
-    pub(crate) fn send_tail_again(&mut self, now: u64, out: &mut impl Output) {
-        let seq = self.board.next - 1;
-        let len = u32::from(self.board.get(seq).len);
-        self.board.send_again(seq, now);
-        self.stamp(seq);
-        self.count.retransmitted_packets += 1;
-        self.count.retransmitted_bytes += u64::from(len);
-        self.emit(seq, len, true, now, out);
-    }
-
-    /// The segment begins a rate sample anew.
-    fn stamp(&mut self, seq: u64) {
-        let (first_sent_at, delivered_at, delivered) = (self.first_sent_at, self.delivered_at, self.delivered);
-        let segment = self.board.get_mut(seq);
-        segment.first_sent_at = first_sent_at;
-        segment.delivered_at = delivered_at;
-        segment.delivered = delivered;
     }
 
     #[allow(clippy::inline_always)] // for each segment, out of the loop
     #[inline(always)]
-    fn emit(&mut self, seq: u64, len: u32, again: bool, now: u64, out: &mut impl Output) {
-        self.count.sent_packets += 1;
-        self.count.sent_bytes += u64::from(len);
-        self.last_sent_at = now;
-        let ect = self.stack.ecn != Ecn::Off && !again; // RFC 3168, 6.1.5: retransmissions are not ECN-capable
-        let cwr = self.cwr_pending && !again;
-        self.cwr_pending &= again;
-        out.data(&Data { seq, len, retransmission: again, ect, cwr, stamp: Time(now), feedback: None });
-        self.control.on_sent(&Sent {
-            now: Time(now),
+    fn emit(&mut self, seq: u64, len: u32, retransmission: bool, now: Time, out: &mut impl Output) {
+        let tcb = &mut self.tcb;
+        tcb.counters.sent_packets += 1;
+        tcb.counters.sent_bytes += u64::from(len);
+        self.last_sent = now;
+        let ect = tcb.stack.ecn != Ecn::Off && !retransmission; // RFC 3168, section 6.1.5
+        let cwr = tcb.ecn.take_cwr(retransmission);
+        out.data(&Data { seq, len, retransmission, ect, cwr, stamp: now, feedback: None });
+        tcb.controller.on_sent(&Sent {
+            now,
             size: Bytes(u64::from(len)),
-            in_flight: Bytes(self.in_flight_bytes()),
-            retransmission: again,
-            app_limited: self.app_limited_until > 0,
+            in_flight: tcb.in_flight(),
+            retransmission,
+            app_limited: tcb.rate.is_app_limited(),
         });
     }
 
-    /// A probe with new data, where there is some; the window may be passed by one segment.
-    pub(crate) fn send_new_as_probe(&mut self, now: u64, out: &mut impl Output) -> bool {
-        if self.unsent == 0 || self.board.outstanding() >= self.peer_window {
+    /// A burst of new data may begin with room for `room` segments: sets how many are sent without another test; `false`: the
+    /// sender waits for a larger one.
+    #[inline]
+    fn clear_burst(&mut self, now: Time, room: u32, burst: &mut Burst) -> bool {
+        let supplied = room.min(self.tcb.send_buffer.segments(self.tcb.mss()));
+        if self.should_defer(now, room, burst) {
+            self.validation.deferred = true;
             return false;
         }
-        self.send_new(now, out);
+        burst.cleared = if supplied <= MIN_BURST { supplied } else { supplied.min(burst.goal(|| self.burst_goal())) };
         true
     }
 
-    /// An empty segment below what is acknowledged: the peer answers it with an ACK (Linux, tcp_xmit_probe_skb).
-    pub(crate) fn probe_window(&mut self, now: u64, out: &mut impl Output) {
-        self.count.sent_packets += 1;
-        let seq = self.board.una.wrapping_sub(1);
-        out.data(&Data { seq, len: 0, retransmission: true, ect: false, cwr: false, stamp: Time(now), feedback: None });
-    }
-
-    /// Linux, tcp_tso_should_defer: wait for a larger burst while an ACK that allows it is near.
+    /// Linux, tcp_tso_should_defer: waits for a larger burst while an ACK that allows it is near.
     #[inline]
-    fn defers(&self, now: u64, room: u32, burst: &mut Burst) -> bool {
-        if room >= (self.cwnd / 3).max(1) || self.board.outstanding() == 0 {
+    fn should_defer(&self, now: Time, room: u32, burst: &mut Burst) -> bool {
+        let tcb = &self.tcb;
+        if room >= (tcb.cwnd / 3).max(1) || tcb.scoreboard.flight_size() == 0 {
             return false;
         }
-        if now > self.last_sent_at.max(self.pace_next) + RECENT_NS {
+        if now > self.last_sent.max(self.pacer.next()) + RECENT {
             return false;
         }
-        let supply = self.next_supply();
-        if room >= supply || (room >= MIN_BURST && room >= self.goal(burst)) {
+        if room >= tcb.send_buffer.segments(tcb.mss())
+            || (room >= MIN_BURST && room >= burst.goal(|| self.burst_goal()))
+        {
             return false;
         }
-        // Only where the ACK of the oldest segment is due within a millisecond, or half an RTT (Linux since 6.18; before,
-        // half an RTT alone).
-        let due = self.board.get(self.board.una).sent_at + self.rtt.srtt;
-        due <= now + RECENT_NS.min(self.rtt.srtt / 2)
+        // Only if the ACK of the oldest segment is due within a millisecond, or half an RTT (Linux since 6.18; before, half an
+        // RTT alone).
+        let srtt = tcb.rtt.srtt();
+        let due = tcb.scoreboard.get(tcb.scoreboard.una).sent_at + srtt;
+        due <= now + RECENT.min(srtt / 2)
     }
 
-    #[inline]
-    fn goal(&self, burst: &mut Burst) -> u32 {
-        if burst.goal == 0 {
-            burst.goal = self.burst_goal();
-        }
-        burst.goal
-    }
-
-    fn next_supply(&self) -> u32 {
-        if self.unsent == ENDLESS {
-            u32::MAX
-        } else {
-            self.unsent.div_ceil(u64::from(self.mss)).min(1 << 20) as u32
-        }
-    }
-
-    /// Linux, tcp_tso_autosize: a millisecond of the pacing rate, two segments at least.
+    /// Segments in a burst at the pacing rate, or at the rate at which Linux would pace.
     fn burst_goal(&self) -> u32 {
-        let rate = if self.pacing_bps > 0 { self.pacing_bps } else { self.linux_rate() };
-        (((rate / 8) >> BURST_SHIFT).min(MAX_BURST_BYTES) as u32 / self.mss).max(MIN_BURST)
+        let rate = if self.pacer.is_on() { self.pacer.rate() } else { self.default_rate() };
+        autosize(rate, self.tcb.mss())
     }
 
     /// Segments that a paced sender sends at once: with Linux' bursts at least what the rate gives in a millisecond.
     fn paced_burst(&self) -> u32 {
-        let quantum = self.stack.pacing_quantum.max(1);
-        if self.spaced {
+        let tcb = &self.tcb;
+        let quantum = tcb.stack.pacing_quantum.max(1);
+        if tcb.controller.spaced {
             1
-        } else if self.stack.tso_burst && self.pacing_bps > 0 {
+        } else if tcb.stack.tso_burst {
             // tcp_cwnd_test: half of the window at most
-            quantum.max(self.burst_goal()).min((self.cwnd / 2).max(1))
+            quantum.max(self.burst_goal()).min((tcb.cwnd / 2).max(1))
         } else {
             quantum
         }
     }
 
-    /// Linux, tcp_update_pacing_rate: the window, or what is out of it, per SRTT; twice that below half of ssthresh, where slow
-    /// start has another round trip before it, and 1.2 times above.
-    fn linux_rate(&self) -> u64 {
-        if self.rtt.srtt == 0 {
-            return u64::MAX >> 4;
-        }
-        let factor = if self.is_below_ssthresh(2) { 2.0 } else { 1.2 };
-        (f64::from(self.cwnd.max(self.board.outstanding())) * f64::from(self.mss) * 8e9 * factor / self.rtt.srtt as f64)
-            as u64
+    /// Linux, tcp_update_pacing_rate: the rate of an algorithm that sets none.
+    fn default_rate(&self) -> Rate {
+        let tcb = &self.tcb;
+        let window = tcb.cwnd.max(tcb.scoreboard.flight_size());
+        Pacer::rate_of(window, tcb.mss(), tcb.rtt.srtt(), || tcb.is_below_ssthresh(2))
     }
 
-    /// Asks the algorithm, and the profile, for the pacing rate.
+    /// Takes the pacing rate from the algorithm, or from the stack's rule.
     #[inline]
-    pub(crate) fn update_pacing(&mut self) {
-        self.pacing_bps = match (self.stack.pacing, self.control.pacing_rate()) {
-            (Pacing::Off, _) | (Pacing::Algorithm, None) => 0,
-            (_, Some(rate)) => rate.0.max(1),
-            (Pacing::Always, None) => self.linux_rate(),
+    pub(super) fn update_pacing_rate(&mut self) {
+        let rate = match (self.tcb.stack.pacing, self.tcb.controller.pacing_rate()) {
+            (Pacing::Off, _) | (Pacing::Algorithm, None) => Rate::ZERO,
+            (_, Some(rate)) => rate.max(Rate(1)),
+            (Pacing::Always, None) => self.default_rate(),
         };
+        self.pacer.set_rate(rate);
     }
 
-    /// The engine's clock reached `pace_timer`.
-    pub fn on_pace(&mut self, now: u64, out: &mut impl Output) {
-        self.pace_timer = NEVER;
+    /// The clock reached [`pace_timer`](Self::pace_timer).
+    pub fn on_pace(&mut self, now: Time, out: &mut impl Output) {
+        self.pacer.timer = Time::MAX;
         self.transmit(now, out);
     }
 
-    fn restart_after_idle(&mut self, now: u64, out: &mut impl Output) {
-        let idle = now - self.last_sent_at;
-        let rto = self.rtt.rto();
-        if idle <= rto {
+    /// Data is about to be sent while nothing is in flight, and not for the first time.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        let tcb = &self.tcb;
+        tcb.scoreboard.flight_size() == 0
+            && !tcb.send_buffer.is_empty()
+            && self.last_sent > Time::ZERO
+            && !tcb.controller.model_based
+    }
+
+    fn restart_after_idle(&mut self, now: Time, out: &mut impl Output) {
+        let tcb = &mut self.tcb;
+        let idle = now - self.last_sent;
+        let initial = tcb.stack.initial_window;
+        let Some(window) = restart_window(tcb.stack.idle_restart, idle, tcb.rtt.rto(), tcb.cwnd, initial) else {
             return;
-        }
-        let restart = self.stack.initial_window.min(self.cwnd);
-        let window = match self.stack.idle_restart {
-            IdleRestart::InitialWindow => restart, // RFC 5681, section 4.1
-            IdleRestart::Decay => {
-                let halvings = (idle / rto).min(31) as u32; // RFC 2861, as Linux' tcp_cwnd_restart
-                (self.cwnd >> halvings).max(restart)
-            }
-            IdleRestart::Rfc7661 if idle > NVP_NS => (self.cwnd / 2).max(restart),
-            IdleRestart::Off | IdleRestart::Rfc7661 => return,
         };
-        let before = self.cwnd;
-        self.impose(now, Change::Idle, window, idle);
-        self.cwnd = window;
+        let before = tcb.cwnd;
+        tcb.controller.notify_window(now, Change::Idle, window, idle);
+        tcb.cwnd = window;
         out.event("idle-restart", "idle", before, window, f64::NAN);
     }
-}
-
-/// What left.
-enum Sending {
-    Old,
-    New,
-    Nothing,
 }

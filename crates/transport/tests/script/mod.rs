@@ -1,5 +1,5 @@
-//! Scripts of timed ACKs and the segments that they call forth, over the real sender, in packetdrill's manner: times in
-//! milliseconds since the last step, segments by number, 1000 bytes each.
+//! Scripts of timed ACKs and the segments that the sender answers with, in packetdrill's manner: times in milliseconds since
+//! the last step, segments by number, 1000 bytes each.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use cwndlab_units::{Bytes, Duration, Time};
 const MS: f64 = 1e6;
 const MSS: u64 = 1000;
 
-/// Linux 6.x' defaults, without timestamps as packetdrill's scripts are.
+/// Linux 6.x' defaults, without timestamps as in packetdrill's scripts.
 pub(crate) fn linux() -> Stack {
     Stack {
         mss: Bytes(MSS),
@@ -59,7 +59,7 @@ pub(crate) fn linux() -> Stack {
     }
 }
 
-/// The RFCs' rules on the same numbers.
+/// The same with the RFCs' rules.
 pub(crate) fn rfc() -> Stack {
     Stack { rules: Rules::Rfc, rto_restart: RtoRestart::NewData, ..linux() }
 }
@@ -107,15 +107,15 @@ impl CongestionControl for SlowStart {
     }
 }
 
-/// What left, and what was remarked.
+/// Segments sent since the last check.
 #[derive(Default)]
-struct Line {
-    left: Vec<Data>,
+struct SentSegments {
+    list: Vec<Data>,
 }
 
-impl Output for Line {
+impl Output for SentSegments {
     fn data(&mut self, segment: &Data) {
-        self.left.push(*segment);
+        self.list.push(*segment);
     }
 
     fn ack(&mut self, _: &AckPacket) {}
@@ -125,29 +125,29 @@ impl Output for Line {
     fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
 }
 
-/// A connection under script.
+/// A connection driven by a script.
 pub(crate) struct Script {
     pub(crate) sender: Sender,
-    line: Line,
+    sent: SentSegments,
     now: u64,
-    window: u64,
+    window: Bytes,
     echo: u64,
 }
 
 impl Script {
-    /// A connection that is open after a handshake of `rtt` ms.
+    /// An established connection whose handshake took `rtt` ms.
     pub(crate) fn new(stack: &Stack, rtt: f64) -> Self {
         let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40, before: (0, 0) });
         let mut sender = Sender::new(control, RecoveryKind::Rack, stack);
-        let mut line = Line::default();
-        let window = 1_000_000;
-        sender.open(MS as u64, &mut line);
+        let mut sent = SentSegments::default();
+        let window = Bytes(1_000_000);
+        sender.open(Time(MS as u64), &mut sent);
         let now = MS as u64 + (rtt * MS) as u64;
-        sender.on_syn_ack(now, window, None, &mut line);
-        Self { sender, line, now, window, echo: 0 }
+        sender.on_syn_ack(Time(now), window, None, &mut sent);
+        Self { sender, sent, now, window, echo: 0 }
     }
 
-    /// Under Linux' rules.
+    /// The same under Linux' rules.
     pub(crate) fn linux(rtt: f64) -> Self {
         Self::new(&linux(), rtt)
     }
@@ -168,41 +168,41 @@ impl Script {
     }
 
     fn due(&self) -> Option<u64> {
-        let at = self.sender.timer.min(self.sender.pace_timer);
-        (at < u64::MAX).then_some(at)
+        let at = self.sender.timer().min(self.sender.pace_timer());
+        (at < Time::MAX).then_some(at.0)
     }
 
     fn expire(&mut self, at: u64) {
         assert!(at >= self.now, "a timer in the past");
         self.now = at;
-        if self.sender.pace_timer <= at {
-            self.sender.on_pace(at, &mut self.line);
+        if self.sender.pace_timer().0 <= at {
+            self.sender.on_pace(Time(at), &mut self.sent);
         } else {
-            self.sender.on_timer(at, &mut self.line);
+            self.sender.on_timer(Time(at), &mut self.sent);
         }
     }
 
-    /// Until something leaves; a sender that lets ten timers expire in silence is silent for good.
+    /// Waits until a segment is sent, for ten expired timers at most.
     fn wait(&mut self) {
         for _ in 0..10 {
-            if !self.line.left.is_empty() {
+            if !self.sent.list.is_empty() {
                 return;
             }
             let at = self.due().expect("no timer runs");
             self.expire(at);
         }
-        assert!(!self.line.left.is_empty(), "silent up to {} ms", self.now());
+        assert!(!self.sent.list.is_empty(), "silent up to {} ms", self.now());
     }
 
     /// The application writes so many segments.
     pub(crate) fn write(&mut self, segments: u64) -> &mut Self {
-        self.sender.supply(segments * MSS, self.now, &mut self.line);
+        self.sender.supply(Bytes(segments * MSS), Time(self.now), &mut self.sent);
         self
     }
 
-    /// From here on ACKs offer this window, bytes.
+    /// From here on ACKs advertise this window, bytes.
     pub(crate) fn window(&mut self, bytes: u64) -> &mut Self {
-        self.window = bytes;
+        self.window = Bytes(bytes);
         self
     }
 
@@ -235,25 +235,25 @@ impl Script {
         };
         let packet =
             AckPacket { ack, window: self.window, echo: Time(self.echo), ece, ce_count: 0, blocks, feedback: None };
-        self.sender.on_ack(self.now, &packet, &mut self.line);
+        self.sender.on_ack(Time(self.now), &packet, &mut self.sent);
         self
     }
 
-    /// These segments left since the last look, in this order, and no others.
+    /// These segments were sent since the last check, in this order, and no others.
     #[track_caller]
     pub(crate) fn sends(&mut self, segments: impl IntoIterator<Item = u64>) -> &mut Self {
-        let left: Vec<_> = self.line.left.drain(..).map(|data| data.seq).collect();
-        assert_eq!(left, segments.into_iter().collect::<Vec<_>>(), "at {} ms", self.now());
+        let sent: Vec<_> = self.sent.list.drain(..).map(|data| data.seq).collect();
+        assert_eq!(sent, segments.into_iter().collect::<Vec<_>>(), "at {} ms", self.now());
         self
     }
 
-    /// Nothing left.
+    /// No segment was sent since the last check.
     #[track_caller]
     pub(crate) fn is_silent(&mut self) -> &mut Self {
         self.sends([])
     }
 
-    /// The next thing to happen without an ACK: after `ms`, these leave.
+    /// Without an ACK, the next segments sent are these, after `ms`.
     #[track_caller]
     pub(crate) fn after_silence_sends(&mut self, ms: f64, segments: impl IntoIterator<Item = u64>) -> &mut Self {
         self.is_silent();
@@ -264,13 +264,13 @@ impl Script {
         self.sends(segments)
     }
 
-    /// The next thing to happen without an ACK: after `ms`, an empty segment that takes no number.
+    /// Without an ACK, the next segment sent is a window probe, after `ms`.
     #[track_caller]
     pub(crate) fn after_silence_probes_window(&mut self, ms: f64) -> &mut Self {
-        let below = self.sender.board.una.wrapping_sub(1);
+        let below = self.sender.una().wrapping_sub(1);
         let from = self.now;
         self.wait();
-        let probe = self.line.left[0];
+        let probe = self.sent.list[0];
         assert_eq!((probe.seq, probe.len), (below, 0));
         let passed = (self.now - from) as f64 / MS;
         assert!((passed - ms).abs() < 0.002, "after {passed} ms for {ms}");
@@ -280,14 +280,14 @@ impl Script {
     /// The window, segments.
     #[track_caller]
     pub(crate) fn has_cwnd(&mut self, segments: u32) -> &mut Self {
-        assert_eq!(self.sender.cwnd, segments, "cwnd at {} ms", self.now());
+        assert_eq!(self.sender.cwnd(), segments, "cwnd at {} ms", self.now());
         self
     }
 
     #[track_caller]
     pub(crate) fn has_ssthresh(&mut self, segments: u32) -> &mut Self {
         let mut seen = f64::NAN;
-        self.sender.control.trace(&mut |name, value| {
+        self.sender.algorithm().trace(&mut |name, value| {
             if name == "ssthresh_segments" {
                 seen = value;
             }
@@ -298,21 +298,21 @@ impl Script {
 
     #[track_caller]
     pub(crate) fn is_in(&mut self, state: State) -> &mut Self {
-        assert_eq!(self.sender.state, state, "at {} ms", self.now());
+        assert_eq!(self.sender.state(), state, "at {} ms", self.now());
         self
     }
 
     /// In flight, segments.
     #[track_caller]
     pub(crate) fn has_in_flight(&mut self, segments: u32) -> &mut Self {
-        assert_eq!(self.sender.board.in_flight(), segments, "in flight at {} ms", self.now());
+        assert_eq!(self.sender.in_flight(), Bytes(u64::from(segments) * MSS), "in flight at {} ms", self.now());
         self
     }
 
     /// Expired retransmission timers and tail loss probes so far.
     #[track_caller]
     pub(crate) fn counts(&mut self, timeouts: u64, probes: u64) -> &mut Self {
-        let count = &self.sender.count;
+        let count = self.sender.counters();
         assert_eq!((count.timeouts, count.loss_probes), (timeouts, probes), "timeouts, probes at {} ms", self.now());
         self
     }

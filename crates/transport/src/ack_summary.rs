@@ -1,0 +1,120 @@
+//! What one ACK reports: newly delivered data, RTT and rate samples, and the flags that recovery acts on.
+
+use cwndlab_units::{Bytes, Duration, Time};
+
+use crate::rate_sample::RateSample;
+use crate::scoreboard::{Segment, EVER_RETRANS};
+use crate::wire::AckPacket;
+
+/// Round-trip times of the segments that one ACK delivers; zero is none. Retransmitted segments give no sample (Karn).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RttSamples {
+    /// Of the oldest and of the newest segment acknowledged cumulatively.
+    pub(crate) oldest: Duration,
+    pub(crate) newest: Duration,
+    /// Of the oldest and of the newest segment newly SACKed.
+    pub(crate) sacked_oldest: Duration,
+    pub(crate) sacked_newest: Duration,
+    /// The sample reported to the algorithm.
+    pub(crate) reported: Duration,
+}
+
+/// The summary of one ACK (in Linux: the flags of tcp_ack, `struct tcp_sacktag_state` and `struct rate_sample`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AckSummary {
+    /// Newly delivered data and its rate sample.
+    pub(crate) rate: RateSample,
+    /// RTT samples.
+    pub(crate) rtt: RttSamples,
+    /// Next segment that the receiver expects.
+    pub(crate) ack: u64,
+    /// SND.UNA before this ACK.
+    pub(crate) prior_una: u64,
+    /// Timestamp echo; zero is none.
+    pub(crate) echo: Time,
+    /// One past the highest segment known to have arrived before this ACK.
+    pub(crate) prior_fack: u64,
+    /// Lowest segment sent once that this ACK acknowledges cumulatively and no SACK had reported; `u64::MAX` is none.
+    pub(crate) lowest: u64,
+    /// Nothing was in flight before this ACK.
+    pub(crate) was_idle: bool,
+    /// It advances SND.UNA.
+    pub(crate) advanced: bool,
+    /// It carries SACK blocks.
+    pub(crate) has_blocks: bool,
+    /// It SACKs segments for the first time.
+    pub(crate) sacked: bool,
+    /// It carries a D-SACK that a retransmission may have caused.
+    pub(crate) dsack: bool,
+    /// The D-SACK is of the tail loss probe.
+    pub(crate) tlp_dsack: bool,
+    /// It echoes congestion (ECN).
+    pub(crate) ece: bool,
+    /// It changes the receive window.
+    pub(crate) window_update: bool,
+    /// It closes the receive window.
+    pub(crate) zero_window: bool,
+    /// It delivers a segment below `high_seq` that was sent once (Linux, `FLAG_ORIG_SACK_ACKED`).
+    pub(crate) original: bool,
+    /// It acknowledges a retransmitted segment cumulatively (Linux, `FLAG_RETRANS_DATA_ACKED`).
+    pub(crate) retransmitted: bool,
+    /// The retransmission timer, or the probe timer, restarts (Linux, `FLAG_SET_XMIT_TIMER`).
+    pub(crate) restart_timer: bool,
+    /// A segment acknowledged cumulatively set RACK's RTT.
+    pub(crate) rack_in_order: bool,
+}
+
+impl AckSummary {
+    /// Of an ACK that arrives while `prior_una` is the oldest segment not acknowledged; deliveries are added one by one.
+    #[inline]
+    pub(crate) fn new(ack: &AckPacket, prior_una: u64) -> Self {
+        let advanced = ack.ack > prior_una;
+        Self {
+            ack: ack.ack,
+            prior_una,
+            echo: ack.echo,
+            advanced,
+            has_blocks: ack.blocks.len > 0,
+            restart_timer: advanced,
+            zero_window: ack.window == Bytes::ZERO,
+            lowest: u64::MAX,
+            ..Self::default()
+        }
+    }
+
+    /// A duplicate ACK: it reports nothing but the arrival of a segment (Linux, tcp_ack, `num_dupack`).
+    pub(crate) fn is_duplicate_ack(&self) -> bool {
+        !(self.advanced || self.window_update || self.zero_window || self.dsack)
+    }
+
+    /// A segment is acknowledged cumulatively that was sent once.
+    #[inline]
+    pub(crate) fn note_acked(&mut self, now: Time, seq: u64, segment: &Segment, high_seq: u64) {
+        let rtt = sample(now, segment);
+        if self.rtt.oldest == Duration::ZERO {
+            self.rtt.oldest = rtt;
+        }
+        self.rtt.newest = rtt;
+        self.original |= seq < high_seq;
+        self.lowest = self.lowest.min(seq);
+    }
+
+    /// A segment is newly SACKed.
+    pub(crate) fn note_sacked(&mut self, now: Time, seq: u64, segment: &Segment, high_seq: u64) {
+        self.sacked = true;
+        if segment.flags & EVER_RETRANS == 0 {
+            let rtt = sample(now, segment);
+            if self.rtt.sacked_oldest == Duration::ZERO {
+                self.rtt.sacked_oldest = rtt;
+            }
+            self.rtt.sacked_newest = rtt;
+            self.original |= seq < high_seq;
+        }
+    }
+}
+
+/// At least 1 ns, since zero is no sample.
+#[inline]
+fn sample(now: Time, segment: &Segment) -> Duration {
+    Duration((now - segment.sent_at).0.max(1))
+}

@@ -1,0 +1,207 @@
+//! The algorithm of a sender: every call of the transport into [`CongestionControl`] is in this file.
+
+use cwndlab_control::{Ack, Change, Congestion, CongestionControl, Feedback, Need, Note, Sent, Spec, Ssthresh, Window};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
+
+use crate::send_buffer::MAX_WINDOW;
+
+/// The algorithm, and what the transport derives from its decisions.
+#[derive(Debug)]
+pub(crate) struct Controller {
+    algorithm: Box<dyn CongestionControl>,
+    mss: u32,
+    /// The window stays the algorithm's during recovery and after idleness (Linux: a module with `cong_control`).
+    pub(crate) model_based: bool,
+    /// Paced segments are sent one by one, whatever the stack's bursts.
+    pub(crate) spaced: bool,
+    per_mss: f64,
+    /// Segments marked lost so far, and how many of them were reported.
+    lost: u64,
+    lost_reported: u64,
+    /// Slow-start threshold of an algorithm that keeps none, segments, and the one before the last reduction.
+    derived_ssthresh: u32,
+    prior_derived_ssthresh: u32,
+}
+
+impl Controller {
+    /// An algorithm that asks nothing special of its transport.
+    pub(crate) fn new(algorithm: Box<dyn CongestionControl>, mss: u32) -> Self {
+        Self {
+            algorithm,
+            mss,
+            model_based: false,
+            spaced: false,
+            per_mss: 1.0 / f64::from(mss),
+            lost: 0,
+            lost_reported: 0,
+            derived_ssthresh: u32::MAX,
+            prior_derived_ssthresh: u32::MAX,
+        }
+    }
+
+    /// Applies the requests of the algorithm's entry.
+    pub(crate) fn set_spec(&mut self, spec: &Spec) {
+        self.model_based = spec.model_based;
+        self.spaced = spec.needs.contains(&Need::Spacing);
+    }
+
+    /// The algorithm itself, for tables and tests.
+    pub(crate) fn algorithm(&self) -> &dyn CongestionControl {
+        &*self.algorithm
+    }
+
+    /// Payload of a full segment.
+    #[inline]
+    pub(crate) fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    /// The payload of so many full segments.
+    #[inline]
+    pub(crate) fn bytes(&self, segments: u32) -> Bytes {
+        Bytes(u64::from(segments) * u64::from(self.mss))
+    }
+
+    /// The algorithm's window, segments.
+    #[inline]
+    pub(crate) fn window(&self) -> u32 {
+        // A product instead of a division, corrected where rounding took it one too far: exact, and a third of the time.
+        let mss = u64::from(self.mss);
+        let bytes = self.algorithm.cwnd().0.min(MAX_WINDOW * mss);
+        let guess = (bytes as f64 * self.per_mss) as u64;
+        let exact = if guess * mss > bytes { guess - 1 } else { guess + u64::from((guess + 1) * mss <= bytes) };
+        (exact as u32).max(1)
+    }
+
+    /// The algorithm's pacing rate.
+    #[inline]
+    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
+        self.algorithm.pacing_rate()
+    }
+
+    /// `cwnd` is below the `part`th part of the slow-start threshold; with `part` 1 Linux' `tcp_in_slow_start`.
+    #[inline]
+    pub(crate) fn is_below_ssthresh(&self, cwnd: u32, part: u64) -> bool {
+        let above = u64::from(cwnd) + 1;
+        match self.algorithm.ssthresh() {
+            Ssthresh::Unlimited => true,
+            // In whole segments, without a division: cwnd < ⌊⌊ssthresh / mss⌋ / part⌋.
+            Ssthresh::At(threshold) => above * part * u64::from(self.mss) <= threshold.0,
+            Ssthresh::Unknown => above * part <= u64::from(self.derived_ssthresh),
+        }
+    }
+
+    /// The handshake is complete.
+    pub(crate) fn on_established(&mut self, now: Time, rtt: Option<Duration>, feedback: Option<Feedback>) {
+        self.algorithm.on_window(&Window {
+            now,
+            change: Change::Established,
+            cwnd: self.algorithm.cwnd(),
+            idle: Duration::ZERO,
+            rtt,
+            feedback,
+        });
+    }
+
+    /// Data marked lost since the last report.
+    #[inline]
+    pub(crate) fn take_lost(&mut self) -> Bytes {
+        let lost = Bytes((self.lost - self.lost_reported) * u64::from(self.mss));
+        self.lost_reported = self.lost;
+        lost
+    }
+
+    /// Reports an ACK; returns the algorithm's note on it.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, ack: &Ack) -> Option<Note> {
+        self.algorithm.on_ack(ack);
+        ack.note.get()
+    }
+
+    /// Reports congestion while `flight` segments are in flight; returns the new `ssthresh`, segments.
+    pub(crate) fn on_congestion(&mut self, event: &Congestion, flight: u32) -> u32 {
+        self.algorithm.on_congestion(event);
+        let window = self.window();
+        if !event.repeated {
+            self.prior_derived_ssthresh = self.derived_ssthresh;
+            self.derived_ssthresh = if event.restart { (flight / 2).max(2) } else { window };
+        }
+        window
+    }
+
+    /// Notifies the algorithm of a window that the transport sets, and of how long it was idle.
+    pub(crate) fn notify_window(&mut self, now: Time, change: Change, cwnd: u32, idle: Duration) {
+        self.algorithm.on_window(&Window { now, change, cwnd: self.bytes(cwnd), idle, rtt: None, feedback: None });
+    }
+
+    /// A reduction was spurious: the algorithm restores its state from before it. Returns the window, at least `cwnd`.
+    pub(crate) fn undo(&mut self, now: Time, cwnd: u32) -> u32 {
+        self.notify_window(now, Change::Undo, cwnd, Duration::ZERO);
+        self.window().max(cwnd)
+    }
+
+    /// The threshold derived for an algorithm that keeps none is the one before the last reduction.
+    pub(crate) fn restore_derived_ssthresh(&mut self) {
+        self.derived_ssthresh = self.prior_derived_ssthresh;
+    }
+
+    /// Segments were marked lost.
+    #[inline]
+    pub(crate) fn count_lost(&mut self, segments: u32) {
+        self.lost += u64::from(segments);
+    }
+
+    /// Segments marked lost so far.
+    #[inline]
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Reports a segment that is sent.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, sent: &Sent) {
+        self.algorithm.on_sent(sent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An algorithm with a constant window.
+    #[derive(Debug)]
+    struct Fixed(u64);
+
+    impl CongestionControl for Fixed {
+        fn on_ack(&mut self, _: &Ack) {}
+        fn on_congestion(&mut self, _: &Congestion) {}
+        fn cwnd(&self) -> Bytes {
+            Bytes(self.0)
+        }
+    }
+
+    /// The quotient is exact at every boundary, and one at least.
+    #[test]
+    fn the_window_in_segments_is_the_exact_quotient() {
+        for mss in [1, 536, 1000, 1448, 9000] {
+            for bytes in [0, mss - 1, mss, 10 * mss - 1, 10 * mss, 12_345_678 * mss - 1, 12_345_678 * mss] {
+                let controller = Controller::new(Box::new(Fixed(bytes)), mss as u32);
+                assert_eq!(u64::from(controller.window()), (bytes / mss).max(1), "{bytes} by {mss}");
+            }
+        }
+    }
+
+    /// RFC 5681, section 3.1, by hand: without a threshold of the algorithm, slow start ends at the window after a loss, and
+    /// at half of the data in flight after a timeout.
+    #[test]
+    fn a_threshold_is_derived_for_an_algorithm_that_keeps_none() {
+        let mut controller = Controller::new(Box::new(Fixed(8000)), 1000);
+        assert!(controller.is_below_ssthresh(1_000_000, 1));
+        controller.on_congestion(&cwndlab_control::testing::loss(16), 16);
+        assert_eq!([7, 8].map(|cwnd| controller.is_below_ssthresh(cwnd, 1)), [true, false]);
+        controller.on_congestion(&cwndlab_control::testing::timeout(10), 10);
+        assert_eq!([4, 5].map(|cwnd| controller.is_below_ssthresh(cwnd, 1)), [true, false]);
+        controller.restore_derived_ssthresh();
+        assert_eq!([7, 8].map(|cwnd| controller.is_below_ssthresh(cwnd, 1)), [true, false]);
+    }
+}

@@ -1,0 +1,107 @@
+//! Congestion window validation: whether the window limits the sender, and the window after idleness (RFC 7661; RFC 5681,
+//! section 4.1; Linux, tcp_cwnd_validate, tcp_cwnd_restart).
+
+use cwndlab_units::Duration;
+
+use crate::stack::IdleRestart;
+
+/// RFC 7661, section 4.4: the non-validated phase lasts five minutes at most.
+const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
+/// Halvings of the window after which nothing is left of it.
+const MAX_HALVINGS: u64 = 31;
+
+/// How far the window was used during the last round trip.
+#[derive(Debug, Default)]
+pub(crate) struct CwndValidation {
+    /// SND.NXT when it was used most (Linux, `tp->cwnd_usage_seq`).
+    usage_seq: u64,
+    /// Segments in flight then (Linux, `tp->max_packets_out`).
+    max_packets_out: u32,
+    /// The window was the limit then (Linux, `tp->is_cwnd_limited`).
+    limited: bool,
+    /// The sender holds segments back for a larger burst: the window is the limit.
+    pub(crate) deferred: bool,
+}
+
+impl CwndValidation {
+    /// Segments were sent: `limited` by the window, with `una` and `next` (Linux, tcp_cwnd_validate).
+    #[inline]
+    pub(crate) fn update(&mut self, limited: bool, una: u64, next: u64) {
+        let limited = limited || self.deferred;
+        let packets_out = (next - una) as u32;
+        if una >= self.usage_seq || limited || (!self.limited && packets_out > self.max_packets_out) {
+            self.limited = limited;
+            self.max_packets_out = packets_out;
+            self.usage_seq = next;
+        }
+    }
+
+    /// Linux, tcp_is_cwnd_limited: in slow start the window counts as used when half of it was.
+    #[inline]
+    pub(crate) fn is_cwnd_limited(&self, cwnd: u32, in_slow_start: impl FnOnce() -> bool) -> bool {
+        self.limited || (cwnd < self.max_packets_out.saturating_mul(2) && in_slow_start())
+    }
+}
+
+/// The window after `idle` time without sending; `None` leaves it. The restart window is at most `initial`.
+pub(crate) fn restart_window(
+    policy: IdleRestart,
+    idle: Duration,
+    rto: Duration,
+    cwnd: u32,
+    initial: u32,
+) -> Option<u32> {
+    if idle <= rto {
+        return None;
+    }
+    let restart = initial.min(cwnd);
+    match policy {
+        IdleRestart::InitialWindow => Some(restart), // RFC 5681, section 4.1
+        IdleRestart::Decay => {
+            let halvings = (idle.0 / rto.0).min(MAX_HALVINGS) as u32; // RFC 2861; Linux, tcp_cwnd_restart
+            Some((cwnd >> halvings).max(restart))
+        }
+        IdleRestart::Rfc7661 if idle > NON_VALIDATED_PERIOD => Some((cwnd / 2).max(restart)),
+        IdleRestart::Off | IdleRestart::Rfc7661 => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(policy: IdleRestart, idle_ms: u64) -> Option<u32> {
+        restart_window(policy, Duration::from_millis(idle_ms), Duration::from_millis(200), 80, 10)
+    }
+
+    /// By hand, RTO 200 ms, window 80, initial window 10. RFC 5681: 10 after more than an RTO. RFC 2861: halved per RTO, not
+    /// below 10. RFC 7661: halved after more than five minutes.
+    #[test]
+    fn the_window_restarts_after_idleness_as_each_rfc_says() {
+        assert_eq!([200, 201].map(|idle| window(IdleRestart::InitialWindow, idle)), [None, Some(10)]);
+        assert_eq!([401, 601, 5000].map(|idle| window(IdleRestart::Decay, idle)), [Some(20), Some(10), Some(10)]);
+        assert_eq!([300_000, 300_001].map(|idle| window(IdleRestart::Rfc7661, idle)), [None, Some(40)]);
+        assert_eq!(window(IdleRestart::Off, 1_000_000), None);
+    }
+
+    /// tcp_is_cwnd_limited: six of ten segments are enough in slow start only.
+    #[test]
+    fn in_slow_start_half_of_the_window_counts_as_all_of_it() {
+        let mut validation = CwndValidation::default();
+        validation.update(false, 0, 6);
+        assert!(validation.is_cwnd_limited(10, || true));
+        assert!(!validation.is_cwnd_limited(10, || false));
+        assert!(!validation.is_cwnd_limited(12, || true));
+    }
+
+    /// tcp_cwnd_validate: the fullest moment counts until all data of it is acknowledged.
+    #[test]
+    fn a_limited_moment_counts_until_its_data_is_acknowledged() {
+        let mut validation = CwndValidation::default();
+        validation.update(true, 0, 10);
+        validation.update(false, 9, 12);
+        assert!(validation.is_cwnd_limited(10, || false));
+        validation.update(false, 10, 12);
+        assert!(!validation.is_cwnd_limited(10, || false));
+    }
+}

@@ -1,0 +1,129 @@
+//! An algorithm behind a delay, as on the path between kernel and user space: ACK reports are coalesced, and decisions take
+//! effect late.
+
+use std::collections::VecDeque;
+
+use cwndlab_control::{Ack, Congestion, CongestionControl, Sent, Ssthresh, Window};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
+
+/// Wraps an algorithm: it receives at most one ACK report per `interval` (congestion is reported at once), and a decision
+/// takes effect with the first ACK at least `delay` later.
+#[derive(Debug)]
+pub struct DelayedControl {
+    inner: Box<dyn CongestionControl>,
+    delay: Duration,
+    interval: Duration,
+    /// ACKs not yet reported, joined into one.
+    unreported: Option<Ack>,
+    last_report: Time,
+    /// Decisions and when each takes effect.
+    queued: VecDeque<(Time, Decision)>,
+    in_force: Decision,
+}
+
+/// What the algorithm decided.
+#[derive(Clone, Copy, Debug)]
+struct Decision {
+    cwnd: Bytes,
+    ssthresh: Ssthresh,
+    pacing_rate: Option<Rate>,
+}
+
+impl Decision {
+    fn of(control: &dyn CongestionControl) -> Self {
+        Self { cwnd: control.cwnd(), ssthresh: control.ssthresh(), pacing_rate: control.pacing_rate() }
+    }
+}
+
+impl DelayedControl {
+    /// Puts `delay` and the coalescing of reports in front of `inner`.
+    #[must_use]
+    pub fn new(inner: Box<dyn CongestionControl>, delay: Duration, interval: Duration) -> Self {
+        let in_force = Decision::of(&*inner);
+        Self { inner, delay, interval, unreported: None, last_report: Time::ZERO, queued: VecDeque::new(), in_force }
+    }
+
+    fn report(&mut self, now: Time) {
+        if let Some(ack) = self.unreported.take() {
+            self.inner.on_ack(&ack);
+            self.last_report = now;
+            self.queue_decision(now);
+        }
+    }
+
+    fn queue_decision(&mut self, now: Time) {
+        self.queued.push_back((now + self.delay, Decision::of(&*self.inner)));
+    }
+
+    fn apply_due(&mut self, now: Time) {
+        while let Some(&(due, decision)) = self.queued.front() {
+            if due > now {
+                break;
+            }
+            self.in_force = decision;
+            self.queued.pop_front();
+        }
+    }
+
+    /// The decision of this moment replaces all others.
+    fn apply_at_once(&mut self) {
+        self.queued.clear();
+        self.in_force = Decision::of(&*self.inner);
+    }
+}
+
+impl CongestionControl for DelayedControl {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.apply_due(ack.now);
+        self.unreported = Some(match self.unreported.take() {
+            Some(first) => first.joined(ack),
+            None => ack.clone(),
+        });
+        if ack.now.saturating_since(self.last_report) >= self.interval {
+            if let Some(joined) = self.unreported.take() {
+                self.inner.on_ack(&joined);
+                ack.note.set(joined.note.get());
+                self.last_report = ack.now;
+                self.queue_decision(ack.now);
+            }
+        }
+        self.apply_due(ack.now);
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.report(event.now);
+        self.inner.on_congestion(event);
+        if event.restart {
+            self.apply_at_once(); // a timeout is detected by the datapath itself, which waits for no decision
+        } else {
+            self.queue_decision(event.now);
+            self.apply_due(event.now);
+        }
+    }
+
+    fn cwnd(&self) -> Bytes {
+        self.in_force.cwnd
+    }
+
+    fn ssthresh(&self) -> Ssthresh {
+        self.in_force.ssthresh
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.inner.on_sent(sent);
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        self.report(window.now);
+        self.inner.on_window(window);
+        self.apply_at_once();
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.in_force.pacing_rate
+    }
+
+    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+        self.inner.trace(put);
+    }
+}

@@ -1,0 +1,109 @@
+//! Pacing: when the next burst may be sent, and the rate of senders whose algorithm sets none (Linux, `tcp_output.c`).
+
+use cwndlab_units::{Bytes, Duration, Rate, Time};
+
+/// Stands for "without limit" where no RTT is known.
+const UNLIMITED: Rate = Rate(u64::MAX >> 4);
+/// Gain of Linux' rate below half of `ssthresh`, where slow start has another round trip before it (`tcp_pacing_ss_ratio`).
+const SLOW_START_GAIN: f64 = 2.0;
+/// Gain above (`tcp_pacing_ca_ratio`).
+const CONGESTION_AVOIDANCE_GAIN: f64 = 1.2;
+
+/// The pacing state.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    /// Zero: the sender does not pace.
+    rate: Rate,
+    /// The next burst may be sent at this time (Linux, `tp->tcp_wstamp_ns`).
+    next: Time,
+    /// The pacing timer; `Time::MAX` while no burst waits.
+    pub(crate) timer: Time,
+}
+
+impl Pacer {
+    /// Not pacing.
+    pub(crate) fn new() -> Self {
+        Self { rate: Rate::ZERO, next: Time::ZERO, timer: Time::MAX }
+    }
+
+    /// The sender paces.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.rate > Rate::ZERO
+    }
+
+    /// The rate; zero where the sender does not pace.
+    #[inline]
+    pub(crate) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Paces at this rate; zero does not pace.
+    #[inline]
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
+    /// When the next burst may be sent.
+    #[inline]
+    pub(crate) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// The next burst has to wait.
+    #[inline]
+    pub(crate) fn holds(&self, now: Time) -> bool {
+        self.is_on() && self.next > now
+    }
+
+    /// `size` bytes of payload were sent (Linux' own timer counts no headers either). A late burst makes up for at most half
+    /// of the gap (Linux, tcp_update_skb_after_send).
+    pub(crate) fn on_burst(&mut self, now: Time, size: Bytes) {
+        let gap = (u128::from(size.0) * 8_000_000_000 / u128::from(self.rate.0)) as u64;
+        let credit = now.saturating_since(self.next).0.min(gap / 2);
+        self.next = self.next.max(now) + Duration(gap - credit);
+    }
+
+    /// Starts the pacing timer if a burst `waits` for it.
+    #[inline]
+    pub(crate) fn set_timer(&mut self, waits: bool) {
+        self.timer = if waits { self.next } else { Time::MAX };
+    }
+
+    /// Linux, tcp_update_pacing_rate: `window` segments per SRTT, with a gain. `slow_start`: below half of `ssthresh`.
+    pub(crate) fn rate_of(window: u32, mss: u32, srtt: Duration, slow_start: impl FnOnce() -> bool) -> Rate {
+        if srtt == Duration::ZERO {
+            return UNLIMITED;
+        }
+        let gain = if slow_start() { SLOW_START_GAIN } else { CONGESTION_AVOIDANCE_GAIN };
+        Rate((f64::from(window) * f64::from(mss) * 8e9 * gain / srtt.0 as f64) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    /// By hand: 1000 bytes at 8 Mbit/s are 1 ms.
+    #[test]
+    fn bursts_are_spaced_by_their_size_over_the_rate() {
+        let mut pacer = Pacer::new();
+        pacer.set_rate(Rate::from_mbps(8));
+        pacer.on_burst(at(10), Bytes(1000));
+        pacer.on_burst(pacer.next(), Bytes(2000));
+        // The first one is late by 10 ms, and makes up for half of its gap.
+        assert_eq!(pacer.next(), at(10) + Duration::from_micros(500) + Duration::from_millis(2));
+        assert!(pacer.holds(at(12)) && !pacer.holds(at(13)));
+    }
+
+    /// tcp_update_pacing_rate, by hand: 100 segments of 1000 bytes per 100 ms are 8 Mbit/s, times 2 or 1.2.
+    #[test]
+    fn linux_paces_at_the_window_per_round_trip_with_a_gain() {
+        let rate = |slow_start| Pacer::rate_of(100, 1000, Duration::from_millis(100), || slow_start);
+        assert_eq!([rate(true), rate(false)], [Rate::from_mbps(16), Rate(9_600_000)]);
+    }
+}

@@ -1,0 +1,266 @@
+//! RACK: loss detection by time of sending, and its reordering window (RFC 8985, section 6.2; Linux, `tcp_recovery.c`).
+
+use cwndlab_units::{Bytes, Duration, Time};
+
+use crate::rtt::RttEstimator;
+use crate::scoreboard::{Scoreboard, Segment, EVER_RETRANS};
+
+/// A widened reordering window lasts so many recoveries without a D-SACK (RFC 8985, section 6.2, step 4).
+const REO_WND_PERSIST: u32 = 16;
+/// Largest multiplier of the reordering window under the RFC's rules.
+const MAX_STEPS_RFC: u32 = 64;
+/// Linux: `reo_wnd_steps` is a u8.
+const MAX_STEPS_LINUX: u32 = 255;
+/// Largest degree of reordering that is kept (Linux, `tcp_max_reordering`).
+const MAX_REORDERING: u32 = 300;
+
+/// RACK's variables.
+#[derive(Debug)]
+pub(crate) struct Rack {
+    /// When the segment was sent that was sent last of those delivered (`RACK.xmit_ts`), and its number.
+    sent_at: Time,
+    seq: u64,
+    /// RTT of the last delivery (`RACK.rtt`).
+    rtt: Duration,
+    /// There was a delivery since losses were detected last (Linux, `tp->rack.advanced`).
+    pub(crate) advanced: bool,
+    /// Linux' rules, where it departs from RFC 8985 (docs/validity.md has the list).
+    linux: bool,
+    /// Reordering was seen on the path (`RACK.reordering_seen`).
+    reordering_seen: bool,
+    /// The reordering window waits to be widened upon a D-SACK (Linux, `tp->rack.dsack_seen`).
+    dsack_seen: bool,
+    /// Largest distance by which a segment was displaced, segments; at least `DupThresh` (Linux, `tp->reordering`).
+    reordering: u32,
+    /// Multiplier of the reordering window (`RACK.reo_wnd_mult`).
+    reo_wnd_mult: u32,
+    /// Recoveries for which the window stays widened (`RACK.reo_wnd_persist`).
+    reo_wnd_persist: u32,
+    /// The window is widened again no sooner than after this: round trip (RFC 8985), or bytes delivered (Linux).
+    widened_at: u64,
+}
+
+impl Rack {
+    /// Nothing delivered yet.
+    pub(crate) fn new(dup_thresh: u32, linux: bool) -> Self {
+        Self {
+            sent_at: Time::ZERO,
+            seq: 0,
+            rtt: Duration::ZERO,
+            advanced: false,
+            linux,
+            reordering_seen: false,
+            dsack_seen: false,
+            reordering: dup_thresh,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: 0,
+            widened_at: 0,
+        }
+    }
+
+    /// A segment is delivered (RFC 8985, section 6.2, step 2). `in_order`: this ACK acknowledged others cumulatively before.
+    #[inline]
+    pub(crate) fn advance(
+        &mut self,
+        now: Time,
+        (seq, segment): (u64, &Segment),
+        min_rtt: Duration,
+        by_sack: bool,
+        in_order: &mut bool,
+    ) {
+        let rtt = now - segment.sent_at;
+        // An ACK sooner than min_rtt is of the original, not of the retransmission.
+        if segment.flags & EVER_RETRANS != 0 && rtt < min_rtt {
+            return;
+        }
+        let newest = (segment.sent_at, seq) >= (self.sent_at, self.seq);
+        if newest {
+            (self.sent_at, self.seq) = (segment.sent_at, seq);
+        }
+        // Linux, tcp_rack_advance: the RTT is of the segment processed last, and SACKs are processed before the rest.
+        if newest && !self.linux || self.linux && !(by_sack && *in_order) {
+            self.rtt = rtt;
+        }
+        *in_order |= !by_sack;
+        self.advanced = true;
+    }
+
+    /// Marks the segments lost that are overdue (RFC 8985, section 6.2, step 5). Returns how many these are, and when the last
+    /// of the other segments sent before the newest delivery will be overdue.
+    pub(crate) fn detect_loss(&self, now: Time, reo_wnd: Duration, scoreboard: &mut Scoreboard) -> (u32, Option<Time>) {
+        if self.rtt == Duration::ZERO && self.sent_at == Time::ZERO {
+            return (0, None);
+        }
+        let wait = self.rtt + reo_wnd;
+        let newest = (self.sent_at, self.seq);
+        let before = |sent_at: Time, seq: u64| (sent_at, seq) < newest;
+        let next = scoreboard.next;
+        let marked = scoreboard.mark_while(next, |seq, one| before(one.sent_at, seq) && one.sent_at + wait <= now)
+            + scoreboard.mark_retransmitted_while(|one| before(one.sent_at, one.seq) && one.sent_at + wait <= now);
+        (marked, scoreboard.last_sent(before).map(|sent_at| sent_at + wait))
+    }
+
+    /// The reordering window (RFC 8985, section 6.2, step 4; Linux, tcp_rack_reo_wnd). `recovering`: Recovery or Loss.
+    pub(crate) fn reo_wnd(&self, recovering: bool, sacked: u32, dup_thresh: u32, rtt: &RttEstimator) -> Duration {
+        let threshold = if self.linux { self.reordering } else { dup_thresh };
+        let sure = recovering || sacked >= threshold;
+        let min_rtt = rtt.min_or_max();
+        if !self.reordering_seen && sure || min_rtt == Duration::MAX {
+            return Duration::ZERO;
+        }
+        (min_rtt / 4 * u64::from(self.reo_wnd_mult)).min(rtt.srtt())
+    }
+
+    /// An expired retransmission timer marks no segment lost that was sent less than this ago (RFC 8985, section 6.3; Linux,
+    /// tcp_timeout_mark_lost).
+    pub(crate) fn rto_grace(&self, reo_wnd: Duration) -> Duration {
+        if self.linux {
+            self.rtt
+        } else {
+            self.rtt + reo_wnd
+        }
+    }
+
+    /// `lowest` arrived after higher segments, and was sent once: the path reorders (Linux, tcp_check_sack_reordering).
+    pub(crate) fn note_reordering(&mut self, lowest: u64, fack: u64, dup_thresh: u32) {
+        if lowest < fack {
+            self.reordering_seen = true;
+            let most = MAX_REORDERING.max(dup_thresh);
+            self.reordering = self.reordering.max((fack - lowest).min(u64::from(most)) as u32);
+        }
+    }
+
+    /// Reordering by more than `dup_thresh` was seen.
+    pub(crate) fn reorders_beyond(&self, dup_thresh: u32) -> bool {
+        self.reordering > dup_thresh
+    }
+
+    /// The degree of reordering was overestimated (Linux, tcp_enter_loss).
+    pub(crate) fn reset_reordering(&mut self, dup_thresh: u32) {
+        self.reordering = dup_thresh;
+    }
+
+    /// A D-SACK under the RFC's rules widens the window, once per round trip.
+    pub(crate) fn on_dsack_rfc(&mut self, round: u64) {
+        if round > self.widened_at {
+            self.widen(round, MAX_STEPS_RFC);
+        }
+    }
+
+    /// A D-SACK under Linux' rules: it counts once reordering was seen, unless the tail loss probe caused it (tcp_dsack_seen).
+    pub(crate) fn on_dsack_linux(&mut self, of_tlp: bool) {
+        self.dsack_seen |= self.reordering_seen && !of_tlp;
+    }
+
+    /// Linux, tcp_rack_update_reo_wnd: a D-SACK widens the window, once per round trip. `prior_delivered` is of the rate
+    /// sample.
+    pub(crate) fn update_reo_wnd(&mut self, prior_delivered: Option<Bytes>, delivered: Bytes) {
+        let Some(prior) = prior_delivered.filter(|_| self.linux) else { return };
+        if prior.0 < self.widened_at {
+            self.dsack_seen = false;
+        }
+        if self.dsack_seen {
+            self.dsack_seen = false;
+            self.widen(delivered.0, MAX_STEPS_LINUX);
+        } else if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
+        }
+    }
+
+    fn widen(&mut self, at: u64, most: u32) {
+        self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(most);
+        self.widened_at = at;
+        self.reo_wnd_persist = REO_WND_PERSIST;
+    }
+
+    /// A recovery was undone upon D-SACKs: the window stays widened for one more (Linux, tcp_try_undo_dsack).
+    pub(crate) fn prolong_reo_wnd(&mut self) {
+        self.reo_wnd_persist = (self.reo_wnd_persist + 1).min(REO_WND_PERSIST);
+    }
+
+    /// A recovery ended.
+    pub(crate) fn on_recovery_end(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 && !self.linux {
+            self.reo_wnd_mult = 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(count: u64) -> Duration {
+        Duration::from_millis(count)
+    }
+
+    fn at(count: u64) -> Time {
+        Time::ZERO + ms(count)
+    }
+
+    /// An RTT of 100 ms, and segments sent at these times, ms.
+    fn path(sent_ms: &[u64]) -> (RttEstimator, Scoreboard) {
+        let mut rtt = RttEstimator::sampling();
+        rtt.sample(at(100), ms(100), ms(100));
+        let mut scoreboard = Scoreboard::time_based(0);
+        for &sent in sent_ms {
+            scoreboard.push(Segment { sent_at: at(sent), len: 1000, ..Segment::default() });
+        }
+        (rtt, scoreboard)
+    }
+
+    /// RFC 8985, section 6.2, by hand: RACK.rtt 100 ms and a window of 100/4 = 25 ms. The segments of 0 and of 10 ms are
+    /// overdue at 125 and at 135 ms, once that of 20 ms is delivered at 120.
+    #[test]
+    fn a_segment_is_lost_a_reordering_window_after_a_later_one_was_delivered() {
+        let (rtt, mut scoreboard) = path(&[0, 10, 20]);
+        let mut rack = Rack::new(3, false);
+        scoreboard.sack(2, 3, |seq, segment| {
+            rack.advance(at(120), (seq, segment), ms(100), true, &mut false);
+        });
+        let reo_wnd = rack.reo_wnd(false, 1, 3, &rtt);
+        assert_eq!(reo_wnd, ms(25));
+        assert_eq!(rack.detect_loss(at(120), reo_wnd, &mut scoreboard), (0, Some(at(135))));
+        assert_eq!(rack.detect_loss(at(125), reo_wnd, &mut scoreboard), (1, Some(at(135))));
+        assert_eq!(rack.detect_loss(at(135), reo_wnd, &mut scoreboard), (1, None));
+    }
+
+    /// RFC 8985, section 6.2, step 4: without reordering, three SACKed segments or a recovery make the window zero.
+    #[test]
+    fn the_reordering_window_is_zero_after_three_sacks_until_reordering_is_seen() {
+        let (rtt, _) = path(&[]);
+        let mut rack = Rack::new(3, false);
+        assert_eq!([rack.reo_wnd(false, 3, 3, &rtt), rack.reo_wnd(true, 0, 3, &rtt)], [Duration::ZERO; 2]);
+        rack.note_reordering(4, 9, 3);
+        assert_eq!(rack.reo_wnd(false, 3, 3, &rtt), ms(25));
+    }
+
+    /// RFC 8985, section 6.2, step 4, by hand, min_rtt 100 ms: a D-SACK per round trip adds 25 ms, up to SRTT; after 16
+    /// recoveries without one it is 25 ms again.
+    #[test]
+    fn dsacks_widen_the_reordering_window_for_sixteen_recoveries() {
+        let (rtt, _) = path(&[]);
+        let mut rack = Rack::new(3, false);
+        let widened = [1, 1, 2, 3, 4].map(|round| {
+            rack.on_dsack_rfc(round);
+            rack.reo_wnd(false, 0, 3, &rtt)
+        });
+        assert_eq!(widened, [50, 50, 75, 100, 100].map(ms));
+        (0..15).for_each(|_| rack.on_recovery_end());
+        assert_eq!(rack.reo_wnd(false, 0, 3, &rtt), ms(100));
+        rack.on_recovery_end();
+        assert_eq!(rack.reo_wnd(false, 0, 3, &rtt), ms(25));
+    }
+
+    /// RFC 8985, section 6.2, step 1: an ACK of a retransmission sooner than min_rtt is of the original.
+    #[test]
+    fn an_early_ack_of_a_retransmission_is_ignored() {
+        let mut rack = Rack::new(3, false);
+        let segment = Segment { sent_at: at(50), flags: EVER_RETRANS, ..Segment::default() };
+        rack.advance(at(149), (0, &segment), ms(100), false, &mut false);
+        assert!(!rack.advanced);
+        rack.advance(at(150), (0, &segment), ms(100), false, &mut false);
+        assert!(rack.advanced);
+    }
+}

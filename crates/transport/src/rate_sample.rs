@@ -1,0 +1,263 @@
+//! Delivery-rate samples, as Linux takes them (`net/ipv4/tcp_rate.c`; draft-ietf-ccwg-bbr, section 4.1).
+//!
+//! Each segment carries the connection's delivery state at its sending. When it is delivered, the sample is the data
+//! delivered since then over the longer of the send and the ACK interval.
+
+use cwndlab_control::DeliveryRate;
+use cwndlab_units::{Bytes, Duration, Rate, Time};
+
+use crate::scoreboard::{Segment, APP_LIMITED};
+
+/// The delivery state of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct RateSampler {
+    /// Delivered so far, cumulatively or by SACK (Linux, `tp->delivered`, there in packets).
+    delivered: Bytes,
+    /// When `delivered` was last raised.
+    delivered_at: Time,
+    /// Start of the current send interval.
+    first_sent_at: Time,
+    /// Samples are application-limited until so much is delivered; zero: they are not.
+    app_limited_until: Bytes,
+    /// Last sample.
+    rate: Rate,
+    /// Round trips since the start.
+    round: u64,
+    /// The round trip ends when a segment above this is acknowledged.
+    round_end: u64,
+}
+
+/// Data newly delivered by one ACK, and the sample of the segment that was sent last among it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RateSample {
+    /// Segments newly delivered; under Linux' rules D-SACKed copies count, too.
+    pub(crate) segments: u32,
+    /// Their payload.
+    pub(crate) bytes: Bytes,
+    prior_delivered: Bytes,
+    prior_at: Time,
+    send_interval: Duration,
+    /// When the segment of the sample was sent; zero: there is none.
+    last_sent: Time,
+    app_limited: bool,
+}
+
+impl RateSample {
+    /// A segment is delivered; the sample is of the one sent last (Linux, tcp_rate_skb_delivered).
+    #[inline]
+    fn add(&mut self, segment: &Segment) -> bool {
+        self.segments += 1;
+        self.bytes += Bytes(u64::from(segment.len));
+        let newest = segment.sent_at >= self.last_sent;
+        if newest {
+            self.last_sent = segment.sent_at;
+            self.prior_delivered = segment.delivered;
+            self.prior_at = segment.delivered_at;
+            self.send_interval = segment.sent_at - segment.first_sent_at;
+            self.app_limited = segment.flags & APP_LIMITED != 0;
+        }
+        newest
+    }
+
+    #[inline]
+    fn has_segment(&self) -> bool {
+        self.last_sent > Time::ZERO || self.prior_at > Time::ZERO
+    }
+
+    /// Delivered before the segment of the sample was sent (Linux, `rs->prior_delivered`).
+    pub(crate) fn prior_delivered(&self) -> Option<Bytes> {
+        self.has_segment().then_some(self.prior_delivered)
+    }
+}
+
+impl RateSampler {
+    /// The handshake is complete.
+    pub(crate) fn start(&mut self, now: Time) {
+        (self.delivered_at, self.first_sent_at) = (now, now);
+    }
+
+    /// A segment is sent while nothing is in flight: send and ACK interval begin (Linux, tcp_rate_skb_sent).
+    #[inline]
+    pub(crate) fn restart_intervals(&mut self, now: Time) {
+        self.start(now);
+    }
+
+    /// The delivery state for a segment of `len` bytes that is sent now.
+    #[inline]
+    pub(crate) fn new_segment(&self, now: Time, len: u32) -> Segment {
+        Segment {
+            sent_at: now,
+            first_sent_at: self.first_sent_at,
+            delivered_at: self.delivered_at,
+            delivered: self.delivered,
+            len: len as u16,
+            flags: if self.is_app_limited() { APP_LIMITED } else { 0 },
+            ..Segment::default()
+        }
+    }
+
+    /// The delivery state for a segment that is retransmitted now.
+    pub(crate) fn stamp(&self, segment: &mut Segment) {
+        segment.first_sent_at = self.first_sent_at;
+        segment.delivered_at = self.delivered_at;
+        segment.delivered = self.delivered;
+    }
+
+    /// A segment is delivered.
+    #[inline]
+    pub(crate) fn on_delivered(&mut self, segment: &Segment, sample: &mut RateSample) {
+        if sample.add(segment) {
+            self.first_sent_at = segment.sent_at;
+        }
+    }
+
+    /// The sample of an ACK; `None` without one (Linux, tcp_rate_gen). `min_rtt` is `Duration::MAX` where it is not known.
+    #[inline]
+    pub(crate) fn generate(&mut self, now: Time, sample: &RateSample, min_rtt: Duration) -> Option<DeliveryRate> {
+        if sample.segments == 0 {
+            return None;
+        }
+        self.delivered += sample.bytes;
+        if !sample.has_segment() {
+            return None; // D-SACKed copies alone
+        }
+        self.delivered_at = now;
+        if self.is_app_limited() && self.delivered > self.app_limited_until {
+            self.app_limited_until = Bytes::ZERO;
+        }
+        let delivered = self.delivered - sample.prior_delivered;
+        let interval = sample.send_interval.max(now - sample.prior_at);
+        if interval == Duration::ZERO || interval < min_rtt {
+            return None; // shorter than min_rtt is ACK compression
+        }
+        // IEEE multiplication and division: the same everywhere, and a tenth of the cost of a 128-bit division.
+        let rate = Rate((delivered.0 as f64 * 8e9 / interval.0 as f64) as u64);
+        if !sample.app_limited || rate > self.rate {
+            self.rate = rate;
+        }
+        Some(DeliveryRate {
+            rate,
+            delivered,
+            interval,
+            prior_delivered: sample.prior_delivered,
+            app_limited: sample.app_limited,
+        })
+    }
+
+    /// The application has no more data while the window has room: samples are application-limited until the data in flight
+    /// is delivered (Linux, tcp_rate_check_app_limited).
+    #[inline]
+    pub(crate) fn set_app_limited(&mut self, in_flight: Bytes) {
+        self.app_limited_until = Bytes((self.delivered + in_flight).0.max(1));
+    }
+
+    /// The sender is short of data.
+    #[inline]
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.app_limited_until > Bytes::ZERO
+    }
+
+    /// Delivered so far.
+    #[inline]
+    pub(crate) fn delivered(&self) -> Bytes {
+        self.delivered
+    }
+
+    /// Last sample; zero before the first.
+    pub(crate) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// An ACK up to `ack` advances SND.UNA; `next` is SND.NXT. A round trip ends when data sent after its start is
+    /// acknowledged.
+    #[inline]
+    pub(crate) fn count_round(&mut self, ack: u64, next: u64) {
+        if ack > self.round_end {
+            self.round += 1;
+            self.round_end = next;
+        }
+    }
+
+    /// Round trips since the start.
+    #[inline]
+    pub(crate) fn round(&self) -> u64 {
+        self.round
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A connection that has delivered nothing, and segments of 1000 bytes sent at these times, ms.
+    fn sampler_and_segments(sent_ms: &[u64]) -> (RateSampler, Vec<Segment>) {
+        let mut sampler = RateSampler::default();
+        sampler.start(Time(sent_ms[0] * MS));
+        let segments = sent_ms.iter().map(|ms| sampler.new_segment(Time(ms * MS), 1000)).collect();
+        (sampler, segments)
+    }
+
+    fn acknowledge(sampler: &mut RateSampler, now_ms: u64, segments: &[Segment]) -> Option<DeliveryRate> {
+        let mut sample = RateSample::default();
+        for segment in segments {
+            sampler.on_delivered(segment, &mut sample);
+        }
+        sampler.generate(Time(now_ms * MS), &sample, Duration::ZERO)
+    }
+
+    /// By hand: ten segments sent at 1000 ms and acknowledged at 1100 ms are 10,000 bytes in 100 ms, 800 kbit/s.
+    #[test]
+    fn the_rate_is_the_delivered_data_over_the_ack_interval() {
+        let (mut sampler, segments) = sampler_and_segments(&[1000; 10]);
+        let rate = acknowledge(&mut sampler, 1100, &segments).expect("a sample");
+        assert_eq!((rate.rate, rate.delivered, rate.interval), (Rate(800_000), Bytes(10_000), Duration(100 * MS)));
+        assert_eq!(sampler.delivered(), Bytes(10_000));
+    }
+
+    /// tcp_rate_gen: ACK compression does not inflate the rate, since the send interval is longer. By hand: two segments sent
+    /// 50 ms apart and acknowledged 10 ms after the first one's ACK: 1000 bytes in 50 ms, 160 kbit/s.
+    #[test]
+    fn the_longer_of_send_and_ack_interval_counts() {
+        let (mut sampler, segments) = sampler_and_segments(&[1000, 1050]);
+        acknowledge(&mut sampler, 1100, &segments[..1]);
+        let mut late = segments[1];
+        (late.delivered, late.delivered_at) = (Bytes(1000), Time(1100 * MS));
+        let rate = acknowledge(&mut sampler, 1110, &[late]).expect("a sample");
+        assert_eq!((rate.rate, rate.interval), (Rate(160_000), Duration(50 * MS)));
+    }
+
+    /// tcp_rate_gen: an interval below min_rtt is no sample, but the data counts as delivered.
+    #[test]
+    fn an_interval_below_min_rtt_gives_no_sample() {
+        let (mut sampler, segments) = sampler_and_segments(&[1000]);
+        let mut sample = RateSample::default();
+        sampler.on_delivered(&segments[0], &mut sample);
+        assert_eq!(sampler.generate(Time(1100 * MS), &sample, Duration(101 * MS)), None);
+        assert_eq!(sampler.delivered(), Bytes(1000));
+    }
+
+    /// tcp_rate_check_app_limited: the mark lasts until all that was in flight is delivered, here 1000 bytes.
+    #[test]
+    fn samples_are_app_limited_until_the_data_in_flight_is_delivered() {
+        let (mut sampler, segments) = sampler_and_segments(&[1000, 1000]);
+        sampler.set_app_limited(Bytes(1000));
+        assert!(sampler.is_app_limited());
+        acknowledge(&mut sampler, 1100, &segments[..1]);
+        assert!(sampler.is_app_limited());
+        acknowledge(&mut sampler, 1101, &segments[1..]);
+        assert!(!sampler.is_app_limited());
+    }
+
+    /// By hand: the first ACK ends round 1, whose successor ends with the first ACK above SND.NXT of that moment, 10.
+    #[test]
+    fn a_round_ends_when_data_sent_after_its_start_is_acknowledged() {
+        let mut sampler = RateSampler::default();
+        let rounds = [1, 5, 10, 11].map(|ack| {
+            sampler.count_round(ack, ack + 9);
+            sampler.round()
+        });
+        assert_eq!(rounds, [1, 1, 1, 2]);
+    }
+}

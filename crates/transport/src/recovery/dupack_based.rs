@@ -1,0 +1,111 @@
+//! Recovery without SACK: fast retransmit upon duplicate ACKs, common to Tahoe, Reno and NewReno (RFC 5681, section 3.2).
+
+use cwndlab_control::Cause;
+use cwndlab_units::{Bytes, Time};
+
+use super::reduction::{enter_cwr, is_due_upon_ecn, leave};
+use crate::ack_summary::AckSummary;
+use crate::state::State;
+use crate::tcb::Tcb;
+use crate::wire::Output;
+
+/// Where Tahoe, Reno and NewReno differ.
+pub(super) trait DupackBased {
+    /// The duplicate-ACK threshold is reached: reports the congestion, marks what is lost, sets state and window.
+    fn enter(&mut self, tcb: &mut Tcb, now: Time);
+
+    /// A partial ACK during Recovery, for `acked` segments. Returns whether Recovery continues.
+    fn on_partial_ack(&mut self, _tcb: &mut Tcb, _acked: u32) -> bool {
+        false
+    }
+
+    /// The window when Recovery ends.
+    fn exit_window(&mut self, tcb: &mut Tcb, _now: Time) -> u32 {
+        tcb.ssthresh
+    }
+}
+
+/// An ACK arrives.
+pub(super) fn on_ack(
+    kind: &mut impl DupackBased,
+    tcb: &mut Tcb,
+    now: Time,
+    summary: &mut AckSummary,
+    out: &mut impl Output,
+) {
+    if is_due_upon_ecn(tcb, summary) {
+        enter_cwr(tcb, now, out);
+    }
+    if !summary.advanced {
+        if tcb.scoreboard.flight_size() > 0 {
+            on_duplicate(kind, tcb, now, out);
+        }
+        return;
+    }
+    let acked = (summary.ack - summary.prior_una) as u32;
+    // Segments that duplicates reported were delivered before (Linux, tcp_add_reno_sack).
+    let reported = tcb.controller.bytes(tcb.dupacks.take_reported(acked));
+    summary.rate.bytes = summary.rate.bytes.saturating_sub(reported).max(Bytes(1));
+    let full = tcb.scoreboard.una >= tcb.high_seq;
+    match tcb.state {
+        State::Recovery => {
+            let continues = !full && kind.on_partial_ack(tcb, acked);
+            if !continues {
+                end_fast_recovery(kind, tcb, now, out);
+            }
+        }
+        State::Loss | State::Cwr if full => leave(tcb, now, |tcb| tcb.ssthresh, out),
+        State::Cwr => tcb.reduce_proportionally(acked, true, false),
+        _ => {}
+    }
+    if tcb.state != State::Recovery {
+        tcb.dupacks.count = 0;
+    }
+    if tcb.state == State::Open {
+        tcb.dupacks.clear_reported();
+    }
+}
+
+fn on_duplicate(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    tcb.dupacks.on_duplicate(tcb.scoreboard.flight_size());
+    if tcb.state == State::Recovery {
+        tcb.cwnd += 1; // RFC 5681, section 3.2, step 4: the segment that caused the duplicate has left the network
+    } else if tcb.dupacks.count == tcb.stack.dup_thresh && covers_recover(tcb) && tcb.state != State::Loss {
+        fast_retransmit(kind, tcb, now, out);
+    } else if tcb.state == State::Cwr {
+        tcb.reduce_proportionally(1, false, false);
+    }
+}
+
+/// RFC 6582, section 3.2, step 2: the ACK covers more than `recover`, so that needless retransmissions did not cause these
+/// duplicates.
+fn covers_recover(tcb: &Tcb) -> bool {
+    tcb.high_seq == 0 || tcb.scoreboard.una > tcb.high_seq
+}
+
+fn fast_retransmit(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    let before = tcb.cwnd;
+    tcb.counters.recoveries += 1;
+    tcb.controller.count_lost(1);
+    kind.enter(tcb, now);
+    tcb.force_retransmit = true;
+    out.event("recovery", "fast-retransmit", before, tcb.ssthresh, f64::NAN);
+}
+
+/// Fast recovery of Reno and NewReno begins (RFC 5681, section 3.2, steps 2 and 3).
+pub(super) fn enter_fast_recovery(tcb: &mut Tcb, now: Time) {
+    tcb.on_congestion(now, Cause::Loss, false, false);
+    tcb.high_seq = tcb.scoreboard.next;
+    tcb.scoreboard.mark_lost(tcb.scoreboard.una);
+    tcb.state = State::Recovery;
+    tcb.cwnd = tcb.ssthresh + tcb.stack.dup_thresh; // step 3: ssthresh + 3
+}
+
+fn end_fast_recovery(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    tcb.state = State::Open;
+    tcb.force_retransmit = false;
+    let window = kind.exit_window(tcb, now);
+    tcb.notify_recovered(now);
+    out.event("recovered", "", tcb.cwnd, window, f64::NAN);
+    tcb.cwnd = window;
+}

@@ -1,0 +1,65 @@
+//! The retransmission timer expired: RFC 5681, section 3.1, equation 4; RFC 6298, section 5; Linux, tcp_enter_loss.
+
+use cwndlab_control::{Cause, Change};
+use cwndlab_units::Time;
+
+use crate::scoreboard::SACKED;
+use crate::state::State;
+use crate::tcb::Tcb;
+use crate::wire::Output;
+
+/// Enters Loss. `mark_lost` marks the segments that are considered lost.
+pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut Tcb), out: &mut impl Output) {
+    let before = tcb.cwnd;
+    let una = tcb.scoreboard.una;
+    // Nothing was acknowledged since the timer expired last (Linux, icsk_retransmits).
+    let again = tcb.timers.timed_out_una == Some(una);
+    // Under a closed window the retransmission probes the window and does not count (Linux, tcp_retransmit_timer).
+    tcb.timers.timed_out_una = (!(tcb.features.linux && tcb.send_buffer.is_window_closed())).then_some(una);
+    let first = tcb.state != State::Loss;
+    // RFC 5681, equation 4; Linux, tcp_enter_loss: one reduction per window of data.
+    let repeated = if tcb.features.linux {
+        tcb.state > State::Disorder && una < tcb.high_seq && (first || again)
+    } else {
+        !first && again
+    };
+    check_sacks(tcb);
+    tcb.rtt.back_off();
+    tcb.counters.timeouts += 1;
+    tcb.on_congestion(now, Cause::Timeout, true, repeated);
+    mark_lost(tcb);
+    if tcb.features.linux && !repeated || !tcb.features.linux && first {
+        tcb.undo.restorable = true;
+        tcb.init_undo();
+    }
+    tcb.controller.count_lost(tcb.scoreboard.lost);
+    // RFC 5682, section 2.1, and its SACK variant: upon the first timeout, in Linux upon repeated ones as well.
+    if tcb.features.linux {
+        tcb.undo.frto = tcb.stack.undo && (tcb.state < State::Recovery || again);
+    } else if first {
+        tcb.undo.frto = tcb.stack.undo;
+    }
+    tcb.high_seq = tcb.scoreboard.next;
+    tcb.state = State::Loss;
+    tcb.cwnd = tcb.ssthresh;
+    let in_flight = tcb.scoreboard.in_flight();
+    if tcb.features.linux && in_flight > 0 && !tcb.controller.model_based {
+        tcb.cwnd = in_flight + 1;
+        tcb.notify_window(now, Change::Recovered, tcb.cwnd);
+    }
+    tcb.dupacks.count = 0;
+    tcb.timers.tlp_end_seq = None;
+    tcb.force_retransmit = true;
+    out.event("timeout", "rto", before, tcb.cwnd, f64::NAN);
+    tcb.arm_rto(now);
+}
+
+/// The first segment in flight is SACKed: the receiver reneged (RFC 2018, section 8). Otherwise many SACKs before a timeout
+/// mean that the degree of reordering was overestimated (Linux).
+fn check_sacks(tcb: &mut Tcb) {
+    if tcb.scoreboard.get(tcb.scoreboard.una).flags & SACKED != 0 {
+        tcb.scoreboard.forget_sacks();
+    } else if tcb.features.linux && tcb.state <= State::Disorder && tcb.scoreboard.sacked >= tcb.stack.dup_thresh {
+        tcb.rack.reset_reordering(tcb.stack.dup_thresh);
+    }
+}

@@ -1,0 +1,119 @@
+//! Loss recovery: which segments are lost, and what the sender does about it. One file per kind; the constructor alone selects
+//! by [`RecoveryKind`].
+
+mod dupack_based;
+mod enter_loss;
+mod fack;
+mod newreno;
+mod rack;
+mod reduction;
+mod reno;
+mod sack;
+mod sack_based;
+mod strategy;
+mod tahoe;
+
+use cwndlab_control::RecoveryKind;
+use cwndlab_units::Time;
+
+use self::fack::Fack;
+use self::newreno::NewReno;
+use self::rack::RackTlp;
+use self::reno::Reno;
+use self::sack::Sack;
+pub(crate) use self::strategy::LossRecovery;
+use self::tahoe::Tahoe;
+use crate::ack_summary::AckSummary;
+use crate::stack::Rules;
+use crate::tcb::{Features, Tcb};
+use crate::wire::Output;
+
+/// Whether this recovery evaluates SACK blocks: otherwise SACK stays unused even where it is negotiated.
+#[must_use]
+pub fn uses_sack(kind: RecoveryKind) -> bool {
+    Recovery::new(kind).uses_sack()
+}
+
+/// The recovery in use. An enum and not a trait object: one predictable jump per ACK, and its methods are inlined.
+#[derive(Debug)]
+pub(crate) enum Recovery {
+    Tahoe(Tahoe),
+    Reno(Reno),
+    NewReno(NewReno),
+    Sack(Sack),
+    Fack(Fack),
+    Rack(RackTlp),
+}
+
+/// Calls the same method on whatever recovery is in use.
+macro_rules! delegate {
+    ($recovery:expr, $method:ident($($argument:expr),*)) => {
+        match $recovery {
+            Recovery::Tahoe(one) => one.$method($($argument),*),
+            Recovery::Reno(one) => one.$method($($argument),*),
+            Recovery::NewReno(one) => one.$method($($argument),*),
+            Recovery::Sack(one) => one.$method($($argument),*),
+            Recovery::Fack(one) => one.$method($($argument),*),
+            Recovery::Rack(one) => one.$method($($argument),*),
+        }
+    };
+}
+
+impl Recovery {
+    /// The recovery of this kind.
+    pub(crate) fn new(kind: RecoveryKind) -> Self {
+        match kind {
+            RecoveryKind::Tahoe => Self::Tahoe(Tahoe),
+            RecoveryKind::Reno => Self::Reno(Reno),
+            RecoveryKind::NewReno => Self::NewReno(NewReno::default()),
+            RecoveryKind::Sack => Self::Sack(Sack::default()),
+            RecoveryKind::Fack => Self::Fack(Fack::default()),
+            RecoveryKind::Rack => Self::Rack(RackTlp),
+        }
+    }
+
+    /// What it requires of the rest of the sender under these rules.
+    pub(crate) fn features(&self, rules: Rules) -> Features {
+        let time_based = matches!(self, Self::Rack(_));
+        Features { sack: self.uses_sack(), time_based, linux: time_based && rules == Rules::Linux }
+    }
+
+    fn uses_sack(&self) -> bool {
+        matches!(self, Self::Sack(_) | Self::Fack(_) | Self::Rack(_))
+    }
+}
+
+impl LossRecovery for Recovery {
+    #[inline]
+    fn on_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
+        delegate!(self, on_ack(tcb, now, summary, out));
+    }
+
+    fn on_old_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
+        delegate!(self, on_old_ack(tcb, now, summary, out));
+    }
+
+    fn on_reordering_timer(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        delegate!(self, on_reordering_timer(tcb, now, out));
+    }
+
+    fn on_timeout(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        delegate!(self, on_timeout(tcb, now, out));
+    }
+
+    fn on_retransmit(&mut self, seq: u64) {
+        delegate!(self, on_retransmit(seq));
+    }
+
+    fn next_hole(&mut self, tcb: &mut Tcb) -> Option<u64> {
+        delegate!(self, next_hole(tcb))
+    }
+
+    fn restarts_rto(&mut self) -> bool {
+        delegate!(self, restarts_rto())
+    }
+
+    fn holds_rto(&self) -> bool {
+        delegate!(self, holds_rto())
+    }
+}

@@ -1,0 +1,403 @@
+//! RACK-TLP: losses by time of sending; the states Disorder, CWR, Recovery and Loss, and their undo, as in Linux.
+//!
+//! Source: RFC 8985; Linux 6.x, `tcp_input.c` and `tcp_recovery.c`, function by function: each function here bears the name
+//! of Linux'. Where Linux departs from the RFC, `Features::linux` decides (docs/validity.md has the list).
+
+use cwndlab_control::Cause;
+use cwndlab_units::{Duration, Time};
+
+use super::enter_loss::enter_loss;
+use super::strategy::LossRecovery;
+use crate::ack_summary::AckSummary;
+use crate::scoreboard::SACKED;
+use crate::state::{Rexmit, State};
+use crate::tcb::Tcb;
+use crate::timers::{Timer, TIMEOUT_MIN};
+use crate::wire::Output;
+
+/// A receiver that seems to renege gets half an RTT, and this at least, for ACKs that show otherwise (Linux,
+/// tcp_check_sack_reneging).
+const RENEGING: Duration = Duration::from_millis(10);
+
+/// RACK's recovery; its variables are in [`crate::rack`].
+#[derive(Debug)]
+pub(crate) struct RackTlp;
+
+impl LossRecovery for RackTlp {
+    /// tcp_ack, from tcp_rack_update_reo_wnd on.
+    #[inline]
+    fn on_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
+        let plain = tcb.state == State::Open && summary.advanced && !summary.has_blocks && !summary.ece;
+        if plain && tcb.timers.tlp_end_seq.is_none() && tcb.scoreboard.sacked == 0 {
+            return;
+        }
+        on_dubious_ack(tcb, now, summary, out);
+    }
+
+    fn on_old_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
+        tcb.rexmit = Rexmit::None;
+        fastretrans_alert(tcb, now, summary, out);
+    }
+
+    /// tcp_rack_reo_timeout.
+    fn on_reordering_timer(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        let (marked, _) = detect_loss(tcb, now);
+        let enters = if tcb.features.linux { tcb.state != State::Recovery } else { tcb.state < State::Recovery };
+        if marked > 0 && enters {
+            enter_recovery(tcb, now, false, out);
+            cwnd_reduction(tcb, u32::from(tcb.features.linux), false, true);
+        }
+    }
+
+    /// RFC 8985, section 6.3; Linux, tcp_timeout_mark_lost: spares segments that were sent lately.
+    fn on_timeout(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        let mark_lost = |tcb: &mut Tcb| {
+            let grace = tcb.rack.rto_grace(reo_wnd(tcb));
+            tcb.scoreboard.mark_all_lost(|segment| segment.sent_at + grace > now);
+        };
+        enter_loss(tcb, now, mark_lost, out);
+    }
+}
+
+fn reo_wnd(tcb: &Tcb) -> Duration {
+    tcb.rack.reo_wnd(tcb.state >= State::Recovery, tcb.scoreboard.sacked, tcb.stack.dup_thresh, &tcb.rtt)
+}
+
+/// An ACK that does more than advance SND.UNA in Open.
+fn on_dubious_ack(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
+    if summary.was_idle {
+        if summary.dsack {
+            fastretrans_alert(tcb, now, summary, out);
+        }
+        process_tlp_ack(tcb, now, summary, out);
+        return;
+    }
+    let prior_lost = tcb.controller.lost();
+    tcb.rack.update_reo_wnd(summary.rate.prior_delivered(), tcb.rate.delivered());
+    process_tlp_ack(tcb, now, summary, out);
+    let dubious = tcb.state != State::Open || summary.sacked || summary.dsack || summary.ece;
+    if dubious || summary.is_duplicate_ack() {
+        fastretrans_alert(tcb, now, summary, out);
+    }
+    if tcb.state.is_reducing() {
+        let marked = tcb.controller.lost() > prior_lost;
+        cwnd_reduction(tcb, summary.rate.segments, summary.advanced, marked);
+    }
+}
+
+/// tcp_fastretrans_alert.
+fn fastretrans_alert(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
+    tcb.undo.restorable &= !summary.ece;
+    if check_sack_reneging(tcb, now, summary) {
+        tcb.rexmit = Rexmit::None;
+        return;
+    }
+    if tcb.state == State::Open {
+        tcb.undo.clear_stamp();
+    } else if tcb.scoreboard.una >= tcb.high_seq {
+        leave_reduction(tcb, now, summary, out);
+    }
+    match tcb.state {
+        State::Recovery => alert_in_recovery(tcb, now, summary, out),
+        State::Loss => {
+            process_loss(tcb, now, summary, out);
+            let lost_again = identify_packet_loss(tcb, now, summary);
+            if tcb.state == State::Open || lost_again {
+                try_to_open(tcb, now, summary, out);
+            }
+        }
+        _ => try_to_open(tcb, now, summary, out),
+    }
+}
+
+/// All data outstanding at the start of the state is acknowledged (tcp_fastretrans_alert, step D).
+fn leave_reduction(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
+    match tcb.state {
+        // One segment more than the reduction covers: the CWR bit has to reach the receiver.
+        State::Cwr if tcb.scoreboard.una > tcb.high_seq => end_cwnd_reduction(tcb, now, out),
+        State::Recovery => {
+            let spurious = try_undo_recovery(tcb, now, summary, out);
+            if !spurious {
+                end_cwnd_reduction(tcb, now, out);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// tcp_fastretrans_alert, step E, in Recovery.
+fn alert_in_recovery(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
+    if summary.advanced && try_undo_partial(tcb, now, summary, out) {
+        tcb.rexmit = Rexmit::None;
+        return;
+    }
+    if try_undo_dsack(tcb, now, out) {
+        try_keep_open(tcb);
+    }
+    identify_packet_loss(tcb, now, summary);
+    if tcb.state == State::Recovery {
+        tcb.rexmit = Rexmit::Lost;
+    } else if tcb.scoreboard.lost > 0 {
+        enter_recovery(tcb, now, summary.ece, out);
+    }
+}
+
+/// Open, Disorder, CWR, and the state that follows Loss (tcp_fastretrans_alert, `default`; tcp_try_to_open).
+fn try_to_open(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
+    if tcb.state <= State::Disorder {
+        try_undo_dsack(tcb, now, out);
+    }
+    identify_packet_loss(tcb, now, summary);
+    if tcb.scoreboard.lost > 0 {
+        enter_recovery(tcb, now, summary.ece, out);
+        return;
+    }
+    if !tcb.scoreboard.any_retrans_done() {
+        tcb.undo.clear_stamp();
+    }
+    if summary.ece {
+        tcb.undo.restorable = false;
+        if tcb.state < State::Cwr {
+            enter_cwr(tcb, now, out);
+        }
+    }
+    if tcb.state != State::Cwr {
+        try_keep_open(tcb);
+    }
+}
+
+/// tcp_enter_cwr.
+fn enter_cwr(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    tcb.undo.marker = None;
+    let before = tcb.cwnd;
+    init_cwnd_reduction(tcb, now, Cause::Ecn);
+    tcb.state = State::Cwr;
+    tcb.counters.ecn_reductions += 1;
+    out.event("ecn", "echo", before, tcb.ssthresh, f64::NAN);
+}
+
+/// tcp_try_keep_open.
+fn try_keep_open(tcb: &mut Tcb) {
+    let board = &tcb.scoreboard;
+    let clean = board.sacked == 0 && board.lost == 0 && !board.any_retrans_done();
+    let state = if clean { State::Open } else { State::Disorder };
+    if tcb.state != state {
+        tcb.state = state;
+        tcb.high_seq = tcb.scoreboard.next;
+    }
+}
+
+/// tcp_init_cwnd_reduction.
+fn init_cwnd_reduction(tcb: &mut Tcb, now: Time, cause: Cause) {
+    tcb.start_prr();
+    tcb.on_congestion(now, cause, false, false);
+    tcb.high_seq = tcb.scoreboard.next;
+    tcb.timers.tlp_end_seq = None;
+    tcb.ecn.queue_cwr(tcb.stack.ecn);
+}
+
+/// tcp_cwnd_reduction.
+fn cwnd_reduction(tcb: &mut Tcb, delivered: u32, advanced: bool, marked: bool) {
+    if !tcb.algorithm_owns_cwnd() {
+        tcb.reduce_proportionally(delivered, advanced, marked);
+    }
+}
+
+/// tcp_enter_recovery.
+fn enter_recovery(tcb: &mut Tcb, now: Time, ece: bool, out: &mut impl Output) {
+    let before = tcb.cwnd;
+    tcb.init_undo();
+    tcb.undo.restorable = false;
+    if !tcb.state.is_reducing() {
+        tcb.undo.restorable = !ece;
+        init_cwnd_reduction(tcb, now, Cause::Loss);
+    }
+    if !tcb.features.linux && tcb.timers.running == Timer::LossProbe {
+        tcb.rearm_rto(now); // RFC 8985, section 7.2: no probe in recovery; Linux replaces it as the head is retransmitted
+    }
+    tcb.state = State::Recovery;
+    tcb.rexmit = Rexmit::Lost;
+    tcb.force_retransmit = !tcb.algorithm_owns_cwnd();
+    tcb.counters.recoveries += 1;
+    out.event("recovery", "rack", before, tcb.ssthresh, f64::NAN);
+}
+
+/// tcp_end_cwnd_reduction.
+fn end_cwnd_reduction(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    tcb.state = State::Open;
+    tcb.force_retransmit = false;
+    let before = tcb.cwnd;
+    if !tcb.algorithm_owns_cwnd() {
+        tcb.cwnd = tcb.ssthresh;
+    }
+    tcb.notify_recovered(now);
+    out.event("recovered", "", before, tcb.cwnd, f64::NAN);
+}
+
+/// tcp_identify_packet_loss, once there was a delivery: marks overdue segments lost, and starts the reordering timer for
+/// those not yet overdue, in place of any other. Returns whether a retransmission is lost.
+fn identify_packet_loss(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> bool {
+    if !tcb.rack.advanced || tcb.scoreboard.flight_size() == 0 {
+        return false;
+    }
+    tcb.rack.advanced = false;
+    let retrans = tcb.scoreboard.retrans;
+    let (_, overdue_at) = detect_loss(tcb, now);
+    if let Some(overdue_at) = overdue_at {
+        let slack = if tcb.features.linux { TIMEOUT_MIN } else { Duration::ZERO };
+        let rto_at = now + tcb.rtt.rto();
+        if summary.restart_timer {
+            tcb.timers.rto_at = rto_at;
+        }
+        tcb.timers.arm(Timer::Reordering, (overdue_at + slack).max(now + Duration(1)).min(rto_at));
+        summary.restart_timer = false;
+    }
+    tcb.scoreboard.retrans < retrans
+}
+
+/// tcp_rack_detect_loss: how many segments it marked, and when the next one is overdue.
+fn detect_loss(tcb: &mut Tcb, now: Time) -> (u32, Option<Time>) {
+    let reo_wnd = reo_wnd(tcb);
+    let (marked, overdue_at) = tcb.rack.detect_loss(now, reo_wnd, &mut tcb.scoreboard);
+    tcb.controller.count_lost(marked);
+    (marked, overdue_at)
+}
+
+/// tcp_check_sack_reneging: the first segment in flight is SACKed. The timer gives the receiver a moment for ACKs that show
+/// otherwise.
+fn check_sack_reneging(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> bool {
+    let board = &tcb.scoreboard;
+    let reneged = board.flight_size() > 0 && board.get(board.una).flags & SACKED != 0;
+    if !(summary.advanced && reneged && tcb.features.linux) {
+        return false;
+    }
+    tcb.timers.rto_at = now + tcb.rtt.rto();
+    tcb.timers.arm(Timer::Rto, now + (tcb.rtt.srtt() / 2).max(RENEGING));
+    summary.restart_timer = false;
+    true
+}
+
+/// tcp_try_undo_recovery, when all data outstanding at the start of Recovery or Loss is acknowledged. Returns whether it was
+/// spurious.
+fn try_undo_recovery(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) -> bool {
+    let spurious = tcb.undo.may_undo(summary.echo, tcb.stack.timestamps);
+    if spurious {
+        let cause = tcb.undo.cause();
+        undo_cwnd_reduction(tcb, now, false, cause, out);
+    } else {
+        tcb.rack.on_recovery_end();
+    }
+    tcb.state = State::Open;
+    tcb.undo.frto = false;
+    spurious
+}
+
+/// tcp_try_undo_partial: part of the window was late, by its timestamp, and the rest may have been, too. While retransmissions
+/// are outstanding nothing more is retransmitted (returns true); otherwise the reduction is undone.
+fn try_undo_partial(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) -> bool {
+    if tcb.undo.marker.is_none() || !tcb.undo.packet_delayed(summary.echo, tcb.stack.timestamps) {
+        return false;
+    }
+    tcb.note_reordering(summary.prior_una);
+    if tcb.scoreboard.retrans > 0 {
+        return true;
+    }
+    if !tcb.scoreboard.any_retrans_done() {
+        tcb.undo.clear_stamp();
+    }
+    undo_cwnd_reduction(tcb, now, true, "eifel", out);
+    try_keep_open(tcb);
+    false
+}
+
+/// tcp_try_undo_dsack.
+fn try_undo_dsack(tcb: &mut Tcb, now: Time, out: &mut impl Output) -> bool {
+    if tcb.undo.marker.is_none() || !tcb.undo.all_needless() {
+        return false;
+    }
+    tcb.rack.prolong_reo_wnd();
+    undo_cwnd_reduction(tcb, now, false, "dsack", out);
+    true
+}
+
+/// tcp_process_loss: F-RTO, and the end of Loss.
+fn process_loss(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
+    let repaired = tcb.scoreboard.una >= tcb.high_seq;
+    if summary.advanced && tcb.undo.may_undo(summary.echo, tcb.stack.timestamps) {
+        let cause = tcb.undo.cause();
+        try_undo_loss(tcb, now, cause, out);
+        return;
+    }
+    if tcb.undo.frto {
+        if summary.original {
+            try_undo_loss(tcb, now, "f-rto", out); // RFC 5682, section 3.1, step 3b
+            return;
+        }
+        if tcb.scoreboard.next > tcb.high_seq {
+            if summary.sacked || summary.is_duplicate_ack() {
+                tcb.undo.frto = false; // step 3a: the loss was real
+            }
+        } else if summary.advanced && !repaired {
+            tcb.high_seq = tcb.scoreboard.next;
+            if tcb.send_buffer.may_send(tcb.scoreboard.flight_size()) {
+                tcb.rexmit = Rexmit::New; // step 2b
+                return;
+            }
+            tcb.undo.frto = false;
+        }
+    }
+    if !repaired {
+        tcb.rexmit = Rexmit::Lost;
+    } else if !try_undo_recovery(tcb, now, summary, out) {
+        tcb.force_retransmit = false;
+        tcb.notify_recovered(now);
+        out.event("recovered", "", tcb.cwnd, tcb.cwnd, f64::NAN);
+    }
+}
+
+/// tcp_try_undo_loss.
+fn try_undo_loss(tcb: &mut Tcb, now: Time, cause: &'static str, out: &mut impl Output) {
+    undo_cwnd_reduction(tcb, now, true, cause, out);
+    tcb.timers.timed_out_una = None;
+    tcb.state = State::Open;
+    tcb.undo.frto = false;
+}
+
+/// tcp_undo_cwnd_reduction: the reduction was spurious. The window is restored, and with `unmark` no segment is marked lost
+/// any more.
+fn undo_cwnd_reduction(tcb: &mut Tcb, now: Time, unmark: bool, cause: &'static str, out: &mut impl Output) {
+    let before = tcb.cwnd;
+    if unmark {
+        tcb.scoreboard.unmark_all_lost();
+    }
+    if tcb.undo.restorable {
+        tcb.cwnd = tcb.controller.undo(now, before);
+    }
+    tcb.undo.marker = None;
+    tcb.rack.advanced = true;
+    tcb.force_retransmit = false;
+    tcb.counters.undos += 1;
+    out.event("undo", cause, before, tcb.cwnd, f64::NAN);
+}
+
+/// tcp_process_tlp_ack; RFC 8985, section 7.4.2: whether the tail loss probe repaired a loss.
+fn process_tlp_ack(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
+    let Some(end_seq) = tcb.timers.tlp_end_seq.filter(|&end_seq| summary.ack >= end_seq) else { return };
+    if !tcb.timers.tlp_retrans || summary.tlp_dsack {
+        tcb.timers.tlp_end_seq = None; // new data arrived, or both copies
+    } else if summary.ack > end_seq {
+        // Only one of the two copies arrived: a loss, which costs a reduction.
+        let before = tcb.cwnd;
+        init_cwnd_reduction(tcb, now, Cause::Loss);
+        tcb.counters.recoveries += 1;
+        if !tcb.algorithm_owns_cwnd() {
+            tcb.cwnd = tcb.ssthresh;
+        }
+        tcb.state = State::Cwr;
+        try_keep_open(tcb);
+        tcb.notify_recovered(now);
+        out.event("recovery", "tail-loss-probe", before, tcb.ssthresh, f64::NAN);
+    } else if !(summary.advanced || summary.window_update || summary.zero_window || summary.sacked) {
+        tcb.timers.tlp_end_seq = None; // a duplicate ACK: both copies arrived
+    }
+}

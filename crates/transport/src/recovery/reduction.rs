@@ -1,0 +1,45 @@
+//! ECN reductions and the end of a reduction, for every recovery but RACK (RFC 3168, section 6.1.2; RFC 5681).
+
+use cwndlab_control::Cause;
+use cwndlab_units::Time;
+
+use crate::ack_summary::AckSummary;
+use crate::state::State;
+use crate::tcb::Tcb;
+use crate::wire::Output;
+
+/// An ECN echo asks for a reduction: one per window of data, and none during recovery.
+#[inline]
+pub(super) fn is_due_upon_ecn(tcb: &Tcb, summary: &AckSummary) -> bool {
+    summary.ece && tcb.state <= State::Disorder && tcb.scoreboard.una >= tcb.high_seq
+}
+
+/// Enters CWR.
+pub(super) fn enter_cwr(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    let before = tcb.cwnd;
+    tcb.start_prr();
+    tcb.on_congestion(now, Cause::Ecn, false, false);
+    tcb.state = State::Cwr;
+    tcb.high_seq = tcb.scoreboard.next;
+    tcb.ecn.queue_cwr(tcb.stack.ecn);
+    tcb.counters.ecn_reductions += 1;
+    out.event("ecn", "echo", before, tcb.ssthresh, f64::NAN);
+}
+
+/// Everything that was outstanding at the entry into CWR, Recovery or Loss is acknowledged: back to Open. `exit_window` is
+/// the window after a reduction of the transport.
+pub(super) fn leave(tcb: &mut Tcb, now: Time, exit_window: impl FnOnce(&mut Tcb) -> u32, out: &mut impl Output) {
+    let from = tcb.state;
+    tcb.state = if tcb.scoreboard.sacked > 0 { State::Disorder } else { State::Open };
+    tcb.force_retransmit = false;
+    tcb.undo.frto = false;
+    tcb.notify_recovered(now);
+    let before = tcb.cwnd;
+    if from == State::Loss || tcb.algorithm_owns_cwnd() {
+        out.event("recovered", "", before, before, f64::NAN);
+        return;
+    }
+    let window = exit_window(tcb);
+    out.event("recovered", "", before, window, f64::NAN);
+    tcb.cwnd = window.max(1);
+}

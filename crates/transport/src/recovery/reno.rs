@@ -1,0 +1,27 @@
+//! Reno: fast retransmit and fast recovery, which the first ACK of new data ends.
+//!
+//! Source: RFC 2581, section 3.2.
+
+use cwndlab_units::Time;
+
+use super::dupack_based::{self, DupackBased};
+use super::strategy::LossRecovery;
+use crate::ack_summary::AckSummary;
+use crate::tcb::Tcb;
+use crate::wire::Output;
+
+/// Reno's recovery.
+#[derive(Debug)]
+pub(crate) struct Reno;
+
+impl DupackBased for Reno {
+    fn enter(&mut self, tcb: &mut Tcb, now: Time) {
+        dupack_based::enter_fast_recovery(tcb, now);
+    }
+}
+
+impl LossRecovery for Reno {
+    fn on_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
+        dupack_based::on_ack(self, tcb, now, summary, out);
+    }
+}

@@ -1,0 +1,152 @@
+//! Recovery on the scoreboard, common to SACK and FACK: entry, undo of spurious reductions, end (RFC 6675; RFC 3522, 3708 and
+//! 5682 for the undo).
+
+use cwndlab_control::Cause;
+use cwndlab_units::Time;
+
+use super::reduction::{enter_cwr, is_due_upon_ecn, leave};
+use crate::ack_summary::AckSummary;
+use crate::state::State;
+use crate::tcb::Tcb;
+use crate::wire::Output;
+
+/// Where SACK and FACK differ.
+pub(super) trait SackBased {
+    /// The cause of a recovery as `events` names it.
+    const CAUSE: &'static str;
+
+    /// Marks lost segments; returns how many.
+    fn mark_lost(&self, tcb: &mut Tcb) -> u32;
+
+    /// A reduction begins.
+    fn on_reduction_start(&mut self) {}
+
+    /// Recovery begins.
+    fn on_recovery_start(&mut self, _tcb: &Tcb) {}
+
+    /// The window falls to `ssthresh` as Recovery begins, not ACK by ACK.
+    fn reduces_at_once(&self, tcb: &Tcb) -> bool;
+
+    /// The window upon an ACK during CWR and Recovery. `marked`: the ACK let segments be marked lost.
+    fn reduce(&mut self, tcb: &mut Tcb, summary: &AckSummary, marked: bool);
+
+    /// The window when a reduction ends.
+    fn exit_window(&self, tcb: &mut Tcb, _now: Time) -> u32 {
+        tcb.ssthresh
+    }
+}
+
+/// An ACK arrives.
+#[inline]
+pub(super) fn on_ack<K: SackBased>(
+    kind: &mut K,
+    tcb: &mut Tcb,
+    now: Time,
+    summary: &AckSummary,
+    out: &mut impl Output,
+) {
+    if is_due_upon_ecn(tcb, summary) {
+        kind.on_reduction_start();
+        enter_cwr(tcb, now, out);
+    }
+    let board = &tcb.scoreboard;
+    if tcb.state == State::Open && board.sacked == 0 && board.lost == 0 && tcb.undo.marker.is_none() {
+        return;
+    }
+    react(kind, tcb, now, summary, out);
+}
+
+fn react<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
+    if (summary.advanced || summary.dsack) && try_undo(tcb, now, summary, out) {
+        return;
+    }
+    if tcb.state >= State::Cwr && tcb.scoreboard.una >= tcb.high_seq {
+        leave(tcb, now, |tcb| kind.exit_window(tcb, now), out);
+    }
+    let marked = kind.mark_lost(tcb);
+    tcb.controller.count_lost(marked);
+    match tcb.state {
+        State::Open | State::Disorder => {
+            if tcb.scoreboard.lost > 0 {
+                enter_recovery(kind, tcb, now, out);
+            } else {
+                tcb.state = if tcb.scoreboard.sacked > 0 { State::Disorder } else { State::Open };
+            }
+        }
+        State::Cwr if tcb.scoreboard.lost > 0 => enter_recovery(kind, tcb, now, out),
+        State::Loss => step_frto(tcb, summary),
+        _ => {}
+    }
+    if tcb.state.is_reducing() && !tcb.algorithm_owns_cwnd() {
+        kind.reduce(tcb, summary, marked > 0);
+    }
+}
+
+fn enter_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    let before = tcb.cwnd;
+    kind.on_reduction_start();
+    tcb.start_prr();
+    if tcb.state != State::Cwr {
+        tcb.on_congestion(now, Cause::Loss, false, false);
+    }
+    tcb.state = State::Recovery;
+    tcb.high_seq = tcb.scoreboard.next;
+    kind.on_recovery_start(tcb);
+    tcb.force_retransmit = !tcb.algorithm_owns_cwnd();
+    tcb.init_undo();
+    tcb.counters.recoveries += 1;
+    if kind.reduces_at_once(tcb) && !tcb.algorithm_owns_cwnd() {
+        tcb.cwnd = tcb.ssthresh;
+    }
+    out.event("recovery", K::CAUSE, before, tcb.ssthresh, f64::NAN);
+}
+
+/// Undoes a reduction that was spurious: Eifel by timestamps (RFC 3522), D-SACK (RFC 3708), F-RTO (RFC 5682).
+fn try_undo(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) -> bool {
+    if !tcb.stack.undo || tcb.undo.marker.is_none() {
+        return false;
+    }
+    // Linux, tcp_try_undo_partial: part of the window that was late proves nothing while other segments are retransmitted.
+    let partial = tcb.state == State::Recovery && tcb.scoreboard.una < tcb.high_seq;
+    let eifel = tcb.stack.timestamps
+        && tcb.undo.echo_precedes_retransmission(summary.echo)
+        && !(partial && tcb.scoreboard.retrans > 0);
+    let frto = tcb.undo.frto && tcb.state == State::Loss && summary.original;
+    let dsack = tcb.undo.all_needless() && tcb.undo.has_stamp() && summary.dsack;
+    if !(eifel || frto || dsack) {
+        if tcb.state <= State::Disorder && tcb.scoreboard.una >= tcb.high_seq + u64::from(tcb.cwnd) {
+            tcb.undo.marker = None; // a window later no report is expected any more
+        }
+        return false;
+    }
+    let cause = if frto {
+        "f-rto"
+    } else if eifel {
+        "eifel"
+    } else {
+        "dsack"
+    };
+    undo(tcb, now, cause, out);
+    true
+}
+
+fn undo(tcb: &mut Tcb, now: Time, cause: &'static str, out: &mut impl Output) {
+    let before = tcb.cwnd;
+    tcb.undo.marker = None;
+    tcb.controller.restore_derived_ssthresh();
+    tcb.counters.undos += 1;
+    tcb.cwnd = tcb.controller.undo(now, before);
+    tcb.scoreboard.unmark_all_lost();
+    tcb.state = if tcb.scoreboard.sacked > 0 { State::Disorder } else { State::Open };
+    tcb.undo.frto = false;
+    tcb.force_retransmit = false;
+    tcb.rtt.reset_backoff();
+    out.event("undo", cause, before, tcb.cwnd, f64::NAN);
+}
+
+/// F-RTO ends with an ACK that does not advance SND.UNA, or advances it over retransmitted data only (RFC 5682, section 2.1).
+fn step_frto(tcb: &mut Tcb, summary: &AckSummary) {
+    if tcb.undo.frto && (!summary.advanced || !summary.original) {
+        tcb.undo.frto = summary.advanced && tcb.scoreboard.una < tcb.high_seq && summary.rate.segments <= 1;
+    }
+}

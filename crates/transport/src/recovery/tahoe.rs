@@ -1,0 +1,36 @@
+//! Tahoe: fast retransmit, then slow start from one segment.
+//!
+//! Source: V. Jacobson, "Congestion avoidance and control", SIGCOMM 1988, doi:10.1145/52324.52356; RFC 2581, section 3.2, for
+//! the threshold of three duplicate ACKs.
+
+use cwndlab_control::Cause;
+use cwndlab_units::Time;
+
+use super::dupack_based::{self, DupackBased};
+use super::strategy::LossRecovery;
+use crate::ack_summary::AckSummary;
+use crate::state::State;
+use crate::tcb::Tcb;
+use crate::wire::Output;
+
+/// Tahoe's recovery.
+#[derive(Debug)]
+pub(crate) struct Tahoe;
+
+impl DupackBased for Tahoe {
+    /// As upon a timeout: everything in flight is considered lost.
+    fn enter(&mut self, tcb: &mut Tcb, now: Time) {
+        tcb.on_congestion(now, Cause::Loss, true, false);
+        tcb.high_seq = tcb.scoreboard.next;
+        tcb.scoreboard.mark_all_lost(|_| false);
+        tcb.state = State::Loss;
+        tcb.cwnd = tcb.ssthresh;
+        tcb.dupacks.count = 0;
+    }
+}
+
+impl LossRecovery for Tahoe {
+    fn on_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
+        dupack_based::on_ack(self, tcb, now, summary, out);
+    }
+}

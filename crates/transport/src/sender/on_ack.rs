@@ -1,0 +1,161 @@
+//! An ACK's way through the sender: deliveries, samples, recovery, the report to the algorithm, timers, transmission.
+
+use std::cell::Cell;
+
+use cwndlab_control::{Ack, DeliveryRate};
+use cwndlab_units::{Bytes, Duration, Time};
+
+use super::Sender;
+use crate::ack_summary::AckSummary;
+use crate::recovery::LossRecovery;
+use crate::stack::{Pacing, RtoRestart};
+use crate::state::{Rexmit, State};
+use crate::timers::Timer;
+use crate::wire::{AckPacket, Output};
+
+impl Sender {
+    /// An ACK arrives.
+    pub fn on_ack(&mut self, now: Time, ack: &AckPacket, out: &mut impl Output) {
+        let tcb = &mut self.tcb;
+        if !self.established || ack.ack > tcb.scoreboard.next {
+            return;
+        }
+        let prior_una = tcb.scoreboard.una;
+        if ack.ack < prior_una {
+            if tcb.features.linux {
+                self.on_old_ack(now, ack, out);
+            }
+            return;
+        }
+        let prior_in_flight = tcb.in_flight();
+        let mut summary = AckSummary::new(ack, prior_una);
+        summary.was_idle = tcb.scoreboard.flight_size() == 0;
+        let rate = self.take_deliveries(now, ack, &mut summary);
+        let (ce, echo) = self.tcb.on_ecn_echo(ack);
+        summary.ece = echo;
+        let tcb = &mut self.tcb;
+        if summary.advanced {
+            tcb.rate.count_round(ack.ack, tcb.scoreboard.next);
+        }
+        self.recovery.on_ack(tcb, now, &mut summary, out);
+        if summary.rate.segments > 0 && !summary.was_idle {
+            self.report_ack(now, &summary, (prior_in_flight, rate, ce), out);
+        }
+        self.tcb.sync_cwnd();
+        self.restart_timers(now, &summary);
+        if self.pacer.is_on() || self.tcb.stack.pacing != Pacing::Off {
+            self.update_pacing_rate();
+        }
+        self.transmit(now, out);
+        self.tcb.rexmit = Rexmit::Lost;
+    }
+
+    /// Counts what the ACK delivers, and takes its samples of RTT and rate.
+    #[inline]
+    fn take_deliveries(&mut self, now: Time, ack: &AckPacket, summary: &mut AckSummary) -> Option<DeliveryRate> {
+        let tcb = &mut self.tcb;
+        if tcb.send_buffer.differs(ack.window) {
+            let mss = tcb.mss();
+            tcb.send_buffer.update_window(ack.window, mss, tcb.features.linux, summary);
+        }
+        if summary.advanced {
+            tcb.acknowledge(now, summary);
+        }
+        if summary.has_blocks {
+            tcb.on_sack_blocks(now, ack, summary);
+        }
+        if summary.advanced && summary.lowest < summary.prior_fack {
+            tcb.note_reordering(summary.lowest);
+        }
+        tcb.sample_rtt(now, summary);
+        let rate = tcb.rate.generate(now, &summary.rate, tcb.rtt.min_or_max());
+        if let Some(feedback) = ack.feedback {
+            self.feedback.on_ack(feedback);
+        }
+        if summary.was_idle {
+            self.on_window_answer(now);
+        }
+        rate
+    }
+
+    /// An ACK below SND.UNA, which another one overtook, still reports SACKs (Linux, tcp_ack, `old_ack`); window and timers
+    /// stay as they are, and the algorithm receives no report.
+    #[cold]
+    fn on_old_ack(&mut self, now: Time, ack: &AckPacket, out: &mut impl Output) {
+        if ack.blocks.len > 0 {
+            let tcb = &mut self.tcb;
+            let mut summary = AckSummary::new(ack, tcb.scoreboard.una);
+            tcb.on_sack_blocks(now, ack, &mut summary);
+            self.recovery.on_old_ack(tcb, now, &mut summary, out);
+            self.tcb.sync_cwnd();
+        }
+        self.transmit(now, out);
+        self.tcb.rexmit = Rexmit::Lost;
+    }
+
+    /// Reports the ACK to the algorithm: with the data in flight before it, its rate sample and the data marked CE.
+    fn report_ack(
+        &mut self,
+        now: Time,
+        summary: &AckSummary,
+        (prior_in_flight, delivery_rate, ce): (Bytes, Option<DeliveryRate>, Bytes),
+        out: &mut impl Output,
+    ) {
+        let tcb = &mut self.tcb;
+        let counted = tcb.stack.ack_counting.counted(summary.rate.bytes, tcb.stack.mss, || tcb.is_below_ssthresh(1));
+        let ack = Ack {
+            now,
+            mss: tcb.stack.mss,
+            acked: counted,
+            acks: 1,
+            interval: Duration::ZERO,
+            prior_in_flight,
+            in_flight: tcb.in_flight(),
+            lost: tcb.controller.take_lost(),
+            rtt: (summary.rtt.reported > Duration::ZERO).then_some(summary.rtt.reported),
+            srtt: tcb.rtt.srtt(),
+            min_rtt: tcb.rtt.min_rtt(),
+            delivery_rate,
+            delivered: tcb.rate.delivered(),
+            ce,
+            app_limited: tcb.rate.is_app_limited(),
+            cwnd_limited: self.validation.is_cwnd_limited(tcb.cwnd, || tcb.is_below_ssthresh(1)),
+            recovering: tcb.state.is_reducing() || !tcb.may_raise_cwnd(summary),
+            round: tcb.rate.round(),
+            feedback: self.feedback.take(),
+            note: Cell::new(None),
+        };
+        if let Some(note) = tcb.controller.on_ack(&ack) {
+            let window = note.cwnd_segments as u32;
+            out.event(note.what, note.reason, tcb.cwnd, window, note.pipe_segments);
+        }
+    }
+
+    /// Restarts the retransmission timer upon new data acknowledged (RFC 6298, 5.2 and 5.3).
+    #[inline]
+    fn restart_timers(&mut self, now: Time, summary: &AckSummary) {
+        let tcb = &mut self.tcb;
+        if summary.restart_timer {
+            if tcb.scoreboard.flight_size() == 0 {
+                tcb.timers.disarm();
+            } else if tcb.state != State::Recovery || self.recovery.restarts_rto() {
+                tcb.restart_rto(now);
+            }
+        } else if tcb.stack.rto_restart == RtoRestart::EveryAck && tcb.timers.running == Timer::Rto {
+            tcb.arm_rto(now);
+        }
+    }
+
+    /// An ACK while nothing was in flight: the window has opened, or the persist timer restarts (Linux, tcp_ack_probe).
+    fn on_window_answer(&mut self, now: Time) {
+        let tcb = &mut self.tcb;
+        if tcb.timers.running != Timer::Persist {
+            return;
+        }
+        if tcb.send_buffer.rwnd > 0 {
+            tcb.timers.disarm();
+        } else {
+            tcb.timers.restart_persist(now, tcb.rtt.rto(), tcb.stack.max_rto);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Deliveries reported by an ACK: cumulative acknowledgement, SACK and D-SACK blocks, RTT samples (Linux, tcp_clean_rtx_queue,
+//! tcp_sacktag_write_queue).
+
+use cwndlab_units::{Bytes, Duration, Time};
+
+use super::Tcb;
+use crate::ack_summary::AckSummary;
+use crate::scoreboard::{Segment, EVER_RETRANS, RETRANS, SACKED};
+use crate::state::State;
+use crate::wire::{AckPacket, MAX_BLOCKS};
+
+impl Tcb {
+    /// SND.UNA advances to `summary.ack`.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, now: Time, summary: &mut AckSummary) {
+        let una = summary.prior_una;
+        summary.prior_fack = if self.scoreboard.sacked > 0 { self.scoreboard.fack } else { una };
+        let mut bytes = 0;
+        for seq in una..summary.ack {
+            let segment = self.scoreboard.pop_front();
+            bytes += u64::from(segment.len);
+            if segment.flags & SACKED == 0 {
+                self.deliver(now, seq, &segment, summary);
+            }
+        }
+        self.counters.acked_bytes += bytes;
+        self.scoreboard.advanced();
+    }
+
+    /// A segment that no SACK had reported is acknowledged cumulatively.
+    #[inline]
+    fn deliver(&mut self, now: Time, seq: u64, segment: &Segment, summary: &mut AckSummary) {
+        let original = segment.flags & EVER_RETRANS == 0;
+        if original {
+            summary.note_acked(now, seq, segment, self.high_seq);
+        } else {
+            summary.retransmitted = true;
+        }
+        // Linux, tcp_skb_spurious_retrans: an echo from before the retransmission is of the original.
+        let spurious = !original
+            && self.features.linux
+            && self.stack.timestamps
+            && summary.echo > Time::ZERO
+            && summary.echo < segment.sent_at;
+        if !spurious {
+            let min_rtt = self.rtt.min_or_max();
+            self.rack.advance(now, (seq, segment), min_rtt, false, &mut summary.rack_in_order);
+        }
+        self.rate.on_delivered(segment, &mut summary.rate);
+    }
+
+    /// The SACK blocks of an ACK; the first one may be a D-SACK.
+    pub(crate) fn on_sack_blocks(&mut self, now: Time, ack: &AckPacket, summary: &mut AckSummary) {
+        if !self.features.sack {
+            return;
+        }
+        let mut list = ack.blocks.list;
+        let blocks = &mut list[..(ack.blocks.len as usize).min(MAX_BLOCKS)];
+        // RFC 2883, section 4: a D-SACK lies below the acknowledgement, or within the second block.
+        let within = |outer: &(u64, u64)| outer.0 <= blocks[0].0 && blocks[0].1 <= outer.1;
+        let is_dsack =
+            ack.blocks.duplicate || self.features.linux && (blocks[0].0 < ack.ack || blocks.get(1).is_some_and(within));
+        let dsack = is_dsack.then(|| blocks[0]);
+        if let Some(block) = dsack {
+            self.on_dsack(block, summary);
+        }
+        let blocks = &mut blocks[usize::from(is_dsack)..];
+        if self.features.time_based {
+            blocks.sort_unstable(); // Linux, tcp_sacktag_write_queue: in the order of the segments
+        }
+        let mut lowest = self.mark_sacked(now, blocks, summary);
+        if let Some((from, to)) = dsack.filter(|_| self.features.linux && summary.dsack) {
+            self.mark_dsacked(from, to, &mut lowest);
+        }
+        if lowest < u64::MAX && (!self.features.linux || self.state != State::Loss || self.undo.marker.is_some()) {
+            self.note_reordering(lowest);
+        }
+    }
+
+    /// Marks segments SACKed. Returns the lowest one that was sent once and lies below what had arrived before: the path
+    /// reorders; `u64::MAX` is none.
+    fn mark_sacked(&mut self, now: Time, blocks: &[(u64, u64)], summary: &mut AckSummary) -> u64 {
+        let mut lowest = u64::MAX;
+        let Self { features, scoreboard, rack, rate, rtt, high_seq, .. } = self;
+        let min_rtt = rtt.min_or_max();
+        for &(from, to) in blocks {
+            // Linux, tcp_is_sackblock_valid: a block at `una` contradicts itself.
+            if features.linux && (from <= scoreboard.una || to > scoreboard.next || from >= to) {
+                continue;
+            }
+            let fack = scoreboard.fack;
+            scoreboard.sack(from, to, |seq, segment| {
+                if seq < fack && segment.flags & EVER_RETRANS == 0 {
+                    lowest = lowest.min(seq);
+                }
+                summary.note_sacked(now, seq, segment, *high_seq);
+                rack.advance(now, (seq, segment), min_rtt, true, &mut summary.rack_in_order);
+                rate.on_delivered(segment, &mut summary.rate);
+            });
+        }
+        lowest
+    }
+
+    /// A D-SACK: a retransmission was needless, unless more is reported than was retransmitted (Linux, tcp_dsack_seen).
+    fn on_dsack(&mut self, (from, to): (u64, u64), summary: &mut AckSummary) {
+        let count = to.saturating_sub(from).min(u64::from(u32::MAX)) as u32;
+        if !self.undo.on_dsack(count, self.counters.retransmitted_packets, self.features.linux) {
+            return;
+        }
+        summary.dsack = true;
+        summary.tlp_dsack = count == 1 && self.timers.tlp_end_seq == Some(to);
+        if self.features.linux {
+            // A segment that arrived twice was delivered.
+            summary.rate.segments += count;
+            summary.rate.bytes += self.controller.bytes(count);
+            self.rack.on_dsack_linux(summary.tlp_dsack);
+            if to <= summary.prior_una && self.undo.marker.is_some_and(|marker| to > marker) {
+                self.undo.note_needless(count);
+            }
+            return;
+        }
+        if self.undo.marker.is_some_and(|marker| from >= marker) {
+            self.undo.note_needless(1);
+        }
+        self.rack.on_dsack_rfc(self.rate.round());
+    }
+
+    /// A D-SACK above `una` (Linux, tcp_sacktag_one): which retransmissions were needless, and are no longer in flight.
+    fn mark_dsacked(&mut self, from: u64, to: u64, lowest: &mut u64) {
+        for seq in from.max(self.scoreboard.una)..to.min(self.scoreboard.next) {
+            let flags = self.scoreboard.get(seq).flags;
+            if flags & EVER_RETRANS == 0 {
+                continue;
+            }
+            if self.undo.marker.is_some_and(|marker| seq >= marker) {
+                self.undo.note_needless(1);
+            }
+            if flags & SACKED != 0 {
+                *lowest = (*lowest).min(seq);
+            }
+            if flags & RETRANS != 0 {
+                self.scoreboard.clear_retrans(seq);
+            }
+        }
+    }
+
+    /// `lowest` arrived after higher segments, and was sent once: the path reorders.
+    pub(crate) fn note_reordering(&mut self, lowest: u64) {
+        if self.features.time_based {
+            self.rack.note_reordering(lowest, self.scoreboard.fack, self.stack.dup_thresh);
+        }
+    }
+
+    /// The RTT sample of an ACK, and whether the retransmission timer restarts.
+    #[inline]
+    pub(crate) fn sample_rtt(&mut self, now: Time, summary: &mut AckSummary) {
+        let samples = summary.rtt;
+        // Linux, tcp_clean_rtx_queue: an ACK of a retransmitted segment gives no sample of the others.
+        let in_order = if self.features.linux && summary.retransmitted { Duration::ZERO } else { samples.oldest };
+        let oldest = if in_order > Duration::ZERO { in_order } else { samples.sacked_oldest };
+        summary.rtt.reported =
+            if samples.sacked_newest > Duration::ZERO { samples.sacked_newest } else { samples.newest };
+        if oldest > Duration::ZERO {
+            self.rtt.sample(now, oldest, summary.rtt.reported);
+        } else if summary.advanced && self.stack.timestamps && summary.echo > Time::ZERO && summary.echo < now {
+            let sample = now - summary.echo; // RFC 7323, section 4.1: timestamps resolve Karn's ambiguity
+            self.rtt.sample(now, sample, sample);
+            if self.features.linux {
+                summary.rtt.reported = sample;
+            }
+        } else if self.features.linux {
+            summary.rtt.reported = Duration::ZERO;
+        }
+        // Linux, tcp_clean_rtx_queue: a SACK of a segment sent before the first one in flight was (re)transmitted is progress.
+        if self.features.linux
+            && !summary.advanced
+            && samples.sacked_oldest > Duration::ZERO
+            && self.scoreboard.flight_size() > 0
+        {
+            let head = self.scoreboard.get(self.scoreboard.una).sent_at;
+            summary.restart_timer = samples.sacked_oldest > now - head;
+        }
+    }
+
+    /// An ECN echo: marked data, and whether the ACK asks for a reduction.
+    #[inline]
+    pub(crate) fn on_ecn_echo(&mut self, ack: &AckPacket) -> (Bytes, bool) {
+        let (marked, echo) = self.ecn.on_ack(self.stack.ecn, ack);
+        (self.controller.bytes(marked), echo)
+    }
+}

@@ -1,0 +1,141 @@
+//! The transmission control block (RFC 9293, section 3.3.1): the state that ACK processing, recovery and sending share.
+
+mod delivery;
+mod reduction;
+mod timing;
+
+use cwndlab_control::CongestionControl;
+use cwndlab_units::Bytes;
+
+use crate::ack_summary::AckSummary;
+use crate::controller::Controller;
+use crate::counters::Counters;
+use crate::duplicate_acks::DuplicateAcks;
+use crate::ecn::EcnEcho;
+use crate::prr::Prr;
+use crate::rack::Rack;
+use crate::rate_sample::RateSampler;
+use crate::rtt::RttEstimator;
+use crate::scoreboard::Scoreboard;
+use crate::send_buffer::{SendBuffer, MAX_WINDOW};
+use crate::stack::Stack;
+use crate::state::{Rexmit, State};
+use crate::timers::Timers;
+use crate::undo::Undo;
+
+/// What the recovery in use requires of the rest of the sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Features {
+    /// It evaluates SACK blocks.
+    pub(crate) sack: bool,
+    /// It detects losses by time (RACK), and tail loss probes belong to it.
+    pub(crate) time_based: bool,
+    /// Linux' rules apply where these depart from the RFCs (docs/validity.md has the list).
+    pub(crate) linux: bool,
+}
+
+/// The block. Fields are in the order of use: what every ACK and every segment needs comes first, what only losses need last.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Tcb {
+    pub(crate) stack: Stack,
+    pub(crate) features: Features,
+    pub(crate) state: State,
+    pub(crate) rexmit: Rexmit,
+    /// One segment marked lost is retransmitted whatever the window (RFC 5681, section 3.2, step 2).
+    pub(crate) force_retransmit: bool,
+    pub(crate) ecn: EcnEcho,
+    pub(crate) controller: Controller,
+    pub(crate) scoreboard: Scoreboard,
+    /// The window in force, segments.
+    pub(crate) cwnd: u32,
+    /// The window to which a reduction leads, segments.
+    pub(crate) ssthresh: u32,
+    /// SND.NXT when the current state began (RFC 6582, `recover`; Linux, `tp->high_seq`).
+    pub(crate) high_seq: u64,
+    pub(crate) dupacks: DuplicateAcks,
+    pub(crate) send_buffer: SendBuffer,
+    pub(crate) timers: Timers,
+    pub(crate) rate: RateSampler,
+    pub(crate) rack: Rack,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) counters: Counters,
+    pub(crate) prr: Prr,
+    pub(crate) undo: Undo,
+}
+
+impl Tcb {
+    /// The state before the handshake.
+    pub(crate) fn new(algorithm: Box<dyn CongestionControl>, features: Features, stack: &Stack) -> Self {
+        let mss = stack.mss.0 as u32;
+        let cwnd = (algorithm.cwnd().0 / u64::from(mss)).clamp(1, MAX_WINDOW) as u32;
+        let first = stack.first_segment;
+        Self {
+            stack: stack.clone(),
+            features,
+            state: State::Open,
+            rexmit: Rexmit::Lost,
+            force_retransmit: false,
+            ecn: EcnEcho::default(),
+            controller: Controller::new(algorithm, mss),
+            scoreboard: if features.time_based { Scoreboard::time_based(first) } else { Scoreboard::new(first) },
+            cwnd,
+            ssthresh: cwnd,
+            high_seq: 0,
+            dupacks: DuplicateAcks::default(),
+            send_buffer: SendBuffer::new(),
+            timers: Timers::new(),
+            rate: RateSampler::default(),
+            rack: Rack::new(stack.dup_thresh, features.linux),
+            rtt: RttEstimator::new(stack),
+            counters: Counters::default(),
+            prr: Prr::default(),
+            undo: Undo::new(),
+        }
+    }
+
+    /// The algorithm sets the window during recovery itself. Without SACK it cannot: the pipe is not known.
+    #[inline]
+    pub(crate) fn algorithm_owns_cwnd(&self) -> bool {
+        self.controller.model_based && self.features.sack
+    }
+
+    /// `cwnd` is below the `part`th part of the slow-start threshold.
+    #[inline]
+    pub(crate) fn is_below_ssthresh(&self, part: u64) -> bool {
+        self.controller.is_below_ssthresh(self.cwnd, part)
+    }
+
+    /// Takes the algorithm's window over, unless a reduction of the transport is under way.
+    #[inline]
+    pub(crate) fn sync_cwnd(&mut self) {
+        if !self.state.is_reducing() || self.algorithm_owns_cwnd() {
+            self.cwnd = self.controller.window();
+        }
+    }
+
+    /// The window may grow upon this ACK, if no reduction is under way. Linux, tcp_may_raise_cwnd: if it advances SND.UNA, or
+    /// delivers anything where the path is known to reorder far.
+    #[inline]
+    pub(crate) fn may_raise_cwnd(&self, summary: &AckSummary) -> bool {
+        if summary.advanced {
+            return true;
+        }
+        if self.features.linux {
+            return summary.sacked && self.rack.reorders_beyond(self.stack.dup_thresh);
+        }
+        self.state == State::Loss && self.scoreboard.lost == 0
+    }
+
+    /// Payload of a full segment.
+    #[inline]
+    pub(crate) fn mss(&self) -> u32 {
+        self.controller.mss()
+    }
+
+    /// Data in flight (RFC 6675, pipe).
+    #[inline]
+    pub(crate) fn in_flight(&self) -> Bytes {
+        self.controller.bytes(self.scoreboard.in_flight())
+    }
+}

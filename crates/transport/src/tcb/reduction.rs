@@ -1,0 +1,88 @@
+//! Congestion events: what is reported to the algorithm, and the reduction that follows.
+
+use cwndlab_control::{Cause, Change, Congestion};
+use cwndlab_units::{Duration, Time};
+
+use super::Tcb;
+use crate::stack::Prr as PrrVersion;
+use crate::state::State;
+
+impl Tcb {
+    /// Reports congestion to the algorithm; its new window is `ssthresh`.
+    pub(crate) fn on_congestion(&mut self, now: Time, cause: Cause, restart: bool, repeated: bool) {
+        let flight = self.flight_at_congestion();
+        let event = Congestion {
+            now,
+            mss: self.stack.mss,
+            cause,
+            restart,
+            repeated,
+            in_flight: self.controller.bytes(flight),
+            lost: self.controller.bytes(self.scoreboard.lost),
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            round: self.rate.round(),
+        };
+        self.ssthresh = self.controller.on_congestion(&event, flight);
+    }
+
+    /// FlightSize without SACKed segments, and without those that limited transmit sent.
+    fn flight_at_congestion(&self) -> u32 {
+        let flight_size = self.scoreboard.flight_size();
+        if self.features.sack {
+            flight_size - self.scoreboard.sacked
+        } else if self.state == State::Recovery {
+            // Each duplicate ACK that let a segment be sent reports another one delivered.
+            flight_size.min(self.ssthresh)
+        } else if self.stack.limited_transmit {
+            flight_size.saturating_sub(self.dupacks.limited_transmit())
+        } else {
+            flight_size
+        }
+    }
+
+    /// Proportional rate reduction begins.
+    pub(crate) fn start_prr(&mut self) {
+        self.prr.start(match self.stack.prr {
+            _ if self.features.linux => self.cwnd, // tcp_init_cwnd_reduction: prior_cwnd
+            PrrVersion::Rfc6937 => self.scoreboard.flight_size(),
+            PrrVersion::Rfc9937 => self.scoreboard.flight_size() - self.scoreboard.sacked,
+        });
+    }
+
+    /// The window upon an ACK while proportional rate reduction lasts. `marked`: the ACK let segments be marked lost.
+    pub(crate) fn reduce_proportionally(&mut self, delivered: u32, advanced: bool, marked: bool) {
+        if delivered == 0 && self.features.linux {
+            return; // tcp_cwnd_reduction
+        }
+        let safe = match self.stack.prr {
+            PrrVersion::Rfc6937 => true,
+            PrrVersion::Rfc9937 => advanced && !marked,
+        };
+        self.cwnd = self.prr.cwnd(self.scoreboard.in_flight(), self.ssthresh, delivered, safe);
+    }
+
+    /// Notifies the algorithm of a window that the transport sets.
+    pub(crate) fn notify_window(&mut self, now: Time, change: Change, cwnd: u32) {
+        self.controller.notify_window(now, change, cwnd, Duration::ZERO);
+    }
+
+    /// Notifies a model-based algorithm of the end of a recovery.
+    #[inline]
+    pub(crate) fn notify_recovered(&mut self, now: Time) {
+        if self.controller.model_based {
+            self.notify_window(now, Change::Recovered, self.cwnd);
+        }
+    }
+
+    /// From here on a reduction may turn out to be spurious. The stamp of retransmissions of an earlier recovery that are
+    /// still outstanding is kept: their ACKs prove nothing (Linux, tcp_init_undo, tcp_retrans_stamp_cleanup).
+    pub(crate) fn init_undo(&mut self) {
+        let marker = self.stack.undo.then_some(self.scoreboard.una);
+        let outstanding = self.scoreboard.retrans + u32::from(self.timers.tlp_copy_outstanding());
+        self.undo.init(marker, outstanding);
+        if !self.scoreboard.any_retrans_done() {
+            self.undo.clear_stamp();
+        }
+    }
+}

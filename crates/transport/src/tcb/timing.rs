@@ -1,0 +1,88 @@
+//! Which timer runs: the retransmission timer, and the tail loss probe in its place (RFC 6298; RFC 8985, section 7).
+
+use cwndlab_units::{Duration, Time};
+
+use super::Tcb;
+use crate::state::State;
+use crate::timers::{Timer, TIMEOUT_MIN};
+
+/// The probe allows a lone segment this delay of its ACK (RFC 8985, section 7.2: the worst-case delayed-ACK timer).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
+/// Probe timeout without an RTT sample.
+const PROBE_WITHOUT_RTT: Duration = Duration::from_secs(1);
+
+impl Tcb {
+    /// Restarts the retransmission timer.
+    #[inline]
+    pub(crate) fn arm_rto(&mut self, now: Time) {
+        self.timers.arm_rto(now + self.rtt.rto());
+    }
+
+    /// When the retransmission timer expires while another one runs: by RFC 6298 an RTO after the last progress; in Linux
+    /// (tcp_rto_delta_us) an RTO after the first segment in flight was sent last.
+    fn rto_due(&self) -> Time {
+        if self.features.linux {
+            self.scoreboard.get(self.scoreboard.una).sent_at + self.rtt.rto()
+        } else {
+            self.timers.rto_at
+        }
+    }
+
+    /// The retransmission timer runs again where another one did (Linux, tcp_rearm_rto).
+    pub(crate) fn rearm_rto(&mut self, now: Time) {
+        if self.scoreboard.flight_size() == 0 {
+            self.timers.disarm();
+        } else if self.timers.replaces_rto() {
+            self.timers.resume_rto(now, self.rto_due());
+        } else {
+            self.arm_rto(now);
+        }
+    }
+
+    /// New data is acknowledged, and segments are in flight: RFC 6298 (5.3), or the probe timer instead.
+    #[inline]
+    pub(crate) fn restart_rto(&mut self, now: Time) {
+        let rto_at = now + self.rtt.rto();
+        let resumes = self.features.linux && self.timers.replaces_rto();
+        if self.schedule_loss_probe(now, rto_at) {
+            self.timers.rto_at = rto_at;
+        } else if resumes {
+            self.rearm_rto(now);
+        } else {
+            self.timers.arm_rto(rto_at);
+        }
+    }
+
+    /// Segments were sent: the retransmission timer starts unless a timer runs, and with new data the probe timer restarts.
+    #[inline]
+    pub(crate) fn start_timers(&mut self, now: Time, sent_new: bool) {
+        if matches!(self.timers.running, Timer::Off | Timer::Persist) {
+            self.arm_rto(now);
+        }
+        let waits = self.timers.running == Timer::Reordering && !self.features.linux;
+        if sent_new && self.stack.tail_loss_probe && self.features.time_based && !waits {
+            let due = self.rto_due();
+            if !self.schedule_loss_probe(now, due) && self.timers.running == Timer::LossProbe {
+                self.rearm_rto(now);
+            }
+        }
+    }
+
+    /// Starts the probe timer, if a probe may be sent in this state; it expires no later than the retransmission timer would
+    /// (RFC 8985, section 7.2; Linux, tcp_schedule_loss_probe). Returns whether it started.
+    #[inline]
+    fn schedule_loss_probe(&mut self, now: Time, rto_at: Time) -> bool {
+        if !self.stack.tail_loss_probe || !self.features.time_based || !matches!(self.state, State::Open | State::Cwr) {
+            return false;
+        }
+        let (ack_delay, slack) =
+            if self.features.linux { (self.stack.min_rto, TIMEOUT_MIN) } else { (MAX_ACK_DELAY, Duration::ZERO) };
+        let wait = match self.rtt.srtt() {
+            Duration::ZERO => PROBE_WITHOUT_RTT,
+            srtt => srtt * 2 + if self.scoreboard.flight_size() == 1 { ack_delay } else { slack },
+        };
+        let at = now + wait;
+        self.timers.arm(Timer::LossProbe, if rto_at > now { at.min(rto_at) } else { at });
+        true
+    }
+}

@@ -1,0 +1,161 @@
+//! The sender's timer: retransmission, tail loss probe, reordering or persist. At most one runs (RFC 8985, section 8; Linux,
+//! `icsk_pending`): arming one replaces the other.
+
+use cwndlab_units::{Duration, Time};
+
+/// Doublings of the persist timer at most (Linux, tcp_probe0_when: the largest RTO over the smallest).
+const MAX_PERSIST_BACKOFF: u32 = 10;
+/// Linux adds this to RACK's and to the tail loss probe's timers (`TCP_TIMEOUT_MIN_US`).
+pub(crate) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
+/// An overdue retransmission timer expires after this (Linux, tcp_rearm_rto).
+const OVERDUE: Duration = Duration::from_micros(1);
+
+/// Which timer runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// None.
+    Off,
+    /// Retransmission; of the SYN before the connection is established.
+    Rto,
+    /// Tail loss probe.
+    LossProbe,
+    /// RACK's reordering timer.
+    Reordering,
+    /// The receive window is closed.
+    Persist,
+}
+
+/// The timer, and what the retransmission timer needs while another one runs.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    /// Which timer `due` is of.
+    pub(crate) running: Timer,
+    /// A repeated segment, not new data, was the probe (Linux, `tp->tlp_retrans`).
+    pub(crate) tlp_retrans: bool,
+    /// When it expires; `Time::MAX`: never.
+    pub(crate) due: Time,
+    /// When the retransmission timer expires by RFC 6298, while another one runs.
+    pub(crate) rto_at: Time,
+    /// SND.NXT when a tail loss probe was sent that is not acknowledged yet (`TLP.end_seq`).
+    pub(crate) tlp_end_seq: Option<u64>,
+    /// SND.UNA when the retransmission timer expired last.
+    pub(crate) timed_out_una: Option<u64>,
+    persist_backoff: u32,
+}
+
+impl Timers {
+    /// None runs.
+    pub(crate) fn new() -> Self {
+        Self {
+            running: Timer::Off,
+            tlp_retrans: false,
+            due: Time::MAX,
+            rto_at: Time::MAX,
+            tlp_end_seq: None,
+            timed_out_una: None,
+            persist_backoff: 0,
+        }
+    }
+
+    /// Starts `timer` in place of the running one.
+    #[inline]
+    pub(crate) fn arm(&mut self, timer: Timer, due: Time) {
+        self.running = timer;
+        self.due = due;
+    }
+
+    /// Stops the running timer.
+    pub(crate) fn disarm(&mut self) {
+        self.arm(Timer::Off, Time::MAX);
+    }
+
+    /// Starts the retransmission timer to expire at `due`.
+    #[inline]
+    pub(crate) fn arm_rto(&mut self, due: Time) {
+        self.rto_at = due;
+        self.arm(Timer::Rto, due);
+    }
+
+    /// The retransmission timer, due at `due`, resumes after another one ran; it does not expire in the past.
+    pub(crate) fn resume_rto(&mut self, now: Time, due: Time) {
+        self.arm_rto(due.max(now + OVERDUE));
+    }
+
+    /// The probe or the reordering timer runs in place of the retransmission timer.
+    #[inline]
+    pub(crate) fn replaces_rto(&self) -> bool {
+        matches!(self.running, Timer::LossProbe | Timer::Reordering)
+    }
+
+    /// A retransmitted tail loss probe is not acknowledged yet.
+    pub(crate) fn tlp_copy_outstanding(&self) -> bool {
+        self.tlp_end_seq.is_some() && self.tlp_retrans
+    }
+
+    /// The receive window has closed and nothing is in flight: starts the persist timer, unless another one runs (Linux,
+    /// tcp_check_probe_timer).
+    pub(crate) fn start_persist(&mut self, now: Time, rto: Duration) {
+        if self.running == Timer::Off {
+            self.persist_backoff = 0;
+            self.arm(Timer::Persist, now + rto);
+        }
+    }
+
+    /// The receiver answered that its window is still closed: the persist timer restarts (Linux, tcp_ack_probe).
+    pub(crate) fn restart_persist(&mut self, now: Time, rto: Duration, max_rto: Duration) {
+        let wait = Duration(rto.0.saturating_mul(1 << self.persist_backoff.min(MAX_PERSIST_BACKOFF)));
+        self.arm(Timer::Persist, now + wait.min(max_rto));
+    }
+
+    /// A window probe is sent: the persist timer backs off.
+    pub(crate) fn back_off_persist(&mut self, now: Time, rto: Duration, max_rto: Duration) {
+        self.persist_backoff += 1;
+        self.restart_persist(now, rto, max_rto);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(count: u64) -> Duration {
+        Duration::from_millis(count)
+    }
+
+    fn at(count: u64) -> Time {
+        Time::ZERO + ms(count)
+    }
+
+    /// RFC 8985, section 8: one timer at a time; the retransmission timer's time is kept.
+    #[test]
+    fn arming_a_timer_replaces_the_running_one() {
+        let mut timers = Timers::new();
+        timers.arm_rto(at(300));
+        timers.arm(Timer::LossProbe, at(202));
+        assert_eq!((timers.running, timers.due, timers.rto_at), (Timer::LossProbe, at(202), at(300)));
+        assert!(timers.replaces_rto());
+    }
+
+    /// tcp_rearm_rto: an RTO that passed while another timer ran expires in a microsecond.
+    #[test]
+    fn an_overdue_retransmission_timer_expires_in_a_microsecond() {
+        let mut timers = Timers::new();
+        timers.resume_rto(at(400), at(300));
+        assert_eq!(timers.due, at(400) + Duration::from_micros(1));
+        timers.resume_rto(at(400), at(500));
+        assert_eq!(timers.due, at(500));
+    }
+
+    /// RFC 9293, section 3.8.6.1: the first probe after an RTO, then exponential back-off; by hand, RTO 300 ms, ceiling 2 s.
+    #[test]
+    fn the_persist_timer_doubles_up_to_the_largest_rto() {
+        let mut timers = Timers::new();
+        timers.start_persist(at(0), ms(300));
+        assert_eq!(timers.due, at(300));
+        let waits = [0; 4].map(|_: u32| {
+            timers.back_off_persist(at(0), ms(300), ms(2000));
+            timers.due
+        });
+        assert_eq!(waits, [600, 1200, 2000, 2000].map(at));
+    }
+}

@@ -1,0 +1,52 @@
+//! Burst sizes: TSO autosizing and deferral (Linux, `tcp_output.c`).
+
+use cwndlab_units::{Duration, Rate};
+
+/// Smallest burst, segments (Linux, tcp_min_tso_segs).
+pub(crate) const MIN_BURST: u32 = 2;
+/// A burst is what the pacing rate gives in about a millisecond (Linux, `sk_pacing_shift`).
+const PACING_SHIFT: u32 = 10;
+/// A super-segment holds 64 kB.
+const MAX_BURST_BYTES: u64 = 65_536;
+/// A small burst is deferred only within this time of the last one, and if the next ACK is due within it
+/// (tcp_tso_should_defer).
+pub(crate) const RECENT: Duration = Duration::from_millis(1);
+/// The first packets of a connection are not paced (tcp_update_skb_after_send, as in sch_fq).
+pub(crate) const UNPACED_PACKETS: u64 = 10;
+
+/// A burst that is being sent.
+#[derive(Default)]
+pub(crate) struct Burst {
+    /// Its size by the rate; 0 until it is computed, since the division is costly.
+    goal: u32,
+    /// Segments that may be sent without another test.
+    pub(crate) cleared: u32,
+}
+
+impl Burst {
+    /// Its size by the rate, computed once.
+    #[inline]
+    pub(crate) fn goal(&mut self, autosize: impl FnOnce() -> u32) -> u32 {
+        if self.goal == 0 {
+            self.goal = autosize();
+        }
+        self.goal
+    }
+}
+
+/// Segments of `mss` bytes in a burst at `rate` (tcp_tso_autosize).
+pub(crate) fn autosize(rate: Rate, mss: u32) -> u32 {
+    (((rate.0 / 8) >> PACING_SHIFT).min(MAX_BURST_BYTES) as u32 / mss).max(MIN_BURST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 80 Mbit/s are 10 MB/s, a 1024th of it 9765 bytes, nine segments of 1000; at least 2, at most 65.
+    #[test]
+    fn a_burst_is_a_millisecond_of_the_rate() {
+        let bursts = [80, 1, 10_000].map(|mbps| autosize(Rate::from_mbps(mbps), 1000));
+        assert_eq!(bursts, [9, 2, 65]);
+    }
+}
