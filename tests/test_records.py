@@ -60,7 +60,7 @@ def test_the_documentation_of_the_columns_is_that_of_the_declarations() -> None:
     assert blocks == {f"records {name}": records_doc.markdown(name) for name in TABLES}
     for table in tables():
         for column in table["columns"]:
-            assert column["meaning"].endswith("."), (table["name"], column["name"])
+            assert column["description"].endswith("."), (table["name"], column["name"])
 
 
 def test_an_unknown_table_is_named(records: Records) -> None:

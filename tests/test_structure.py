@@ -1,4 +1,4 @@
-"""tools/check_structure.py: import circles, long functions and large structs, in small made-up crates."""
+"""tools/check_structure.py: circles, long functions, large structs and missing units, in small made-up crates."""
 
 from __future__ import annotations
 
@@ -153,6 +153,19 @@ def test_a_struct_of_more_than_20_fields_is_found(tmp_path: Path) -> None:
     assert [fault.message.split(": ")[1] for fault in check_structure.faults_of(tmp_path, [])] == [
         "Large has 21 fields, more than 20",
         "E::V has 22 fields, more than 20",
+    ]
+
+
+def test_a_quantity_without_a_unit_in_a_signature_is_found(tmp_path: Path) -> None:
+    """By name: `now` and what ends with a unit; a count and a `Time` are none."""
+    crate(
+        tmp_path,
+        lib="trait Queue { fn wake(&mut self, now: u64); fn hold(&mut self, now: Time, packets: u64, rate: Rate); }",
+        a="fn f(mut gap_ns: Option<u64>, fits: u64) {}\n#[cfg(test)]\nmod tests { fn g(now: u64) {} }",
+    )
+    assert [fault.message for fault in check_structure.faults_of(tmp_path, [])] == [
+        "crates/x/src/a.rs:1: f takes gap_ns: Option<u64>, no unit's type",
+        "crates/x/src/lib.rs:1: Queue::wake takes now: u64, no unit's type",
     ]
 
 

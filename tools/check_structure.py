@@ -1,9 +1,9 @@
-"""Fails on import circles between modules of a crate, on long functions and on large structs.
+"""Fails on import circles between modules, long functions, large structs, and integers in place of units.
 
 An edge runs from a module to each module of the same crate whose items its code uses, by `use` or by a path. A path is
 followed through `use` and `pub use` to where the name is defined; a `pub use` alone is no use. A file is one module,
-with the modules inside it. Exceptions are in tools/structure-exceptions.toml, each with its reason; one that is not
-needed any more is a fault too.
+with the modules inside it. A parameter that is a time, a size or a rate by its name has a type of cwndlab_units, not
+`u64`. Exceptions are in tools/structure-exceptions.toml, each with its reason; one that covers nothing is a fault too.
 
     .venv/bin/python tools/check_structure.py                   faults of all crates
     .venv/bin/python tools/check_structure.py --all simulator   those of one crate, exceptions included
@@ -12,6 +12,7 @@ needed any more is a fault too.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -26,6 +27,9 @@ ROOT = Path(__file__).resolve().parents[1]
 EXCEPTIONS = ROOT / "tools" / "structure-exceptions.toml"
 #: Lines of a function from `fn` to the closing brace; fields of a struct.
 LONGEST_FUNCTION, MOST_FIELDS = 50, 20
+#: Names of parameters that are quantities, and types that say nothing of a unit.
+QUANTITY = re.compile(r"now|at|time|\w+_(?:ns|us|ms|s|bytes|bits|bps)")
+INTEGER = re.compile(r"&?(?:Option<)?[ui](?:64|128)>?")
 
 
 @dataclass(frozen=True)
@@ -219,6 +223,18 @@ def sizes(crate: Path, root: Path) -> list[Fault]:
     return faults
 
 
+def units(crate: Path, root: Path) -> list[Fault]:
+    """Parameters that are quantities and have the type of a bare integer."""
+    faults = []
+    for file in rust_source.sources(crate):
+        place = str(file.relative_to(root))
+        for found in rust_source.parameters(file):
+            if QUANTITY.fullmatch(found.name) and INTEGER.fullmatch(found.type):
+                message = f"{place}:{found.line}: {found.function} takes {found.name}: {found.type}, no unit's type"
+                faults.append(Fault("units", f"{place}: {found.function}({found.name})", message))
+    return faults
+
+
 # -- exceptions -------------------------------------------------------------------------------------------------------
 
 
@@ -252,7 +268,7 @@ def faults_of(root: Path, crates: Iterable[str]) -> list[Fault]:
     faults = []
     for label in labels:
         crate = root / "crates" / label
-        faults += [*circles(crate, label), *sizes(crate, root)]
+        faults += [*circles(crate, label), *sizes(crate, root), *units(crate, root)]
     return faults
 
 

@@ -14,5 +14,5 @@ def markdown(table: str) -> str:
     lines = ["| column | type | unit | meaning |", "|---|---|---|---|"]
     for column in declared["columns"]:
         type_ = f"{column['type']}{' or null' if column['nullable'] else ''}"
-        lines.append(f"| `{column['name']}` | {type_} | {column['unit']} | {column['meaning'].rstrip('.')} |")
+        lines.append(f"| `{column['name']}` | {type_} | {column['unit']} | {column['description'].rstrip('.')} |")
     return "\n".join(lines)

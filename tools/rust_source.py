@@ -279,6 +279,30 @@ def _functions(file: Path) -> Iterator[tuple[str, Node]]:
             yield f"{owner}{_name(node)}", node
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a function."""
+
+    function: str
+    line: int
+    name: str
+    type: str
+
+
+def parameters(file: Path) -> list[Parameter]:
+    """The parameters of all functions of a file, of required methods of traits too."""
+    found = []
+    for owner, node in _walk(parse(file), ""):
+        if node.type in ("function_item", "function_signature_item"):
+            listed = node.child_by_field_name("parameters")
+            for parameter in listed.named_children if listed is not None else []:
+                pattern, kind = parameter.child_by_field_name("pattern"), parameter.child_by_field_name("type")
+                if pattern is not None and kind is not None:
+                    name = text(pattern).removeprefix("mut ")
+                    found.append(Parameter(f"{owner}{_name(node)}", _line(parameter), name, text(kind)))
+    return found
+
+
 def structs(file: Path) -> list[Size]:
     """The structs of a file, and the variants of its enums, with the number of their fields."""
     found = []

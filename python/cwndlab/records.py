@@ -1,7 +1,7 @@
-"""The answer: what a run wrote down, as tables.
+"""A run's output tables.
 
-Columns carry their unit in their name; the tables are described in ``docs/records.md``. Each becomes a polars frame,
-without copying, when it is first asked for.
+The name of a column ends with its unit; ``docs/records.md`` describes all columns. A table becomes a polars frame,
+without copying, at its first use.
 """
 
 from __future__ import annotations
@@ -111,12 +111,12 @@ class Records:
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """What happened, when, why."""
+        """Events of flows: time, kind, cause, windows."""
         return self.frame("events")
 
     @cached_property
     def transfers(self) -> pl.DataFrame:
-        """Transfers with their completion times."""
+        """Completed transfers with start and end."""
         return self.frame("transfers")
 
     @cached_property
@@ -131,12 +131,12 @@ class Records:
 
     @cached_property
     def lateness(self) -> pl.DataFrame:
-        """Histogram of how late an emulation delivered; empty for a simulation."""
+        """Histogram of an emulation's lateness; empty for a simulation."""
         return self.frame("lateness")
 
     @cached_property
     def calibration(self) -> pl.DataFrame:
-        """What an emulation measured of its path before it began; empty for a simulation."""
+        """Properties of an emulated path, configured and measured; empty for a simulation."""
         return self.frame("calibration")
 
     @cached_property

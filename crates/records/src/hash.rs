@@ -2,7 +2,7 @@
 //!
 //! For each column of each table: the names of table and column, the number of rows, which values are null, then the
 //! values, little-endian, text with its length before it, null as zero. The division of a table into batches is
-//! irrelevant. A rule in the declaration of a column ([`Hashed`]) leaves it out: always, where it names the machine or the
+//! irrelevant. A rule in the declaration of a column ([`HashRule`]) leaves it out: always, where it names the machine or the
 //! release, so that one hash holds for all of them; and where it has no values, if it is newer than the first records.
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use arrow_array::Array;
 use arrow_schema::DataType;
 use sha2::{Digest, Sha256};
 
-use crate::declare::{Column, Hashed};
+use crate::declaration::{Column, HashRule};
 use crate::table::Tables;
 
 /// Bytes gathered before they are hashed.
@@ -58,11 +58,11 @@ impl Sink {
     fn column(&mut self, table: &str, column: &Column, arrays: &[&dyn Array]) {
         let rows: usize = arrays.iter().map(|array| array.len()).sum();
         let nulls: usize = arrays.iter().map(|array| array.null_count()).sum();
-        let counts = match column.hashed {
-            Hashed::Always | Hashed::NullsIfAny => true,
-            Hashed::Never => false,
-            Hashed::IfRows => rows > 0,
-            Hashed::IfValues => nulls < rows,
+        let counts = match column.hash_rule {
+            HashRule::Always | HashRule::NullsIfAny => true,
+            HashRule::Never => false,
+            HashRule::IfRows => rows > 0,
+            HashRule::IfValues => nulls < rows,
         };
         if !counts {
             return;
@@ -70,7 +70,7 @@ impl Sink {
         self.text(table);
         self.text(column.name);
         self.bytes(&(rows as u64).to_le_bytes());
-        if column.nullable && (nulls > 0 || column.hashed != Hashed::NullsIfAny) {
+        if column.nullable && (nulls > 0 || column.hash_rule != HashRule::NullsIfAny) {
             for array in arrays {
                 (0..array.len()).for_each(|row| self.bytes(&[u8::from(array.is_valid(row))]));
             }

@@ -4,12 +4,12 @@
 //! - [`table`]: the rows as Arrow tables, with a header that identifies the run;
 //! - [`parquet`]: a folder of Parquet files, written atomically and read back;
 //! - [`hash`]: a hash that is equal exactly for runs with equal records;
-//! - [`declare`]: the macro of the declarations and what it derives from them.
+//! - [`declaration`]: the macro of the declarations and what it derives from them.
 //!
 //! All but rows and declarations need the feature `arrow`.
 
 #[macro_use]
-pub mod declare;
+pub mod declaration;
 #[cfg(feature = "arrow")]
 pub mod hash;
 #[cfg(feature = "arrow")]

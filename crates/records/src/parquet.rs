@@ -20,7 +20,7 @@ use arrow_array::RecordBatch;
 use cwndlab_units::{Duration, Time};
 use sha2::{Digest, Sha256};
 
-use crate::declare::Table;
+use crate::declaration::Table;
 use crate::hash::hex;
 use crate::rows::TABLES;
 use crate::table::{arrow_schema, Header, Tables, SCHEMA_VERSION};
@@ -34,7 +34,7 @@ const ENGINE: &str = "cwndlab.engine";
 const VERSION: &str = "cwndlab.version";
 
 /// The file of checksums: one line per table, in the format of `sha256sum`.
-const SUMS: &str = "SHA256SUMS";
+const CHECKSUMS: &str = "SHA256SUMS";
 
 /// Why records could not be written or read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ fn file(folder: &Path, table: &str) -> PathBuf {
 }
 
 /// A line of the file of checksums.
-fn sum_line(digest: &str, table: &str) -> String {
+fn checksum_line(digest: &str, table: &str) -> String {
     format!("{digest}  {}\n", table_file(table))
 }
 
@@ -88,7 +88,7 @@ pub fn write(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
     let written =
         refuse_other(&tables.header, folder).and_then(|()| stage(tables, folder)).and_then(|()| commit(tables, folder));
     if written.is_err() {
-        for name in TABLES.iter().map(|table| table_file(table.name)).chain([SUMS.to_owned()]) {
+        for name in TABLES.iter().map(|table| table_file(table.name)).chain([CHECKSUMS.to_owned()]) {
             // A file that was not staged is no error here.
             let _ = fs::remove_file(staged(folder, &name));
         }
@@ -109,12 +109,12 @@ fn create(folder: &Path) -> Result<bool, RecordsError> {
     }
     match fs::create_dir_all(folder) {
         Ok(()) => Ok(true),
-        Err(cause) => failed(folder, &cause),
+        Err(cause) => write_error(folder, &cause),
     }
 }
 
 /// The error of a failed write.
-fn failed<T>(place: &Path, cause: &io::Error) -> Result<T, RecordsError> {
+fn write_error<T>(place: &Path, cause: &io::Error) -> Result<T, RecordsError> {
     let failure = match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => error(
             place,
@@ -155,12 +155,12 @@ fn staged(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// A file that is being written, and the checksum so far.
-struct Digesting<'a> {
+struct HashingWriter<'a> {
     file: File,
     state: &'a mut Sha256,
 }
 
-impl Write for Digesting<'_> {
+impl Write for HashingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.state.update(&bytes[..written]);
@@ -188,14 +188,14 @@ fn stage(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
         .set_key_value_metadata(Some(entries))
         .set_created_by(format!("cwndlab {}", header.version))
         .build();
-    let mut sums = String::new();
+    let mut checksums = String::new();
     for (table, batches) in tables.present() {
         match stage_one(&staged(folder, &table_file(table.name)), table, batches, properties.clone()) {
-            Ok(digest) => sums += &sum_line(&digest, table.name),
-            Err(cause) => return failed(&file(folder, table.name), &system_error(cause)),
+            Ok(digest) => checksums += &checksum_line(&digest, table.name),
+            Err(cause) => return write_error(&file(folder, table.name), &system_error(cause)),
         }
     }
-    fs::write(staged(folder, SUMS), sums).or_else(|cause| failed(&folder.join(SUMS), &cause))
+    fs::write(staged(folder, CHECKSUMS), checksums).or_else(|cause| write_error(&folder.join(CHECKSUMS), &cause))
 }
 
 /// The system's error behind one of Parquet, where there is one.
@@ -217,7 +217,7 @@ fn stage_one(
     properties: WriterProperties,
 ) -> Result<String, ParquetError> {
     let mut state = Sha256::new();
-    let sink = Digesting { file: File::create(path)?, state: &mut state };
+    let sink = HashingWriter { file: File::create(path)?, state: &mut state };
     let mut writer = ArrowWriter::try_new(sink, arrow_schema(table), Some(properties))?;
     for batch in batches {
         writer.write(batch)?;
@@ -229,10 +229,10 @@ fn stage_one(
 /// Renames the staged files, the checksums last.
 fn commit(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
     let written = tables.present().rev().map(|(table, _)| table_file(table.name));
-    for name in written.chain([SUMS.to_owned()]) {
+    for name in written.chain([CHECKSUMS.to_owned()]) {
         let place = folder.join(&name);
         if let Err(cause) = fs::rename(staged(folder, &name), &place) {
-            return failed(&place, &cause);
+            return write_error(&place, &cause);
         }
     }
     Ok(())
@@ -240,18 +240,18 @@ fn commit(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
 
 /// Reads the run that `folder` holds.
 pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
-    let sums = read_sums(folder)?;
+    let checksums = read_checksums(folder)?;
     let mut header: Option<Header> = None;
     let mut batches = Vec::with_capacity(TABLES.len());
     for table in TABLES {
         let path = file(folder, table.name);
-        let listed = sums.as_ref().is_some_and(|sums| sums.contains_key(table.name));
+        let listed = checksums.as_ref().is_some_and(|checksums| checksums.contains_key(table.name));
         if table.optional && !listed && !path.exists() {
             batches.push(vec![RecordBatch::new_empty(arrow_schema(table))]);
             continue;
         }
-        if let Some(sums) = &sums {
-            verify(&path, sums.get(table.name).map(String::as_str))?;
+        if let Some(checksums) = &checksums {
+            verify(&path, checksums.get(table.name).map(String::as_str))?;
         }
         let (own, read) = read_table(table, &path)?;
         match &header {
@@ -263,17 +263,21 @@ pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
         }
         batches.push(read);
     }
-    if sums.is_none() {
-        return error(&folder.join(SUMS), "there is no such file", "the run was not written completely; run again");
+    if checksums.is_none() {
+        return error(
+            &folder.join(CHECKSUMS),
+            "there is no such file",
+            "the run was not written completely; run again",
+        );
     }
     let mut header = header.unwrap_or_default();
-    complete(&mut header, &batches[0]);
+    complete_header(&mut header, &batches[0]);
     Ok(Tables::from_batches(header, batches))
 }
 
 /// The checksums by table; `None` where the folder has no file of them.
-fn read_sums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>>, RecordsError> {
-    let path = folder.join(SUMS);
+fn read_checksums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>>, RecordsError> {
+    let path = folder.join(CHECKSUMS);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
         Err(cause) if matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -284,27 +288,27 @@ fn read_sums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>>, Re
     let altered =
         || error(&path, "is not the list of checksums that was written", "it was truncated or altered; run again");
     let Ok(text) = String::from_utf8(bytes) else { return altered() };
-    let mut sums = BTreeMap::new();
+    let mut checksums = BTreeMap::new();
     for line in text.lines() {
         let Some((digest, name)) = line.split_once("  ") else { return altered() };
         let Some(table) = TABLES.iter().find(|table| table_file(table.name) == name) else { return altered() };
-        sums.insert(table.name, digest.to_owned());
+        checksums.insert(table.name, digest.to_owned());
     }
     // Exactly the lines that were written: none added, repeated or missing.
-    let lines = TABLES.iter().filter_map(|table| Some(sum_line(sums.get(table.name)?, table.name)));
+    let lines = TABLES.iter().filter_map(|table| Some(checksum_line(checksums.get(table.name)?, table.name)));
     let again: String = lines.collect();
-    let whole = TABLES.iter().all(|table| table.optional || sums.contains_key(table.name));
+    let whole = TABLES.iter().all(|table| table.optional || checksums.contains_key(table.name));
     if again != text || !whole {
         return altered();
     }
-    Ok(Some(sums))
+    Ok(Some(checksums))
 }
 
 /// Compares a file with its checksum.
 fn verify(path: &Path, expected: Option<&str>) -> Result<(), RecordsError> {
     let hint = "it was truncated, altered or belongs to another run; run again";
     let Some(expected) = expected else {
-        return error(path, format!("is not listed in {SUMS}"), hint);
+        return error(path, format!("is not listed in {CHECKSUMS}"), hint);
     };
     let mut file = open_file(path)?;
     let mut state = Sha256::new();
@@ -314,7 +318,7 @@ fn verify(path: &Path, expected: Option<&str>) -> Result<(), RecordsError> {
     if hex(state.finalize()) == expected {
         Ok(())
     } else {
-        error(path, format!("does not match its checksum in {SUMS}"), hint)
+        error(path, format!("does not match its checksum in {CHECKSUMS}"), hint)
     }
 }
 
@@ -328,7 +332,7 @@ fn read_table(table: &Table, path: &Path) -> Result<(Header, Vec<RecordBatch>), 
 }
 
 /// Fills the fields of the header that only the row of `runs` holds.
-fn complete(header: &mut Header, runs: &[RecordBatch]) {
+fn complete_header(header: &mut Header, runs: &[RecordBatch]) {
     let Some(row) = runs.iter().find(|batch| batch.num_rows() > 0) else { return };
     let text = |name: &str| row.column_by_name(name).map_or("", |array| array.as_string::<i32>().value(0)).to_owned();
     header.host = text("host");

@@ -4,7 +4,7 @@
 //! is null. To add a column: one field here, and its value where the row is filled. `#[hash(if_values)]` before the
 //! field keeps the hashes of runs in which the column is null.
 
-use crate::declare::Unsigned;
+use crate::declaration::Unsigned;
 
 records! {
     RunRow,
@@ -431,9 +431,9 @@ table! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::declare::{Hashed, Kind};
+    use crate::declaration::{ColumnType, HashRule};
 
-    fn column(table: &str, name: &str) -> &'static crate::declare::Column {
+    fn column(table: &str, name: &str) -> &'static crate::declaration::Column {
         let table = TABLES.iter().find(|one| one.name == table).unwrap();
         table.columns.iter().find(|one| one.name == name).unwrap()
     }
@@ -441,20 +441,20 @@ mod tests {
     #[test]
     fn a_declaration_gives_type_unit_rule_and_documentation() {
         let cwnd = column("samples", "cwnd_bytes");
-        assert_eq!((cwnd.kind, cwnd.nullable, cwnd.hashed), (Kind::Int64, true, Hashed::NullsIfAny));
+        assert_eq!((cwnd.column_type, cwnd.nullable, cwnd.hash_rule), (ColumnType::Int64, true, HashRule::NullsIfAny));
         assert_eq!(cwnd.unit(), "bytes");
-        assert_eq!(cwnd.meaning, "Congestion window that the transport applies; null for UDP and for arrivals.");
-        assert_eq!(column("runs", "seed").kind, Kind::UInt64);
+        assert_eq!(cwnd.description, "Congestion window that the transport applies; null for UDP and for arrivals.");
+        assert_eq!(column("runs", "seed").column_type, ColumnType::UInt64);
         assert_eq!(column("link_samples", "queue_packet_ns").unit(), "packet·ns");
         assert_eq!(column("events", "kind").unit(), "");
-        assert_eq!(column("flows", "route").hashed, Hashed::Never);
+        assert_eq!(column("flows", "route").hash_rule, HashRule::Never);
     }
 
     /// A comment of two lines is one text.
     #[test]
     fn lines_of_a_comment_are_joined_by_a_space() {
-        let meaning = column("events", "cause").meaning;
-        assert!(meaning.ends_with("`dsack`, …; may be empty."), "{meaning}");
+        let description = column("events", "cause").description;
+        assert!(description.ends_with("`dsack`, …; may be empty."), "{description}");
     }
 
     #[test]

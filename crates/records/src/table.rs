@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use cwndlab_units::{Duration, Time};
 
-use crate::declare::{Kind, Table, Unsigned};
+use crate::declaration::{ColumnType, Table, Unsigned};
 use crate::rows::{Records, RunRow, TABLES};
 
 /// Version of the tables' schema.
@@ -120,19 +120,20 @@ pub fn schema(name: &str) -> Option<SchemaRef> {
 
 /// The Arrow schema of a table.
 pub(crate) fn arrow_schema(table: &Table) -> SchemaRef {
-    let fields = table.columns.iter().map(|column| Field::new(column.name, data_type(column.kind), column.nullable));
+    let fields =
+        table.columns.iter().map(|column| Field::new(column.name, data_type(column.column_type), column.nullable));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-fn data_type(kind: Kind) -> DataType {
-    match kind {
-        Kind::UInt8 => DataType::UInt8,
-        Kind::UInt32 => DataType::UInt32,
-        Kind::UInt64 => DataType::UInt64,
-        Kind::Int64 => DataType::Int64,
-        Kind::Float64 => DataType::Float64,
-        Kind::Bool => DataType::Boolean,
-        Kind::Text => DataType::Utf8,
+fn data_type(column_type: ColumnType) -> DataType {
+    match column_type {
+        ColumnType::UInt8 => DataType::UInt8,
+        ColumnType::UInt32 => DataType::UInt32,
+        ColumnType::UInt64 => DataType::UInt64,
+        ColumnType::Int64 => DataType::Int64,
+        ColumnType::Float64 => DataType::Float64,
+        ColumnType::Bool => DataType::Boolean,
+        ColumnType::Text => DataType::Utf8,
     }
 }
 

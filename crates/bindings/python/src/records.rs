@@ -169,23 +169,23 @@ impl Table {
     }
 }
 
-/// The declarations of all tables, in order: name, subject of a row, whether most runs lack it, and for each column name,
-/// type, whether it may have nulls, unit and meaning.
+/// The declarations of all tables, in order: name, description, whether most runs lack it, and for each column name,
+/// type, whether it may have nulls, unit and description.
 #[pyfunction]
 pub(crate) fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let declared = TABLES.iter().map(|table| {
         let columns = table.columns.iter().map(|column| {
             let entry = PyDict::new(py);
             entry.set_item("name", column.name)?;
-            entry.set_item("type", column.kind.name())?;
+            entry.set_item("type", column.column_type.name())?;
             entry.set_item("nullable", column.nullable)?;
             entry.set_item("unit", column.unit())?;
-            entry.set_item("meaning", column.meaning)?;
+            entry.set_item("description", column.description)?;
             Ok(entry)
         });
         let entry = PyDict::new(py);
         entry.set_item("name", table.name)?;
-        entry.set_item("about", table.about)?;
+        entry.set_item("description", table.description)?;
         entry.set_item("optional", table.optional)?;
         entry.set_item("columns", columns.collect::<PyResult<Vec<_>>>()?)?;
         Ok(entry)

@@ -171,12 +171,12 @@ fn a_truncated_file_is_named() {
         assert_eq!(error.place, place.display().to_string());
         assert_eq!(error.what, "does not match its checksum in SHA256SUMS");
         assert_eq!(error.hint, "it was truncated, altered or belongs to another run; run again");
-        update_sums(&folder.0);
+        update_checksums(&folder.0);
         let error = read(&folder.0).unwrap_err();
         assert!(error.what.starts_with("is not a complete Parquet file ("), "{}", error.what);
         write(&tables(7, 1000), &folder.0).unwrap_err();
         fs::write(&place, &whole).unwrap();
-        update_sums(&folder.0);
+        update_checksums(&folder.0);
     }
 }
 
@@ -201,7 +201,7 @@ fn tables_of_two_runs_are_not_mixed() {
     write(&tables(7, 1), &one.0).unwrap();
     write(&tables(8, 1), &two.0).unwrap();
     fs::copy(file(&two.0, "links"), file(&one.0, "links")).unwrap();
-    update_sums(&one.0);
+    update_checksums(&one.0);
     assert_eq!(
         read(&one.0).unwrap_err().to_string(),
         format!(
@@ -212,11 +212,11 @@ fn tables_of_two_runs_are_not_mixed() {
 }
 
 /// Recomputes the checksums of the files.
-fn update_sums(folder: &Path) {
+fn update_checksums(folder: &Path) {
     let names = TABLES.iter().map(|table| table.name).filter(|name| file(folder, name).exists());
-    let sums: String =
-        names.map(|name| sum_line(&hex(Sha256::digest(fs::read(file(folder, name)).unwrap())), name)).collect();
-    fs::write(folder.join(SUMS), sums).unwrap();
+    let checksums: String =
+        names.map(|name| checksum_line(&hex(Sha256::digest(fs::read(file(folder, name)).unwrap())), name)).collect();
+    fs::write(folder.join(CHECKSUMS), checksums).unwrap();
 }
 
 /// The checksums are those of `sha256sum`, known here from FIPS 180-2, appendix B.1: of "abc".
@@ -224,7 +224,7 @@ fn update_sums(folder: &Path) {
 fn checksums_are_sha256_in_the_format_of_sha256sum() {
     let digest = hex(Sha256::digest("abc"));
     assert_eq!(
-        sum_line(&digest, "flows"),
+        checksum_line(&digest, "flows"),
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  flows.parquet\n"
     );
 }
@@ -237,7 +237,7 @@ fn a_flipped_bit_in_any_file_is_an_error() {
     for name in folder.files() {
         let place = folder.0.join(&name);
         let whole = fs::read(&place).unwrap();
-        let step = if name == SUMS { 1 } else { whole.len() / 40 + 1 };
+        let step = if name == CHECKSUMS { 1 } else { whole.len() / 40 + 1 };
         for (n, at) in (0..whole.len()).step_by(step).enumerate() {
             let mut altered = whole.clone();
             altered[at] ^= 1 << (n % 8);
@@ -254,7 +254,7 @@ fn a_flipped_bit_in_any_file_is_an_error() {
 fn a_run_without_checksums_is_an_error() {
     let folder = Folder::new();
     write(&tables(7, 1), &folder.0).unwrap();
-    let place = folder.0.join(SUMS);
+    let place = folder.0.join(CHECKSUMS);
     fs::remove_file(&place).unwrap();
     assert_eq!(
         read(&folder.0).unwrap_err().to_string(),
@@ -348,7 +348,7 @@ proptest! {
         let at = at % bytes.len();
         bytes[at] = value;
         fs::write(&place, bytes).unwrap();
-        update_sums(&folder.0);
+        update_checksums(&folder.0);
         let _ = read(&folder.0);
     }
 }

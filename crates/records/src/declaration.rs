@@ -14,7 +14,7 @@ pub struct Table {
     /// Its name, also that of its file.
     pub name: &'static str,
     /// The subject of a row.
-    pub about: &'static str,
+    pub description: &'static str,
     /// Most runs have no row of it: an empty one has no file and no part in the hash.
     pub optional: bool,
     /// Its columns, in order.
@@ -27,18 +27,18 @@ pub struct Column {
     /// Its name, which ends with its unit.
     pub name: &'static str,
     /// The type of its values.
-    pub kind: Kind,
+    pub column_type: ColumnType,
     /// It may have nulls.
     pub nullable: bool,
     /// When it is part of the hash of the records.
-    pub hashed: Hashed,
+    pub hash_rule: HashRule,
     /// The documentation.
-    pub meaning: &'static str,
+    pub description: &'static str,
 }
 
 /// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// 8 bits, unsigned.
     UInt8,
     /// 32 bits, unsigned.
@@ -55,7 +55,7 @@ pub enum Kind {
     Text,
 }
 
-impl Kind {
+impl ColumnType {
     /// The name of the type, as in the documentation.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -74,7 +74,7 @@ impl Kind {
 /// When a column is part of the hash of the records. A column that is added to a table, or may be null since a later
 /// release, keeps the hashes of runs without such values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hashed {
+pub enum HashRule {
     /// In every run: name, which values are null, values.
     Always,
     /// Never: it names the machine or the release, or follows from the scenario.
@@ -87,7 +87,7 @@ pub enum Hashed {
     NullsIfAny,
 }
 
-impl Hashed {
+impl HashRule {
     /// The rule of an attribute `#[hash(…)]`.
     pub(crate) const fn named(rule: &str) -> Self {
         match rule.as_bytes() {
@@ -133,7 +133,7 @@ pub trait Row: Sized {
 /// A value in a column.
 pub trait Cell: Sized {
     /// The column's type. A counter or time of 64 bits is signed there, so that differences of columns may be negative.
-    const KIND: Kind;
+    const TYPE: ColumnType;
     /// The column may have nulls.
     const NULLABLE: bool;
 
@@ -149,9 +149,9 @@ pub trait Cell: Sized {
 pub struct Unsigned(pub u64);
 
 macro_rules! cell {
-    ($cell:ty, $kind:ident, $array:ident, $nullable:literal, $value:expr) => {
+    ($cell:ty, $type:ident, $array:ident, $nullable:literal, $value:expr) => {
         impl Cell for $cell {
-            const KIND: Kind = Kind::$kind;
+            const TYPE: ColumnType = ColumnType::$type;
             const NULLABLE: bool = $nullable;
 
             #[cfg(feature = "arrow")]
@@ -175,48 +175,48 @@ cell!(&'static str, Text, StringArray, false, |&value| Some(value));
 
 /// Declares a table: a struct for its rows, with `#[table(name)]` or `#[table(name, optional)]` before it. Each field
 /// is a column of the same name; its comment is the column's documentation, and `#[hash(…)]` before it is a rule of
-/// [`Hashed`] other than `Always`.
+/// [`HashRule`] other than `Always`.
 macro_rules! table {
     (
-        $(#[doc = $about:literal])+
+        $(#[doc = $description:literal])+
         #[table($table:ident $(, $optional:ident)?)]
         #[derive($($derive:ident),+)]
         pub struct $row:ident {
             $(
-                $(#[doc = $meaning:literal])+
+                $(#[doc = $documentation:literal])+
                 $(#[hash($rule:ident)])?
                 pub $column:ident: $cell:ty,
             )+
         }
     ) => {
-        $(#[doc = $about])+
+        $(#[doc = $description])+
         #[derive($($derive),+)]
         pub struct $row {
             $(
-                $(#[doc = $meaning])+
+                $(#[doc = $documentation])+
                 pub $column: $cell,
             )+
         }
 
-        impl $crate::declare::Row for $row {
-            const TABLE: $crate::declare::Table = $crate::declare::Table {
+        impl $crate::declaration::Row for $row {
+            const TABLE: $crate::declaration::Table = $crate::declaration::Table {
                 name: stringify!($table),
-                about: concat!($($about),+).trim_ascii(),
-                optional: $crate::declare::optional(concat!($(stringify!($optional))?)),
+                description: concat!($($description),+).trim_ascii(),
+                optional: $crate::declaration::optional(concat!($(stringify!($optional))?)),
                 columns: &[$(
-                    $crate::declare::Column {
+                    $crate::declaration::Column {
                         name: stringify!($column),
-                        kind: <$cell as $crate::declare::Cell>::KIND,
-                        nullable: <$cell as $crate::declare::Cell>::NULLABLE,
-                        hashed: $crate::declare::Hashed::named(concat!($(stringify!($rule))?)),
-                        meaning: concat!($($meaning),+).trim_ascii(),
+                        column_type: <$cell as $crate::declaration::Cell>::TYPE,
+                        nullable: <$cell as $crate::declaration::Cell>::NULLABLE,
+                        hash_rule: $crate::declaration::HashRule::named(concat!($(stringify!($rule))?)),
+                        description: concat!($($documentation),+).trim_ascii(),
                     }
                 ),+],
             };
 
             #[cfg(feature = "arrow")]
             fn columns(rows: &[Self]) -> Vec<arrow_array::ArrayRef> {
-                vec![$($crate::declare::Cell::column(rows.iter().map(|row| &row.$column))),+]
+                vec![$($crate::declaration::Cell::column(rows.iter().map(|row| &row.$column))),+]
             }
         }
     };
@@ -244,14 +244,14 @@ macro_rules! records {
         }
 
         /// The tables of a run, in canonical order.
-        pub const TABLES: &[$crate::declare::Table] =
-            &[<$run as $crate::declare::Row>::TABLE, $(<$row as $crate::declare::Row>::TABLE),+];
+        pub const TABLES: &[$crate::declaration::Table] =
+            &[<$run as $crate::declaration::Row>::TABLE, $(<$row as $crate::declaration::Row>::TABLE),+];
 
         #[cfg(feature = "arrow")]
         impl Records {
             /// For each table the number of its rows and its columns, in canonical order.
             pub(crate) fn columns(&self, run: &$run) -> Vec<(usize, Vec<arrow_array::ArrayRef>)> {
-                use $crate::declare::Row;
+                use $crate::declaration::Row;
                 vec![
                     (1, $run::columns(std::slice::from_ref(run))),
                     $((self.$table.len(), $row::columns(&self.$table))),+
