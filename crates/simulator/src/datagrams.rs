@@ -1,6 +1,6 @@
 //! A flow without a connection (UDP): a source that sends by its own clock, a sink that counts.
 
-use cwndlab_control::{Ack, Congestion, CongestionControl};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Event};
 use cwndlab_network::random::Stream;
 use cwndlab_scenario::plan::{FlowPlan, Pattern, Workload};
 use cwndlab_transport::receiver::NEVER;
@@ -16,7 +16,9 @@ use crate::world::World;
 pub struct Unheard(pub Bytes);
 
 impl CongestionControl for Unheard {
-    fn on_ack(&mut self, _ack: &Ack) {}
+    fn on_ack(&mut self, _ack: &Ack) -> Option<Event> {
+        None
+    }
 
     fn on_congestion(&mut self, _event: &Congestion) {}
 

@@ -233,7 +233,7 @@ impl<'a> Engine<'a> {
                 time_ns: now,
                 flow: flow.index,
                 cwnd_bytes: windowed.then_some(u64::from(sender.cwnd) * mss),
-                ssthresh_bytes: sender.control.ssthresh().bytes().map(|threshold| threshold.0),
+                ssthresh_bytes: sender.control.state(None).ssthresh.bytes().map(|threshold| threshold.0),
                 in_flight_bytes: datagrams.is_none().then_some(in_flight),
                 srtt_ns: (rtt.srtt > 0).then_some(rtt.srtt),
                 rtt_ns: (rtt.last > 0).then_some(rtt.last),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Sent, Ssthresh, Window};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Event, Extra, Sent, State, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 /// Wraps an algorithm so that it hears of ACKs at most once per `interval` (congestion is told at once), and what
@@ -23,13 +23,13 @@ pub struct Remote {
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     cwnd: Bytes,
-    ssthresh: Ssthresh,
+    state: State,
     pacing: Option<Rate>,
 }
 
 impl Answer {
     fn of(control: &dyn CongestionControl) -> Self {
-        Self { cwnd: control.cwnd(), ssthresh: control.ssthresh(), pacing: control.pacing_rate() }
+        Self { cwnd: control.cwnd(), state: control.state(None), pacing: control.pacing_rate() }
     }
 }
 
@@ -43,7 +43,8 @@ impl Remote {
 
     fn report(&mut self, now: Time) {
         if let Some(ack) = self.pending.take() {
-            self.inner.on_ack(&ack);
+            // The congestion that hurries the report makes a row of its own.
+            let _ = self.inner.on_ack(&ack);
             self.reported = now;
             self.queue_answer(now);
         }
@@ -65,21 +66,22 @@ impl Remote {
 }
 
 impl CongestionControl for Remote {
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.apply(ack.now);
         self.pending = Some(match self.pending.take() {
             Some(first) => first.joined(ack),
             None => ack.clone(),
         });
+        let mut event = None;
         if ack.now.saturating_since(self.reported) >= self.interval {
             if let Some(pending) = self.pending.take() {
-                self.inner.on_ack(&pending);
-                ack.note.set(pending.note.get());
+                event = self.inner.on_ack(&pending);
                 self.reported = ack.now;
                 self.queue_answer(ack.now);
             }
         }
         self.apply(ack.now);
+        event
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -99,10 +101,6 @@ impl CongestionControl for Remote {
         self.answer.cwnd
     }
 
-    fn ssthresh(&self) -> Ssthresh {
-        self.answer.ssthresh
-    }
-
     fn on_sent(&mut self, sent: &Sent) {
         self.inner.on_sent(sent);
     }
@@ -118,7 +116,10 @@ impl CongestionControl for Remote {
         self.answer.pacing
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        self.inner.trace(put);
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        if extra.is_some() {
+            let _ = self.inner.state(extra);
+        }
+        self.answer.state
     }
 }

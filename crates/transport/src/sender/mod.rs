@@ -9,8 +9,6 @@ mod recovery;
 mod timers;
 mod transmit;
 
-use std::cell::Cell;
-
 use cwndlab_control::{
     Ack, Change, CongestionControl, DeliveryRate, Feedback, Need, RecoveryKind, Spec, Ssthresh, Window,
 };
@@ -517,13 +515,11 @@ impl Sender {
             recovering: matches!(self.state, State::Recovery | State::Cwr) || !self.may_raise(gain),
             round: self.round,
             feedback: self.feedback.take(),
-            note: Cell::new(None),
         };
         self.lost_reported = self.lost_total;
-        self.control.on_ack(&ack);
-        if let Some(note) = ack.note.get() {
-            let window = note.cwnd_segments as u32;
-            out.event(note.what, note.reason, self.cwnd, window, note.pipe_segments);
+        if let Some(event) = self.control.on_ack(&ack) {
+            let window = event.cwnd_segments as u32;
+            out.event(event.kind.name(), event.reason.name(), self.cwnd, window, event.pipe_segments);
         }
     }
 
@@ -550,7 +546,7 @@ impl Sender {
     #[inline]
     pub(crate) fn is_below_ssthresh(&self, part: u64) -> bool {
         let above = u64::from(self.cwnd) + 1;
-        match self.control.ssthresh() {
+        match self.control.state(None).ssthresh {
             Ssthresh::Unlimited => true,
             // In whole segments, without a division: cwnd < ⌊⌊ssthresh / mss⌋ / part⌋.
             Ssthresh::At(threshold) => above * part * u64::from(self.mss) <= threshold.0,
