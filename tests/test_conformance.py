@@ -41,7 +41,7 @@ RULES = [
     "imposed",
     "comes-back",
     "pacing",
-    "trace",
+    "state",
     "no-panic",
     "cost",
 ]
@@ -110,7 +110,7 @@ def test_a_rule_that_fails_is_exit_status_1(cli: Cli, monkeypatch: pytest.Monkey
     def many(texts: list[str], **_: object) -> Iterator[tuple[int, Examined]]:
         for index, text in enumerate(texts):
             fails = Rule(algorithm=text, rule="undo", holds=False, detail="course 'undo', event 7 at 1 s: because")
-            holds = Rule(algorithm=text, rule="trace", holds=True, detail="12 answers")
+            holds = Rule(algorithm=text, rule="state", holds=True, detail="12 answers")
             yield index, Examined(algorithm=text, rules=(fails, holds), ns_per_ack=None)
 
     monkeypatch.setattr(import_module("cwndlab.conformance"), "check_many", many)
@@ -224,7 +224,7 @@ class Stands(Right):
 
 
 class Lists(Right):
-    def trace(self) -> list[int]:
+    def state(self) -> list[int]:
         return [1]
 
 
@@ -275,7 +275,7 @@ def test_a_right_class_keeps_every_rule() -> None:
         (Infinite, "bounded", "cwnd() is inf segments after on_ack (a window is above 0 and at most 10^9 segments)"),
         (Nothing, "no-panic", "cwnd() is None after on_ack (it returns a number of segments)"),
         (Stands, "pacing", "pacing_rate() is 0 after on_ack (it returns segments per second, above 0 and"),
-        (Lists, "trace", "trace() is [1] (it returns a dict of names and numbers)"),
+        (Lists, "state", "state() is [1] (it returns a dict of names and numbers)"),
         (GrowsUnused, "unused-window", "on_ack grows the window although `cwnd_limited` is false"),
         (IgnoresUndo, "undo", "the undo of a reduction restores the"),
         (Shares, "same-windows", "a second instance, told the same, has"),

@@ -76,8 +76,8 @@ class Fixed:
         self.segments = segments
         self.halve = halve
 
-    def on_ack(self, ack: Ack) -> None:
-        pass
+    def on_ack(self, ack: Ack) -> tuple[str, str] | None:
+        return None
 
     def on_congestion(self, event: Congestion) -> None:
         pass
@@ -191,12 +191,12 @@ def test_optional_methods_are_asked(scenario: Scenario) -> None:
             assert (path.mss, path.initial_cwnd, path.initial_ssthresh) == (1448, 10.0, math.inf)
             assert repr(path).startswith("Path(mss=1448, initial_cwnd=10.0, initial_ssthresh=inf, paced=False, seed=")
 
-        def on_ack(self, ack: Ack) -> None:
+        def on_ack(self, ack: Ack) -> tuple[str, str] | None:
             assert ack.rtt is None or 0.0 < ack.min_rtt <= ack.rtt < ack.now
             assert ack.delivery_rate is None or 0 < ack.delivery_rate.rate < 1000
-            if "ack" not in heard:
-                ack.note("first-ack", "told")
+            first = "ack" not in heard
             heard.append("ack")
+            return ("first-ack", "told") if first else None
 
         def on_timeout(self, event: Congestion) -> None:
             assert event.cause == "timeout"
@@ -215,7 +215,7 @@ def test_optional_methods_are_asked(scenario: Scenario) -> None:
         def pacing_rate(self) -> float:
             return 100
 
-        def trace(self) -> dict[str, float]:
+        def state(self) -> dict[str, float]:
             return {"one": 5, "other": math.nan}
 
         @property

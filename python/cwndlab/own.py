@@ -1,8 +1,9 @@
 """Algorithms of one's own: a class in Python, called per ACK.
 
 A class has ``__init__(self, path)``, ``on_ack(self, ack)``, ``on_congestion(self, event)`` and ``cwnd(self)``, as the
-contract in Rust has; optional are ``on_timeout``, ``on_window``, ``on_sent``, ``pacing_rate``, ``trace`` and the
-attribute ``ssthresh``. Amounts are in segments, as papers write them, times in seconds, rates in segments per second.
+contract in Rust has; optional are ``on_timeout``, ``on_window``, ``on_sent``, ``pacing_rate``, ``state`` and the
+attribute ``ssthresh``. ``on_ack`` returns ``None``, or an event of two strings for the records: what
+happened and why. Amounts are in segments, as papers write them, times in seconds, rates in segments per second.
 What the methods are told is described by `Ack`, `Congestion`, `Path`, `Window` and `Sent`;
 ``docs/add-an-algorithm.md`` shows it all.
 """

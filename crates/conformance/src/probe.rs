@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Sent, Window};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Sent, State, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::cost::Told;
@@ -76,16 +76,15 @@ struct Answers {
     window: Bytes,
     pacing: Option<Rate>,
     twin: (Bytes, Option<Rate>),
+    /// Where it was asked for.
+    state: Option<State>,
     nan: Option<&'static str>,
 }
 
 fn tell(to: &mut dyn CongestionControl, event: &Event<'_>) {
     match event {
         Event::Made(_) => {}
-        Event::Ack(ack) => {
-            to.on_ack(ack);
-            ack.note.set(None);
-        }
+        Event::Ack(ack) => drop(to.on_ack(ack)),
         Event::Congestion(event) => to.on_congestion(event),
         Event::Window(window, _) => to.on_window(window),
         Event::Sent(sent) => to.on_sent(sent),
@@ -107,7 +106,7 @@ pub(crate) struct Probe<'a, 'b> {
     since: Option<(u64, Congestion)>,
     /// The congestion event to come means that a standing queue ran over.
     pub(crate) overflow: bool,
-    /// `trace` is looked at once in so many events.
+    /// `state` is looked at once in so many events.
     pub(crate) look_every: u64,
     /// Where events are kept, if they are.
     pub(crate) tape: Option<Vec<Told>>,
@@ -220,14 +219,14 @@ impl<'a, 'b> Probe<'a, 'b> {
             tell(one.as_mut(), event);
             tell(two.as_mut(), event);
             let mut nan = None;
-            if look {
-                one.trace(&mut |name, value| {
+            let state = look.then(|| {
+                one.state(Some(&mut |name, value| {
                     if value.is_nan() {
                         nan = nan.or(Some(name));
                     }
-                });
-            }
-            Answers { window: one.cwnd(), pacing: one.pacing_rate(), twin: (two.cwnd(), two.pacing_rate()), nan }
+                }))
+            });
+            Answers { window: one.cwnd(), pacing: one.pacing_rate(), twin: (two.cwnd(), two.pacing_rate()), state, nan }
         })
     }
 
@@ -259,7 +258,7 @@ impl<'a, 'b> Probe<'a, 'b> {
             peak: self.peak,
             pacing: answers.pacing,
             twin: answers.twin,
-            looked: look,
+            state: answers.state,
             nan: answers.nan,
             overflow: self.overflow,
         };

@@ -3,7 +3,6 @@
 //! It is no simulator of TCP: nothing is resent, no header is counted, and a lost packet is known at the next one that
 //! arrives. It is there so that an algorithm meets RTTs, rates, rounds and losses that answer to its window.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 
 use cwndlab_control::{Ack, Cause, Change, Congestion, DeliveryRate, Feedback, Sent, Window};
@@ -448,7 +447,6 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
             recovering: self.recovering,
             round: self.round,
             feedback: self.feedback(if unit.marked { 0 } else { size }),
-            note: Cell::new(None),
         };
         if self.road.report_every == 0 {
             return self.probe.ack(&ack);

@@ -1,6 +1,6 @@
 //! The rules: each a small function that looks at one event and what the window did.
 
-use cwndlab_control::{Ack, Cause, Change, Congestion, Path, Sent, Window};
+use cwndlab_control::{Ack, Cause, Change, Congestion, Path, Sent, State, Window};
 use cwndlab_units::{Bytes, Rate, Time};
 
 use crate::words::segments;
@@ -55,9 +55,9 @@ pub struct Step<'a> {
     pub pacing: Option<Rate>,
     /// Window and pacing rate of a second instance that was told the same.
     pub twin: (Bytes, Option<Rate>),
-    /// `trace` was looked at.
-    pub looked: bool,
-    /// The first number of `trace` that is none.
+    /// The state, where it was asked for.
+    pub state: Option<State>,
+    /// The first named number of the state that is NaN.
     pub nan: Option<&'static str>,
     /// A loss here means that a standing queue ran over: what was in flight exceeded the path and three quarters of its
     /// queue.
@@ -250,13 +250,19 @@ pub fn pacing(step: &Step<'_>) -> Verdict {
     judge(rate.0 > 0 && rate < FASTEST, || format!("the pacing rate is {} bit/s, neither zero nor infinite", rate.0))
 }
 
-/// What goes into the records is a number.
+/// The named numbers of the state are numbers, and in slow start the window is not above the slow-start threshold
+/// (RFC 5681, section 3.1).
 #[must_use]
-pub fn trace(step: &Step<'_>) -> Verdict {
-    if !step.looked {
-        return Silent;
+pub fn state(step: &Step<'_>) -> Verdict {
+    let Some(state) = step.state else { return Silent };
+    if let Some(name) = step.nan {
+        return Fails(format!("the state's number '{name}' is NaN"));
     }
-    judge(step.nan.is_none(), || format!("trace puts NaN as '{}'", step.nan.unwrap_or_default()))
+    let above = state.ssthresh.bytes().filter(|threshold| state.phase.is_slow_start() && step.after > *threshold);
+    judge(above.is_none(), || {
+        let threshold = segments(above.unwrap_or_default(), step.mss);
+        format!("the phase is slow start, and the window is above the threshold of {threshold} segments")
+    })
 }
 
 /// Judged at the end of a course, not at a step.
@@ -292,7 +298,7 @@ rules! {
     "imposed", "a window that the transport imposes is obeyed", false, imposed;
     "comes-back", "the window grows again after timeouts", false, elsewhere;
     "pacing", "a pacing rate is above zero and finite", false, pacing;
-    "trace", "no number for the records is NaN", false, trace;
+    "state", "no number of the state is NaN, and slow start is below its threshold", false, state;
     "no-panic", "nothing panics", false, elsewhere;
     "cost", "ns per ACK: reported, not judged", false, elsewhere;
 }

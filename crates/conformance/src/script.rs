@@ -1,7 +1,5 @@
 //! Events by hand: what no path brings about, told in the order that a course wants.
 
-use std::cell::Cell;
-
 use cwndlab_control::{Ack, Cause, Change, Congestion, DeliveryRate, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -61,7 +59,6 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
             recovering: false,
             round: self.round,
             feedback: None,
-            note: Cell::new(None),
         }
     }
 

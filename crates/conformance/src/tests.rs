@@ -1,5 +1,5 @@
 use super::*;
-use cwndlab_control::{Ack, Congestion, Window};
+use cwndlab_control::{Ack, Congestion, Event, Window};
 use cwndlab_units::Bytes;
 
 use crate::rules::RULES;
@@ -66,12 +66,12 @@ fn a_panic_is_told_with_its_text_and_place() {
 struct Adapter(Box<dyn CongestionControl>, u32, &'static str);
 
 impl CongestionControl for Adapter {
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.1 += 1;
         if self.1 == 5 {
             Broken { rule: self.2, why: "cwnd() is nan".to_owned() }.unwind();
         }
-        self.0.on_ack(ack);
+        self.0.on_ack(ack)
     }
 
     fn on_congestion(&mut self, event: &Congestion) {

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cwndlab_control::{Ack, Change, Congestion, CongestionControl, Path, Window};
+use cwndlab_control::{Ack, Change, Congestion, CongestionControl, Event, Extra, Path, Phase, Ssthresh, State, Window};
 use cwndlab_units::{Bytes, Duration, Rate};
 
 macro_rules! faults {
@@ -35,7 +35,7 @@ faults! {
     /// A timeout leaves half a segment.
     BelowOneSegment => ["one-segment"];
     /// It divides zero by zero before there is an RTT, and the window is NaN from then on.
-    NotANumber => ["one-segment", "trace"];
+    NotANumber => ["one-segment", "state"];
     /// An increment that grows with the power of the RTT, without a bound: `2^(RTT / 25 ms)`, as a careless Hybla.
     GrowsWithoutBound => ["bounded"];
     /// It does not look at `cwnd_limited`.
@@ -62,8 +62,10 @@ faults! {
     PacesInfinitely => ["pacing"];
     /// Its rate is what was delivered over the last RTT, and zero without one.
     PacesAtZero => ["pacing"];
-    /// It writes 0/0 into the records.
-    TracesNaN => ["trace"];
+    /// A number of its state is 0/0.
+    StateIsNaN => ["state"];
+    /// Its phase stays slow start above the threshold.
+    StaysInSlowStart => ["state"];
     /// It unwraps the RTT, which Karn's rule withholds.
     UnwrapsTheRtt => ["no-panic"];
     /// It panics already when it is made.
@@ -113,7 +115,7 @@ impl Student {
 }
 
 impl CongestionControl for Student {
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         if self.has(Fault::UnwrapsTheRtt) {
             self.rtt = ack.rtt.expect("every ACK has an RTT").as_secs();
         }
@@ -122,7 +124,7 @@ impl CongestionControl for Student {
         let used = ack.cwnd_limited || (self.has(Fault::GrowsUnused) && !ack.recovering);
         let ours = !ack.recovering || (self.has(Fault::GrowsInRecovery) && ack.cwnd_limited);
         if !used || !ours || self.stuck {
-            return;
+            return None;
         }
         let mut n = ack.acked.0 as f64 / self.mss;
         if self.has(Fault::NotANumber) && self.min_rtt == 0.0 {
@@ -139,6 +141,7 @@ impl CongestionControl for Student {
         } else {
             self.w += n / self.w;
         }
+        None
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -187,10 +190,15 @@ impl CongestionControl for Student {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        put("w_segments", self.w);
-        if self.has(Fault::TracesNaN) {
-            put("queue_segments", (self.rtt - self.min_rtt) / self.rtt);
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        if let Some(put) = extra {
+            put("w_segments", self.w);
+            if self.has(Fault::StateIsNaN) {
+                put("queue_segments", (self.rtt - self.min_rtt) / self.rtt);
+            }
         }
+        let below = self.w < self.ssthresh || self.has(Fault::StaysInSlowStart);
+        let phase = if below { Phase::SlowStart } else { Phase::CongestionAvoidance };
+        State { ssthresh: Ssthresh::of(self.ssthresh, self.mss), phase }
     }
 }

@@ -2,8 +2,10 @@
 
 use cwndlab_units::{Bytes, Rate};
 
-use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Ssthresh, Window};
+use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Window};
+use crate::event::{Event, EventKind};
 use crate::parts::{Asks, Growth, SlowStart};
+use crate::state::{Extra, Phase, Ssthresh, State};
 
 /// The largest window, bytes: 512 GiB, far beyond any path.
 const MAX_BYTES: f64 = (1u64 << 39) as f64;
@@ -25,6 +27,9 @@ pub struct Composed {
     most: f64,
     w: f64,
     ssthresh: f64,
+    /// Conservative slow start (RFC 9406); the transport repairs a loss.
+    conservative: bool,
+    recovering: bool,
     /// Window and threshold before the last reduction, for an undo.
     before: (f64, f64),
 }
@@ -38,29 +43,45 @@ impl Composed {
         let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
         let asks = slow_start.as_ref().map_or_else(Asks::default, |part| part.asks());
         let growth_paces = growth.asks().pacing;
-        Self { slow_start, growth, asks, growth_paces, mss, most: MAX_BYTES / mss, w, ssthresh, before: (w, ssthresh) }
+        Self {
+            slow_start,
+            growth,
+            asks,
+            growth_paces,
+            mss,
+            most: MAX_BYTES / mss,
+            w,
+            ssthresh,
+            conservative: false,
+            recovering: false,
+            before: (w, ssthresh),
+        }
     }
 
     #[inline]
-    fn start(&mut self, ack: &Ack, may_grow: bool) {
+    fn start(&mut self, ack: &Ack, may_grow: bool) -> Option<Event> {
         let step = match &mut self.slow_start {
             Some(part) => part.on_ack(ack, self.w, self.ssthresh),
             None => self.growth.start(ack, self.w, self.ssthresh),
         };
+        let mut event = step.event;
         if let Some(exit) = step.exit {
             self.ssthresh = exit.ssthresh.max(MIN_SSTHRESH);
-            ack.note.set(Some(exit.note));
+            event = Some(exit.event);
+        }
+        if let Some(event) = &event {
+            self.conservative = event.kind == EventKind::CssEnter;
         }
         if step.grow < 0.0 && !ack.recovering {
             self.w = (self.w + step.grow).max(1.0);
         }
         if !may_grow || step.grow <= 0.0 {
-            return;
+            return event;
         }
         let room = (self.ssthresh - self.w).max(0.0);
         if step.grow <= room {
             self.w += step.grow;
-            return;
+            return event;
         }
         // Linux, tcp_slow_start: what the threshold leaves over counts for avoidance. Where the slow start ends at the
         // present window, as HyStart does, that is the whole ACK (tcp_cong_avoid runs after pkts_acked).
@@ -70,6 +91,7 @@ impl Composed {
             let rest = Ack { acked: left, ..ack.clone() };
             self.avoid(&rest);
         }
+        event
     }
 
     /// Avoidance. A window that shrinks there takes `ssthresh` along: slow start begins anew only after congestion, after
@@ -88,12 +110,12 @@ impl Composed {
 
 impl CongestionControl for Composed {
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.growth.observe(ack, self.w);
+        self.recovering = ack.recovering;
         let may_grow = ack.cwnd_limited && !ack.recovering;
         if self.w < self.ssthresh {
-            self.start(ack, may_grow);
-            return;
+            return self.start(ack, may_grow);
         }
         if may_grow {
             self.avoid(ack);
@@ -103,6 +125,7 @@ impl CongestionControl for Composed {
                 self.ssthresh = part.outside(ack, self.w, self.ssthresh);
             }
         }
+        None
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -118,6 +141,8 @@ impl CongestionControl for Composed {
             self.ssthresh = ssthresh.max(MIN_SSTHRESH);
         }
         self.w = if event.restart { 1.0 } else { self.ssthresh };
+        self.conservative = false;
+        self.recovering = !event.restart;
     }
 
     #[inline]
@@ -127,6 +152,7 @@ impl CongestionControl for Composed {
     }
 
     fn on_window(&mut self, window: &Window) {
+        self.recovering = false;
         match window.change {
             Change::Undo => {
                 self.w = self.w.max(self.before.0);
@@ -157,23 +183,31 @@ impl CongestionControl for Composed {
     }
 
     #[inline]
-    fn ssthresh(&self) -> Ssthresh {
-        Ssthresh::of(self.ssthresh, self.mss)
-    }
-
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        put("w_segments", self.w);
-        if let Some(part) = &self.slow_start {
-            part.trace(put);
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        if let Some(put) = extra {
+            put("w_segments", self.w);
+            if let Some(part) = &self.slow_start {
+                part.extra(put);
+            }
+            self.growth.extra(put);
         }
-        self.growth.trace(put);
+        let phase = if self.recovering {
+            Phase::Recovery
+        } else if self.w >= self.ssthresh {
+            Phase::CongestionAvoidance
+        } else if self.conservative {
+            Phase::ConservativeSlowStart
+        } else {
+            Phase::SlowStart
+        };
+        State { ssthresh: Ssthresh::of(self.ssthresh, self.mss), phase }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Note;
+    use crate::event::Reason;
     use crate::parts::{Exit, Step};
     use crate::testing::{ack, path};
 
@@ -182,7 +216,7 @@ mod tests {
 
     impl SlowStart for Falling {
         fn on_ack(&mut self, _: &Ack, _: f64, _: f64) -> Step {
-            Step { grow: -6.0, exit: None }
+            Step::grow(-6.0)
         }
     }
 
@@ -206,9 +240,9 @@ mod tests {
     impl SlowStart for Third {
         fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
             self.0 += 1;
-            let note = Note { what: "slow-start-exit", reason: "delay", cwnd_segments: w, pipe_segments: f64::NAN };
-            let exit = (self.0 == 3).then_some(Exit { ssthresh: w, note });
-            Step { grow: ack.acked.0 as f64 / ack.mss.0 as f64, exit }
+            let event = Event::new(EventKind::SlowStartExit, Reason::Delay, w);
+            let exit = (self.0 == 3).then_some(Exit { ssthresh: w, event });
+            Step::with_exit(ack.acked.0 as f64 / ack.mss.0 as f64, exit)
         }
     }
 
@@ -231,13 +265,13 @@ mod tests {
     #[test]
     fn the_ack_that_ends_slow_start_counts_in_avoidance() {
         let mut flow = Composed::new(&path(10), Some(Box::new(Third(0))), Box::new(Thousandth));
-        assert_eq!(flow.ssthresh(), Ssthresh::Unlimited);
+        assert_eq!(flow.state(None).ssthresh, Ssthresh::Unlimited);
         let windows = [2, 2, 2, 2].map(|n| {
             flow.on_ack(&ack(n));
             flow.cwnd().0
         });
         assert_eq!(windows, [12_000, 14_000, 14_002, 14_004]);
-        assert_eq!(flow.ssthresh(), Ssthresh::At(Bytes(14_000)));
+        assert_eq!(flow.state(None).ssthresh, Ssthresh::At(Bytes(14_000)));
     }
 
     /// By hand: 10, then 4, then not below one segment; while a loss is repaired it is the transport's.

@@ -1,20 +1,23 @@
-//! What a transport tells a congestion control, and what it asks: the whole contract.
+//! The contract between a transport and a congestion control algorithm.
 //!
 //! The transport measures and enforces; the algorithm decides. Recovery belongs to the transport: it
-//! retransmits, and leads the window to what the algorithm answers after a congestion event.
+//! retransmits, and leads the window to the algorithm's answer to a congestion event.
 
-use std::cell::Cell;
 use std::fmt;
 
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-/// A congestion control as the transport sees it: three methods to write, five with a default.
+use crate::event::Event;
+use crate::state::{Extra, State};
+
+/// A congestion control as the transport sees it: three methods to write, four with a default.
 ///
 /// The same sequence of calls must give the same answers: no clock, no chance but
 /// [`Path::seed`], no global state.
 pub trait CongestionControl: fmt::Debug + Send {
-    /// Data was acknowledged.
-    fn on_ack(&mut self, ack: &Ack);
+    /// Data was acknowledged. An event that is returned becomes a row of the records' table `events`; the first ACK also
+    /// returns what the handshake decided.
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event>;
 
     /// Congestion was seen. Afterwards [`cwnd`](Self::cwnd) is the window to which the transport goes.
     /// Called at most once per window of data, as RFC 9438 and RFC 5681 demand.
@@ -29,9 +32,10 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// The transport changed the window for a reason of its own, or takes a reduction back.
     fn on_window(&mut self, _window: &Window) {}
 
-    /// The slow-start threshold: the flow is in slow start while its window is below it.
-    fn ssthresh(&self) -> Ssthresh {
-        Ssthresh::Unknown
+    /// The state after the last event. The transport reads the slow-start threshold several times per ACK, without `extra`;
+    /// an algorithm computes its named numbers only where `extra` receives them.
+    fn state(&self, _extra: Option<Extra<'_>>) -> State {
+        State::UNKNOWN
     }
 
     /// The rate at which to send; `None` leaves pacing to the transport's profile.
@@ -42,43 +46,6 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// divides the packet's whole length by it and is that much slower.)
     fn pacing_rate(&self) -> Option<Rate> {
         None
-    }
-
-    /// Named numbers of the algorithm's state, for debugging. None may be NaN.
-    fn trace(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
-}
-
-/// A slow-start threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ssthresh {
-    /// The algorithm keeps none: the transport derives one from the congestion events (RFC 5681, section 3.1).
-    Unknown,
-    /// Slow start until something ends it.
-    Unlimited,
-    /// Slow start while the window is below it.
-    At(Bytes),
-}
-
-impl Ssthresh {
-    /// A threshold of `segments` of `mss` bytes, where infinity is "without limit".
-    #[inline]
-    #[must_use]
-    pub fn of(segments: f64, mss: f64) -> Self {
-        if segments.is_finite() {
-            // A hair more, as of the window: k segments stored as a sum of fractions are k segments.
-            Self::At(Bytes(((segments + 1e-9) * mss) as u64))
-        } else {
-            Self::Unlimited
-        }
-    }
-
-    /// The threshold where there is one.
-    #[must_use]
-    pub fn bytes(self) -> Option<Bytes> {
-        match self {
-            Self::At(bytes) => Some(bytes),
-            Self::Unknown | Self::Unlimited => None,
-        }
     }
 }
 
@@ -140,8 +107,6 @@ pub struct Ack {
     pub round: u64,
     /// What the routers of the path wrote, where the algorithm asked them and all of them answered.
     pub feedback: Option<Feedback>,
-    /// Where an algorithm leaves a remark for the records.
-    pub note: Cell<Option<Note>>,
 }
 
 impl Ack {
@@ -162,7 +127,6 @@ impl Ack {
                 Some(Feedback { accelerated: before + last.accelerated, ..last })
             }),
             cwnd_limited: self.cwnd_limited || then.cwnd_limited,
-            note: Cell::new(None),
             ..then.clone()
         }
     }
@@ -207,19 +171,6 @@ pub struct Feedback {
     pub rate: Rate,
     /// Newly acknowledged bytes whose packets said "accelerate" (ABC); the others said "brake".
     pub accelerated: Bytes,
-}
-
-/// A remark of an algorithm, which becomes a row of `events`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Note {
-    /// What happened: `slow-start-exit`, `css-enter`, …
-    pub what: &'static str,
-    /// Why: `train`, `delay`, `cap`, …
-    pub reason: &'static str,
-    /// The window when it happened, in segments.
-    pub cwnd_segments: f64,
-    /// What the algorithm held it against, in segments (CCM-SS: B·D); NaN where there is nothing.
-    pub pipe_segments: f64,
 }
 
 /// Why the window shall fall.

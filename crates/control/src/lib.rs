@@ -1,6 +1,7 @@
 //! The contract between a transport and a congestion control: what somebody outside depends on.
 //!
-//! - [`contract`]: [`CongestionControl`] and the events it is told of;
+//! - [`contract`]: [`CongestionControl`] and what the transport reports to it;
+//! - [`event`] and [`state`]: what an algorithm returns of itself;
 //! - [`parts`]: [`SlowStart`] and [`Growth`], the two parts that [`Composed`] joins;
 //! - [`spec`]: the entry by which an algorithm is known everywhere: name, parameters, source;
 //! - [`catalogue`]: all entries, and the text form `GROWTH[+SLOW_START][/RECOVERY]`.
@@ -9,17 +10,20 @@
 pub mod catalogue;
 pub mod composed;
 pub mod contract;
+pub mod event;
 pub mod kernel_name;
 pub mod parts;
 pub mod spec;
+pub mod state;
 pub mod testing;
 
 pub use catalogue::{Algorithm, Catalogue, Fault};
 pub use composed::Composed;
 pub use contract::{
-    Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Note, Path, Scheme, Sent, Ssthresh,
-    Window,
+    Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Path, Scheme, Sent, Window,
 };
+pub use event::{Event, EventKind, Reason};
 pub use kernel_name::kernel_name;
 pub use parts::{Asks, Exit, Growth, SlowStart, Step};
 pub use spec::{Arguments, Build, Confidence, Domain, Kind, Make, Need, Parameter, RecoveryKind, Spec, Value};
+pub use state::{Extra, Phase, Ssthresh, State};

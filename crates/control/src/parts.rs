@@ -6,7 +6,9 @@ use std::fmt;
 
 use cwndlab_units::Rate;
 
-use crate::contract::{Ack, Congestion, Note, Window};
+use crate::contract::{Ack, Congestion, Window};
+use crate::event::Event;
+use crate::state::Extra;
 
 /// What a slow start answers to an ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,6 +18,31 @@ pub struct Step {
     pub grow: f64,
     /// Leave slow start now, or where it sets a threshold above the window, at that window.
     pub exit: Option<Exit>,
+    /// Another event for the records; that of `exit` takes its place.
+    pub event: Option<Event>,
+}
+
+impl Step {
+    /// Grows by so many segments.
+    #[inline]
+    #[must_use]
+    pub fn grow(segments: f64) -> Self {
+        Self { grow: segments, exit: None, event: None }
+    }
+
+    /// Grows by so many segments, and leaves slow start where there is an exit.
+    #[inline]
+    #[must_use]
+    pub fn with_exit(segments: f64, exit: Option<Exit>) -> Self {
+        Self { grow: segments, exit, event: None }
+    }
+
+    /// Grows by so many segments, with an event for the records.
+    #[inline]
+    #[must_use]
+    pub fn with_event(segments: f64, event: Option<Event>) -> Self {
+        Self { grow: segments, exit: None, event }
+    }
 }
 
 /// The end of slow start by the module's own rule.
@@ -24,7 +51,7 @@ pub struct Exit {
     /// The new slow-start threshold, segments.
     pub ssthresh: f64,
     /// Why, for the records.
-    pub note: Note,
+    pub event: Event,
 }
 
 /// What a part asks for beyond the ordinary.
@@ -71,8 +98,8 @@ pub trait SlowStart: fmt::Debug + Send {
     /// The transport changed the window (idle restart, undo).
     fn on_window(&mut self, _window: &Window) {}
 
-    /// Named numbers for the records.
-    fn trace(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
+    /// Named numbers of its state, for debugging; none may be NaN.
+    fn extra(&self, _put: Extra<'_>) {}
 }
 
 /// How the window grows in congestion avoidance, and what a congestion event costs.
@@ -86,7 +113,7 @@ pub trait Growth: fmt::Debug + Send {
 
     /// Data was acknowledged in slow start, for a growth without a companion, which brings its own start.
     fn start(&mut self, ack: &Ack, _w: f64, _ssthresh: f64) -> Step {
-        Step { grow: ack.acked.0 as f64 / ack.mss.0 as f64, exit: None }
+        Step::grow(ack.acked.0 as f64 / ack.mss.0 as f64)
     }
 
     /// The rate at which to send in avoidance (and in a start of its own), for those that [ask](Asks) to pace.
@@ -105,6 +132,6 @@ pub trait Growth: fmt::Debug + Send {
     /// The transport changed the window, or takes the last reduction back.
     fn on_window(&mut self, _window: &Window) {}
 
-    /// Named numbers for the records.
-    fn trace(&self, _put: &mut dyn FnMut(&'static str, f64)) {}
+    /// Named numbers of its state, for debugging; none may be NaN.
+    fn extra(&self, _put: Extra<'_>) {}
 }

@@ -209,6 +209,7 @@ impl PartialEq for Spec {
 mod tests {
     use super::*;
     use crate::contract::{Ack, Congestion};
+    use crate::event::Event;
     use crate::testing::path;
     use crate::Catalogue;
     use cwndlab_units::Bytes;
@@ -217,7 +218,9 @@ mod tests {
     struct Fixed(Bytes);
 
     impl CongestionControl for Fixed {
-        fn on_ack(&mut self, _: &Ack) {}
+        fn on_ack(&mut self, _: &Ack) -> Option<Event> {
+            None
+        }
         fn on_congestion(&mut self, _: &Congestion) {}
         fn cwnd(&self) -> Bytes {
             self.0

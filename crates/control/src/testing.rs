@@ -1,7 +1,5 @@
 //! Events for tests: a path of 1000-byte segments and 100 ms.
 
-use std::cell::Cell;
-
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::contract::{Ack, Cause, Change, Congestion, Feedback, Path, Window};
@@ -45,7 +43,6 @@ pub fn ack_at(now_ns: u64, segments: u64) -> Ack {
         recovering: false,
         round: 1,
         feedback: None,
-        note: Cell::new(None),
     }
 }
 

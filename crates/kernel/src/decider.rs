@@ -1,7 +1,5 @@
 //! Reports of the kernel become the calls of the contract; the algorithm's window becomes the answer.
 
-use std::cell::Cell;
-
 use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionControl, DeliveryRate, Path, Sent, Window};
 use cwndlab_units::{Bytes, Duration, Rate};
 
@@ -78,7 +76,7 @@ impl Decider {
         self.decision()
     }
 
-    /// The algorithm, for its `trace`.
+    /// The algorithm, for its `state`.
     #[must_use]
     pub fn control(&self) -> &dyn CongestionControl {
         &*self.control
@@ -193,7 +191,8 @@ impl Decider {
             }
         });
         let loses = self.state == State::Loss;
-        self.control.on_ack(&Ack {
+        // The kernel keeps no records for the events of an algorithm.
+        let _ = self.control.on_ack(&Ack {
             now: report.now,
             mss: Bytes(self.mss),
             acked: self.bytes(report.acked),
@@ -214,7 +213,6 @@ impl Decider {
                 || (!report.advanced && (!loses || report.lost_out > 0)),
             round: self.round,
             feedback: None,
-            note: Cell::new(None),
         });
     }
 
@@ -226,7 +224,7 @@ impl Decider {
     #[must_use]
     pub fn decision(&self) -> Decision {
         let falls = matches!(self.state, State::Cwr | State::Recovery) && !self.model_based;
-        let threshold = self.control.ssthresh().bytes().map(|bytes| bytes.0.div_ceil(self.mss));
+        let threshold = self.control.state(None).ssthresh.bytes().map(|bytes| bytes.0.div_ceil(self.mss));
         let ssthresh = if falls {
             Some(self.target)
         } else {
@@ -241,6 +239,7 @@ impl Decider {
 mod tests {
     use super::*;
     use crate::report::RateSample;
+    use cwndlab_control::Event;
     use cwndlab_units::Time;
     use std::sync::mpsc::{channel, Receiver, Sender};
 
@@ -340,10 +339,11 @@ mod tests {
     struct Told(Sender<String>);
 
     impl CongestionControl for Told {
-        fn on_ack(&mut self, ack: &Ack) {
+        fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
             let rate = ack.delivery_rate.map(|rate| (rate.rate.0, rate.prior_delivered.0));
             let (round, delivered) = (ack.round, ack.delivered.0);
             self.0.send(format!("ack round {round} delivered {delivered} rate {rate:?} {}", ack.recovering)).unwrap();
+            None
         }
 
         fn on_congestion(&mut self, event: &Congestion) {

@@ -1,7 +1,6 @@
 //! The adapter: `quinn`'s calls in, the contract's events out.
 
 use std::any::Any;
-use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -207,7 +206,8 @@ impl State {
     fn acknowledge(&mut self, report: &Report, bytes: u64, recovering: bool, last: bool) {
         let books = &self.books;
         let rest = if last { 0 } else { report.fresh };
-        self.control.on_ack(&Ack {
+        // A stack has no records for the events of an algorithm.
+        let _ = self.control.on_ack(&Ack {
             now: Time(report.now),
             mss: Bytes(self.mss),
             acked: Bytes(bytes),
@@ -228,7 +228,6 @@ impl State {
             recovering,
             round: books.round,
             feedback: None,
-            note: Cell::new(None),
         });
     }
 }
@@ -310,7 +309,7 @@ impl Controller for Adapter {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = state.cwnd();
         metrics.pacing_rate = state.control.pacing_rate().map(|rate| rate.0);
-        metrics.ssthresh = state.control.ssthresh().bytes().map(|threshold| threshold.0);
+        metrics.ssthresh = state.control.state(None).ssthresh.bytes().map(|threshold| threshold.0);
         metrics
     }
 

@@ -14,7 +14,7 @@ mod wire;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use cwndlab_control::{Ack, Congestion, CongestionControl};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Event};
 use cwndlab_quic::{controller, Factory};
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
@@ -171,7 +171,9 @@ fn persistent_congestion_leaves_two_packets_and_the_window_comes_back() {
 struct Ten;
 
 impl CongestionControl for Ten {
-    fn on_ack(&mut self, _: &Ack) {}
+    fn on_ack(&mut self, _: &Ack) -> Option<Event> {
+        None
+    }
     fn on_congestion(&mut self, _: &Congestion) {}
     fn cwnd(&self) -> Bytes {
         Bytes(10 * u64::from(MTU))

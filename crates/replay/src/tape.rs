@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Sent, Ssthresh, Window};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
 use cwndlab_units::{Bytes, Rate, Time};
 
 /// An event as it was told.
@@ -41,14 +41,16 @@ impl Told {
         }
     }
 
-    /// Tells it.
-    pub fn tell(&self, control: &mut dyn CongestionControl) {
+    /// Reports it to an algorithm.
+    #[allow(clippy::must_use_candidate)] // the call is what it is for
+    pub fn tell(&self, control: &mut dyn CongestionControl) -> Option<Event> {
         match self {
-            Self::Ack(ack) => control.on_ack(ack),
+            Self::Ack(ack) => return control.on_ack(ack),
             Self::Congestion(event) => control.on_congestion(event),
             Self::Sent(sent) => control.on_sent(sent),
             Self::Window(window) => control.on_window(window),
         }
+        None
     }
 }
 
@@ -95,20 +97,21 @@ impl Recorder {
         Self { inner, reel }
     }
 
-    fn write(&mut self, told: Told) {
-        told.tell(&mut *self.inner);
+    fn write(&mut self, told: Told) -> Option<Event> {
+        let event = told.tell(&mut *self.inner);
         let entry = Entry { told, cwnd: self.inner.cwnd(), pacing: self.inner.pacing_rate() };
         self.reel.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        event
     }
 }
 
 impl CongestionControl for Recorder {
-    fn on_ack(&mut self, ack: &Ack) {
-        self.write(Told::Ack(ack.clone()));
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
+        self.write(Told::Ack(ack.clone()))
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.write(Told::Congestion(event.clone()));
+        let _ = self.write(Told::Congestion(event.clone()));
     }
 
     fn cwnd(&self) -> Bytes {
@@ -116,22 +119,18 @@ impl CongestionControl for Recorder {
     }
 
     fn on_sent(&mut self, sent: &Sent) {
-        self.write(Told::Sent(*sent));
-    }
-
-    fn ssthresh(&self) -> Ssthresh {
-        self.inner.ssthresh()
+        let _ = self.write(Told::Sent(*sent));
     }
 
     fn on_window(&mut self, window: &Window) {
-        self.write(Told::Window(*window));
+        let _ = self.write(Told::Window(*window));
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.inner.pacing_rate()
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        self.inner.trace(put);
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        self.inner.state(extra)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cwndlab_conformance::texts;
-use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl};
+use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event};
 use cwndlab_kernel::Report;
 use cwndlab_replay::quic::Spoil;
 use cwndlab_replay::verdict::{judge, simulator, Finding, Heard, Nature, Verdict};
@@ -102,8 +102,9 @@ fn a_broken_report_of_the_kernel_is_found_and_what_it_breaks_is_named() {
 struct Moody(u64);
 
 impl CongestionControl for Moody {
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.0 += ack.acked.0;
+        None
     }
 
     fn on_congestion(&mut self, _: &Congestion) {}

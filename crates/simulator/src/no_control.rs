@@ -1,6 +1,6 @@
 //! The congestion control of flows without one.
 
-use cwndlab_control::{Ack, Congestion, CongestionControl};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Event};
 use cwndlab_units::Bytes;
 
 /// A constant window, which nothing uses.
@@ -8,7 +8,9 @@ use cwndlab_units::Bytes;
 pub(crate) struct NoControl(pub(crate) Bytes);
 
 impl CongestionControl for NoControl {
-    fn on_ack(&mut self, _ack: &Ack) {}
+    fn on_ack(&mut self, _ack: &Ack) -> Option<Event> {
+        None
+    }
 
     fn on_congestion(&mut self, _event: &Congestion) {}
 

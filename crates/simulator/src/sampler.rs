@@ -112,7 +112,7 @@ fn sample_row(now: u64, index: usize, plan: &FlowPlan, simulation: &Simulation) 
         time_ns: now,
         flow: connection.index,
         cwnd_bytes: windowed.then_some(u64::from(sender.cwnd()) * mss),
-        ssthresh_bytes: sender.algorithm().ssthresh().bytes().map(|threshold| threshold.0),
+        ssthresh_bytes: sender.algorithm().state(None).ssthresh.bytes().map(|threshold| threshold.0),
         in_flight_bytes: datagrams.is_none().then_some(in_flight),
         srtt_ns: (rtt.srtt().0 > 0).then_some(rtt.srtt().0),
         rtt_ns: (rtt.last().0 > 0).then_some(rtt.last().0),

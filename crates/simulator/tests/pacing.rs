@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Feedback, Path, RecoveryKind, Sent, Ssthresh};
+use cwndlab_control::{
+    Ack, Congestion, CongestionControl, Event, Extra, Feedback, Path, Phase, RecoveryKind, Sent, Ssthresh, State,
+};
 use cwndlab_records::rows::{Records, SampleRow};
 use cwndlab_scenario::plan::Stack;
 use cwndlab_scenario::{profile, Scenario};
@@ -108,7 +110,9 @@ struct Ten {
 }
 
 impl CongestionControl for Ten {
-    fn on_ack(&mut self, _: &Ack) {}
+    fn on_ack(&mut self, _: &Ack) -> Option<Event> {
+        None
+    }
     fn on_congestion(&mut self, _: &Congestion) {}
     fn cwnd(&self) -> Bytes {
         Bytes(14_480)
@@ -116,8 +120,8 @@ impl CongestionControl for Ten {
     fn on_sent(&mut self, _: &Sent) {
         self.sent.fetch_add(1, Ordering::Relaxed);
     }
-    fn ssthresh(&self) -> Ssthresh {
-        Ssthresh::Unlimited
+    fn state(&self, _: Option<Extra<'_>>) -> State {
+        State { ssthresh: Ssthresh::Unlimited, phase: Phase::SlowStart }
     }
 }
 
@@ -140,7 +144,7 @@ fn simulate(document: &Value) -> Records {
 }
 
 /// Linux, tcp_update_pacing_rate: 2 · cwnd / SRTT below ssthresh / 2, 1.2 · cwnd / SRTT above. After 2 s without a packet slow
-/// start begins anew and ends at the ssthresh of the timeout, without a remark of any algorithm.
+/// start begins anew and ends at the ssthresh of the timeout, without an event of any algorithm.
 #[test]
 fn after_an_outage_the_gain_is_that_of_avoidance_from_ssthresh_on() {
     for algorithm in ["reno", "cubic"] {

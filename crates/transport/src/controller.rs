@@ -1,6 +1,8 @@
 //! The algorithm of a sender: every call of the transport into [`CongestionControl`] is in this file.
 
-use cwndlab_control::{Ack, Change, Congestion, CongestionControl, Feedback, Need, Note, Sent, Spec, Ssthresh, Window};
+use cwndlab_control::{
+    Ack, Change, Congestion, CongestionControl, Event, Feedback, Need, Sent, Spec, Ssthresh, Window,
+};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::send_buffer::MAX_WINDOW;
@@ -83,7 +85,7 @@ impl Controller {
     #[inline]
     pub(crate) fn is_below_ssthresh(&self, cwnd: u32, part: u64) -> bool {
         let above = u64::from(cwnd) + 1;
-        match self.algorithm.ssthresh() {
+        match self.algorithm.state(None).ssthresh {
             Ssthresh::Unlimited => true,
             // In whole segments, without a division: cwnd < ⌊⌊ssthresh / mss⌋ / part⌋.
             Ssthresh::At(threshold) => above * part * u64::from(self.mss) <= threshold.0,
@@ -111,11 +113,10 @@ impl Controller {
         lost
     }
 
-    /// Reports an ACK; returns the algorithm's note on it.
+    /// Reports an ACK; returns the algorithm's event.
     #[inline]
-    pub(crate) fn on_ack(&mut self, ack: &Ack) -> Option<Note> {
-        self.algorithm.on_ack(ack);
-        ack.note.get()
+    pub(crate) fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
+        self.algorithm.on_ack(ack)
     }
 
     /// Reports congestion while `flight` segments are in flight; returns the new `ssthresh`, segments.
@@ -173,7 +174,9 @@ mod tests {
     struct Fixed(u64);
 
     impl CongestionControl for Fixed {
-        fn on_ack(&mut self, _: &Ack) {}
+        fn on_ack(&mut self, _: &Ack) -> Option<Event> {
+            None
+        }
         fn on_congestion(&mut self, _: &Congestion) {}
         fn cwnd(&self) -> Bytes {
             Bytes(self.0)

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Sent, Ssthresh, Window};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Event, Extra, Sent, State, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 /// Wraps an algorithm: it receives at most one ACK report per `interval` (congestion is reported at once), and a decision
@@ -25,13 +25,13 @@ pub struct DelayedControl {
 #[derive(Clone, Copy, Debug)]
 struct Decision {
     cwnd: Bytes,
-    ssthresh: Ssthresh,
+    state: State,
     pacing_rate: Option<Rate>,
 }
 
 impl Decision {
     fn of(control: &dyn CongestionControl) -> Self {
-        Self { cwnd: control.cwnd(), ssthresh: control.ssthresh(), pacing_rate: control.pacing_rate() }
+        Self { cwnd: control.cwnd(), state: control.state(None), pacing_rate: control.pacing_rate() }
     }
 }
 
@@ -45,7 +45,8 @@ impl DelayedControl {
 
     fn report(&mut self, now: Time) {
         if let Some(ack) = self.unreported.take() {
-            self.inner.on_ack(&ack);
+            // The congestion that hurries the report makes a row of its own.
+            let _ = self.inner.on_ack(&ack);
             self.last_report = now;
             self.queue_decision(now);
         }
@@ -73,21 +74,22 @@ impl DelayedControl {
 }
 
 impl CongestionControl for DelayedControl {
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.apply_due(ack.now);
         self.unreported = Some(match self.unreported.take() {
             Some(first) => first.joined(ack),
             None => ack.clone(),
         });
+        let mut event = None;
         if ack.now.saturating_since(self.last_report) >= self.interval {
             if let Some(joined) = self.unreported.take() {
-                self.inner.on_ack(&joined);
-                ack.note.set(joined.note.get());
+                event = self.inner.on_ack(&joined);
                 self.last_report = ack.now;
                 self.queue_decision(ack.now);
             }
         }
         self.apply_due(ack.now);
+        event
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -105,10 +107,6 @@ impl CongestionControl for DelayedControl {
         self.in_force.cwnd
     }
 
-    fn ssthresh(&self) -> Ssthresh {
-        self.in_force.ssthresh
-    }
-
     fn on_sent(&mut self, sent: &Sent) {
         self.inner.on_sent(sent);
     }
@@ -123,7 +121,10 @@ impl CongestionControl for DelayedControl {
         self.in_force.pacing_rate
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        self.inner.trace(put);
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        if extra.is_some() {
+            let _ = self.inner.state(extra);
+        }
+        self.in_force.state
     }
 }

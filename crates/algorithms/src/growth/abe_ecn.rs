@@ -12,8 +12,8 @@
 //! too; K follows from the window that (1) leaves.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Need, Parameter, Path, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Need, Parameter, Path, Spec,
+    Value, Window,
 };
 
 use super::reno::flight;
@@ -107,8 +107,8 @@ impl Growth for AbeEcn {
         self.base.on_window(window);
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        self.base.trace(put);
+    fn extra(&self, put: Extra<'_>) {
+        self.base.extra(put);
     }
 }
 

@@ -164,11 +164,11 @@ pub(crate) mod tests {
 
     fn gain(flow: &Bbr1) -> f64 {
         let mut gain = 0.0;
-        flow.trace(&mut |name, value| {
+        let _ = flow.state(Some(&mut |name, value| {
             if name == "pacing_gain" {
                 gain = value;
             }
-        });
+        }));
         gain
     }
 

@@ -130,11 +130,11 @@ mod tests {
 
     fn gain(flow: &Bbr3) -> f64 {
         let mut gain = 0.0;
-        flow.trace(&mut |name, value| {
+        let _ = flow.state(Some(&mut |name, value| {
             if name == "pacing_gain" {
                 gain = value;
             }
-        });
+        }));
         gain
     }
 

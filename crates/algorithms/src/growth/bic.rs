@@ -18,7 +18,7 @@
 //! Differs from the source: ns-3 has smooth = 5 and W_max = β w where (6) has w (1 + β)/2. The paper has S_max = 32, β = 0.875 and halves the distance (B = 2): `bic(smax=32, beta=0.875, b=2)`.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
 };
 
 use cwndlab_units::maths::floor;
@@ -196,7 +196,7 @@ impl Growth for Bic {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("w_max_segments", self.w_max);
     }
 }

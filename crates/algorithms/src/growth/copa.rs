@@ -18,8 +18,8 @@
 //! per round trip; w grows only while the window limits; after a timeout w = 1 and (5) again.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Kind, Need, Note, Parameter,
-    Path, Spec, Ssthresh, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, EventKind, Extra, Kind,
+    Need, Parameter, Path, Phase, Reason, Spec, Ssthresh, State, Value, Window,
 };
 use cwndlab_units::{Bytes, Rate};
 
@@ -106,7 +106,7 @@ const MAX_ROUNDS: u64 = 4;
 
 /// What an undo restores.
 #[derive(Clone, Copy, Debug)]
-struct State {
+struct Decision {
     w: f64,
     velocity: f64,
     /// 1/δ in force.
@@ -118,8 +118,8 @@ struct State {
 #[derive(Debug)]
 pub struct Copa {
     mss: f64,
-    now: State,
-    before: State,
+    now: Decision,
+    before: Decision,
     /// 1/δ of the default mode.
     default: f64,
     by_last: bool,
@@ -144,7 +144,7 @@ impl Copa {
         let mss = path.mss.0 as f64;
         let default = 1.0 / arguments.number("delta");
         let w = (path.initial_cwnd.0 as f64 / mss).max(1.0);
-        let now = State { w, velocity: 1.0, inverse: default, slow_start: true };
+        let now = Decision { w, velocity: 1.0, inverse: default, slow_start: true };
         Self {
             mss,
             now,
@@ -168,7 +168,8 @@ impl Copa {
     }
 
     /// (6): whether others fill the queue, and what δ then is.
-    fn switch(&mut self, ack: &Ack, queueing: f64, window_over: bool) {
+    fn switch(&mut self, ack: &Ack, queueing: f64, window_over: bool) -> Option<Event> {
+        let mut event = None;
         self.lost |= ack.lost.0 > 0;
         // What one ACK covers cannot be told from a queue.
         let empty = self.delays.time_of(self.grain * self.mss).max(NEARLY_EMPTY * self.delays.range());
@@ -179,9 +180,8 @@ impl Copa {
         if full != self.competing {
             self.competing = full;
             self.now.inverse = self.default;
-            let reason = if full { "compete" } else { "default" };
-            let note = Note { what: "mode", reason, cwnd_segments: self.now.w, pipe_segments: f64::NAN };
-            ack.note.set(Some(note));
+            let reason = if full { Reason::Compete } else { Reason::Default };
+            event = Some(Event::new(EventKind::ModeSwitch, reason, self.now.w));
         } else if full && window_over {
             let next = if self.lost { self.now.inverse / 2.0 } else { self.now.inverse + 1.0 };
             self.now.inverse = next.max(self.default);
@@ -189,6 +189,7 @@ impl Copa {
         if window_over {
             self.lost = false;
         }
+        event
     }
 
     /// (4).
@@ -208,29 +209,26 @@ impl Copa {
 }
 
 impl CongestionControl for Copa {
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.delays.update(ack, MAX_ROUNDS, self.by_last);
         if self.delays.min() == f64::INFINITY {
-            return;
+            return None;
         }
         let queueing = (self.delays.rtt - self.delays.min()).max(0.0); // (1)
         let window_over = ack.round > self.round;
         self.round = ack.round;
-        if self.switches {
-            self.switch(ack, queueing, window_over);
-        }
+        let mut event = if self.switches { self.switch(ack, queueing, window_over) } else { None };
         let n = segments(ack);
-        let State { w, inverse, slow_start, .. } = self.now;
+        let Decision { w, inverse, slow_start, .. } = self.now;
         let below = queueing <= 0.0 || w / self.delays.rtt <= inverse / queueing; // (2)
         if slow_start {
             if below {
                 self.now.w += if ack.cwnd_limited { n } else { 0.0 }; // (5)
                 self.w_then = self.now.w;
-                return;
+                return event;
             }
             self.now.slow_start = false;
-            let (what, reason) = ("slow-start-exit", "delay");
-            ack.note.set(Some(Note { what, reason, cwnd_segments: w, pipe_segments: f64::NAN }));
+            event = Some(Event::new(EventKind::SlowStartExit, Reason::Delay, w));
         }
         self.settled |= below;
         if window_over {
@@ -247,6 +245,7 @@ impl CongestionControl for Copa {
         } else if ack.cwnd_limited {
             self.now.w = w + step;
         }
+        event
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -254,7 +253,7 @@ impl CongestionControl for Copa {
             self.before = self.now;
         }
         if event.restart {
-            self.now = State { w: 1.0, velocity: 1.0, slow_start: true, ..self.now };
+            self.now = Decision { w: 1.0, velocity: 1.0, slow_start: true, ..self.now };
             self.settled = false;
             self.same = 0;
         } else if self.halves && !self.competing {
@@ -272,7 +271,7 @@ impl CongestionControl for Copa {
                 self.emptied = window.now.0;
                 self.delays.rtt = window.rtt.map_or(0.0, |rtt| rtt.0 as f64); // paces alone: a small packet is no sample
             }
-            Change::Undo => self.now = State { w: self.before.w.max(self.now.w), ..self.before },
+            Change::Undo => self.now = Decision { w: self.before.w.max(self.now.w), ..self.before },
             Change::Idle | Change::Recovered => {}
         }
     }
@@ -282,19 +281,18 @@ impl CongestionControl for Copa {
     }
 
     /// Copa keeps no threshold: slow start has no limit, and outside of it the threshold is the window.
-    fn ssthresh(&self) -> Ssthresh {
-        if self.now.slow_start {
-            Ssthresh::Unlimited
-        } else {
-            Ssthresh::At(self.cwnd())
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        if let Some(put) = extra {
+            put("delta", 1.0 / self.now.inverse);
+            put("velocity", self.now.velocity);
+            put("standing_rtt_s", self.delays.rtt * 1e-9);
+            put("min_rtt_s", self.delays.min() * 1e-9);
         }
-    }
-
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        put("delta", 1.0 / self.now.inverse);
-        put("velocity", self.now.velocity);
-        put("standing_rtt_s", self.delays.rtt * 1e-9);
-        put("min_rtt_s", self.delays.min() * 1e-9);
+        if self.now.slow_start {
+            State { ssthresh: Ssthresh::Unlimited, phase: Phase::SlowStart }
+        } else {
+            State { ssthresh: Ssthresh::At(self.cwnd()), phase: Phase::CongestionAvoidance }
+        }
     }
 }
 
@@ -312,7 +310,7 @@ mod tests {
         let mut first = ack_at(0, 1);
         first.cwnd_limited = false;
         flow.on_ack(&first);
-        flow.now = State { w, slow_start: false, ..flow.now };
+        flow.now = Decision { w, slow_start: false, ..flow.now };
         flow.settled = true;
         flow
     }

@@ -17,7 +17,8 @@
 //! Differs from the source: the draft leaves λ open; 1/4 as in the Linux port.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Window,
 };
 use cwndlab_units::maths::{pow, sqrt};
 
@@ -220,7 +221,7 @@ impl Growth for Ctcp {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("dwnd_segments", self.dwnd);
         put("gamma_segments", self.gamma);
     }

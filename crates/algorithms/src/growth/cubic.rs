@@ -17,7 +17,8 @@
 //! epoch is moved by the time between two growing ACKs that an unused window separates.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Window,
 };
 use cwndlab_units::maths::cbrt;
 
@@ -207,7 +208,7 @@ impl Growth for Cubic {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("w_max_segments", self.now.w_max);
         put("k_s", self.now.k);
         put("w_est_segments", self.now.w_est);

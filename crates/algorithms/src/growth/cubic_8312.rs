@@ -18,7 +18,8 @@
 //! window is not used.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Window,
 };
 use cwndlab_units::maths::cbrt;
 
@@ -176,7 +177,7 @@ impl Growth for Cubic8312 {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("w_max_segments", self.now.w_max);
         put("k_s", self.now.k);
     }

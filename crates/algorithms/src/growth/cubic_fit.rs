@@ -17,7 +17,8 @@
 //! at w_epoch.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Window,
 };
 
 use super::cubic::Cubic;
@@ -167,9 +168,9 @@ impl Growth for CubicFit {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("flows", self.fit.flows());
-        self.cubic.trace(put);
+        self.cubic.extra(put);
     }
 }
 
@@ -223,7 +224,7 @@ mod tests {
         assert!((w - 95.986_622).abs() < 1e-5, "{w}");
         let _ = flow.on_ack(&ack_at(1_000_000_000, 1), w);
         let mut k = f64::NAN;
-        flow.trace(&mut |name, value| k = if name == "k_s" { value } else { k });
+        flow.extra(&mut |name, value| k = if name == "k_s" { value } else { k });
         assert!((k - 1.711_9).abs() < 1e-3, "{k}");
         flow.fit.set(10.0);
         flow.cubic.stand_for(10.0);

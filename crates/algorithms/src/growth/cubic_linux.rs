@@ -17,7 +17,8 @@
 //! Differs from the source: (1) and the cube of (2) in floating point rather than in Linux' shifted integers.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Window,
 };
 use cwndlab_units::maths::{cbrt, floor};
 
@@ -228,7 +229,7 @@ impl Growth for CubicLinux {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("w_max_segments", self.last_max);
         put("k_s", self.k);
         put("cnt", self.cnt);

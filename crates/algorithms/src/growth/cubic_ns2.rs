@@ -20,7 +20,7 @@
 //! ns-2.35 freezes where no ACK is delayed.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
 };
 use cwndlab_units::maths::{cbrt, floor};
 
@@ -181,7 +181,7 @@ impl Growth for CubicNs2 {
         (0.8 * w).max(2.0)
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("w_max_segments", self.w_max);
         put("k_s", self.k);
     }

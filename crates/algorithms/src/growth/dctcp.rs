@@ -16,7 +16,7 @@
 //! the windows that ended before that ACK. α is kept over losses, timeouts and idleness.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Need, Parameter, Spec, Value,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Need, Parameter, Spec, Value,
 };
 
 use super::reno::{flight, segments};
@@ -167,7 +167,7 @@ impl Growth for Dctcp {
         window.max(2.0)
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("alpha", self.alpha);
     }
 }

@@ -15,7 +15,7 @@
 //! Differs from the source: the growth is spread over the ACKs of a round, not paced.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value, Window,
 };
 
 use super::reno::segments;
@@ -238,7 +238,7 @@ impl Growth for Fast {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("base_rtt_s", self.delay.base * 1e-9);
         put("queueing_s", self.delay.queueing() * 1e-9);
     }

@@ -15,7 +15,8 @@
 //! Differs from the source: how the two are joined is our choice, and FAST's doubling below 0.75 ms is left out.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Window,
 };
 
 use super::fast::Fast;
@@ -91,7 +92,7 @@ impl Growth for FastFit {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("flows", self.fit.flows());
     }
 }

@@ -18,7 +18,8 @@
 //! The loop-back shortcut of Solaris that is called TCP fusion is unrelated.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Window,
 };
 
 use super::reno::segments;
@@ -151,7 +152,7 @@ impl Growth for Fusion {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("bandwidth_segments_per_s", self.bandwidth);
         put("w_reno_segments", self.reno);
     }

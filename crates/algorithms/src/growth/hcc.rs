@@ -16,7 +16,7 @@
 //! Differs from the source: which is known by its idea only: delay first, loss second, and a reference window.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value, Window,
 };
 
 use super::fast::update;
@@ -130,7 +130,7 @@ impl Growth for Hcc {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         if self.w_l.is_finite() {
             put("w_l_segments", self.w_l);
         }

@@ -17,7 +17,7 @@
 //! `rtt_scaling = linux` has α(Δ) in whole numbers before and after (4), at least 1.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value, Window,
 };
 use cwndlab_units::maths::floor;
 
@@ -278,7 +278,7 @@ impl Growth for Htcp {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("alpha_segments", self.alpha);
         put("beta", self.now.beta);
     }

@@ -16,7 +16,7 @@
 //! ssthresh is not multiplied by ρ. Hoe's ssthresh and pacing, the paper's companions, are not part of it.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Step, Value,
+    Ack, Arguments, Build, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Step, Value,
 };
 use cwndlab_units::maths::{exp2, floor};
 
@@ -140,7 +140,7 @@ impl Growth for Hybla {
                 grow += (self.rho.min(self.max_rho) - 1.0) * w; // (4)
             }
         }
-        Step { grow: grow.min(ssthresh - w), exit: None }
+        Step::grow(grow.min(ssthresh - w))
     }
 
     #[inline]
@@ -154,7 +154,7 @@ impl Growth for Hybla {
         (w / 2.0).max(2.0)
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("rho", self.rho);
     }
 }

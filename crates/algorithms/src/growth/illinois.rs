@@ -18,7 +18,8 @@
 //! in ns-2.35 does.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Window,
 };
 
 use super::reno::segments;
@@ -217,7 +218,7 @@ impl Growth for Illinois {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("alpha_segments", self.now.alpha);
         put("beta", self.now.beta);
     }

@@ -24,8 +24,8 @@
 //! Differs from the source, whose units contradict each other: see the choices.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Kind, Need, Note, Parameter,
-    Path, Scheme, Spec, Ssthresh, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, EventKind, Extra, Kind,
+    Need, Parameter, Path, Phase, Reason, Scheme, Spec, Ssthresh, State, Value, Window,
 };
 use cwndlab_units::{Bytes, Rate};
 
@@ -108,8 +108,8 @@ pub struct Iotcc {
     stamp: Option<f64>,
     /// The rate of the first window, until its first ACK.
     pace: Option<Rate>,
-    /// The remark on how the flow began, until the first ACK.
-    begun: Option<Note>,
+    /// The event that says how the flow began, until the first ACK returns it.
+    begun: Option<Event>,
 }
 
 impl Iotcc {
@@ -187,29 +187,27 @@ impl Iotcc {
         }
         self.stamp = window.feedback.map(|feedback| feedback.rate.0 as f64);
         let Some((rate, w)) = self.stamp.and_then(|rate| Some((rate, self.first_window(rate, rtt)?))) else {
-            let reason = if self.stamp.is_none() { "no-stamp" } else { "no-rtt" };
-            self.begun = Some(Note { what: "fallback", reason, cwnd_segments: self.w, pipe_segments: f64::NAN });
+            let reason = if self.stamp.is_none() { Reason::NoStamp } else { Reason::NoRtt };
+            self.begun = Some(Event::new(EventKind::Fallback, reason, self.w));
             return;
         };
         (self.w, self.ssthresh) = (w, w.max(MIN_SSTHRESH));
-        let pipe_segments = rtt.map_or(f64::NAN, |rtt| rate * rtt / (8.0 * self.mss));
-        self.begun = Some(Note { what: "slow-start-exit", reason: "stamp", cwnd_segments: w, pipe_segments });
+        let pipe = rtt.map_or(f64::NAN, |rtt| rate * rtt / (8.0 * self.mss));
+        self.begun = Some(Event::new(EventKind::SlowStartExit, Reason::Stamp, w).against(pipe));
         self.pace = rtt.filter(|rtt| *rtt > 0.0).map(|rtt| Rate((w * self.mss * 8.0 / rtt) as u64));
     }
 }
 
 impl CongestionControl for Iotcc {
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.pace = None;
-        if self.begun.is_some() {
-            ack.note.set(self.begun.take());
-        }
+        let begun = self.begun.take();
         if let Some(rtt) = ack.rtt {
             self.sample(rtt.0 as f64 * 1e-9);
         }
         if ack.recovering {
-            return;
+            return begun;
         }
         let n = segments(ack);
         let reactive = self.beta < self.rho || (self.stamp.is_none() && !self.bands_without);
@@ -217,7 +215,7 @@ impl CongestionControl for Iotcc {
             self.w = (self.w - n / self.w).max(1.0); // (8)
         }
         if !ack.cwnd_limited {
-            return;
+            return begun;
         }
         if reactive {
             // (5)
@@ -231,6 +229,7 @@ impl CongestionControl for Iotcc {
             };
             // (6)
         }
+        begun
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -266,16 +265,16 @@ impl CongestionControl for Iotcc {
     }
 
     #[inline]
-    fn ssthresh(&self) -> Ssthresh {
-        Ssthresh::of(self.ssthresh, self.mss)
-    }
-
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        put("w_segments", self.w);
-        put("beta", self.beta);
-        if let Some(stamp) = self.stamp {
-            put("stamp_bps", stamp);
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        if let Some(put) = extra {
+            put("w_segments", self.w);
+            put("beta", self.beta);
+            if let Some(stamp) = self.stamp {
+                put("stamp_bps", stamp);
+            }
         }
+        let phase = if self.w < self.ssthresh { Phase::SlowStart } else { Phase::CongestionAvoidance };
+        State { ssthresh: Ssthresh::of(self.ssthresh, self.mss), phase }
     }
 }
 
@@ -357,14 +356,12 @@ mod tests {
         assert_eq!(stamped("", Some(1), 120).w, 1.0);
     }
 
-    /// A path without the agent: the initial window, doubled by NewReno whatever the delay, and a remark that says so.
+    /// A path without the agent: the initial window, doubled by NewReno whatever the delay, and an event that says so.
     #[test]
     fn a_path_without_agent_gets_newreno() {
         let mut flow = stamped("", None, 10);
         assert_eq!((flow.w, flow.pacing_rate()), (10.0, None));
-        let first = ack(1);
-        flow.on_ack(&first);
-        assert_eq!(first.note.get().map(|note| note.reason), Some("no-stamp"));
+        assert_eq!(flow.on_ack(&ack(1)).map(|event| event.reason), Some(Reason::NoStamp));
         assert!(flow.beta > 0.89 && flow.w == 11.0);
         let mut bands = stamped("unstamped=bands", None, 10);
         bands.on_ack(&ack(1));

@@ -18,10 +18,11 @@
 //! in flight, as printed, a host that sends in bursts would never get beyond its first windows.
 
 use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Exit, Growth, Kind, Note, Parameter, Spec, Step, Value,
+    Ack, Build, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Reason, Spec, Step, Value,
 };
 
 use super::reno::segments;
+use crate::part::leave;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -166,9 +167,8 @@ impl Growth for Ledbat {
     }
 
     fn start(&mut self, _: &Ack, w: f64, _: f64) -> Step {
-        let note = Note { what: "slow-start-exit", reason: "none", cwnd_segments: w, pipe_segments: f64::NAN };
         // After a timeout one segment is left: the floor of (4) holds again.
-        Step { grow: (2.0 - w).max(0.0), exit: Some(Exit { ssthresh: w, note }) }
+        Step::with_exit((2.0 - w).max(0.0), Some(leave::now(Reason::None, w, f64::NAN)))
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
@@ -180,7 +180,7 @@ impl Growth for Ledbat {
         w.min((w / 2.0).max(2.0)) // (4)
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("base_delay_s", self.history.base() * 1e-9);
         put("queueing_s", self.history.queueing() * 1e-9);
     }

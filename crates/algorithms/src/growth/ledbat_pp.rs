@@ -17,7 +17,7 @@
 //! Differs from the source: the initial window is the stack's, not two segments.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Exit, Growth, Kind, Note, Parameter, Spec,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Reason, Spec,
     Step, Value, Window,
 };
 
@@ -46,6 +46,7 @@ pub static SPEC: Spec = Spec {
     model_based: false,
     build: Build::Growth(|_, arguments| Box::new(LedbatPp::new(arguments))),
 };
+use crate::part::leave;
 
 /// Where it is in (5); times in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -153,8 +154,10 @@ impl Growth for LedbatPp {
         self.phase = Phase::Start;
         let q = self.history.queueing();
         let ends = !self.begun && q > 0.75 * self.target; // (4)
-        let note = Note { what: "slow-start-exit", reason: "delay", cwnd_segments: w, pipe_segments: f64::NAN };
-        Step { grow: self.gain(self.history.base()) * segments(ack), exit: ends.then_some(Exit { ssthresh: w, note }) }
+        Step::with_exit(
+            self.gain(self.history.base()) * segments(ack),
+            ends.then(|| leave::now(Reason::Delay, w, f64::NAN)),
+        )
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
@@ -180,7 +183,7 @@ impl Growth for LedbatPp {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("base_delay_s", self.history.base() * 1e-9);
         put("queueing_s", self.history.queueing() * 1e-9);
     }

@@ -15,7 +15,7 @@
 //! of segments sent at nearly the same instant, seen at the sender. Reno until a pair was seen, and after a timeout's answer.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
 };
 use cwndlab_units::maths::exp;
 
@@ -192,7 +192,7 @@ impl Growth for Libra {
         (w * (1.0 - taken)).max(2.0) // (3)
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         if let Some(capacity) = self.pairs.capacity {
             put("capacity_mbps", capacity);
         }

@@ -21,12 +21,13 @@
 //! owns its start: each round trip chooses its phase by delay. Differs from the source in what the choices name.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Kind, Need, Note, Parameter,
-    Path, Spec, Ssthresh, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, Extra, Kind, Need,
+    Parameter, Path, Phase, Reason, Spec, Ssthresh, State, Value, Window,
 };
 use cwndlab_units::{Bytes, Rate};
 
 use super::reno::segments;
+use crate::part::leave;
 use crate::part::likelihood::Likelihood;
 
 /// The entry.
@@ -76,7 +77,7 @@ pub static SPEC: Spec = Spec {
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum Stage {
     Start,
     Congestion,
     Critical,
@@ -107,7 +108,7 @@ pub struct Phcc {
     mss: f64,
     now: Memory,
     before: Memory,
-    phase: Phase,
+    phase: Stage,
     /// Where the window goes; by how much per acknowledged segment.
     target: f64,
     slope: f64,
@@ -143,7 +144,7 @@ impl Phcc {
             mss,
             now,
             before: now,
-            phase: Phase::Start,
+            phase: Stage::Start,
             target: w,
             slope: 0.0,
             base: f64::INFINITY,
@@ -189,34 +190,35 @@ impl Phcc {
         let w = self.now.w;
         let wanted = self.window().clamp(w / 2.0, 2.0 * w);
         (self.phase, self.target) = if self.r < d_min {
-            (Phase::Start, w)
+            (Stage::Start, w)
         } else if self.r <= d_max * (1.0 + 1e-9) {
-            (Phase::Congestion, wanted) // (8); a hair more, since D_max is R where F = w
+            (Stage::Congestion, wanted) // (8); a hair more, since D_max is R where F = w
         } else {
-            (Phase::Critical, if self.hold { w } else { wanted.min(w) }) // (9)
+            (Stage::Critical, if self.hold { w } else { wanted.min(w) }) // (9)
         };
         self.slope = (self.target - w) / if self.spread { w } else { 1.0 };
     }
 
-    fn close(&mut self, ack: &Ack) {
+    fn close(&mut self, ack: &Ack) -> Option<Event> {
+        let mut event = None;
         if self.samples > 0.0 {
             self.r = if self.smoothed { ack.srtt.0 as f64 * 1e-9 } else { self.sum_rtt / self.samples };
             let before = self.phase;
             self.decide(ack.prior_in_flight.0 as f64 / self.mss);
-            if before == Phase::Start && self.phase != before {
-                let (cwnd_segments, pipe_segments) = (self.now.w, self.now.ssthresh);
-                ack.note.set(Some(Note { what: "slow-start-exit", reason: "d-min", cwnd_segments, pipe_segments }));
+            if before == Stage::Start && self.phase != before {
+                event = Some(leave::now(Reason::DelayMinimum, self.now.w, self.now.ssthresh).event);
             }
         }
-        (self.sum_rtt, self.samples, self.lost) = (0.0, 0.0, false);
+        (self.round, self.sum_rtt, self.samples, self.lost) = (ack.round, 0.0, 0.0, false);
+        event
     }
 
     #[inline]
     fn go(&mut self, n: f64) {
         let w = self.now.w;
         let (step, limit) = match self.phase {
-            Phase::Start if self.r > 0.0 => (n, self.now.ssthresh * self.base / self.r), // (7)
-            Phase::Start => (n, self.now.ssthresh),
+            Stage::Start if self.r > 0.0 => (n, self.now.ssthresh * self.base / self.r), // (7)
+            Stage::Start => (n, self.now.ssthresh),
             _ => (n * self.slope, self.target),
         };
         self.now.w = if step > 0.0 { (w + step).min(limit.max(w)) } else { (w + step).max(limit.min(w)).max(1.0) };
@@ -230,21 +232,19 @@ impl Phcc {
 
 impl CongestionControl for Phcc {
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         if let Some(rtt) = ack.rtt {
             let rtt = rtt.0 as f64 * 1e-9;
             (self.base, self.max) = (self.base.min(rtt), self.max.max(rtt));
             (self.sum_rtt, self.samples) = (self.sum_rtt + rtt, self.samples + 1.0);
         }
         self.lost |= ack.lost.0 > 0;
-        if ack.round > self.round {
-            self.round = ack.round;
-            self.close(ack);
-        }
-        let shrinks = self.phase != Phase::Start && self.slope <= 0.0;
+        let event = if ack.round > self.round { self.close(ack) } else { None };
+        let shrinks = self.phase != Stage::Start && self.slope <= 0.0;
         if !ack.recovering && (ack.cwnd_limited || shrinks) {
             self.go(segments(ack));
         }
+        event
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -255,7 +255,7 @@ impl CongestionControl for Phcc {
             self.now.w_loss = Some(self.now.w);
             self.now.d_loss = if self.r > 0.0 { self.r } else { event.srtt.0 as f64 * 1e-9 };
         }
-        self.phase = if event.restart { Phase::Start } else { Phase::Congestion };
+        self.phase = if event.restart { Stage::Start } else { Stage::Congestion };
         self.settle(if event.restart { 1.0 } else { self.now.ssthresh });
     }
 
@@ -279,22 +279,22 @@ impl CongestionControl for Phcc {
     /// Linux' factors (`tcp_update_pacing_rate`): below the first a window would not be sent in its round trip.
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
-        let factor = if self.phase == Phase::Start { 16.0 } else { 9.6 }; // bits: 8 times 2, 8 times 1.2
+        let factor = if self.phase == Stage::Start { 16.0 } else { 9.6 }; // bits: 8 times 2, 8 times 1.2
         (self.paces && self.r > 0.0).then(|| Rate((factor * self.now.w * self.mss / self.r) as u64))
     }
 
     #[inline]
-    fn ssthresh(&self) -> Ssthresh {
-        Ssthresh::of(self.now.ssthresh, self.mss)
-    }
-
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        if let Some(w_loss) = self.now.w_loss {
-            put("w_loss_segments", w_loss);
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        if let Some(put) = extra {
+            if let Some(w_loss) = self.now.w_loss {
+                put("w_loss_segments", w_loss);
+            }
+            put("p_delay", self.next.delay);
+            put("p_loss", self.next.loss);
         }
-        put("p_delay", self.next.delay);
-        put("p_loss", self.next.loss);
-        put("phase", f64::from(self.phase as u8));
+        let starts = self.phase == Stage::Start && self.now.w < self.now.ssthresh;
+        let phase = if starts { Phase::SlowStart } else { Phase::CongestionAvoidance };
+        State { ssthresh: Ssthresh::of(self.now.ssthresh, self.mss), phase }
     }
 }
 
@@ -343,13 +343,13 @@ mod tests {
         let (d_min, d_max) = flow.thresholds(800.0);
         assert!((d_min - 0.075).abs() < 1e-12 && (d_max - 0.15).abs() < 1e-12);
         flow.decide(800.0);
-        assert_eq!(flow.phase, Phase::Congestion);
+        assert_eq!(flow.phase, Stage::Congestion);
         flow.decide(790.0);
-        assert_eq!(flow.phase, Phase::Critical);
+        assert_eq!(flow.phase, Stage::Critical);
         (flow.now.w, flow.r) = (400.0, 0.121);
         assert!((flow.thresholds(400.0).0 - 0.15).abs() < 1e-12);
         flow.decide(400.0);
-        assert_eq!(flow.phase, Phase::Start);
+        assert_eq!(flow.phase, Stage::Start);
     }
 
     /// (7): doubling, and no further than where D_min is R; (8): within a factor of two, spread over a round trip.
@@ -357,11 +357,11 @@ mod tests {
     fn the_window_doubles_then_goes_to_its_target_within_a_round_trip() {
         let mut flow = flow("");
         round(&mut flow, 1, 100, 10);
-        assert_eq!((flow.now.w, flow.phase), (20.0, Phase::Start));
+        assert_eq!((flow.now.w, flow.phase), (20.0, Stage::Start));
         flow.on_congestion(&loss(20));
         assert_eq!((flow.now.w, flow.now.w_loss), (10.0, Some(20.0)));
         round(&mut flow, 2, 100, 0);
-        assert_eq!(flow.phase, Phase::Congestion);
+        assert_eq!(flow.phase, Stage::Congestion);
         let target = flow.target;
         assert!(target > 10.0 && target <= 20.0, "{target}");
         round(&mut flow, 2, 100, 5);
@@ -370,7 +370,7 @@ mod tests {
         assert!((flow.now.w - target).abs() < 1e-9);
         flow.now.ssthresh = 30.0;
         round(&mut flow, 3, 100, 500);
-        assert!(flow.phase == Phase::Start && (flow.now.w - 30.0).abs() < 1e-9);
+        assert!(flow.phase == Stage::Start && (flow.now.w - 30.0).abs() < 1e-9);
     }
 
     /// (10) and the contract: half, one segment after a timeout, `ssthresh` once per timeout, and back by an undo.

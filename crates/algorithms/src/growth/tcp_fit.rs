@@ -14,7 +14,8 @@
 //! epoch of at least 0.5 s in which N moves by one. The paper leaves α within (0, 1); 1/8 is that of a public port.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Window,
 };
 
 use super::reno::segments;
@@ -103,7 +104,7 @@ impl Growth for TcpFit {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("flows", self.fit.flows());
     }
 }

@@ -15,7 +15,8 @@
 //! segment, as Reno, since delayed ACKs may be all that it saw. Linux' later `diff = w (R − base) / base` is an option.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Window,
 };
 
 use super::reno::segments;
@@ -198,7 +199,7 @@ impl Growth for Vegas {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("base_rtt_s", self.rounds.base() * 1e-9);
         put("diff_segments", self.diff);
     }

@@ -17,7 +17,8 @@
 //! Differs from the source: its text was not at hand; when it goes back to the moderate mode is our choice.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Window,
 };
 
 use super::reno::segments;
@@ -165,7 +166,7 @@ impl Growth for VegasPlus {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("count_rounds", f64::from(self.now.count));
         put("aggressive", f64::from(u8::from(self.now.aggressive)));
     }

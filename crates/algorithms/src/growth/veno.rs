@@ -15,7 +15,8 @@
 //! as Linux and ns-3 do, whose minimum is reset by every ACK.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Window,
 };
 
 use super::reno::{counted, segments};
@@ -169,7 +170,7 @@ impl Growth for Veno {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("queued_share", self.queued.unwrap_or(0.0));
     }
 }

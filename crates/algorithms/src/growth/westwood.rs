@@ -15,7 +15,9 @@
 //! Differs from the source: duplicates are counted by what they SACK; without SACK by the ACK that covers them. A loss at
 //! w below ssthresh leaves ssthresh at w.
 
-use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+use cwndlab_control::{
+    Ack, Arguments, Build, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+};
 
 use super::reno::{counted, PER_ACK};
 
@@ -148,7 +150,7 @@ impl Growth for Westwood {
         answer(event, w, self.b, self.rtt_min)
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("bandwidth_bps", self.b * 8.0);
     }
 }

@@ -15,7 +15,9 @@
 //! shortest interval of (1) in Linux; `ssthresh = half` leaves half of the window at least, since ns-2.35 sets the window to
 //! B RTT_min but ssthresh to half of it.
 
-use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+use cwndlab_control::{
+    Ack, Arguments, Build, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+};
 
 use super::reno::{counted, PER_ACK};
 use super::westwood::answer;
@@ -159,7 +161,7 @@ impl Growth for WestwoodPlus {
         answer(event, w, self.b, self.rtt_min).max(least) // (4)
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("bandwidth_bps", self.b * 8.0);
     }
 }

@@ -18,7 +18,7 @@
 //! queue is slow (`phi = 1000`).
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Exit, Growth, Kind, Note, Parameter, Spec,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Reason, Spec,
     Step, Value, Window,
 };
 
@@ -52,6 +52,7 @@ pub static SPEC: Spec = Spec {
     model_based: false,
     build: Build::Growth(|_, arguments| Box::new(Yeah::new(arguments))),
 };
+use crate::part::leave;
 
 /// ε, the most that a decongestion takes.
 const EPSILON: f64 = 0.5;
@@ -139,15 +140,13 @@ impl Growth for Yeah {
     fn start(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         let grow = segments(ack);
         if !ack.cwnd_limited || ack.recovering {
-            return Step { grow, exit: None };
+            return Step::grow(grow);
         }
         let next = self.judge(w);
         if next >= w {
-            return Step { grow, exit: None };
+            return Step::grow(grow);
         }
-        let note =
-            Note { what: "slow-start-exit", reason: "delay", cwnd_segments: next, pipe_segments: w - self.queue };
-        Step { grow: next - w, exit: Some(Exit { ssthresh: next, note }) }
+        Step::with_exit(next - w, Some(leave::now(Reason::Delay, next, w - self.queue)))
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
@@ -181,7 +180,7 @@ impl Growth for Yeah {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("base_rtt_s", self.rounds.base() * 1e-9);
         put("queue_segments", self.queue);
         put("w_reno_segments", self.now.w_reno);

@@ -1,6 +1,6 @@
 //! What the BBR family shares: rounds, the send quantum, the pacing timer's look ahead, ACK aggregation, chance.
 
-use cwndlab_control::{Ack, Sent};
+use cwndlab_control::{Ack, Phase, Sent};
 use cwndlab_units::random;
 
 /// A segment's payload and a rate, both of one flow: Linux' `bbr_tso_segs_goal`. One segment below 1.2 Mbit/s, else two or
@@ -18,6 +18,32 @@ pub fn send_quantum(rate: f64, mss: f64) -> f64 {
 #[must_use]
 pub fn over(rate: f64, nanos: u64) -> f64 {
     rate * nanos as f64 * 1e-9
+}
+
+/// The states of BBR's machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Doubles the rate until the path is full.
+    Startup,
+    /// Drains the queue that Startup left.
+    Drain,
+    /// Cycles around the bandwidth that was measured.
+    ProbeBw,
+    /// Lowers the window to measure the smallest round-trip time.
+    ProbeRtt,
+}
+
+impl Mode {
+    /// The same as the contract's phase.
+    #[must_use]
+    pub fn phase(self) -> Phase {
+        match self {
+            Self::Startup => Phase::Startup,
+            Self::Drain => Phase::Drain,
+            Self::ProbeBw => Phase::ProbeBw,
+            Self::ProbeRtt => Phase::ProbeRtt,
+        }
+    }
 }
 
 /// Packet-timed rounds: one ends when data is delivered that was sent after it began.

@@ -1,9 +1,12 @@
 //! The machine of BBR version 1, which [`crate::growth::bbr1`] describes; the numbers are its equations.
 
-use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, Note, Path, Sent, Ssthresh, Window};
+use cwndlab_control::{
+    Ack, Cause, Change, Congestion, CongestionControl, Event, EventKind, Extra, Path, Reason, Sent, Ssthresh, State,
+    Window,
+};
 use cwndlab_units::{Bytes, Rate};
 
-use super::bbr::{send_quantum, Chance, Departures, Repair};
+use super::bbr::{send_quantum, Chance, Departures, Mode, Repair};
 use super::bbr1_path::{Options, PathModel};
 
 const HIGH_GAIN: f64 = 739.0 / 256.0;
@@ -11,14 +14,6 @@ const DRAIN_GAIN: f64 = 88.0 / 256.0;
 const MARGIN: f64 = 0.99;
 const MIN_WINDOW: f64 = 4.0;
 const PHASES: usize = 8;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Startup,
-    Drain,
-    ProbeBw,
-    ProbeRtt,
-}
 
 /// BBR version 1.
 #[derive(Debug)]
@@ -119,7 +114,8 @@ impl Bbr1 {
         full || in_flight <= self.quantised(self.path.bdp(bw, 1.0))
     }
 
-    fn update_mode(&mut self, ack: &Ack) {
+    fn update_mode(&mut self, ack: &Ack) -> Option<Event> {
+        let mut event = None;
         let now = ack.now.0;
         if self.mode == Mode::ProbeBw && self.phase_done(ack) {
             self.advance(now);
@@ -127,12 +123,8 @@ impl Bbr1 {
         if self.mode == Mode::Startup && self.path.full.reached {
             self.mode = Mode::Drain;
             self.ssthresh = self.quantised(self.path.bdp(self.path.bw.get(), 1.0));
-            ack.note.set(Some(Note {
-                what: "slow-start-exit",
-                reason: "full-pipe",
-                cwnd_segments: self.w,
-                pipe_segments: self.path.bdp(self.path.bw.get(), 1.0),
-            }));
+            let exit = Event::new(EventKind::SlowStartExit, Reason::FullPipe, self.w);
+            event = Some(exit.against(self.path.bdp(self.path.bw.get(), 1.0)));
         }
         if self.mode == Mode::Drain {
             let in_flight = self.in_network(now, ack.in_flight.0 as f64 / self.mss);
@@ -140,7 +132,7 @@ impl Bbr1 {
                 self.probe_bw(now); // (7)
             }
         }
-        self.update_min_rtt(ack);
+        let event = self.update_min_rtt(ack).or(event);
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
@@ -155,10 +147,12 @@ impl Bbr1 {
             }
             Mode::ProbeRtt => (1.0, 1.0),
         };
+        event
     }
 
     /// (2) and (9).
-    fn update_min_rtt(&mut self, ack: &Ack) {
+    fn update_min_rtt(&mut self, ack: &Ack) -> Option<Event> {
+        let mut event = None;
         let now = ack.now.0;
         let expired = now > self.path.min_rtt_at + self.path.options.min_rtt_window;
         if let Some(rtt) = ack.rtt {
@@ -170,8 +164,7 @@ impl Bbr1 {
             self.repair.save(self.w, false);
             self.mode = Mode::ProbeRtt;
             self.path.probe.enter(ack.delivered.0);
-            let what = Note { what: "probe-rtt", reason: "age", cwnd_segments: self.w, pipe_segments: f64::NAN };
-            ack.note.set(Some(what));
+            event = Some(Event::new(EventKind::ProbeRtt, Reason::Age, self.w));
         }
         if self.mode == Mode::ProbeRtt && self.path.probe.step(ack, MIN_WINDOW, &mut self.path.rounds) {
             self.end_probe_rtt(now);
@@ -179,6 +172,7 @@ impl Bbr1 {
         if ack.delivery_rate.is_some() {
             self.idle_restart = false;
         }
+        event
     }
 
     fn end_probe_rtt(&mut self, now: u64) {
@@ -218,18 +212,19 @@ impl Bbr1 {
 }
 
 impl CongestionControl for Bbr1 {
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         if self.path.update(ack, self.w, self.mode == Mode::ProbeBw) {
             self.probe_bw(ack.now.0);
         }
         self.repair.conserving &= !self.path.rounds.started;
-        self.update_mode(ack);
+        let event = self.update_mode(ack);
         if !self.seen_rtt && ack.srtt.0 > 0 {
             self.seen_rtt = true;
             self.pace_by_rtt(ack.srtt.0);
         }
         self.pace(self.pacing_gain);
         self.set_window(ack);
+        event
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -286,14 +281,13 @@ impl CongestionControl for Bbr1 {
     }
 
     #[inline]
-    fn ssthresh(&self) -> Ssthresh {
-        Ssthresh::of(self.ssthresh, self.mss)
-    }
-
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        put("bw_segments_per_s", self.path.rate());
-        put("min_rtt_s", self.path.min_rtt as f64 * 1e-9);
-        put("pacing_gain", self.pacing_gain);
-        put("cwnd_gain", self.cwnd_gain);
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        if let Some(put) = extra {
+            put("bw_segments_per_s", self.path.rate());
+            put("min_rtt_s", self.path.min_rtt as f64 * 1e-9);
+            put("pacing_gain", self.pacing_gain);
+            put("cwnd_gain", self.cwnd_gain);
+        }
+        State { ssthresh: Ssthresh::of(self.ssthresh, self.mss), phase: self.mode.phase() }
     }
 }

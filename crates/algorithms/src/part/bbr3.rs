@@ -1,9 +1,11 @@
 //! The machine of BBR version 3, which [`crate::growth::bbr3`] describes; the numbers are its equations.
 
-use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, Path, Sent, Ssthresh, Window};
+use cwndlab_control::{
+    Ack, Cause, Change, Congestion, CongestionControl, Event, Extra, Path, Sent, Ssthresh, State, Window,
+};
 use cwndlab_units::{Bytes, Rate};
 
-use super::bbr::{over, send_quantum, Aggregation, Chance, Departures, ProbeRtt, Repair, Rounds};
+use super::bbr::{over, send_quantum, Aggregation, Chance, Departures, Mode, ProbeRtt, Repair, Rounds};
 use super::bbr3_bounds::{Bounds, Ledger, Told};
 use super::bbr3_cycle::{Cycle, Phase};
 use super::bbr3_path::{MaxBw, MinRtt, Plateau};
@@ -35,14 +37,6 @@ pub struct Options {
     pub headroom: f64,
     /// Time between two ProbeRTT, ns.
     pub probe_rtt_interval: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
-    Startup,
-    Drain,
-    ProbeBw,
-    ProbeRtt,
 }
 
 /// BBR version 3.
@@ -188,7 +182,7 @@ impl Bbr3 {
 }
 
 impl CongestionControl for Bbr3 {
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         let delivered = ack.delivered.0;
         let prior = ack.delivery_rate.map_or(0, |sample| sample.prior_delivered.0);
         if ack.lost.0 > 0 {
@@ -207,9 +201,9 @@ impl CongestionControl for Bbr3 {
             let bw = self.rate();
             self.aggregation.update(ack, self.rounds.started, window, bw, self.w);
         }
-        self.check_startup(ack, &told);
+        let exit = self.check_startup(ack, &told);
         self.update_cycle(ack, &told);
-        self.update_min_rtt(ack);
+        let event = self.update_min_rtt(ack).or(exit);
         self.pacing_gain = self.gain();
         if !self.seen_rtt && ack.srtt.0 > 0 {
             self.seen_rtt = true;
@@ -219,6 +213,7 @@ impl CongestionControl for Bbr3 {
         self.set_window(ack);
         self.bounds.advance(&told);
         self.repair.before = self.repair.now;
+        event
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -280,15 +275,14 @@ impl CongestionControl for Bbr3 {
     }
 
     #[inline]
-    fn ssthresh(&self) -> Ssthresh {
-        Ssthresh::of(self.ssthresh, self.mss)
-    }
-
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        put("bw_segments_per_s", self.rate());
-        put("min_rtt_s", self.min_rtt.get().unwrap_or(0) as f64 * 1e-9);
-        put("pacing_gain", self.pacing_gain);
-        put("inflight_long_segments", self.bounds.inflight_long);
-        put("inflight_short_segments", self.bounds.inflight_short);
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        if let Some(put) = extra {
+            put("bw_segments_per_s", self.rate());
+            put("min_rtt_s", self.min_rtt.get().unwrap_or(0) as f64 * 1e-9);
+            put("pacing_gain", self.pacing_gain);
+            put("inflight_long_segments", self.bounds.inflight_long);
+            put("inflight_short_segments", self.bounds.inflight_short);
+        }
+        State { ssthresh: Ssthresh::of(self.ssthresh, self.mss), phase: self.mode.phase() }
     }
 }

@@ -1,9 +1,10 @@
 //! BBR version 3: its modes and what leads from one to the next. The numbers are the equations of
 //! [`crate::growth::bbr3`].
 
-use cwndlab_control::{Ack, Note};
+use cwndlab_control::{Ack, Event, EventKind, Reason};
 
-use super::bbr3::{Bbr3, Mode, MIN_WINDOW, STARTUP_GAIN};
+use super::bbr::Mode;
+use super::bbr3::{Bbr3, MIN_WINDOW, STARTUP_GAIN};
 use super::bbr3_bounds::Told;
 use super::bbr3_cycle::Phase;
 
@@ -29,7 +30,8 @@ impl Bbr3 {
     }
 
     /// (4), by losses and by a plateau.
-    pub(super) fn check_startup(&mut self, ack: &Ack, told: &Told) {
+    pub(super) fn check_startup(&mut self, ack: &Ack, told: &Told) -> Option<Event> {
+        let mut event = None;
         let bounds = &self.bounds;
         let lossy = bounds.round_started && self.repair.now && bounds.loss_events >= FULL_LOSS_EVENTS;
         if !self.full.reached && lossy && told.too_high(self.options.loss_threshold) {
@@ -44,9 +46,9 @@ impl Bbr3 {
             self.drains_since = self.rounds.count;
             self.ssthresh = self.quantised(self.bdp(self.bw.get(), 1.0));
             self.bounds.reset_signals();
-            let reason = if lossy { "loss" } else { "full-pipe" };
-            let (cwnd_segments, pipe_segments) = (self.w, self.bdp(self.bw.get(), 1.0));
-            ack.note.set(Some(Note { what: "slow-start-exit", reason, cwnd_segments, pipe_segments }));
+            let reason = if lossy { Reason::Loss } else { Reason::FullPipe };
+            let exit = Event::new(EventKind::SlowStartExit, reason, self.w);
+            event = Some(exit.against(self.bdp(self.bw.get(), 1.0)));
         }
         if self.mode == Mode::Drain {
             let in_flight = self.in_network(ack.now.0, ack.in_flight.0 as f64 / self.mss);
@@ -56,6 +58,7 @@ impl Bbr3 {
                 self.go_down(ack);
             }
         }
+        event
     }
 
     /// (7): a probe lost too much.
@@ -137,7 +140,8 @@ impl Bbr3 {
     }
 
     /// (2) and (10).
-    pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
+    pub(super) fn update_min_rtt(&mut self, ack: &Ack) -> Option<Event> {
+        let mut event = None;
         let expired = self.min_rtt.update(ack, self.options.probe_rtt_interval);
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.repair.save(self.w, false);
@@ -145,8 +149,7 @@ impl Bbr3 {
             self.probe.enter(ack.delivered.0);
             self.cycle.stop();
             self.rounds.restart(ack.delivered.0);
-            let (what, reason) = ("probe-rtt", "age");
-            ack.note.set(Some(Note { what, reason, cwnd_segments: self.w, pipe_segments: f64::NAN }));
+            event = Some(Event::new(EventKind::ProbeRtt, Reason::Age, self.w));
         }
         if self.mode == Mode::ProbeRtt {
             let small = self.probe_window();
@@ -155,6 +158,7 @@ impl Bbr3 {
             }
         }
         self.idle_restart &= ack.delivery_rate.is_none();
+        event
     }
 
     pub(super) fn end_probe_rtt(&mut self, now: u64, delivered: u64) {

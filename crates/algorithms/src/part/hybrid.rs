@@ -10,7 +10,7 @@
 //!
 //! Units: nanoseconds.
 
-use cwndlab_control::Ack;
+use cwndlab_control::{Ack, Reason};
 
 /// ACKs further apart end a train.
 pub const GAP_NS: u64 = 2_000_000;
@@ -21,15 +21,6 @@ const SAMPLES: u32 = 8;
 #[must_use]
 pub fn eta(rtt_min: u64) -> u64 {
     (rtt_min / 8).clamp(4_000_000, 16_000_000)
-}
-
-/// Which detector fired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// The ACK train.
-    Train,
-    /// The rise of the delay.
-    Delay,
 }
 
 /// State of a round.
@@ -70,15 +61,15 @@ impl Hybrid {
         }
     }
 
-    /// Asks the detectors; the train fires beyond `threshold`.
+    /// The detector that fires: the train of ACKs or the rise of the delay. The train fires beyond `threshold`.
     #[inline]
-    pub fn detect(&mut self, ack: &Ack, threshold: u64) -> Option<Signal> {
+    pub fn detect(&mut self, ack: &Ack, threshold: u64) -> Option<Reason> {
         let now = ack.now.0;
         let mut signal = None;
         if now - self.last_ack <= GAP_NS {
             self.last_ack = now;
             if now - self.round_start > threshold {
-                signal = Some(Signal::Train); // (1)
+                signal = Some(Reason::Train); // (1)
             }
         }
         if let Some(rtt) = ack.rtt {
@@ -87,21 +78,10 @@ impl Hybrid {
             if self.samples < SAMPLES {
                 self.samples += 1;
             } else if self.current > self.rtt_min + eta(self.rtt_min) {
-                signal = Some(Signal::Delay); // (2)
+                signal = Some(Reason::Delay); // (2)
             }
         }
         signal
-    }
-}
-
-impl Signal {
-    /// Its name in the records.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Train => "train",
-            Self::Delay => "delay",
-        }
     }
 }
 

@@ -1,28 +1,28 @@
-//! How slow starts with a threshold of their own leave, and what they put into the records.
+//! How slow starts with a threshold of their own leave, and the events of it.
 //!
-//! Two remarks: `ssthresh` when a threshold above the window is set, `slow-start-exit` when the window gets there.
+//! Two events: `ssthresh` when a threshold above the window is set, `slow-start-exit` when the window reaches it.
 
-use cwndlab_control::{Ack, Exit, Note};
+use cwndlab_control::{Ack, Event, EventKind, Exit, Reason};
 
-/// Leaves at window `w`. `pipe` is what the module held it against, segments; NaN where there is nothing.
+/// Leaves at window `w`. `pipe` is what the module compared it with, segments; NaN where there is nothing.
 #[must_use]
-pub fn now(reason: &'static str, w: f64, pipe: f64) -> Exit {
-    Exit { ssthresh: w, note: Note { what: "slow-start-exit", reason, cwnd_segments: w, pipe_segments: pipe } }
+pub fn now(reason: Reason, w: f64, pipe: f64) -> Exit {
+    Exit { ssthresh: w, event: Event::new(EventKind::SlowStartExit, reason, w).against(pipe) }
 }
 
 /// Sets the threshold; slow start goes on up to it, or ends now where the window is there.
 #[must_use]
-pub fn at(reason: &'static str, w: f64, ssthresh: f64) -> Exit {
-    let what = if ssthresh > w { "ssthresh" } else { "slow-start-exit" };
-    Exit { ssthresh, note: Note { what, reason, cwnd_segments: w, pipe_segments: ssthresh } }
+pub fn at(reason: Reason, w: f64, ssthresh: f64) -> Exit {
+    let kind = if ssthresh > w { EventKind::ThresholdSet } else { EventKind::SlowStartExit };
+    Exit { ssthresh, event: Event::new(kind, reason, w).against(ssthresh) }
 }
 
-/// Leaves the remark where this ACK takes the window to the threshold.
+/// The exit where this ACK takes the window to the threshold.
 #[inline]
-pub fn arrive(ack: &Ack, reason: &'static str, w: f64, grow: f64, ssthresh: f64) {
-    if w + grow >= ssthresh && ack.cwnd_limited && !ack.recovering {
-        ack.note.set(Some(Note { what: "slow-start-exit", reason, cwnd_segments: ssthresh, pipe_segments: ssthresh }));
-    }
+#[must_use]
+pub fn arrive(ack: &Ack, reason: Reason, w: f64, grow: f64, ssthresh: f64) -> Option<Event> {
+    (w + grow >= ssthresh && ack.cwnd_limited && !ack.recovering)
+        .then(|| Event::new(EventKind::SlowStartExit, reason, ssthresh).against(ssthresh))
 }
 
 #[cfg(test)]
@@ -30,17 +30,16 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::ack;
 
-    /// A threshold of 20 at a window of 19.5: half a segment does not reach it quietly, it is remarked.
+    /// By hand: from a window of 19.5 a quarter of a segment does not reach a threshold of 20, half a segment does.
     #[test]
-    fn the_remark_comes_with_the_ack_that_reaches_the_threshold() {
+    fn the_exit_comes_with_the_ack_that_reaches_the_threshold() {
         assert_eq!(
-            (at("pair", 10.0, 20.0).note.what, at("pair", 30.0, 20.0).note.what),
-            ("ssthresh", "slow-start-exit")
+            (at(Reason::Pair, 10.0, 20.0).event.kind, at(Reason::Pair, 30.0, 20.0).event.kind),
+            (EventKind::ThresholdSet, EventKind::SlowStartExit)
         );
         let ack = ack(1);
-        arrive(&ack, "pair", 19.5, 0.25, 20.0);
-        assert_eq!(ack.note.get(), None);
-        arrive(&ack, "pair", 19.5, 0.5, 20.0);
-        assert_eq!(ack.note.get().map(|note| note.cwnd_segments), Some(20.0));
+        assert_eq!(arrive(&ack, Reason::Pair, 19.5, 0.25, 20.0), None);
+        let event = arrive(&ack, Reason::Pair, 19.5, 0.5, 20.0);
+        assert_eq!(event.map(|event| event.cwnd_segments), Some(20.0));
     }
 }

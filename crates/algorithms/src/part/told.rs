@@ -10,7 +10,8 @@
 //! no agent nothing is told, and the sender is Reno with standard slow start.
 
 use cwndlab_control::{
-    Ack, Arguments, Change, Composed, Congestion, CongestionControl, Feedback, Path, Ssthresh, Window,
+    Ack, Arguments, Change, Composed, Congestion, CongestionControl, Event, Extra, Feedback, Path, Phase, Ssthresh,
+    State, Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate};
 
@@ -54,13 +55,14 @@ impl Told {
 }
 
 impl CongestionControl for Told {
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.srtt = ack.srtt;
         self.restarted = false;
         self.hear(ack.feedback);
         if self.rate.is_none() {
-            self.fallback.on_ack(ack);
+            return self.fallback.on_ack(ack);
         }
+        None
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -94,18 +96,12 @@ impl CongestionControl for Told {
     }
 
     /// At a rate of the routers there is no slow start: the threshold is the window.
-    fn ssthresh(&self) -> Ssthresh {
-        match self.rate {
-            None => self.fallback.ssthresh(),
-            Some(_) => Ssthresh::At(self.cwnd()),
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        let Some(rate) = self.rate else { return self.fallback.state(extra) };
+        if let Some(put) = extra {
+            put("told_bps", rate.0 as f64);
         }
-    }
-
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        match self.rate {
-            Some(rate) => put("told_bps", rate.0 as f64),
-            None => self.fallback.trace(put),
-        }
+        State { ssthresh: Ssthresh::At(self.cwnd()), phase: Phase::RouterControlled }
     }
 }
 
@@ -126,7 +122,7 @@ mod tests {
         let mut flow = told(8);
         assert_eq!((flow.cwnd(), flow.pacing_rate()), (Bytes(102_000), Some(Rate(8_000_000))));
         let feedback = Some(Feedback { rate: Rate(4_000_000), accelerated: Bytes::ZERO });
-        flow.on_ack(&Ack { feedback, ..ack(1) });
+        let _ = flow.on_ack(&Ack { feedback, ..ack(1) });
         assert_eq!(flow.cwnd(), Bytes(52_000));
     }
 
@@ -139,7 +135,7 @@ mod tests {
         assert_eq!(flow.cwnd(), Bytes(1000));
         flow.on_congestion(&loss(100));
         assert_eq!(flow.cwnd(), Bytes(1000));
-        flow.on_ack(&ack(1));
+        let _ = flow.on_ack(&ack(1));
         assert_eq!(flow.cwnd(), Bytes(102_000));
     }
 
@@ -149,7 +145,7 @@ mod tests {
         let mut flow = Told::new(&path(10));
         flow.on_window(&established(100, None));
         assert_eq!((flow.cwnd(), flow.pacing_rate()), (Bytes(10_000), None));
-        flow.on_ack(&ack(1));
+        let _ = flow.on_ack(&ack(1));
         assert_eq!(flow.cwnd(), Bytes(11_000));
         flow.on_congestion(&loss(10));
         assert_eq!(flow.cwnd(), Bytes(5_000));

@@ -13,8 +13,8 @@
 //! Units: segments. The router's half stands in the network crate.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Composed, Confidence, Congestion, CongestionControl, Kind, Need, Path, Scheme, Spec,
-    Ssthresh, Window,
+    Ack, Arguments, Build, Change, Composed, Confidence, Congestion, CongestionControl, Event, Extra, Kind, Need, Path,
+    Scheme, Spec, State, Window,
 };
 use cwndlab_units::Bytes;
 
@@ -68,8 +68,8 @@ impl AbcWireless {
 }
 
 impl CongestionControl for AbcWireless {
-    fn on_ack(&mut self, ack: &Ack) {
-        self.cubic.on_ack(ack);
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
+        let event = self.cubic.on_ack(ack);
         if let Some(feedback) = ack.feedback.filter(|_| self.told) {
             let n = segments(ack);
             let accelerate = (feedback.accelerated.0 as f64 / self.mss).min(n);
@@ -79,6 +79,7 @@ impl CongestionControl for AbcWireless {
                 self.w = (self.w + step).clamp(1.0, 1e7);
             }
         }
+        event
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -102,15 +103,16 @@ impl CongestionControl for AbcWireless {
         self.cubic.on_window(window);
     }
 
-    fn ssthresh(&self) -> Ssthresh {
-        self.cubic.ssthresh()
-    }
-
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        if self.told {
-            put("w_abc_segments", self.w);
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        match extra {
+            Some(put) => {
+                if self.told {
+                    put("w_abc_segments", self.w);
+                }
+                self.cubic.state(Some(put))
+            }
+            None => self.cubic.state(None),
         }
-        self.cubic.trace(put);
     }
 }
 
@@ -130,9 +132,9 @@ mod tests {
     fn an_accelerate_adds_a_segment_and_a_brake_takes_one() {
         let mut flow = AbcWireless::new(&path(10));
         flow.on_window(&established(100, Some(Rate(1))));
-        flow.on_ack(&marked(1000));
+        let _ = flow.on_ack(&marked(1000));
         assert!((flow.w - 11.1).abs() < 1e-12);
-        flow.on_ack(&marked(0));
+        let _ = flow.on_ack(&marked(0));
         assert!((flow.w - (10.1 + 1.0 / 11.1)).abs() < 1e-12);
     }
 
@@ -142,7 +144,7 @@ mod tests {
         let mut flow = AbcWireless::new(&path(10));
         flow.on_window(&established(100, Some(Rate(1))));
         for _ in 0..30 {
-            flow.on_ack(&marked(0));
+            let _ = flow.on_ack(&marked(0));
         }
         assert!(flow.cwnd() >= Bytes(1000) && flow.w < 2.1, "{}", flow.w);
     }
@@ -151,7 +153,7 @@ mod tests {
     fn without_answers_it_is_cubic() {
         let mut flow = AbcWireless::new(&path(10));
         flow.on_window(&established(100, None));
-        flow.on_ack(&marked(1000));
+        let _ = flow.on_ack(&marked(1000));
         assert_eq!(flow.cwnd(), Bytes(11_000));
     }
 }

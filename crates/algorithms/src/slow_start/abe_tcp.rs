@@ -13,7 +13,7 @@
 //! Units: bytes/s, seconds; windows in segments. Confidence: low. Differs from the source: unknown.
 
 use cwndlab_control::{
-    Ack, Arguments, Asks, Build, Confidence, Congestion, Domain, Kind, Parameter, SlowStart, Spec, Step, Value,
+    Ack, Arguments, Asks, Build, Confidence, Congestion, Domain, Extra, Kind, Parameter, SlowStart, Spec, Step, Value,
 };
 
 use crate::growth::reno::segments;
@@ -99,7 +99,7 @@ impl SlowStart for AbeTcp {
     fn on_ack(&mut self, ack: &Ack, _: f64, _: f64) -> Step {
         self.starting = true;
         self.observe(ack);
-        Step { grow: segments(ack), exit: None } // (1)
+        Step::grow(segments(ack)) // (1)
     }
 
     fn outside(&mut self, ack: &Ack, _: f64, ssthresh: f64) -> f64 {
@@ -119,7 +119,7 @@ impl SlowStart for AbeTcp {
         Asks { pacing: false, outside: true }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("b_bps", self.b * 8.0);
     }
 }

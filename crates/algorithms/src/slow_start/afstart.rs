@@ -15,7 +15,9 @@
 //! Differs from the source: ImTCP shapes the gaps of its trains; here the window is paced evenly. A train whose RTT does not
 //! rise came back as fast as it was sent, and says only that so much is available.
 
-use cwndlab_control::{Ack, Asks, Build, Change, Confidence, Congestion, Kind, Need, SlowStart, Spec, Step, Window};
+use cwndlab_control::{
+    Ack, Asks, Build, Change, Confidence, Congestion, Extra, Kind, Need, Reason, SlowStart, Spec, Step, Window,
+};
 use cwndlab_units::Rate;
 
 use crate::growth::reno::segments;
@@ -127,19 +129,17 @@ impl SlowStart for AfStart {
                 // (3). The last fraction of a segment would take for ever: each round adds a little less than the gap.
                 let target = self.a * ack.min_rtt.as_secs() / mss;
                 if target < w + 1.0 {
-                    return Step { grow: n, exit: Some(leave::now("available", w, target)) };
+                    return Step::with_exit(n, Some(leave::now(Reason::Available, w, target)));
                 }
                 (self.w_round, self.add) = (w, increment(w, target));
                 self.pace = pace::over(w + self.add, mss, ack.min_rtt.0);
                 let grow = n * self.add / self.w_round;
-                return Step { grow, exit: Some(leave::at("available", w + grow, target)) };
+                return Step::with_exit(grow, Some(leave::at(Reason::Available, w + grow, target)));
             }
         }
         let grow = if self.add > 0.0 { n * self.add / self.w_round } else { n }; // (2), (4)
-        if self.add > 0.0 {
-            leave::arrive(ack, "available", w, grow, ssthresh);
-        }
-        Step { grow, exit: None }
+        let event = if self.add > 0.0 { leave::arrive(ack, Reason::Available, w, grow, ssthresh) } else { None };
+        Step::with_event(grow, event)
     }
 
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
@@ -162,7 +162,7 @@ impl SlowStart for AfStart {
         Asks { pacing: true, outside: false }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("a_bps", self.a * 8.0);
     }
 }

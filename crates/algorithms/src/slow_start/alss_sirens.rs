@@ -15,8 +15,8 @@
 //! A path on which a router has no agent brings no report: then (3) and (4) alone, which end with a loss.
 
 use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Feedback, Kind, Need, Note, Parameter, Scheme, SlowStart, Spec, Step,
-    Value, Window,
+    Ack, Build, Confidence, Congestion, Domain, Event, EventKind, Extra, Feedback, Kind, Need, Parameter, Reason,
+    Scheme, SlowStart, Spec, Step, Value, Window,
 };
 use cwndlab_units::Duration;
 
@@ -94,21 +94,12 @@ impl SlowStart for AlssSirens {
         self.hear(ack.feedback, ack.now.0);
         let limit =
             if self.a.is_finite() { limit(self.a, ack.min_rtt.as_secs(), ack.mss.0 as f64) } else { f64::INFINITY };
-        if !self.asked {
-            self.asked = true;
-            if limit.is_infinite() {
-                ack.note.set(Some(Note {
-                    what: "no-feedback",
-                    reason: "sirens",
-                    cwnd_segments: w,
-                    pipe_segments: f64::NAN,
-                }));
-            }
-        }
+        let first = !std::mem::replace(&mut self.asked, true);
+        let event = (first && limit.is_infinite()).then(|| Event::new(EventKind::NoFeedback, Reason::Sirens, w));
         let n = segments(ack);
         let grow = n / limited::k(w, self.most); // (3), (4)
-        let exit = (w + grow >= limit).then(|| leave::now("available", limit.max(w), limit)); // (5)
-        Step { grow, exit }
+        let exit = (w + grow >= limit).then(|| leave::now(Reason::Available, limit.max(w), limit)); // (5)
+        Step { grow, exit, event }
     }
 
     fn established(&mut self, window: &Window, w: f64, ssthresh: f64) -> (f64, f64) {
@@ -123,7 +114,7 @@ impl SlowStart for AlssSirens {
         ssthresh
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         if self.a.is_finite() {
             put("a_bps", self.a * 8.0);
         }
@@ -171,12 +162,11 @@ mod tests {
     }
 
     #[test]
-    fn the_handshake_tells_and_a_path_without_agents_is_remarked() {
+    fn a_path_without_agents_returns_an_event() {
         let (mut start, window) = hearing(50);
         let _ = start.established(&window, 10.0, f64::INFINITY);
         assert_eq!(start.a, 6.25e6);
-        let alone = ack(1);
-        let _ = AlssSirens::new(100.0).on_ack(&alone, 10.0, 1e9);
-        assert_eq!(alone.note.get().map(|note| note.what), Some("no-feedback"));
+        let alone = AlssSirens::new(100.0).on_ack(&ack(1), 10.0, 1e9);
+        assert_eq!(alone.event.map(|event| event.kind), Some(EventKind::NoFeedback));
     }
 }

@@ -12,7 +12,7 @@
 //! Units: segments. Confidence: low. Differs from the source: unknown.
 
 use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Kind, Parameter, SlowStart, Spec, Step, Value, Window,
+    Ack, Build, Confidence, Congestion, Domain, Kind, Parameter, Reason, SlowStart, Spec, Step, Value, Window,
 };
 
 use crate::growth::reno::segments;
@@ -73,10 +73,8 @@ impl SlowStart for AltSs {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step {
         let grow = segments(ack); // (2)
-        if !self.over {
-            leave::arrive(ack, "initial", w, grow, ssthresh);
-        }
-        Step { grow, exit: None }
+        let event = if self.over { None } else { leave::arrive(ack, Reason::Initial, w, grow, ssthresh) };
+        Step::with_event(grow, event)
     }
 
     fn established(&mut self, _: &Window, _: f64, ssthresh: f64) -> (f64, f64) {

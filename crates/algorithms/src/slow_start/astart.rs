@@ -17,8 +17,8 @@
 //! Differs from the source: nothing known in the rule; (4) is our choice of filter. `floor = rtt` takes T ≥ RTT_min.
 
 use cwndlab_control::{
-    Ack, Arguments, Asks, Build, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step, Value,
-    Window,
+    Ack, Arguments, Asks, Build, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec,
+    Step, Value, Window,
 };
 
 use crate::growth::reno::segments;
@@ -183,17 +183,16 @@ impl SlowStart for Astart {
     fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step {
         let grow = segments(ack); // (6)
         if !self.active {
-            return Step { grow, exit: None };
+            return Step::grow(grow);
         }
         self.observe(ack, w);
         // The records need no row for every ACK: the threshold is raised when the window gets to it.
         let mut exit = None;
         if w + grow >= ssthresh {
             let new = self.raised(ack, ssthresh);
-            exit = (new > ssthresh).then(|| leave::at("eligible-rate", w + grow, new));
+            exit = (new > ssthresh).then(|| leave::at(Reason::EligibleRate, w + grow, new));
         }
-        leave::arrive(ack, "eligible-rate", w, grow, ssthresh);
-        Step { grow, exit }
+        Step { grow, exit, event: leave::arrive(ack, Reason::EligibleRate, w, grow, ssthresh) }
     }
 
     fn established(&mut self, _: &Window, w: f64, _: f64) -> (f64, f64) {
@@ -217,7 +216,7 @@ impl SlowStart for Astart {
         Asks { pacing: false, outside: true }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("ere_bps", self.ere * 8.0);
     }
 }

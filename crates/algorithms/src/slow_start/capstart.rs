@@ -14,7 +14,8 @@
 //! Differs from the source: RTTs stand for the one-way delays, which a sender does not see.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Domain, Kind, Need, Note, Parameter, SlowStart, Spec, Step, Value,
+    Ack, Arguments, Build, Confidence, Domain, Event, EventKind, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec,
+    Step, Value,
 };
 
 use super::limited;
@@ -110,16 +111,17 @@ impl SlowStart for CapStart {
             self.measure(ack);
             if self.count >= self.wanted && self.best.1 > 0.0 {
                 let limit = self.choose(self.best.1, ack.min_rtt.as_secs(), ack.mss.0 as f64);
-                let reason = if limit.is_finite() { "limited" } else { "standard" };
-                ack.note.set(Some(Note { what: "capstart", reason, cwnd_segments: w, pipe_segments: 2.0 * limit }));
+                let reason = if limit.is_finite() { Reason::Limited } else { Reason::Standard };
                 self.limit = Some(limit);
+                let event = Event::new(EventKind::CapStart, reason, w).against(2.0 * limit);
+                return Step::with_event(grow, Some(event));
             }
-            return Step { grow, exit: None };
+            return Step::grow(grow);
         };
-        Step { grow: grow / limited::k(w, limit), exit: None }
+        Step::grow(grow / limited::k(w, limit))
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("c_bps", self.best.1 * 8.0);
     }
 }

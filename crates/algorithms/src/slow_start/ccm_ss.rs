@@ -18,8 +18,8 @@
 //! (`s = oracle` takes the simulator's word); avoidance is the growth's, not the Reno of its Algorithm 1.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Kind, Parameter, Path, SlowStart, Spec, Step, Value,
-    Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Parameter, Path, Reason, SlowStart,
+    Spec, Step, Value, Window,
 };
 
 use crate::growth::reno::segments;
@@ -148,13 +148,12 @@ impl SlowStart for CcmSs {
         self.observe(ack);
         let signal = self.hybrid.detect(ack, self.hybrid.rtt_min / 2);
         let (lower, upper) = self.bounds(w);
-        let reason =
-            if w >= upper { Some("cap") } else { signal.filter(|_| w >= lower).map(crate::part::hybrid::Signal::name) }; // (6)
+        let reason = if w >= upper { Some(Reason::Cap) } else { signal.filter(|_| w >= lower) }; // (6)
         let exit = reason.map(|reason| {
             let (b, d, _) = self.path(w);
             leave::now(reason, w, b * d / self.mss)
         });
-        Step { grow: segments(ack), exit } // (1)
+        Step::with_exit(segments(ack), exit) // (1)
     }
 
     fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
@@ -170,7 +169,7 @@ impl SlowStart for CcmSs {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         let (b, _, s) = self.path(1.0);
         put("b_bps", b * 8.0);
         put("s_bytes", s);

@@ -14,7 +14,8 @@
 //! Differs from the source: nothing known; it names the idea, the figures are ours.
 
 use cwndlab_control::{
-    Ack, Build, Change, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step, Value, Window,
+    Ack, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec, Step,
+    Value, Window,
 };
 use cwndlab_units::maths::ceil;
 
@@ -147,8 +148,8 @@ impl SlowStart for Esse {
         if let Some(ended) = self.train.push(ack, (self.gap * ack.min_rtt.0 as f64) as u64) {
             self.close(&ended);
         }
-        let exit = self.is_full(w).then(|| leave::now("pipe", w, self.pipes[0]));
-        Step { grow: segments(ack), exit } // (4)
+        let exit = self.is_full(w).then(|| leave::now(Reason::Pipe, w, self.pipes[0]));
+        Step::with_exit(segments(ack), exit) // (4)
     }
 
     fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
@@ -164,7 +165,7 @@ impl SlowStart for Esse {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("pipe_segments", self.pipes[0]);
     }
 }
@@ -209,7 +210,7 @@ mod tests {
             for n in 0..10 {
                 let mut ack = ack_at(1_000_000_000 + round * 100_000_000 + n * 1_000_000, 1);
                 ack.round = round;
-                left.push(start.on_ack(&ack, 95.0, 1e9).exit.map(|exit| exit.note.pipe_segments));
+                left.push(start.on_ack(&ack, 95.0, 1e9).exit.map(|exit| exit.event.pipe_segments));
             }
         }
         assert_eq!(left.iter().position(Option::is_some), Some(20));

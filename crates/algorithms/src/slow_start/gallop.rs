@@ -16,8 +16,8 @@
 //! Units: segments, nanoseconds. Confidence: low. Differs from the source: unknown.
 
 use cwndlab_control::{
-    Ack, Arguments, Asks, Build, Change, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step,
-    Value, Window,
+    Ack, Arguments, Asks, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason,
+    SlowStart, Spec, Step, Value, Window,
 };
 use cwndlab_units::Rate;
 
@@ -116,7 +116,7 @@ impl SlowStart for Gallop {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         if self.round != ack.round {
             if let Some(diff) = self.next_round(ack, w) {
-                return Step { grow: segments(ack), exit: Some(leave::now("diff", w, w - diff)) };
+                return Step::with_exit(segments(ack), Some(leave::now(Reason::Backlog, w, w - diff)));
             }
             if self.paces {
                 self.pace = pace::over(w + self.incr, ack.mss.0 as f64, ack.srtt.0);
@@ -126,7 +126,7 @@ impl SlowStart for Gallop {
         if let Some(rtt) = ack.rtt {
             self.rtt = self.rtt.min(rtt.0);
         }
-        Step { grow: segments(ack) * self.incr.min(self.w_round) / self.w_round, exit: None }
+        Step::grow(segments(ack) * self.incr.min(self.w_round) / self.w_round)
         // (1)
     }
 
@@ -151,7 +151,7 @@ impl SlowStart for Gallop {
         Asks { pacing: self.paces, outside: false }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("incr_segments", self.incr);
     }
 }

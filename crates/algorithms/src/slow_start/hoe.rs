@@ -12,7 +12,8 @@
 //! Differs from the source: its text fits a line through three ACKs; the median of the first three pairs stands for that.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step, Value,
+    Ack, Arguments, Build, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec, Step,
+    Value,
 };
 
 use crate::growth::reno::segments;
@@ -79,18 +80,17 @@ impl SlowStart for Hoe {
     fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step {
         let grow = segments(ack); // (3)
         if self.over {
-            return Step { grow, exit: None };
+            return Step::grow(grow);
         }
         if self.pipe.is_some() {
-            leave::arrive(ack, "pair", w, grow, ssthresh);
-            return Step { grow, exit: None };
+            return Step::with_event(grow, leave::arrive(ack, Reason::Pair, w, grow, ssthresh));
         }
         if self.rtt == 0.0 {
             self.rtt = ack.rtt.map_or(0.0, cwndlab_units::Duration::as_secs);
         }
         let _ = self.pairs.push(ack, close(ack));
         self.pipe = self.pairs.median_of(self.k).map(|b| pipe(b, self.rtt, ack.mss.0 as f64)); // (1), (2)
-        Step { grow, exit: self.pipe.map(|pipe| leave::at("pair", w + grow, pipe)) }
+        Step::with_exit(grow, self.pipe.map(|pipe| leave::at(Reason::Pair, w + grow, pipe)))
     }
 
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
@@ -98,7 +98,7 @@ impl SlowStart for Hoe {
         ssthresh
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("pipe_segments", self.pipe.unwrap_or(0.0));
     }
 }
@@ -107,6 +107,7 @@ impl SlowStart for Hoe {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss};
+    use cwndlab_control::EventKind;
 
     /// The sheet: 1460 bytes 1.168 ms apart and an RTT of 100 ms give a threshold of 85.
     #[test]
@@ -120,12 +121,12 @@ mod tests {
         let mut start = Hoe::new(&Arguments::defaults(SPEC.parameters));
         let exits: Vec<_> = (0..6)
             .map(|n| start.on_ack(&ack_at(1_000_000_000 + n * 1_000_000, 1), 10.0, 1e9))
-            .map(|step| step.exit.map(|exit| (exit.ssthresh, exit.note.what)))
+            .map(|step| step.exit.map(|exit| (exit.ssthresh, exit.event.kind)))
             .collect();
-        assert_eq!(exits, [None, None, None, Some((100.0, "ssthresh")), None, None]);
+        assert_eq!(exits, [None, None, None, Some((100.0, EventKind::ThresholdSet)), None, None]);
         let last = ack_at(2_000_000_000, 1);
-        let _ = start.on_ack(&last, 99.0, 100.0);
-        assert_eq!(last.note.get().map(|note| note.what), Some("slow-start-exit"));
+        let event = start.on_ack(&last, 99.0, 100.0).event;
+        assert_eq!(event.map(|event| event.kind), Some(EventKind::SlowStartExit));
         assert_eq!(start.on_congestion(&loss(50), 100.0, 25.0), 25.0);
     }
 }

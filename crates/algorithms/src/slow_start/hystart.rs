@@ -10,9 +10,7 @@
 //!
 //! Units: segments, nanoseconds. Differs from the source: nothing known; the forward delay is half of the smallest RTT.
 
-use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, SlowStart, Spec, Step, Value,
-};
+use cwndlab_control::{Ack, Build, Confidence, Congestion, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
 
 use crate::growth::reno::segments;
 use crate::part::hybrid::Hybrid;
@@ -43,6 +41,7 @@ pub static SPEC: Spec = Spec {
         Box::new(HyStart { low_window: arguments.number("low_window"), hybrid: Hybrid::default() })
     }),
 };
+use crate::part::leave;
 
 /// HyStart.
 #[derive(Debug)]
@@ -56,11 +55,8 @@ impl SlowStart for HyStart {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         self.hybrid.observe(ack);
         let signal = self.hybrid.detect(ack, self.hybrid.rtt_min / 2); // (2), (3)
-        let exit = signal.filter(|_| w >= self.low_window).map(|signal| Exit {
-            ssthresh: w,
-            note: Note { what: "slow-start-exit", reason: signal.name(), cwnd_segments: w, pipe_segments: f64::NAN },
-        });
-        Step { grow: segments(ack), exit } // (1)
+        let exit = signal.filter(|_| w >= self.low_window).map(|signal| leave::now(signal, w, f64::NAN));
+        Step::with_exit(segments(ack), exit) // (1)
     }
 
     fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {

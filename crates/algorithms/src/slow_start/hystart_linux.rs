@@ -13,7 +13,7 @@
 //! Differs from the source: microseconds become nanoseconds.
 
 use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, Path, SlowStart, Spec, Step, Value,
+    Ack, Build, Confidence, Congestion, Domain, Kind, Parameter, Path, SlowStart, Spec, Step, Value,
 };
 
 use crate::growth::reno::segments;
@@ -45,6 +45,7 @@ pub static SPEC: Spec = Spec {
         Box::new(HyStartLinux { low_window: arguments.number("low_window"), paced: path.paced, hybrid: Hybrid::default() })
     }),
 };
+use crate::part::leave;
 
 /// Linux, hystart_ack_delay: never more than a millisecond.
 const MAX_ALLOWANCE_NS: u64 = 1_000_000;
@@ -82,17 +83,9 @@ impl SlowStart for HyStartLinux {
         let mut exit = None;
         if w >= self.low_window {
             let threshold = self.threshold(ack, w);
-            exit = self.hybrid.detect(ack, threshold).map(|signal| Exit {
-                ssthresh: w,
-                note: Note {
-                    what: "slow-start-exit",
-                    reason: signal.name(),
-                    cwnd_segments: w,
-                    pipe_segments: f64::NAN,
-                },
-            });
+            exit = self.hybrid.detect(ack, threshold).map(|signal| leave::now(signal, w, f64::NAN));
         }
-        Step { grow: segments(ack), exit }
+        Step::with_exit(segments(ack), exit)
     }
 
     fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {

@@ -14,10 +14,11 @@
 //! Units: segments, nanoseconds. Only in the initial slow start. Differs from the source: nothing known.
 
 use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, SlowStart, Spec, Step, Value,
+    Ack, Build, Confidence, Congestion, Domain, Event, EventKind, Kind, Parameter, Reason, SlowStart, Spec, Step, Value,
 };
 
 use crate::growth::reno::segments;
+use crate::part::leave;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -96,10 +97,6 @@ pub struct HyStartPp {
 }
 
 impl HyStartPp {
-    fn note(reason: &'static str, what: &'static str, w: f64) -> Note {
-        Note { what, reason, cwnd_segments: w, pipe_segments: f64::NAN }
-    }
-
     fn next_round(&mut self, ack: &Ack) -> bool {
         if self.round == ack.round {
             return false;
@@ -117,31 +114,32 @@ impl SlowStart for HyStartPp {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         let grow = segments(ack).min(self.limit * f64::from(ack.acks)); // (1)
         if self.over {
-            return Step { grow, exit: None };
+            return Step::grow(grow);
         }
         if self.next_round(ack) {
             self.over = true;
-            return Step { grow, exit: Some(Exit { ssthresh: w, note: Self::note("css", "slow-start-exit", w) }) };
+            return Step::with_exit(grow, Some(leave::now(Reason::Css, w, f64::NAN)));
         }
         if let Some(rtt) = ack.rtt {
             self.current = self.current.min(rtt.0);
             self.samples += 1;
         }
+        let mut event = None;
         if self.samples >= N_RTT_SAMPLE && self.current != u64::MAX {
             match self.css {
                 None if self.last != u64::MAX && self.current >= self.last + thresh(self.last) => {
                     self.css = Some((self.current, 0)); // (3)
-                    ack.note.set(Some(Self::note("delay", "css-enter", w)));
+                    event = Some(Event::new(EventKind::CssEnter, Reason::Delay, w));
                 }
                 Some((baseline, _)) if self.current < baseline => {
                     self.css = None; // (5)
-                    ack.note.set(Some(Self::note("delay", "css-leave", w)));
+                    event = Some(Event::new(EventKind::CssLeave, Reason::Delay, w));
                 }
                 _ => {}
             }
         }
-        Step { grow: if self.css.is_some() { grow / self.divisor } else { grow }, exit: None }
-        // (4)
+        let grow = if self.css.is_some() { grow / self.divisor } else { grow }; // (4)
+        Step::with_event(grow, event)
     }
 
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {

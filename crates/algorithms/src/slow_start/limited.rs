@@ -64,7 +64,7 @@ impl Limited {
 
 impl SlowStart for Limited {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
-        Step { grow: segments(ack) / self.k(w), exit: None }
+        Step::grow(segments(ack) / self.k(w))
     }
 }
 

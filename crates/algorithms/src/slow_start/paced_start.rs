@@ -17,8 +17,8 @@
 //! acknowledged in full, so that ACKs do not clock it.
 
 use cwndlab_control::{
-    Ack, Asks, Build, Change, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step, Value,
-    Window,
+    Ack, Asks, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec,
+    Step, Value, Window,
 };
 use cwndlab_units::Rate;
 
@@ -178,7 +178,7 @@ impl PacedStart {
         if self.phase == Phase::Burst {
             let Some(rate) = self.pairs.median_of(1) else {
                 self.phase = Phase::Standard; // nothing to measure by
-                return Step { grow: segments(ack), exit: None };
+                return Step::grow(segments(ack));
             };
             self.gaps = Gaps::begin(ack.mss.0 as f64 / rate); // (1)
             self.phase = Phase::Train;
@@ -190,12 +190,12 @@ impl PacedStart {
             let target = (ack.min_rtt.as_secs() / gap).max(2.0);
             self.pace = pace::over(1.0, mss, (gap * 1e9) as u64);
             self.phase = Phase::Spread(ack.round);
-            return Step { grow: target - w, exit: Some(leave::at("turning-point", target, target + 1.0)) };
+            return Step::with_exit(target - w, Some(leave::at(Reason::TurningPoint, target, target + 1.0)));
             // (4), (5)
         }
         self.pace = pace::over(1.0, mss, (self.gaps.source * 1e9) as u64);
         let length = LENGTHS[(self.gaps.trains as usize).min(LENGTHS.len() - 1)];
-        Step { grow: length - w, exit: None }
+        Step::grow(length - w)
     }
 
     fn give_up(&mut self) {
@@ -209,13 +209,13 @@ impl SlowStart for PacedStart {
             self.give_up(); // no data, no trains
         }
         match self.phase {
-            Phase::Standard => return Step { grow: segments(ack), exit: None },
+            Phase::Standard => return Step::grow(segments(ack)),
             Phase::Spread(round) if pace::is_spread(ack, w, round) => {
                 self.give_up();
-                return Step { grow: segments(ack), exit: Some(leave::now("turning-point", w, w)) };
+                return Step::with_exit(segments(ack), Some(leave::now(Reason::TurningPoint, w, w)));
                 // (5)
             }
-            Phase::Spread(_) => return Step { grow: 0.0, exit: None },
+            Phase::Spread(_) => return Step::grow(0.0),
             Phase::Burst => {
                 let _ = self.pairs.push(ack, close(ack));
             }
@@ -225,7 +225,7 @@ impl SlowStart for PacedStart {
             return self.next(ack, w);
         }
         // The rest of the train is awaited: nothing may leave meanwhile.
-        Step { grow: ack.in_flight.0 as f64 / ack.mss.0 as f64 - w, exit: None }
+        Step::grow(ack.in_flight.0 as f64 / ack.mss.0 as f64 - w)
     }
 
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
@@ -247,7 +247,7 @@ impl SlowStart for PacedStart {
         Asks { pacing: true, outside: false }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("gap_lo_s", self.gaps.lo);
         put("gap_hi_s", self.gaps.hi);
     }

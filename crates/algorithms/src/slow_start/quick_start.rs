@@ -15,8 +15,8 @@
 //! when the loss is repaired, but the growth has heard of it. After a timeout it is all ordinary.
 
 use cwndlab_control::{
-    Ack, Asks, Build, Cause, Confidence, Congestion, Domain, Kind, Need, Note, Parameter, Path, Scheme, SlowStart,
-    Spec, Step, Value, Window,
+    Ack, Asks, Build, Cause, Confidence, Congestion, Domain, Event, EventKind, Kind, Need, Parameter, Path, Reason,
+    Scheme, SlowStart, Spec, Step, Value, Window,
 };
 use cwndlab_units::maths::floor;
 use cwndlab_units::{Bytes, Duration, Rate};
@@ -95,7 +95,7 @@ pub struct QuickStart {
     /// (4): the threshold that comes back.
     restore: Option<f64>,
     /// The answer of the routers is not in the records yet.
-    unsaid: Option<Note>,
+    answered: Option<Event>,
 }
 
 impl QuickStart {
@@ -108,7 +108,7 @@ impl QuickStart {
             pace: None,
             ssthresh: f64::INFINITY,
             restore: None,
-            unsaid: None,
+            answered: None,
         }
     }
 }
@@ -117,9 +117,6 @@ impl SlowStart for QuickStart {
     fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step {
         let mut grow = segments(ack);
         self.ssthresh = ssthresh;
-        if self.unsaid.is_some() {
-            ack.note.set(self.unsaid.take());
-        }
         match self.phase {
             Phase::Sending => {
                 // (3): a window that was not used is not kept.
@@ -133,15 +130,14 @@ impl SlowStart for QuickStart {
             Phase::Validating(end) if ack.delivered.0 >= end => self.phase = Phase::Standard,
             _ => {}
         }
-        Step { grow, exit: None }
+        Step::with_event(grow, self.answered.take())
     }
 
     fn established(&mut self, window: &Window, w: f64, ssthresh: f64) -> (f64, f64) {
         let approved = window.feedback.map(|feedback| feedback.rate).zip(window.rtt);
         let quick = approved.map_or(0.0, |(rate, rtt)| floor(self::window(rate, rtt, self.mss)));
-        let reason = if approved.is_some() { "approved" } else { "none" };
-        let what = "quick-start";
-        self.unsaid = Some(Note { what, reason, cwnd_segments: quick.max(w), pipe_segments: quick });
+        let reason = if approved.is_some() { Reason::Approved } else { Reason::None };
+        self.answered = Some(Event::new(EventKind::QuickStart, reason, quick.max(w)).against(quick));
         if quick <= w {
             return (w, ssthresh); // (5)
         }

@@ -18,8 +18,8 @@
 //! rule; the roll-back of the window is off unless asked for.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Kind, Parameter, SlowStart, Spec, Step, Value,
-    Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Parameter, Reason, SlowStart, Spec,
+    Step, Value, Window,
 };
 use cwndlab_units::maths::floor;
 
@@ -206,19 +206,19 @@ impl SlowStart for Search {
         let grow = segments(ack); // (5)
         let Some(last) = ack.rtt else {
             self.lost += ack.lost.0;
-            return Step { grow, exit: None };
+            return Step::grow(grow);
         };
         if !self.close(ack, last.0) {
-            return Step { grow, exit: None };
+            return Step::grow(grow);
         }
         if let Some(norm) = self.judge(if self.latest { last.0 } else { ack.min_rtt.0 }) {
             self.norm = norm;
             if norm >= self.thresh {
                 let target = self.drained(ack, w);
-                return Step { grow: target - w, exit: Some(leave::now("norm", target, f64::NAN)) };
+                return Step::with_exit(target - w, Some(leave::now(Reason::Norm, target, f64::NAN)));
             }
         }
-        Step { grow, exit: None }
+        Step::grow(grow)
     }
 
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
@@ -232,7 +232,7 @@ impl SlowStart for Search {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
+    fn extra(&self, put: Extra<'_>) {
         put("norm", self.norm);
     }
 }

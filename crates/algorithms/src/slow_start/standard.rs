@@ -53,7 +53,7 @@ pub struct Standard {
 impl SlowStart for Standard {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, _: f64, _: f64) -> Step {
-        Step { grow: segments(ack).min(self.limit * f64::from(ack.acks)), exit: None }
+        Step::grow(segments(ack).min(self.limit * f64::from(ack.acks)))
         // (1)
     }
 }

@@ -124,7 +124,7 @@ impl SlowStart for SwiftStart {
             }
             Phase::Standard => {}
         }
-        Step { grow, exit: None }
+        Step::grow(grow)
     }
 
     fn established(&mut self, _: &Window, w: f64, ssthresh: f64) -> (f64, f64) {

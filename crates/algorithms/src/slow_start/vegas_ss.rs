@@ -15,7 +15,7 @@
 //! w = min(w, w base / R + 1); the three are options.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Exit, Kind, Note, Parameter, SlowStart, Spec, Step,
+    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Kind, Parameter, Reason, SlowStart, Spec, Step,
     Value, Window,
 };
 
@@ -50,6 +50,7 @@ pub static SPEC: Spec = Spec {
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(VegasSs::new(arguments))),
 };
+use crate::part::leave;
 
 /// Vegas' slow start.
 #[derive(Debug)]
@@ -104,14 +105,13 @@ impl SlowStart for VegasSs {
         let turned = ack.round != self.rounds.number;
         let over = self.rounds.observe(ack).filter(|round| round.decides() && (self.each || !self.grows));
         if let Some((left, round)) = over.and_then(|round| self.judge(&round, w).map(|left| (left, round))) {
-            let pipe_segments = round.delivered * self.rounds.base() / round.rtt(self.mean);
-            let note = Note { what: "slow-start-exit", reason: "delay", cwnd_segments: left, pipe_segments };
-            return Step { grow: left - w, exit: Some(Exit { ssthresh: left, note }) };
+            let pipe = round.delivered * self.rounds.base() / round.rtt(self.mean);
+            return Step::with_exit(left - w, Some(leave::now(Reason::Delay, left, pipe)));
         }
         if turned {
             self.grows = self.each || !self.grows;
         }
-        Step { grow: if self.grows { segments(ack) } else { 0.0 }, exit: None } // (1)
+        Step::grow(if self.grows { segments(ack) } else { 0.0 }) // (1)
     }
 
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
@@ -188,7 +188,9 @@ mod tests {
         let mut flow = algorithm.build(&cwndlab_control::testing::path(10));
         let mut segments = Vec::new();
         for (number, acks, ms) in [(1, 10, 100.0), (2, 10, 100.0), (3, 20, 107.0), (4, 1, 107.0)] {
-            (0..acks).for_each(|_| flow.on_ack(&ack_in(number, ms)));
+            for _ in 0..acks {
+                let _ = flow.on_ack(&ack_in(number, ms));
+            }
             segments.push(flow.cwnd().0 as f64 / 1000.0);
         }
         assert_eq!(segments[..3], [10.0, 20.0, 20.0]);

@@ -3,11 +3,8 @@
 
 use cwndlab_control as control;
 use cwndlab_control::{Cause, Change};
-use cwndlab_units::{Bytes, Duration, Rate};
-use pyo3::exceptions::PyValueError;
+use cwndlab_units::{Bytes, Rate};
 use pyo3::prelude::*;
-
-use crate::word;
 
 /// Bytes as segments.
 pub(crate) fn segments(bytes: Bytes, mss: Bytes) -> f64 {
@@ -55,7 +52,7 @@ impl<T: Shown> Shown for Option<T> {
 
 /// A class whose attributes are computed when they are read.
 macro_rules! event {
-    ($(#[$doc:meta])* $name:ident($($field:ident: $type:ty),* $(,)?) { $($(#[$about:meta])* $attribute:ident: $answer:ty = |$one:ident| $value:expr;)* } $($more:item)*) => {
+    ($(#[$doc:meta])* $name:ident($($field:ident: $type:ty),* $(,)?) { $($(#[$about:meta])* $attribute:ident: $answer:ty = |$one:ident| $value:expr;)* }) => {
         $(#[$doc])*
         #[pyclass(module = "cwndlab._engine")]
         pub(crate) struct $name { $(pub(crate) $field: $type),* }
@@ -74,8 +71,6 @@ macro_rules! event {
             fn __repr__(&self) -> String {
                 self.shown()
             }
-
-            $($more)*
         }
 
         impl Shown for $name {
@@ -119,62 +114,11 @@ event! {
     }
 }
 
-/// An acknowledgement without its cell, which cannot be shared between threads as Python objects can.
-#[derive(Debug)]
-pub(crate) struct Reported {
-    now: u64,
-    mss: Bytes,
-    acked: Bytes,
-    acks: u32,
-    interval: Duration,
-    prior_in_flight: Bytes,
-    in_flight: Bytes,
-    lost: Bytes,
-    rtt: Option<Duration>,
-    srtt: Duration,
-    min_rtt: Duration,
-    delivery_rate: Option<control::DeliveryRate>,
-    delivered: Bytes,
-    ce: Bytes,
-    app_limited: bool,
-    cwnd_limited: bool,
-    recovering: bool,
-    round: u64,
-}
-
-impl Ack {
-    pub(crate) fn new(ack: &control::Ack) -> Self {
-        Self {
-            note: None,
-            raw: Reported {
-                now: ack.now.0,
-                mss: ack.mss,
-                acked: ack.acked,
-                acks: ack.acks,
-                interval: ack.interval,
-                prior_in_flight: ack.prior_in_flight,
-                in_flight: ack.in_flight,
-                lost: ack.lost,
-                rtt: ack.rtt,
-                srtt: ack.srtt,
-                min_rtt: ack.min_rtt,
-                delivery_rate: ack.delivery_rate,
-                delivered: ack.delivered,
-                ce: ack.ce,
-                app_limited: ack.app_limited,
-                cwnd_limited: ack.cwnd_limited,
-                recovering: ack.recovering,
-                round: ack.round,
-            },
-        }
-    }
-}
-
 event! {
     /// One acknowledgement, or several that are reported together.
-    Ack(raw: Reported, note: Option<(&'static str, &'static str)>) {
+    Ack(raw: control::Ack) {
         /// Now.
-        now: f64 = |one| seconds(one.raw.now);
+        now: f64 = |one| seconds(one.raw.now.0);
         /// Payload of a full segment, bytes.
         mss: u64 = |one| one.raw.mss.0;
         /// Newly acknowledged, cumulatively or by SACK.
@@ -209,14 +153,6 @@ event! {
         recovering: bool = |one| one.raw.recovering;
         /// Round trips since the start.
         round: u64 = |one| one.raw.round;
-    }
-
-    /// Leaves a remark, which becomes a row of the table `events`: what happened and why, in a word each.
-    #[pyo3(name = "note", signature = (what, reason = ""))]
-    fn leave_note(&mut self, what: &str, reason: &str) -> PyResult<()> {
-        let known = |text| word::lasting(text).ok_or_else(|| PyValueError::new_err("too many different remarks"));
-        self.note = Some((known(what)?, known(reason)?));
-        Ok(())
     }
 }
 

@@ -7,7 +7,10 @@ use std::cell::RefCell;
 use std::fmt;
 
 use cwndlab_conformance::Broken;
-use cwndlab_control::{self as control, Arguments, Cause, CongestionControl, Note, Ssthresh, Value};
+use cwndlab_control::{
+    self as control, Arguments, Cause, CongestionControl, Event, EventKind, Extra, Phase, Reason, Ssthresh, State,
+    Value,
+};
 use cwndlab_units::{Bytes, Rate, Time};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -70,7 +73,7 @@ pub(crate) struct Object {
     on_window: Option<Py<PyAny>>,
     on_sent: Option<Py<PyAny>>,
     pacing_rate: Option<Py<PyAny>>,
-    trace: Option<Py<PyAny>>,
+    state: Option<Py<PyAny>>,
     /// The object, where it has the attribute `ssthresh`.
     keeper: Option<Py<PyAny>>,
     threshold: Ssthresh,
@@ -118,7 +121,7 @@ impl Object {
                 on_window: method("on_window")?,
                 on_sent: method("on_sent")?,
                 pacing_rate: method("pacing_rate")?,
-                trace: method("trace")?,
+                state: method("state")?,
                 keeper: object.hasattr(intern!(py, "ssthresh"))?.then(|| object.clone().unbind()),
                 threshold: Ssthresh::Unknown,
                 window: path.initial_cwnd,
@@ -210,31 +213,42 @@ impl Object {
         self.ask(py, method)
     }
 
-    fn acknowledge(&mut self, py: Python<'_>, ack: &control::Ack) -> Told<()> {
+    fn acknowledge(&mut self, py: Python<'_>, ack: &control::Ack) -> Told<Option<Event>> {
         // One for each ACK, so that an algorithm may keep it.
-        let event = Py::new(py, events::Ack::new(ack)).map_err(|error| self.raised(py, "on_ack", error))?;
-        self.on_ack.bind(py).call1((&event,)).map_err(|error| self.raised(py, "on_ack", error))?;
+        let event = events::Ack { raw: ack.clone() };
+        let returned = self.on_ack.bind(py).call1((event,)).map_err(|error| self.raised(py, "on_ack", error))?;
         self.ask(py, "on_ack")?;
-        if let Some((what, reason)) = event.borrow(py).note {
-            let cwnd_segments = segments(self.window, self.mss);
-            ack.note.set(Some(Note { what, reason, cwnd_segments, pipe_segments: f64::NAN }));
+        if returned.is_none() {
+            return Ok(None);
         }
-        Ok(())
+        let named = returned.extract::<(String, String)>().ok();
+        let Some((kind, reason)) = named else {
+            return Err(self.wrong(
+                "no-panic",
+                format!("on_ack() returned {}", shown(&returned)),
+                "it returns None, or an event of two strings: what happened and why",
+            ));
+        };
+        let Some((kind, reason)) = word::lasting(&kind).zip(word::lasting(&reason)) else {
+            return Err(self.wrong("no-panic", "on_ack() returned too many different events".to_owned(), ""));
+        };
+        let (kind, reason) = (EventKind::Named(kind), Reason::Named(reason));
+        Ok(Some(Event::new(kind, reason, segments(self.window, self.mss))))
     }
 
-    fn numbers(&self, py: Python<'_>, put: &mut dyn FnMut(&'static str, f64)) -> Told<()> {
-        let Some(trace) = &self.trace else { return Ok(()) };
+    fn numbers(&self, py: Python<'_>, put: Extra<'_>) -> Told<()> {
+        let Some(state) = &self.state else { return Ok(()) };
         let hint = "it returns a dict of names and numbers";
-        let answer = trace.bind(py).call0().map_err(|error| self.raised(py, "trace", error))?;
+        let answer = state.bind(py).call0().map_err(|error| self.raised(py, "state", error))?;
         let Ok(named) = answer.cast::<PyDict>() else {
-            return Err(self.wrong("trace", format!("trace() is {}", shown(&answer)), hint));
+            return Err(self.wrong("state", format!("state() is {}", shown(&answer)), hint));
         };
         for (name, value) in named.iter() {
             let word = name.extract::<String>().ok().and_then(|name| word::lasting(&name));
             match (word, number(&value)) {
                 (Some(name), Some(value)) if value.is_finite() => put(name, value),
                 (Some(_), Some(_)) => {}
-                _ => return Err(self.wrong("trace", format!("trace() has {}: {}", shown(&name), shown(&value)), hint)),
+                _ => return Err(self.wrong("state", format!("state() has {}: {}", shown(&name), shown(&value)), hint)),
             }
         }
         Ok(())
@@ -282,9 +296,9 @@ fn or_fail<T>(done: Told<T>) -> T {
 }
 
 impl CongestionControl for Object {
-    fn on_ack(&mut self, ack: &control::Ack) {
+    fn on_ack(&mut self, ack: &control::Ack) -> Option<Event> {
         self.now = ack.now;
-        or_fail(Python::attach(|py| self.acknowledge(py, ack)));
+        or_fail(Python::attach(|py| self.acknowledge(py, ack)))
     }
 
     fn on_congestion(&mut self, event: &control::Congestion) {
@@ -311,11 +325,6 @@ impl CongestionControl for Object {
         }
     }
 
-    #[inline]
-    fn ssthresh(&self) -> Ssthresh {
-        self.threshold
-    }
-
     fn on_window(&mut self, window: &control::Window) {
         if self.on_window.is_some() {
             self.now = window.now;
@@ -329,9 +338,15 @@ impl CongestionControl for Object {
         self.rate
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        if self.trace.is_some() {
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        if let Some(put) = extra.filter(|_| self.state.is_some()) {
             or_fail(Python::attach(|py| self.numbers(py, put)));
         }
+        let phase = match self.threshold {
+            Ssthresh::Unknown => Phase::Unknown,
+            Ssthresh::At(threshold) if self.window >= threshold => Phase::CongestionAvoidance,
+            Ssthresh::At(_) | Ssthresh::Unlimited => Phase::SlowStart,
+        };
+        State { ssthresh: self.threshold, phase }
     }
 }

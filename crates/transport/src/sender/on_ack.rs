@@ -1,7 +1,5 @@
 //! An ACK's way through the sender: deliveries, samples, recovery, the report to the algorithm, timers, transmission.
 
-use std::cell::Cell;
-
 use cwndlab_control::{Ack, DeliveryRate};
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -123,11 +121,10 @@ impl Sender {
             recovering: tcb.state.is_reducing() || !tcb.may_raise_cwnd(summary),
             round: tcb.rate.round(),
             feedback: self.feedback.take(),
-            note: Cell::new(None),
         };
-        if let Some(note) = tcb.controller.on_ack(&ack) {
-            let window = note.cwnd_segments as u32;
-            out.event(note.what, note.reason, tcb.cwnd, window, note.pipe_segments);
+        if let Some(event) = tcb.controller.on_ack(&ack) {
+            let window = event.cwnd_segments as u32;
+            out.event(event.kind.name(), event.reason.name(), tcb.cwnd, window, event.pipe_segments);
         }
     }
 

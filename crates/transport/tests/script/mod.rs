@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, RecoveryKind, Window};
+use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, Event, Extra, RecoveryKind, Window};
 use cwndlab_transport::sender::{Sender, State};
 use cwndlab_transport::stack::{
     AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack,
@@ -73,10 +73,11 @@ struct SlowStart {
 }
 
 impl CongestionControl for SlowStart {
-    fn on_ack(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         if ack.cwnd_limited && !ack.recovering && self.cwnd < self.ssthresh {
             self.cwnd = (self.cwnd + ack.acked.0).min(self.ssthresh);
         }
+        None
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -102,8 +103,12 @@ impl CongestionControl for SlowStart {
         }
     }
 
-    fn trace(&self, put: &mut dyn FnMut(&'static str, f64)) {
-        put("ssthresh_segments", (self.ssthresh / MSS) as f64);
+    /// It names no threshold to the transport, which derives its own.
+    fn state(&self, extra: Option<Extra<'_>>) -> cwndlab_control::State {
+        if let Some(put) = extra {
+            put("ssthresh_segments", (self.ssthresh / MSS) as f64);
+        }
+        cwndlab_control::State::UNKNOWN
     }
 }
 
@@ -287,11 +292,11 @@ impl Script {
     #[track_caller]
     pub(crate) fn has_ssthresh(&mut self, segments: u32) -> &mut Self {
         let mut seen = f64::NAN;
-        self.sender.algorithm().trace(&mut |name, value| {
+        let _ = self.sender.algorithm().state(Some(&mut |name, value| {
             if name == "ssthresh_segments" {
                 seen = value;
             }
-        });
+        }));
         assert_eq!(seen, f64::from(segments), "ssthresh at {} ms", self.now());
         self
     }
