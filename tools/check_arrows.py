@@ -10,7 +10,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: What each crate may depend on. Only the Python modules depend on an engine; the emulator runs the simulator's network.
+#: What each crate may depend on. Only the Python modules depend on an engine; the emulator runs the simulator's
+#: network.
 ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "control": {"units"},

@@ -28,6 +28,7 @@ from typing import Any
 from unittest import mock
 
 import algorithm_pages
+import declared_files
 import generated
 import records_doc
 from cwndlab.algorithms import algorithms
@@ -208,6 +209,8 @@ MAKERS: dict[str, Callable[[], str]] = {
     "profile": _profile,
     "reproduce --all --quick": _reproductions,
     "stack": _stack,
+    "fields": declared_files.fields,
+    "queues": declared_files.queues,
     "python": _public,
     "python metrics": _metrics,
     "metrics": _list_of_metrics,
@@ -329,6 +332,13 @@ def _make_block(block: generated.Block, entry: generated.Recipe) -> None:
         save(new, block.file)
 
 
+def _make_files() -> None:
+    """Writes the files that follow from the declared fields of a scenario."""
+    for file, content in declared_files.files().items():
+        file.parent.mkdir(exist_ok=True)
+        save(content, file)
+
+
 def parts(words: list[str]) -> list[Part]:
     """All parts that the words mean, all without words, in the order in which they are made."""
     known = generated.recipes()
@@ -353,6 +363,8 @@ def parts(words: list[str]) -> list[Part]:
         make = partial(algorithm_pages.draw, chosen)
         title = f"pictures of {chosen[0] if len(chosen) == 1 else f'{len(chosen)} algorithms'}"
         found.append(Part(title, "docs/algorithms", "simulated", 0.5 * len(chosen), [], not stale, make))
+    if not words or "files" in words:
+        found.append(Part("schemas and classes", "docs/schema", "declared", 1, [], False, _make_files))
     if not words:
         pages = partial(algorithm_pages.write_pages)
         found.append(Part("pages of the algorithms", "docs/algorithms", "declared", 1, [], False, pages))
@@ -443,6 +455,9 @@ def faults() -> Iterator[str]:
     for name in known.keys() - seen:
         if "*" not in name:
             yield f"tools/generated.toml: no page has the block '{name}'"
+    for file, content in declared_files.files().items():
+        if not file.is_file() or file.read_text(encoding="utf-8") != content:
+            yield f"{file.relative_to(ROOT)}: is not what the declared fields say"
     for entry in algorithms():
         name = algorithm_pages.file_of(entry)
         page = algorithm_pages.FOLDER / f"{name}.md"

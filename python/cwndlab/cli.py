@@ -121,6 +121,22 @@ def explain(
     write_rows(rows, tuple(rows[0]), format)
 
 
+@app.command(epilog="Example: cwndlab schema scenario > scenario.schema.json")
+def schema(
+    kind: Annotated[
+        str, typer.Argument(help="The kind of file: scenario, sweep or tune.", metavar="[scenario|sweep|tune]")
+    ] = "scenario",
+) -> None:
+    """Print the JSON Schema of scenario, sweep or tune files, for editors."""
+    import json
+
+    from cwndlab.schemas import KINDS, of
+
+    if kind not in KINDS:
+        raise ScenarioError(Fault("KIND", f"'{kind}' has no schema", f"there are {', '.join(KINDS)}"))
+    write(json.dumps(of(kind), indent=1, ensure_ascii=False, sort_keys=True))
+
+
 @app.command(epilog="Example: cwndlab run path.toml --out out --set 'duration=5 s'")
 def run(
     scenario: ScenarioArgument,

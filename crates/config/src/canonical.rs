@@ -2,7 +2,8 @@
 //!
 //! It follows from the declarations and the document alone, so that renaming or rearranging code changes nothing. Units:
 //! `_ns` nanoseconds, `_bps` bits per second, `_bytes` bytes. A field that is neither given nor has a default is left out.
-//! A value that may be of several kinds keeps its kind where units differ: `{"ns": 5000000}` beside `"rtt"`.
+//! A field that may be a quantity or something else has the unit in its name where it is a quantity: `start_jitter_ns`
+//! beside `start_jitter`.
 
 use cwndlab_units::{parse_bytes, parse_duration, parse_rate};
 use serde_json::{Map, Value};
@@ -30,12 +31,16 @@ pub fn suffix(kind: &Kind) -> &'static str {
         Kind::Duration => "_ns",
         Kind::Rate | Kind::RateOrOutage => "_bps",
         Kind::Bytes => "_bytes",
+        Kind::Either(kinds) => kinds.iter().map(suffix).find(|text| !text.is_empty()).unwrap_or_default(),
         _ => "",
     }
 }
 
 /// A quantity and the unit that ends its name; nothing for other values, such as the rate `"none"`.
 fn quantity(kind: &Kind, value: &Value) -> Option<(&'static str, Value)> {
+    if let Kind::Either(kinds) = kind {
+        return kinds.iter().find_map(|one| quantity(one, value));
+    }
     let text = value.as_str()?;
     let number = match kind {
         Kind::Duration => parse_duration(text).ok()?.0,
@@ -76,15 +81,8 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn either(kinds: &[Kind], value: &Value) -> Value {
-    for kind in kinds {
-        if let Some((suffix, number)) = quantity(kind, value) {
-            return Value::Object([(suffix.trim_start_matches('_').to_owned(), number)].into_iter().collect());
-        }
-        if fits(kind, value) {
-            return plain(kind, value);
-        }
-    }
-    value.clone()
+    let kind = kinds.iter().find(|kind| fits(kind, value));
+    kind.map_or_else(|| value.clone(), |kind| plain(kind, value))
 }
 
 /// A value that is no quantity may be of this kind.

@@ -26,6 +26,7 @@ table! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct RunRow {
         /// SHA-256 of the scenario's canonical form, in hexadecimal.
+        #[hash(never)]
         pub scenario_hash: String,
         /// Seed of all random streams.
         pub seed: Unsigned,

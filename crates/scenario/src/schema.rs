@@ -33,6 +33,22 @@ use tables::{LINK, NAMED_LINK, NODE, TOP};
 use workload::read_workload;
 pub(crate) use workload::UDP_HEADER;
 
+/// JSON Schema of scenario files (draft 2020-12).
+#[must_use]
+pub fn json_schema() -> Value {
+    cwndlab_config::schema::document("cwndlab scenario", &TOP)
+}
+
+/// Every declared table, for documentation and for other languages; queue disciplines with the names of their classes.
+#[must_use]
+pub fn declarations() -> Value {
+    let mut all = cwndlab_config::describe::all(&TOP);
+    for discipline in aqm::SPECS {
+        all["choices"]["queue"]["tables"][discipline.table.name]["python"] = discipline.python.into();
+    }
+    all
+}
+
 /// A queue as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Queue {

@@ -82,7 +82,7 @@ class Cluster:
         known = {"queue", "account", "memory", "walltime", "interface", "local_directory", "log_directory", "job_name"}
         for name in words:
             if name not in known:
-                from cwndlab.sweeps.question import near
+                from cwndlab.declared import near
 
                 hint = near(name, sorted([*known, "jobs", "cores", "extra"]))
                 raise ScenarioError(Fault("--cluster", f"slurm has no '{name}'", hint))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = NDArray[np.float64]
 
 _PACKET_BITS = 1500 * 8
+#: Stands for a line that serialises in no time.
+_NO_RATE_BPS = 1e9
 _CELLS = 24
 # A calibration run is so long: this many packets at full rate, and this long after the last flow has started.
 _PACKETS = 60_000
@@ -99,7 +101,11 @@ def _calibrate(question: Sweep, index: int, size: float) -> tuple[float, float, 
     canonical = json.loads(checked.canonical)
     duration_s = canonical["duration_ns"] / 1e9
     start_s = (
-        max((flow["start_ns"] + flow["step_ns"] * (flow["count"] - 1) for flow in canonical["flows"]), default=0) / 1e9
+        max(
+            (flow["start_ns"] + flow.get("start_step_ns", 0) * (flow["count"] - 1) for flow in canonical["flow"]),
+            default=0,
+        )
+        / 1e9
     )
     short_s = min(duration_s, start_s + max(_SETTLED_S, _PACKETS * duration_s / max(size, 1.0)))
     changes = [("duration", f'"{short_s:.6f} s"')]
@@ -127,26 +133,22 @@ def _cpu_s() -> float:
 def _size(canonical: dict[str, Any]) -> float:
     """Packets that the slowest link which all share could carry while flows send; a graph's fastest link stands for
     it where there is no such link."""
-    starts = [flow["start_ns"] for flow in canonical["flows"]]
+    starts = [flow["start_ns"] for flow in canonical["flow"]]
     seconds = max(0, canonical["duration_ns"] - min(starts, default=0)) / 1e9
-    return max(1.0, float(_rate(canonical["topology"], canonical["flows"]) * seconds / _PACKET_BITS))
+    return max(1.0, _rate_bps(canonical) * seconds / _PACKET_BITS)
 
 
-def _rate(topology: Any, flows: list[dict[str, Any]]) -> float:
-    if isinstance(topology, dict) and "dumbbell" in topology:
-        path = topology["dumbbell"]
-        ways = {flow["reverse"] for flow in flows}
-        rates = [path["reverse" if way else "bottleneck"].get("rate_bps") for way in ways]
-        return float(sum(rate or 1e9 for rate in rates))
-    rates = [rate for rate in _rates(topology) if rate]
-    return float(max(rates, default=1e9))
+def _rate_bps(canonical: dict[str, Any]) -> float:
+    if path := canonical.get("dumbbell"):
+        ways = {flow.get("direction") == "reverse" for flow in canonical["flow"]}
+        return sum(_line_bps(path["reverse" if way else "bottleneck"]) or _NO_RATE_BPS for way in ways)
+    links = [*canonical.get("parking_lot", {}).get("hops", ()), *canonical.get("link", ()), canonical.get("wlan", {})]
+    return max((rate for link in links if (rate := _line_bps(link))), default=_NO_RATE_BPS)
 
 
-def _rates(value: Any) -> list[float]:
-    match value:
-        case dict():
-            return [rate for name, item in value.items() for rate in ([item] if name == "rate_bps" else _rates(item))]
-        case list():
-            return [rate for item in value for rate in _rates(item)]
-        case _:
-            return []
+def _line_bps(link: dict[str, Any]) -> float | None:
+    """Mean rate of a link in canonical form, whatever its line is; ``None`` where it serialises in no time."""
+    rate = link.get("rate_bps") or link.get("token_bucket", {}).get("rate_bps") or link.get("trace", {}).get("mean_bps")
+    steps = [step["rate_bps"] for step in link.get("schedule", ()) if "rate_bps" in step]
+    rate = rate or max(steps, default=0)
+    return float(rate) if rate else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab import presets
 from cwndlab.compare import repeated
+from cwndlab.declared import Entry, near
+from cwndlab.declared import faults as declared_faults
 from cwndlab.errors import Error, Fault, ScenarioError, text_of
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.numbers import NAMES
@@ -25,20 +26,70 @@ from cwndlab.statistics.sequential import Until
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
-#: Keys of the table `[sweep]`.
-KEYS = (
-    "base",
-    "title",
-    "set",
-    "algorithms",
-    "product",
-    "zip",
-    "seeds",
-    "until",
-    "at_most",
-    "metrics",
-    "start_s",
-    "end_s",
+_VALUES = {"type": "array", "minItems": 1}
+_BY_FIELD = {"type": "object", "additionalProperties": _VALUES}
+_NUMBER = {"type": "number", "minimum": 0}
+
+#: Fields of the table `[sweep]`.
+ENTRIES = (
+    Entry(
+        "base",
+        (str,),
+        "a preset or a file, such as 'two-flows'",
+        "the scenario: a preset or a file",
+        {"type": "string"},
+    ),
+    Entry("title", (str,), "a line of text", "one line on what it shows", {"type": "string"}),
+    Entry("set", (dict,), '{ duration = "10 s" }', "fields of the scenario that are changed first", {"type": "object"}),
+    Entry(
+        "algorithms",
+        (list,),
+        '["cubic", "reno"]',
+        "algorithms of every flow, one after another",
+        {"type": "array", "items": {"type": "string"}, "minItems": 1},
+    ),
+    Entry(
+        "product", (dict,), '"flow[0].rtt" = ["20 ms", "40 ms"]', "values by field; all combinations are run", _BY_FIELD
+    ),
+    Entry(
+        "zip",
+        (list,),
+        "[[sweep.zip]] tables",
+        "tables of values by field, which change together",
+        {"type": "array", "items": _BY_FIELD},
+    ),
+    Entry(
+        "seeds",
+        (int, list),
+        "seeds = 10, or [1, 2, 3]",
+        "how many seeds from 1 on, or which",
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
+            ],
+            "default": 10,
+        },
+    ),
+    Entry(
+        "until",
+        (str,),
+        '"goodput_bps within 2 %"',
+        "seeds are added until this interval is reached",
+        {"type": "string"},
+    ),
+    Entry(
+        "at_most", (int,), "a whole number", "the most seeds that `until` may take", {"type": "integer", "minimum": 1}
+    ),
+    Entry(
+        "metrics",
+        (list,),
+        '["p95_queue_ms"]',
+        "metrics in the table of results",
+        {"type": "array", "items": {"type": "string"}},
+    ),
+    Entry("start_s", (int, float), "seconds", "metrics begin here, s", _NUMBER),
+    Entry("end_s", (int, float), "seconds", "metrics end here, s", _NUMBER),
 )
 _SHOWN_FAULTS = 20
 _UNTIL = 'write until = "goodput_bps within 2 %"'
@@ -258,12 +309,6 @@ def places(path: str, document: Mapping[str, Any]) -> list[str]:
     return [place for index in indices for place in places(f"{head}[{index}]{rest}", document)]
 
 
-def near(name: str, known: Sequence[str]) -> str:
-    """A hint: the name that was probably meant, or all."""
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
-
-
 def shown(value: Any) -> str:
     """A value as a cell shows it: texts bare, tables as TOML writes them."""
     return value if isinstance(value, str) else toml_value(value)
@@ -337,22 +382,7 @@ def from_table(
     classes: Mapping[str, type] | None = None,
 ) -> Sweep:
     """A table like ``[sweep]``; ``inline`` is the scenario beside it, if there is one."""
-    faults = [Fault(f"{where}.{key}", "no such field", near(key, KEYS)) for key in table if key not in KEYS]
-    for key, kind, wanted in (
-        ("base", str, "a preset or a file, such as 'two-flows'"),
-        ("title", str, "a line of text"),
-        ("set", dict, '{ duration = "10 s" }'),
-        ("algorithms", list, '["cubic", "reno"]'),
-        ("product", dict, '"flow[0].rtt" = ["20 ms", "40 ms"]'),
-        ("zip", list, "[[sweep.zip]] tables"),
-        ("until", str, '"goodput_bps within 2 %"'),
-        ("at_most", int, "a whole number"),
-        ("metrics", list, '["p95_queue_ms"]'),
-        ("start_s", (int, float), "seconds"),
-        ("end_s", (int, float), "seconds"),
-    ):
-        if key in table and not isinstance(table[key], kind):
-            faults.append(Fault(f"{where}.{key}", "is of another kind", f"write {wanted}"))
+    faults = list(declared_faults(table, ENTRIES, where))
     zips = table.get("zip", [])
     zips = zips if isinstance(zips, list) else []
     groups = [
@@ -371,8 +401,6 @@ def from_table(
     seeds = table.get("seeds", 10)
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         seeds = range(1, seeds + 1)
-    elif not isinstance(seeds, list):
-        faults.append(Fault(f"{where}.seeds", "is neither a number nor a list", "write seeds = 10, or [1, 2, 3]"))
     if inline and "base" in table:
         there = ", ".join(sorted(inline))
         faults.append(Fault(f"{where}.base", f"there is a scenario in the file, too ({there})", "leave one out"))

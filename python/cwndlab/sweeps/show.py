@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.declared import near
 from cwndlab.digits import mean_and_half
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics import COLUMNS
 from cwndlab.statistics import estimate
-from cwndlab.sweeps.question import near
 from cwndlab.sweeps.store import Store
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ def _faults(node: ast.expr, where: str, metrics: Sequence[str]) -> Iterator[Faul
             return
         case ast.Name(id=name):
             if name not in metrics:
-                from cwndlab.sweeps.question import near
+                from cwndlab.declared import near
 
                 yield Fault(where, f"no metric is called '{name}'", near(name, metrics))
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=inner):

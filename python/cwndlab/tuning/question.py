@@ -11,25 +11,65 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cwndlab.algorithms import Parameter, canonical, meant_by
+from cwndlab.declared import Entry, near, schema
+from cwndlab.declared import faults as declared_faults
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics.numbers import NAMES
-from cwndlab.sweeps.question import Sweep, from_table, near, python_value, toml_document
+from cwndlab.sweeps.question import ENTRIES as SWEEP_ENTRIES
+from cwndlab.sweeps.question import Sweep, from_table, python_value, toml_document
 from cwndlab.tuning.expression import Expression
 
-_KEYS = (
-    "algorithm",
-    "fields",
-    "title",
-    "maximise",
-    "minimise",
-    "constraints",
-    "scale",
-    "trials",
-    "seed",
-    "parameters",
-    "published",
-    "train",
-    "test",
+_TABLE = "docs/tuning.md shows one"
+_SIDE = {key: value for key, value in schema(SWEEP_ENTRIES, "").items() if key != "description"}
+
+#: Fields of the table `[tune]`.
+ENTRIES = (
+    Entry(
+        "algorithm", (str,), _TABLE, "the algorithm whose parameters are searched", {"type": "string"}, required=True
+    ),
+    Entry(
+        "fields",
+        (list,),
+        _TABLE,
+        "fields of the scenario that hold the algorithm",
+        {"type": "array", "items": {"type": "string"}},
+    ),
+    Entry("title", (str,), "a line of text", "one line on what is searched", {"type": "string"}),
+    Entry("maximise", (str,), "an expression of metrics", "the objective, if more is better", {"type": "string"}),
+    Entry("minimise", (str,), "an expression of metrics", "the objective, if less is better", {"type": "string"}),
+    Entry(
+        "constraints",
+        (list,),
+        _TABLE,
+        "inequalities between expressions of metrics",
+        {"type": "array", "items": {"type": "string"}},
+    ),
+    Entry("scale", (str,), '"log"', "how the objective is averaged over cells", {"type": "string"}),
+    Entry("trials", (int,), "a whole number", "how many settings are tried", {"type": "integer", "minimum": 1}),
+    Entry("seed", (int,), "a whole number", "seed of the search", {"type": "integer", "minimum": 0}),
+    Entry(
+        "parameters",
+        (dict,),
+        _TABLE,
+        "where each parameter is searched: `{ low = 0.5, high = 4, log = true }`, `{ values = [1, 2] }` or `{}`",
+        {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": {
+                    "low": {"type": "number"},
+                    "high": {"type": "number"},
+                    "values": {"type": "array", "minItems": 1},
+                    "log": {"type": "boolean"},
+                },
+                "additionalProperties": False,
+            },
+        },
+        required=True,
+    ),
+    Entry("published", (dict,), _TABLE, "the parameters that its authors give", {"type": "object"}),
+    Entry("train", (dict,), _TABLE, "a sweep over which settings are searched", _SIDE, required=True),
+    Entry("test", (dict,), _TABLE, "a sweep on which the best setting is evaluated", _SIDE, required=True),
 )
 Value = float | str
 
@@ -276,24 +316,10 @@ def load(path: str | Path) -> Tuning:
     table = document.pop("tune", None)
     if not isinstance(table, dict):
         raise ScenarioError(Fault(str(path), "has no table [tune]", "docs/tuning.md shows one"))
-    faults = [Fault(f"tune.{key}", "no such field", near(key, _KEYS)) for key in table if key not in _KEYS]
-    needed: tuple[tuple[str, type], ...] = (("algorithm", str), ("train", dict), ("test", dict), ("parameters", dict))
-    for key, kind in needed:
-        if not isinstance(table.get(key), kind):
-            faults.append(Fault(f"tune.{key}", "is missing, or of another kind", "docs/tuning.md shows one"))
+    faults = list(declared_faults(table, ENTRIES, "tune"))
     goals = [goal for goal in ("maximise", "minimise") if goal in table]
     if len(goals) != 1 or not isinstance(table[goals[0]], str):
         faults.append(Fault("tune", "has not one objective", 'write maximise = "goodput_bps", or minimise = "…"'))
-    optional: tuple[tuple[str, type], ...] = (
-        ("trials", int),
-        ("seed", int),
-        ("constraints", list),
-        ("published", dict),
-        ("fields", list),
-    )
-    for key, wanted in optional:
-        if key in table and not isinstance(table[key], wanted):
-            faults.append(Fault(f"tune.{key}", "is of another kind", "docs/tuning.md shows one"))
     if isinstance(table.get("parameters"), dict):
         for name, one in table["parameters"].items():
             if not isinstance(one, dict):
@@ -315,6 +341,7 @@ def load(path: str | Path) -> Tuning:
         )
         for side in ("train", "test")
     }
-    rest = {key: table[key] for key in _KEYS if key in table and key not in ("maximise", "minimise", "train", "test")}
+    apart = ("maximise", "minimise", "train", "test")
+    rest = {entry.name: table[entry.name] for entry in ENTRIES if entry.name in table and entry.name not in apart}
     goal: Any = goals[0]
     return Tuning(objective=table[goal], goal=goal, train=sides["train"], test=sides["test"], **rest)

@@ -54,6 +54,8 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(question::check, module)?)?;
     module.add_function(wrap_pyfunction!(question::to_toml, module)?)?;
     module.add_function(wrap_pyfunction!(question::stack_fields, module)?)?;
+    module.add_function(wrap_pyfunction!(question::scenario_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(question::declarations, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate::emulate, module)?)?;
     module.add_function(wrap_pyfunction!(live::fetch, module)?)?;

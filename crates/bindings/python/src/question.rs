@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use cwndlab_control::Catalogue;
-use cwndlab_scenario::{profile, Fault, Scenario};
+use cwndlab_scenario::{profile, schema, Fault, Scenario};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -66,6 +66,18 @@ pub(crate) fn check(
 #[pyfunction]
 pub(crate) fn to_toml(py: Python<'_>, document: &str) -> PyResult<String> {
     Ok(read(py, document, "json", None)?.to_toml())
+}
+
+/// JSON Schema of scenario files.
+#[pyfunction]
+pub(crate) fn scenario_schema() -> String {
+    schema::json_schema().to_string()
+}
+
+/// Every declared table of a scenario, JSON: fields with kind, default, range and meaning.
+#[pyfunction]
+pub(crate) fn declarations() -> String {
+    schema::declarations().to_string()
 }
 
 /// A field of a stack: name, meaning, what it accepts, its value in each profile.

@@ -125,6 +125,7 @@ disciplines! {
     Fq => fq,
     FqCodel => fq_codel,
     FqPie => fq_pie,
+    Blue => blue,
 }
 
 /// The choice of a queue's discipline by `kind`.

@@ -93,9 +93,7 @@ fn read_trace(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, 
         }
     };
     let (bytes, offset) = (inner.whole("bytes", faults)? as u32, inner.duration("offset", faults)?);
-    let period = stamps.last().map_or(1, |&last| u128::from(last));
-    let rate = stamps.len() as u128 * u128::from(bytes) * 8000 / period;
-    Some((Some(Rate(rate.clamp(1, u128::from(u64::MAX)) as u64)), LinePlan::Trace { stamps, bytes, offset }))
+    Some((Some(trace::mean_rate(&stamps, u64::from(bytes))), LinePlan::Trace { stamps, bytes, offset }))
 }
 
 fn read_bucket(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, LinePlan)> {

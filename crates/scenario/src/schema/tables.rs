@@ -205,6 +205,8 @@ fn canonical_trace(value: &Value) -> Value {
         form.remove("file");
         form.remove("text");
         form.insert("sha256".to_owned(), trace::sha256(&stamps).into());
+        let bytes = form.get("bytes").and_then(Value::as_u64).unwrap_or_default();
+        form.insert("mean_bps".to_owned(), trace::mean_rate(&stamps, bytes).0.into());
     }
     form
 }

@@ -6,6 +6,7 @@ mod synthetic;
 
 use std::sync::Arc;
 
+use cwndlab_units::Rate;
 use sha2::{Digest, Sha256};
 
 pub use synthetic::{make, Kind, DURATION_S, SEED};
@@ -35,6 +36,14 @@ pub fn parse(text: &str, name: &str) -> Result<Arc<[u32]>, String> {
         }
         Some(_) => Ok(stamps.into()),
     }
+}
+
+/// The mean rate of a trace whose opportunities carry so many bytes each.
+#[must_use]
+pub fn mean_rate(stamps: &[u32], bytes: u64) -> Rate {
+    let period = stamps.last().map_or(1, |&last| u128::from(last));
+    let rate = stamps.len() as u128 * u128::from(bytes) * 8000 / period;
+    Rate(rate.clamp(1, u128::from(u64::MAX)) as u64)
 }
 
 /// SHA-256 of the moments, one per line, in hex: what a scenario's hash covers of a trace.

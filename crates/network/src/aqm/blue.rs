@@ -1,0 +1,196 @@
+//! BLUE: a drop probability that follows losses and idleness, not the length of the queue.
+//!
+//! Source: W. Feng, K. G. Shin, D. D. Kandlur, D. Saha, "The BLUE Active Queue Management Algorithms", IEEE/ACM Transactions
+//! on Networking 10(4), 2002, section III and figure 3; the defaults are the paper's setting B4 (table II).
+//!
+//! ```text
+//! a packet is lost to overflow, or finds more than `above` waiting, freeze_time after the last update: p ← p + d1  (1)
+//! the line becomes idle, freeze_time after the last update:                                            p ← p − d2  (2)
+//! each arrival is dropped (or marked) with probability p                                                           (3)
+//! ```
+//!
+//! Units: ns, packets. The source leaves open how long idleness counts: here the event is the moment at which the line finds
+//! no packet, however long it then rests.
+
+use cwndlab_config::{Faults, Field, Kind, Reader, Table};
+use cwndlab_units::Duration;
+
+use super::fifo::Fifo;
+use super::{size, Configuration, Discipline, Packet, Place, Served, Spec, Waiting};
+use crate::queue::Limit;
+use crate::random::Stream;
+
+/// BLUE's entry among the disciplines.
+pub static SPEC: Spec = Spec {
+    table: Table::new(
+        "blue",
+        "BLUE: the drop probability rises with losses and falls when the line is idle (Feng, Shin, Kandlur, Saha, ToN 2002).",
+        &[&[
+            size::field("1000 packets"),
+            Field::probability("d1", 0.02, "increment of the probability"),
+            Field::probability("d2", 0.002, "decrement of the probability"),
+            Field::duration("freeze_time", "100 ms", "least time between two updates"),
+            Field::new("above", Kind::Whole(1, 100_000_000), "an arrival that finds more packets counts as a loss")
+                .absent("losses alone count"),
+            Field::flag("ecn", false, "marks ECN-capable packets where chance says drop"),
+        ]],
+    ),
+    python: "Blue",
+};
+
+/// BLUE's configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Increment of the probability.
+    pub increment: f64,
+    /// Decrement of the probability.
+    pub decrement: f64,
+    /// Least time between two updates.
+    pub freeze_time: Duration,
+    /// An arrival that finds more packets counts as a loss.
+    pub above: Option<u64>,
+    /// Mark ECN-capable packets where chance says drop.
+    pub ecn: bool,
+}
+
+impl Configuration for Config {
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let (increment, decrement) = (table.probability("d1", faults), table.probability("d2", faults));
+        let (freeze_time, above) = (table.duration("freeze_time", faults), table.whole("above", faults));
+        let ecn = table.flag("ecn", faults);
+        Some(Self { increment: increment?, decrement: decrement?, freeze_time: freeze_time?, above, ecn: ecn? })
+    }
+
+    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+        Some(Box::new(Blue::new(*self, place.limit, place.stream)))
+    }
+}
+
+/// A queue under BLUE.
+#[derive(Debug)]
+pub struct Blue<P> {
+    config: Config,
+    queue: Fifo<P>,
+    stream: Stream,
+    probability: f64,
+    /// When the probability last changed, ns; nothing before the first change.
+    updated: Option<u64>,
+}
+
+impl<P: Packet> Blue<P> {
+    /// An empty queue that holds at most `limit`.
+    #[must_use]
+    pub fn new(config: Config, limit: Limit, stream: Stream) -> Self {
+        Self { config, queue: Fifo::new(limit, false), stream, probability: 0.0, updated: None }
+    }
+
+    /// (1), (2)
+    fn update(&mut self, now: u64, change: f64) {
+        if self.updated.is_none_or(|updated| now - updated >= self.config.freeze_time.0) {
+            self.probability = (self.probability + change).clamp(0.0, 1.0);
+            self.updated = Some(now);
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for Blue<P> {
+    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+        let before = gone.len();
+        if self.config.above.is_some_and(|above| self.queue.backlog().0 > above) {
+            self.update(now, self.config.increment);
+        }
+        // (3); the draw is made for every packet, so that runs with other settings see the same ones.
+        if self.stream.unit() < self.probability && !(self.config.ecn && one.mark()) {
+            gone.push(one);
+            return;
+        }
+        self.queue.enqueue(now, serving, one, gone);
+        if gone.len() > before {
+            self.update(now, self.config.increment);
+        }
+    }
+
+    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+        let one = self.queue.dequeue(now, gone);
+        if one.is_none() {
+            self.update(now, -self.config.decrement);
+        }
+        one
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        self.queue.backlog()
+    }
+
+    fn memory(&self) -> usize {
+        self.queue.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aqm::Codepoint;
+
+    const MS: u64 = 1_000_000;
+    const CONFIG: Config = Config {
+        increment: 0.02,
+        decrement: 0.002,
+        freeze_time: Duration::from_millis(100),
+        above: None,
+        ecn: false,
+    };
+
+    fn blue(config: Config, limit: u64) -> Blue<u64> {
+        Blue::new(config, Limit::Packets(limit), Stream::new(1, 1, 1))
+    }
+
+    fn packet(number: u64, ecn: Codepoint) -> Waiting<u64> {
+        Waiting { size: 1500, packet: number, ecn, ..Waiting::default() }
+    }
+
+    /// By hand from the paper's figure 3, freeze time 100 ms: overflow at 0 ms gives 0.02; at 50 ms nothing, at 150 ms 0.04; the
+    /// idle line at 200 ms nothing, at 260 ms 0.038.
+    #[test]
+    fn the_probability_follows_overflow_and_idleness_with_a_freeze_time() {
+        let mut queue = blue(CONFIG, 1);
+        let mut gone = Vec::new();
+        queue.queue.enqueue(0, 1500, packet(0, Codepoint::NotCapable), &mut gone);
+        for (at, expected) in [(0, 0.02), (50, 0.02), (150, 0.04)] {
+            // A chance drop is no overflow: the arrival is repeated until one meets the full queue.
+            let before = gone.len();
+            while gone.len() == before || queue.updated != Some(at * MS) && expected > queue.probability {
+                queue.enqueue(at * MS, 1500, packet(1, Codepoint::NotCapable), &mut gone);
+            }
+            assert!((queue.probability - expected).abs() < 1e-12, "{at} ms: {}", queue.probability);
+        }
+        assert!(queue.dequeue(160 * MS, &mut gone).is_some());
+        for (at, expected) in [(200, 0.04), (260, 0.038)] {
+            assert!(queue.dequeue(at * MS, &mut gone).is_none());
+            assert!((queue.probability - expected).abs() < 1e-12, "{at} ms: {}", queue.probability);
+        }
+    }
+
+    #[test]
+    fn the_probability_stays_between_0_and_1() {
+        let mut queue = blue(Config { increment: 0.7, decrement: 0.9, freeze_time: Duration(1), ..CONFIG }, 1);
+        let increment = queue.config.increment;
+        queue.update(1, increment);
+        queue.update(2, increment);
+        assert_eq!(queue.probability, 1.0);
+        queue.update(3, -queue.config.decrement);
+        queue.update(4, -queue.config.decrement);
+        assert_eq!(queue.probability, 0.0);
+    }
+
+    #[test]
+    fn capable_packets_are_marked_where_others_are_dropped() {
+        let mut queue = blue(Config { ecn: true, ..CONFIG }, 10);
+        queue.probability = 1.0;
+        let mut gone = Vec::new();
+        queue.enqueue(0, 0, packet(1, Codepoint::Classic), &mut gone);
+        queue.enqueue(0, 0, packet(2, Codepoint::NotCapable), &mut gone);
+        assert_eq!(gone.iter().map(|one| one.packet).collect::<Vec<_>>(), [2]);
+        assert!(queue.dequeue(0, &mut gone).is_some_and(|one| one.marked && one.packet == 1));
+    }
+}
