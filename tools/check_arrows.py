@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
         "traffic",
     },
     "quic": {"units", "control", "algorithms", "transport"},
-    "emulator": {"control", "network", "scenario", "records", "traffic", "simulator"},
+    "emulator": {"units", "control", "network", "scenario", "records", "traffic", "simulator"},
     "kernel": {"units", "control"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "kernel-python": {"units", "control", "algorithms", "kernel"},

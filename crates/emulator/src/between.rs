@@ -7,6 +7,7 @@ use std::time::{Duration as Wait, Instant};
 
 use cwndlab_records::rows::{CalibrationRow, FlowRow, LatenessRow, Records};
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
+use cwndlab_units::Time;
 
 use crate::datagram::{address, LEFT, RIGHT};
 use crate::device::{self, Tun};
@@ -249,9 +250,9 @@ impl Between {
     pub(crate) fn ended(&self, path: &mut Path, end: u64) -> (Records, Quality) {
         let lateness = std::mem::take(&mut path.passed.lateness);
         // The path's thread may have forwarded a packet after the moment at which the run was to end.
-        let end = end.max(path.network.clock);
+        let end = end.max(path.network.clock.0);
         let records = Records {
-            links: path.network.link_rows(&self.plan, end),
+            links: path.network.link_rows(&self.plan, Time(end)),
             link_samples: std::mem::take(&mut path.passed.samples),
             lateness: lateness.buckets().map(|(late_ns, packets)| LatenessRow { late_ns, packets }).collect(),
             calibration: self.calibration.clone(),

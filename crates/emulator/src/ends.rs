@@ -12,7 +12,7 @@ use std::time::{Duration as Wait, Instant};
 use cwndlab_network::random::Stream;
 use cwndlab_records::rows::{EventRow, SampleRow, TransferRow};
 use cwndlab_scenario::plan::{FlowPlan, Workload};
-use cwndlab_traffic::sampling::{sample_pause, sample_size, TIME_STREAM};
+use cwndlab_traffic::sampling::{sample_pause, sample_period, TIME_STREAM};
 
 use crate::between::Side;
 use crate::fault::{fault, Fault};
@@ -275,9 +275,9 @@ pub fn sender(
         Workload::RandomOnOff { on, off } => {
             let mut times = Stream::new(seed, TIME_STREAM, u64::from(flow));
             while !run.is_over() && run.now() < stop {
-                let quiet = run.now() + sample_size(on, &mut times);
+                let quiet = run.now() + sample_period(on, &mut times).0;
                 send(run, &socket, None, quiet.min(stop)).map_err(place)?;
-                run.sleep_until((quiet + sample_pause(off, &mut times)).min(stop));
+                run.sleep_until((quiet + sample_pause(off, &mut times).0).min(stop));
             }
         }
         &Workload::OnOff { on, off } => {

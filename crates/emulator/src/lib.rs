@@ -133,7 +133,7 @@ pub fn emulate(
     }
     let (stop, ends) = (AtomicBool::new(false), plan.flows.iter().map(|_| End::default()).collect::<Vec<_>>());
     let run = Run { start: between.start, stop: &stop };
-    let begins = start_times(&plan, seed);
+    let begins: Vec<u64> = start_times(&plan, seed).into_iter().map(|start| start.0).collect();
     let talks: Vec<_> = (0u32..)
         .zip(plan.flows.iter().zip(names.iter().zip(&ends)))
         .map(|(flow, (one, (name, end)))| Talk::of(flow, one, (seed, begins[flow as usize]), name, end))

@@ -12,6 +12,7 @@ use cwndlab_records::rows::{CalibrationRow, LinkSampleRow, SampleRow};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_simulator::network::{Losses, Network, Observed};
 use cwndlab_simulator::packet::{Packet, ACK, CE, DATA, ECT, SYN};
+use cwndlab_units::Time;
 
 use crate::calibration;
 use crate::datagram::{self, mark, view};
@@ -326,6 +327,7 @@ impl Path {
         let aux = self.store.put(bytes);
         let flags = kind | if seen.capable && seen.payload > 0 { ECT } else { 0 };
         let size = bytes.len().min(usize::from(u16::MAX)) as u16;
+        let now = Time(now);
         self.network.clock = now;
         self.network
             .forward(now, Packet { stamp: now, seq: seen.sequence, flow, aux, size, flags, ..Packet::default() });
@@ -334,21 +336,21 @@ impl Path {
     /// Everything that is due by `now`, each at its own moment.
     fn catch_up(&mut self, now: u64) {
         loop {
-            let due = self.network.agenda.peek().filter(|(at, _)| *at <= now);
-            if self.sources.next <= due.map_or(now, |(at, _)| at) {
+            let due = self.network.agenda.peek().filter(|(at, _)| at.0 <= now);
+            if self.sources.next <= due.map_or(now, |(at, _)| at.0) {
                 self.sources.send(&mut self.network);
                 continue;
             }
             let Some((at, source)) = due else { return };
             if let Some(packet) = self.network.turn(at, source) {
-                self.deliver(at, packet);
+                self.deliver(at.0, packet);
             }
         }
     }
 
     fn deliver(&mut self, at: u64, packet: Packet) {
         if self.sources.has(packet.flow()) {
-            self.sources.receive(at, &packet);
+            self.sources.receive(Time(at), &packet);
             return;
         }
         let slot = &mut self.store.packets[packet.aux as usize].0;
@@ -358,7 +360,7 @@ impl Path {
         let side = usize::from(packet.is_forward());
         if side == 1 {
             let payload = view(slot).map_or(0, |seen| u64::from(seen.payload));
-            self.passed.traffic[packet.flow()].arrived(payload, at - packet.stamp);
+            self.passed.traffic[packet.flow()].arrived(payload, at - packet.stamp.0);
         }
         if !self.devices[side].write(slot) {
             self.passed.refused += 1;
@@ -374,7 +376,7 @@ impl Path {
 
     /// What was lost or doubled on the way.
     fn tidy(&mut self, drops: &Drops) {
-        let counted = self.network.settle_losses(self.now());
+        let counted = self.network.settle_losses(Time(self.now()));
         let Some(observed) = &mut self.network.observed else { return };
         if !counted && observed.lost.is_empty() && observed.doubled.is_empty() {
             return;
@@ -396,7 +398,7 @@ impl Path {
         let now = self.now();
         while self.next_sample <= now {
             for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, link)| link.sampled) {
-                let row = self.network.link_snapshot(now, index).row(self.next_sample, index as u32, plan);
+                let row = self.network.link_snapshot(Time(now), index).row(Time(self.next_sample), index as u32, plan);
                 self.passed.samples.push(row);
             }
             for flow in 0..self.plan.flows.len() as u32 {
@@ -416,7 +418,7 @@ impl Path {
     /// Sleeps until something is due, or a packet comes.
     fn wait(&self) {
         let now = self.now();
-        let next = self.network.agenda.peek().map_or(u64::MAX, |(at, _)| at).min(self.next_sample);
+        let next = self.network.agenda.peek().map_or(u64::MAX, |(at, _)| at.0).min(self.next_sample);
         let next = next.min(self.sources.next);
         let rest = next.saturating_sub(now).min(PATIENCE);
         if rest == 0 {

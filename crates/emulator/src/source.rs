@@ -7,6 +7,7 @@ use cwndlab_simulator::network::{Losses, Network};
 use cwndlab_simulator::packet::Packet;
 use cwndlab_traffic::datagrams::Datagrams;
 use cwndlab_traffic::start_times::start_times;
+use cwndlab_units::{Duration, Time};
 
 /// The sources of a plan, by flow.
 #[derive(Debug, Default)]
@@ -41,7 +42,7 @@ impl Sources {
                 datagrams.expect_duplicates();
             }
             let stop = one.stop.map_or(u64::MAX, |stop| stop.0).min(plan.duration.0);
-            Some(Source { datagrams, start, next: start.min(stop), stop })
+            Some(Source { datagrams, start: start.0, next: start.0.min(stop), stop })
         });
         let mut sources = Self { by_flow: by_flow.collect(), next: 0 };
         sources.look();
@@ -69,15 +70,16 @@ impl Sources {
             one.next = if now >= one.stop {
                 u64::MAX
             } else {
-                let send = |datagram| network.forward(now, Packet::datagram(now, flow, &datagram));
-                one.datagrams.send(now, send).min(one.stop)
+                let at = Time(now);
+                let send = |datagram| network.forward(at, Packet::datagram(at, flow, &datagram));
+                one.datagrams.send(at, send).0.min(one.stop)
             };
         }
         self.look();
     }
 
     /// A packet of a source reached its sink.
-    pub fn receive(&mut self, at: u64, packet: &Packet) {
+    pub fn receive(&mut self, at: Time, packet: &Packet) {
         if let Some(Some(one)) = self.by_flow.get_mut(packet.flow()) {
             one.datagrams.receive(at, packet.stamp, packet.seq, packet.aux);
         }
@@ -91,14 +93,14 @@ impl Sources {
         Some(SampleRow {
             time_ns,
             flow,
-            delivered_bytes: one.datagrams.received_bytes,
-            sent_bytes: one.datagrams.sent_bytes,
+            delivered_bytes: one.datagrams.received_bytes.0,
+            sent_bytes: one.datagrams.sent_bytes.0,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
-            delay_ns: (delays.count > 0).then_some(delays.last),
-            delay_sum_ns: Some(delays.sum),
+            delay_ns: (delays.count > 0).then_some(delays.last.0),
+            delay_sum_ns: Some(delays.sum.0),
             delay_count: Some(delays.count),
-            jitter_ns: Some(delays.jitter()),
+            jitter_ns: Some(delays.jitter().0),
             ..SampleRow::default()
         })
     }
@@ -108,7 +110,7 @@ impl Sources {
     pub fn row(&self, flow: u32, plan: &FlowPlan, losses: Losses) -> Option<FlowRow> {
         let one = self.by_flow.get(flow as usize)?.as_ref()?;
         let (count, delays) = (&one.datagrams, one.datagrams.delays);
-        let seen = |delay: u64| (delays.count > 0).then_some(delay);
+        let seen = |delay: Duration| (delays.count > 0).then_some(delay.0);
         Some(FlowRow {
             flow,
             name: plan.name.clone(),
@@ -118,14 +120,14 @@ impl Sources {
             base_rtt_ns: plan.base_rtt.0,
             start_ns: one.start,
             end_ns: (one.next == u64::MAX).then_some(one.stop),
-            delivered_bytes: one.datagrams.received_bytes,
-            sent_bytes: count.sent_bytes,
-            wire_bytes: count.sent_bytes + count.sent_packets * plan.stack.header.0,
+            delivered_bytes: one.datagrams.received_bytes.0,
+            sent_bytes: count.sent_bytes.0,
+            wire_bytes: count.sent_bytes.0 + count.sent_packets * plan.stack.header.0,
             sent_packets: count.sent_packets,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
             min_delay_ns: seen(delays.min),
-            mean_delay_ns: delays.mean(),
+            mean_delay_ns: delays.mean().map(|mean| mean.0),
             max_delay_ns: seen(delays.max),
             jitter_ns: seen(delays.jitter()),
             route: plan.route_text(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cwndlab_scenario::plan::Plan;
 use cwndlab_traffic::start_times::start_times;
+use cwndlab_units::Time;
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
@@ -48,10 +49,10 @@ impl<'a> Simulation<'a> {
         let connection = &self.connections[index];
         let application = connection.application;
         if receiving {
-            let at = connection.receiver.timer;
+            let at = Time(connection.receiver.timer);
             self.arm_one(index, RECEIVER, at);
         } else {
-            let (at, pace) = (connection.sender.timer, connection.sender.pace_timer);
+            let (at, pace) = (Time(connection.sender.timer), Time(connection.sender.pace_timer));
             self.arm_one(index, SENDER, at);
             self.arm_one(index, PACE, pace);
         }
@@ -60,7 +61,7 @@ impl<'a> Simulation<'a> {
 
     #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
     #[inline(always)]
-    fn arm_one(&mut self, index: usize, which: usize, at: u64) {
+    fn arm_one(&mut self, index: usize, which: usize, at: Time) {
         let armed = &mut self.connections[index].armed[which];
         if at < *armed {
             *armed = at;

@@ -148,7 +148,7 @@ impl<'a> Talk<'a> {
                 socket = self.dial(run)?;
             }
             let Some(socket) = &socket else { return Ok(()) };
-            let (size, asked) = (sample_size(response, &mut sizes), sample_size(request, &mut others));
+            let (size, asked) = (sample_size(response, &mut sizes).0, sample_size(request, &mut others).0);
             self.lanes[0].say(asked, Word::Request(size));
             send(run, socket, Some(asked), u64::MAX)?;
             let mut left = size;
@@ -164,7 +164,7 @@ impl<'a> Talk<'a> {
             if count.is_some_and(|count| done >= count) {
                 return Ok(());
             }
-            run.sleep_until((run.now() + sample_pause(think, &mut times)).min(self.stop_at()));
+            run.sleep_until((run.now() + sample_pause(think, &mut times).0).min(self.stop_at()));
         }
         Ok(())
     }
@@ -205,7 +205,7 @@ impl<'a> Talk<'a> {
             }
             spoke = now;
             if now >= next {
-                let payload = sample_size(&sensor.payload, &mut sizes);
+                let payload = sample_size(&sensor.payload, &mut sizes).0;
                 beat += sensor.period.0;
                 next = beat + times.below(sensor.jitter.0);
                 say(sensor.publish_bytes(payload), Word::Publish(payload, now))?;
