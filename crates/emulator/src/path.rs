@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use cwndlab_records::rows::{CalibrationRow, LinkSampleRow, SampleRow};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_simulator::network::{Losses, Network, Observed};
+use cwndlab_simulator::losses::Losses;
+use cwndlab_simulator::network::{Network, Observed};
 use cwndlab_simulator::packet::{Packet, ACK, CE, DATA, ECT, SYN};
 use cwndlab_units::Time;
 

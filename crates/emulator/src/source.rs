@@ -3,7 +3,8 @@
 
 use cwndlab_records::rows::{FlowRow, SampleRow};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
-use cwndlab_simulator::network::{Losses, Network};
+use cwndlab_simulator::losses::Losses;
+use cwndlab_simulator::network::Network;
 use cwndlab_simulator::packet::Packet;
 use cwndlab_traffic::datagrams::Datagrams;
 use cwndlab_traffic::start_times::start_times;
