@@ -10,8 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: What each crate may depend on. Nobody depends on an engine but the Python module, and the emulator, which runs the
-#: simulator's own network.
+#: What each crate may depend on.
 ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "control": {"units"},
@@ -22,6 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "scenario": {"units", "control", "transport"},
     "records": {"units"},
     "traffic": {"units", "network", "scenario"},
+    "path": {"units", "control", "transport", "network", "scenario", "records", "traffic"},
     "simulator": {
         "units",
         "control",
@@ -32,9 +32,10 @@ ALLOWED: dict[str, set[str]] = {
         "scenario",
         "records",
         "traffic",
+        "path",
     },
     "quic": {"units", "control", "algorithms", "transport"},
-    "emulator": {"units", "control", "network", "scenario", "records", "traffic", "simulator"},
+    "emulator": {"units", "control", "algorithms", "network", "scenario", "records", "traffic", "path"},
     "kernel": {"units", "control"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "kernel-python": {"units", "control", "algorithms", "kernel"},

@@ -62,7 +62,7 @@ fn available() -> Vec<String> {
 ///
 /// A fault where this kernel has neither.
 pub fn kernel_algorithm(name: &str) -> Result<String, Fault> {
-    let (known, catalogue) = (available(), cwndlab_simulator::catalogue());
+    let (known, catalogue) = (available(), cwndlab_algorithms::catalogue());
     kernel_name::resolve(name, &catalogue, &known).ok_or_else(|| {
         let has = known.iter().map(|one| kernel_name::library_name(one)).collect::<Vec<_>>().join(", ");
         let hint = kernel_name::misnamed(name).unwrap_or_else(|| match catalogue.parse(name) {

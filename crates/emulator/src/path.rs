@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 
+use cwndlab_path::losses::Losses;
+use cwndlab_path::network::{Network, Observed};
+use cwndlab_path::packet::{Packet, ACK, CE, DATA, ECT, SYN};
 use cwndlab_records::rows::{CalibrationRow, LinkSampleRow, SampleRow};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_simulator::losses::Losses;
-use cwndlab_simulator::network::{Network, Observed};
-use cwndlab_simulator::packet::{Packet, ACK, CE, DATA, ECT, SYN};
 use cwndlab_units::Time;
 
 use crate::calibration;
