@@ -1,7 +1,7 @@
 //! The network of a run: carries packets along their routes, from link to link.
 //!
 //! A link's departures are computed when a packet arrives at it. Links whose queue discipline or medium decides later have
-//! a [`Server`] with events of its own.
+//! a server, with events of its own.
 
 use cwndlab_network::agent::{Agent, Arrival};
 use cwndlab_network::discipline::{Codepoint, Waiting};
