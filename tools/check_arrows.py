@@ -10,8 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: What each crate may depend on. Only the Python modules depend on an engine; the emulator runs the simulator's
-#: network.
+#: What each crate may depend on. Only the Python modules depend on an engine.
 ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "control": {"units"},
@@ -23,6 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "scenario": {"units", "config", "control", "transport", "network"},
     "records": {"units"},
     "traffic": {"units", "network", "scenario"},
+    "path": {"units", "control", "transport", "network", "scenario", "records", "traffic"},
     "simulator": {
         "units",
         "control",
@@ -33,10 +33,11 @@ ALLOWED: dict[str, set[str]] = {
         "scenario",
         "records",
         "traffic",
+        "path",
     },
     "quic": {"units", "control", "algorithms", "transport"},
     "linux": {"units"},
-    "emulator": {"units", "control", "algorithms", "linux", "network", "scenario", "records", "traffic", "simulator"},
+    "emulator": {"units", "control", "algorithms", "linux", "network", "scenario", "records", "traffic", "path"},
     "kernel": {"units", "control", "linux"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "bindings/python-kernel": {"units", "control", "algorithms", "kernel"},

@@ -52,7 +52,7 @@ fn create_flows(session: &Session, algorithms: Vec<String>, seed: u64) -> Result
             let listen = || listener(flow, one, side, &algorithm);
             let listener = if algorithm.is_empty() { None } else { Some(session.namespace(side).enter(listen)?) };
             let (state, sampler) = (FlowState::default(), TcpSampler::default());
-            Ok(FlowRun { algorithm, listener, start: Time(start), state, sampler })
+            Ok(FlowRun { algorithm, listener, start, state, sampler })
         })
         .collect()
 }

@@ -1,34 +1,39 @@
 //! Flows over UDP: the simulator's source and sink, run by the path itself. They need no kernel, and their packets share
 //! the queues with those of the kernel's TCP.
 
+use cwndlab_path::losses::Losses;
+use cwndlab_path::network::Network;
+use cwndlab_path::packet::Packet;
 use cwndlab_records::rows::{FlowRow, SampleRow};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
-use cwndlab_simulator::network::{Losses, Network};
-use cwndlab_simulator::packet::Packet;
 use cwndlab_traffic::datagrams::Datagrams;
 use cwndlab_traffic::start_times::start_times;
+use cwndlab_units::{Duration, Time};
 
 /// The UDP sources of a plan, by flow.
 #[derive(Debug, Default)]
 pub struct UdpSources {
     by_flow: Vec<Option<Source>>,
-    /// When the next packet is due, ns; `u64::MAX` for never.
-    pub next: u64,
+    /// When the next packet is due; [`NEVER`] where none is.
+    pub next: Time,
 }
+
+/// No time of a run.
+const NEVER: Time = Time(u64::MAX);
 
 #[derive(Debug)]
 struct Source {
     datagrams: Datagrams,
-    start: u64,
-    next: u64,
-    stop: u64,
+    start: Time,
+    next: Time,
+    stop: Time,
 }
 
 impl UdpSources {
     /// No sources.
     #[must_use]
     pub fn none() -> Self {
-        Self { by_flow: Vec::new(), next: u64::MAX }
+        Self { by_flow: Vec::new(), next: NEVER }
     }
 
     /// The sources of a plan.
@@ -40,16 +45,16 @@ impl UdpSources {
             if duplicates {
                 datagrams.expect_duplicates();
             }
-            let stop = one.stop.map_or(u64::MAX, |stop| stop.0).min(plan.duration.0);
+            let stop = Time(one.stop.map_or(plan.duration, |stop| stop.min(plan.duration)).0);
             Some(Source { datagrams, start, next: start.min(stop), stop })
         });
-        let mut sources = Self { by_flow: by_flow.collect(), next: 0 };
+        let mut sources = Self { by_flow: by_flow.collect(), next: Time::ZERO };
         sources.update_next();
         sources
     }
 
     fn update_next(&mut self) {
-        self.next = self.by_flow.iter().flatten().map(|one| one.next).min().unwrap_or(u64::MAX);
+        self.next = self.by_flow.iter().flatten().map(|one| one.next).min().unwrap_or(NEVER);
     }
 
     /// Whether the flow has a source: its packets are not the kernel's.
@@ -67,7 +72,7 @@ impl UdpSources {
         });
         if let Some((flow, one)) = due {
             one.next = if now >= one.stop {
-                u64::MAX
+                NEVER
             } else {
                 let send = |datagram| network.forward(now, Packet::datagram(now, flow, &datagram));
                 one.datagrams.send(now, send).min(one.stop)
@@ -77,7 +82,7 @@ impl UdpSources {
     }
 
     /// Counts a packet that reached its sink.
-    pub fn receive(&mut self, at: u64, packet: &Packet) {
+    pub fn receive(&mut self, at: Time, packet: &Packet) {
         if let Some(Some(one)) = self.by_flow.get_mut(packet.flow()) {
             one.datagrams.receive(at, packet.stamp, packet.seq, packet.aux);
         }
@@ -85,20 +90,20 @@ impl UdpSources {
 
     /// The flow as a sample, where it has a source that has started.
     #[must_use]
-    pub fn sample(&self, time_ns: u64, flow: u32, losses: Losses) -> Option<SampleRow> {
-        let one = self.by_flow.get(flow as usize)?.as_ref().filter(|one| one.start <= time_ns)?;
+    pub fn sample(&self, time: Time, flow: u32, losses: Losses) -> Option<SampleRow> {
+        let one = self.by_flow.get(flow as usize)?.as_ref().filter(|one| one.start <= time)?;
         let delays = one.datagrams.delays;
         Some(SampleRow {
-            time_ns,
+            time_ns: time.0,
             flow,
-            delivered_bytes: one.datagrams.received_bytes,
-            sent_bytes: one.datagrams.sent_bytes,
+            delivered_bytes: one.datagrams.received_bytes.0,
+            sent_bytes: one.datagrams.sent_bytes.0,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
-            delay_ns: (delays.count > 0).then_some(delays.last),
-            delay_sum_ns: Some(delays.sum),
+            delay_ns: (delays.count > 0).then_some(delays.last.0),
+            delay_sum_ns: Some(delays.sum.0),
             delay_count: Some(delays.count),
-            jitter_ns: Some(delays.jitter()),
+            jitter_ns: Some(delays.jitter().0),
             ..SampleRow::default()
         })
     }
@@ -108,7 +113,7 @@ impl UdpSources {
     pub fn row(&self, flow: u32, plan: &FlowPlan, losses: Losses) -> Option<FlowRow> {
         let one = self.by_flow.get(flow as usize)?.as_ref()?;
         let (count, delays) = (&one.datagrams, one.datagrams.delays);
-        let measured = |delay: u64| (delays.count > 0).then_some(delay);
+        let measured = |delay: Duration| (delays.count > 0).then_some(delay.0);
         Some(FlowRow {
             flow,
             name: plan.name.clone(),
@@ -116,16 +121,16 @@ impl UdpSources {
             profile: plan.profile.clone(),
             mss_bytes: plan.stack.mss.0,
             base_rtt_ns: plan.base_rtt.0,
-            start_ns: one.start,
-            end_ns: (one.next == u64::MAX).then_some(one.stop),
-            delivered_bytes: one.datagrams.received_bytes,
-            sent_bytes: count.sent_bytes,
-            wire_bytes: count.sent_bytes + count.sent_packets * plan.stack.header.0,
+            start_ns: one.start.0,
+            end_ns: (one.next == NEVER).then_some(one.stop.0),
+            delivered_bytes: one.datagrams.received_bytes.0,
+            sent_bytes: count.sent_bytes.0,
+            wire_bytes: count.sent_bytes.0 + count.sent_packets * plan.stack.header.0,
             sent_packets: count.sent_packets,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
             min_delay_ns: measured(delays.min),
-            mean_delay_ns: delays.mean(),
+            mean_delay_ns: delays.mean().map(|mean| mean.0),
             max_delay_ns: measured(delays.max),
             jitter_ns: measured(delays.jitter()),
             route: plan.route_text(),

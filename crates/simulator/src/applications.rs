@@ -3,6 +3,7 @@
 use cwndlab_scenario::plan::Workload;
 use cwndlab_traffic::arrivals::ArrivalProcess;
 use cwndlab_traffic::NEVER;
+use cwndlab_units::Time;
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
@@ -52,7 +53,7 @@ impl Simulation<'_> {
     }
 
     /// Runs the application of a connection, whose timer is due.
-    pub(crate) fn run_application(&mut self, index: usize, now: u64) {
+    pub(crate) fn run_application(&mut self, index: usize, now: Time) {
         let connection = &mut self.connections[index];
         if connection.dialogue.is_some() {
             self.run_dialogue(index, now);

@@ -16,13 +16,13 @@ use cwndlab_transport::wire::{expand, AckPacket, Blocks, Data, Output};
 use cwndlab_units::{Bytes, Time};
 
 use crate::dialogue::Dialogue;
-use crate::network::Network;
 use crate::no_control::NoControl;
-use crate::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
-use crate::packet_options::{PercState, RouterHeader};
 use crate::packet_sink::{feedback, router_scheme, PacketSink, WireFormat};
-use crate::timers::{PACE, RECEIVER, SENDER, TIMERS};
 use crate::totals::Totals;
+use cwndlab_path::network::Network;
+use cwndlab_path::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
+use cwndlab_path::packet_options::{PercState, RouterHeader};
+use cwndlab_path::timers::{PACE, RECEIVER, SENDER, TIMERS};
 
 /// Purpose of the random streams of algorithms.
 const ALGORITHM_STREAM: u64 = 3;
@@ -35,10 +35,10 @@ const NO_NUMBER: u32 = 256;
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Connection {
-    /// The time of each timer's entry on the agenda, ns; `NEVER` without one.
-    pub(crate) armed: [u64; TIMERS],
-    /// When the application acts next, ns.
-    pub(crate) application: u64,
+    /// The time of each timer's entry on the agenda; `NEVER` without one.
+    pub(crate) armed: [Time; TIMERS],
+    /// When the application acts next.
+    pub(crate) application: Time,
     /// Its index among all connections.
     pub(crate) index: u32,
     /// The flow of the plan that it belongs to.
@@ -56,10 +56,10 @@ pub(crate) struct Connection {
     pub(crate) receiver: Receiver,
     /// Sending end.
     pub(crate) sender: Sender,
-    /// When it started, ns.
-    pub(crate) start: u64,
-    /// When it was done, ns.
-    pub(crate) end: Option<u64>,
+    /// When it started.
+    pub(crate) start: Time,
+    /// When it was done.
+    pub(crate) end: Option<Time>,
     /// Completed transfers.
     pub(crate) transfers: Vec<TransferRow>,
     source: ByteSource,
@@ -69,8 +69,8 @@ pub(crate) struct Connection {
     pub(crate) datagrams: Option<Box<Datagrams>>,
     /// Its direction of a dialogue.
     pub(crate) dialogue: Option<Box<Dialogue>>,
-    /// When it answered the last SYN of this connection, ns.
-    syn_ack_sent: u64,
+    /// When it answered the last SYN of this connection.
+    syn_ack_sent: Time,
     /// How often it answered a SYN of this connection.
     syn_acks: u32,
 }
@@ -116,9 +116,9 @@ fn new_receiver(plan: &FlowPlan) -> Receiver {
 impl Connection {
     /// The connection of a flow of the plan, before its start.
     #[must_use]
-    pub(crate) fn new(plan: &FlowPlan, index: u32, start: u64, seed: u64) -> Self {
+    pub(crate) fn new(plan: &FlowPlan, index: u32, start: Time, seed: u64) -> Self {
         let datagrams = Datagrams::new(plan, index, seed).map(Box::new);
-        let stop = plan.stop.map_or(NEVER, |stop| stop.0.max(start));
+        let stop = plan.stop.map_or(NEVER, |stop| (Time::ZERO + stop).max(start));
         Self {
             armed: [NEVER; TIMERS],
             application: start,
@@ -138,7 +138,7 @@ impl Connection {
             past: Totals::default(),
             datagrams,
             dialogue: None,
-            syn_ack_sent: 0,
+            syn_ack_sent: Time::ZERO,
             syn_acks: 0,
         }
     }
@@ -146,26 +146,26 @@ impl Connection {
     /// A secondary connection of the flow `owner`, with its plan; it does nothing by itself.
     #[must_use]
     pub(crate) fn secondary(plan: &FlowPlan, index: u32, owner: u32, seed: u64) -> Self {
-        let mut connection = Self::new(plan, index, 0, seed);
+        let mut connection = Self::new(plan, index, Time::ZERO, seed);
         (connection.owner, connection.shared_application) = (owner, true);
         (connection.application, connection.source.stop) = (NEVER, NEVER);
         connection
     }
 
     #[inline]
-    fn sink<'a>(&self, network: &'a mut Network, now: u64) -> PacketSink<'a> {
+    fn sink<'a>(&self, network: &'a mut Network, now: Time) -> PacketSink<'a> {
         PacketSink {
             network,
             flow: self.index | (self.number << 24),
             now,
             format: self.format,
-            request: self.request.map(|(scheme, rate)| (scheme, rate, self.sender.rtt().srtt().0)),
+            request: self.request.map(|(scheme, rate)| (scheme, rate, self.sender.rtt().srtt())),
         }
     }
 
     /// A packet reaches one of the two ends.
     #[inline]
-    pub(crate) fn deliver(&mut self, now: u64, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
+    pub(crate) fn deliver(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
         let current = packet.flow >> 24 == self.number;
         match packet.kind() {
             DATA if current => self.deliver_data(now, packet, network, plan),
@@ -188,7 +188,7 @@ impl Connection {
     }
 
     #[inline]
-    fn deliver_data(&mut self, now: u64, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
+    fn deliver_data(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
         let request = (packet.flags & EXTRA != 0).then(|| self.take_request(network, packet));
         let data = Data {
             seq: expand(packet.seq, self.receiver.expected()),
@@ -196,22 +196,22 @@ impl Connection {
             retransmission: packet.flags & AGAIN != 0,
             ect: packet.flags & ECT != 0,
             cwr: packet.flags & CWR != 0,
-            stamp: Time(packet.stamp),
+            stamp: packet.stamp,
             feedback: request.and_then(|request| feedback(&request, plan)),
         };
         let mut sink = self.sink(network, now);
-        self.receiver.on_data(Time(now), &data, packet.flags & CE != 0, &mut sink);
+        self.receiver.on_data(now, &data, packet.flags & CE != 0, &mut sink);
         if self.receiver.expected() >= self.transfer_end {
             self.on_delivered(now);
         }
     }
 
     #[inline]
-    fn deliver_ack(&mut self, now: u64, packet: &Packet, network: &mut Network, current: bool) {
+    fn deliver_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, current: bool) {
         let mut ack = AckPacket {
             ack: expand(packet.seq, self.sender.una()),
             window: Bytes(u64::from(packet.aux) << self.format.window_shift),
-            echo: Time(packet.stamp),
+            echo: packet.stamp,
             ece: packet.flags & ECE != 0,
             ce_count: 0,
             blocks: Blocks::default(),
@@ -224,13 +224,13 @@ impl Connection {
             return;
         }
         let mut sink = self.sink(network, now);
-        self.sender.on_ack(Time(now), &ack, &mut sink);
+        self.sender.on_ack(now, &ack, &mut sink);
         if self.sender.is_drained() {
             self.on_drained(now);
         }
     }
 
-    fn deliver_syn_ack(&mut self, now: u64, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
+    fn deliver_syn_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
         let request = (packet.flags & EXTRA != 0).then(|| network.options.take_header(packet.aux));
         let feedback = request.and_then(|request| feedback(&request, plan));
         let mut sink = self.sink(network, now);
@@ -238,7 +238,7 @@ impl Connection {
             let cwnd = self.sender.cwnd();
             sink.event("fallback", "a router has no agent", cwnd, cwnd, f64::NAN);
         }
-        self.sender.on_syn_ack(Time(now), self.receiver.first_window(), feedback, &mut sink);
+        self.sender.on_syn_ack(now, self.receiver.first_window(), feedback, &mut sink);
     }
 
     /// Takes what the ACK carries beyond its number and window.
@@ -264,12 +264,12 @@ impl Connection {
     }
 
     /// A timer is due.
-    pub(crate) fn on_timer(&mut self, which: usize, now: u64, network: &mut Network, plan: &FlowPlan, seed: u64) {
+    pub(crate) fn on_timer(&mut self, which: usize, now: Time, network: &mut Network, plan: &FlowPlan, seed: u64) {
         let mut sink = self.sink(network, now);
         match which {
-            SENDER => self.sender.on_timer(Time(now), &mut sink),
-            PACE => self.sender.on_pace(Time(now), &mut sink),
-            RECEIVER => self.receiver.on_timer(Time(now), &mut sink),
+            SENDER => self.sender.on_timer(now, &mut sink),
+            PACE => self.sender.on_pace(now, &mut sink),
+            RECEIVER => self.receiver.on_timer(now, &mut sink),
             _ if self.datagrams.is_some() => self.send_datagrams(now, network),
             _ => self.run_source(now, network, plan, seed),
         }
@@ -278,27 +278,27 @@ impl Connection {
         }
     }
 
-    /// When each timer is due, ns.
+    /// When each timer is due.
     #[inline]
     #[must_use]
-    pub(crate) fn due(&self) -> [u64; TIMERS] {
-        [self.sender.timer().0, self.sender.pace_timer().0, self.receiver.timer().0, self.application]
+    pub(crate) fn due(&self) -> [Time; TIMERS] {
+        [self.sender.timer(), self.sender.pace_timer(), self.receiver.timer(), self.application]
     }
 
     /// Runs the application, whose timer is due.
-    pub(crate) fn run_source(&mut self, now: u64, network: &mut Network, plan: &FlowPlan, seed: u64) {
+    pub(crate) fn run_source(&mut self, now: Time, network: &mut Network, plan: &FlowPlan, seed: u64) {
         let (action, next) = self.source.on_timer(now);
         self.application = next;
         match action {
             Action::Open(bytes) => {
                 let mut sink = self.sink(network, now);
-                self.sender.open(Time(now), &mut sink);
+                self.sender.open(now, &mut sink);
                 self.write(bytes, now, network, plan);
             }
             Action::Reopen(bytes) => {
                 self.renew(plan, seed);
                 let mut sink = self.sink(network, now);
-                self.sender.open(Time(now), &mut sink);
+                self.sender.open(now, &mut sink);
                 self.write(bytes, now, network, plan);
             }
             Action::Write(bytes) => self.write(bytes, now, network, plan),
@@ -314,16 +314,16 @@ impl Connection {
     }
 
     /// The application writes the bytes of a transfer, or endlessly.
-    fn write(&mut self, bytes: Option<u64>, now: u64, network: &mut Network, plan: &FlowPlan) {
+    fn write(&mut self, bytes: Option<Bytes>, now: Time, network: &mut Network, plan: &FlowPlan) {
         if let Some(bytes) = bytes {
-            self.transfer_end = self.sender.next_segment() + bytes.div_ceil(plan.stack.mss.0);
+            self.transfer_end = self.sender.next_segment() + bytes.0.div_ceil(plan.stack.mss.0);
         }
-        self.supply(bytes.unwrap_or(ENDLESS.0), now, network);
+        self.supply(bytes.unwrap_or(ENDLESS), now, network);
     }
 
     /// The source of datagrams is due.
     #[cold]
-    fn send_datagrams(&mut self, now: u64, network: &mut Network) {
+    fn send_datagrams(&mut self, now: Time, network: &mut Network) {
         let Some(datagrams) = &mut self.datagrams else { return };
         if now >= self.source.stop {
             self.finish(now);
@@ -336,9 +336,9 @@ impl Connection {
 
     /// The receiver has everything up to `transfer_end`.
     #[cold]
-    fn on_delivered(&mut self, now: u64) {
+    fn on_delivered(&mut self, now: Time) {
         if let Some(dialogue) = &mut self.dialogue {
-            if dialogue.messages.on_delivered(self.receiver.delivered().0) {
+            if dialogue.messages.on_delivered(self.receiver.delivered()) {
                 self.application = now;
             }
             return;
@@ -347,15 +347,15 @@ impl Connection {
         self.transfers.push(TransferRow {
             flow: self.owner,
             transfer: transfer.number,
-            start_ns: transfer.start,
-            end_ns: now,
-            size_bytes: transfer.bytes,
+            start_ns: transfer.start.0,
+            end_ns: now.0,
+            size_bytes: transfer.bytes.0,
         });
         self.transfer_end = u64::MAX;
     }
 
     /// Everything that the application wrote is acknowledged.
-    fn on_drained(&mut self, now: u64) {
+    fn on_drained(&mut self, now: Time) {
         match self.source.on_drained(now) {
             Drained::Done => self.finish(now),
             Drained::Wait(next) => self.application = next,
@@ -364,15 +364,15 @@ impl Connection {
     }
 
     /// It is done. A connection of arrivals is released at once: its application timer is due now.
-    pub(crate) fn finish(&mut self, now: u64) {
+    pub(crate) fn finish(&mut self, now: Time) {
         self.source.finish();
         self.end.get_or_insert(now);
         let released = self.owner != self.index && self.shared_application && self.dialogue.is_none();
         self.application = if released { now } else { NEVER };
     }
 
-    /// When its application stops, ns.
-    pub(crate) fn stop_at(&self) -> u64 {
+    /// When its application stops.
+    pub(crate) fn stop_at(&self) -> Time {
         self.source.stop
     }
 
@@ -385,7 +385,7 @@ impl Connection {
     }
 
     /// Assigns it a transfer of this size.
-    pub(crate) fn assign(&mut self, bytes: u64, number: u64, now: u64) {
+    pub(crate) fn assign(&mut self, bytes: Bytes, number: u64, now: Time) {
         self.source.assign(number, bytes);
         (self.start, self.application, self.end) = (now, now, None);
     }
@@ -406,28 +406,28 @@ impl Connection {
     }
 
     /// Opens the connection.
-    pub(crate) fn open(&mut self, now: u64, network: &mut Network) {
+    pub(crate) fn open(&mut self, now: Time, network: &mut Network) {
         let mut sink = self.sink(network, now);
-        self.sender.open(Time(now), &mut sink);
+        self.sender.open(now, &mut sink);
         self.source.start();
     }
 
-    /// When it answered the SYN of this connection, ns; `None` if it did so more than once.
-    pub(crate) fn handshake_start(&self) -> Option<u64> {
+    /// When it answered the SYN of this connection; `None` if it did so more than once.
+    pub(crate) fn handshake_start(&self) -> Option<Time> {
         Some(self.syn_ack_sent).filter(|_| self.syn_acks == 1)
     }
 
     /// Takes part in the connection that the other direction opened, whose SYN was answered at `answered`.
-    pub(crate) fn accept(&mut self, answered: Option<u64>, now: u64, network: &mut Network) {
+    pub(crate) fn accept(&mut self, answered: Option<Time>, now: Time, network: &mut Network) {
         let window = self.receiver.first_window();
         let mut sink = self.sink(network, now);
-        self.sender.accept(answered.map(Time), Time(now), window, &mut sink);
+        self.sender.accept(answered, now, window, &mut sink);
     }
 
-    /// The application writes more bytes.
-    pub(crate) fn supply(&mut self, bytes: u64, now: u64, network: &mut Network) {
+    /// The application writes more.
+    pub(crate) fn supply(&mut self, bytes: Bytes, now: Time, network: &mut Network) {
         let mut sink = self.sink(network, now);
-        self.sender.supply(Bytes(bytes), Time(now), &mut sink);
+        self.sender.supply(bytes, now, &mut sink);
     }
 
     /// Replaces the connection, which is over, by a new one.
@@ -455,16 +455,17 @@ impl Connection {
             min_rtt: self.sender.rtt().min_ever().0,
         });
         if let Some(datagrams) = &self.datagrams {
-            (totals.counters.sent_packets, totals.counters.sent_bytes) = (datagrams.sent_packets, datagrams.sent_bytes);
-            totals.delivered = datagrams.received_bytes;
+            (totals.counters.sent_packets, totals.counters.sent_bytes) =
+                (datagrams.sent_packets, datagrams.sent_bytes.0);
+            totals.delivered = datagrams.received_bytes.0;
         }
         totals
     }
 
-    /// Headers of a data packet, bytes.
+    /// Headers of a data packet.
     #[must_use]
-    pub(crate) fn header_bytes(&self) -> u64 {
-        u64::from(self.format.header)
+    pub(crate) fn header(&self) -> Bytes {
+        Bytes(u64::from(self.format.header))
     }
 
     /// Memory held, bytes.

@@ -6,6 +6,7 @@ use cwndlab_traffic::messages::MessageQueue;
 use cwndlab_traffic::mqtt::Publisher;
 use cwndlab_traffic::request_response::Client;
 use cwndlab_traffic::NEVER;
+use cwndlab_units::Time;
 
 /// The application that drives a dialogue.
 #[derive(Debug)]
@@ -31,8 +32,8 @@ pub(crate) struct Dialogue {
     pub(crate) peer: u32,
     /// The messages of this direction.
     pub(crate) messages: MessageQueue,
-    /// When the application acts next, ns.
-    pub(crate) next: u64,
+    /// When the application acts next.
+    pub(crate) next: Time,
     /// Whether the first connection was opened.
     pub(crate) opened: bool,
     /// Only in the direction of the plan's flow.
@@ -41,7 +42,7 @@ pub(crate) struct Dialogue {
 
 impl Dialogue {
     /// A direction; its application, if it has one, acts first at `start`.
-    pub(crate) fn new(peer: u32, start: u64, application: Option<Application>) -> Self {
+    pub(crate) fn new(peer: u32, start: Time, application: Option<Application>) -> Self {
         let application = application.map(Box::new);
         Self { peer, messages: MessageQueue::default(), next: start, opened: false, application }
     }

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_traffic::NEVER;
+use cwndlab_units::Time;
 
 use crate::connection::Connection;
-use crate::network::Network;
 use crate::sampler::Sampler;
 use crate::simulation::Simulation;
-use crate::timers::{APPLICATION, TIMERS};
+use cwndlab_path::network::Network;
+use cwndlab_path::timers::{APPLICATION, TIMERS};
 
 /// Events between two checks for cancellation.
 const CHECK_INTERVAL: u64 = 8192;
@@ -83,11 +84,11 @@ impl<'a> Engine<'a> {
         for index in 0..simulation.connections.len() {
             simulation.arm(index);
         }
-        Self { simulation, sampler: Sampler::new(plan.sample_interval.0), events: 0, max_events }
+        Self { simulation, sampler: Sampler::new(plan.sample_interval), events: 0, max_events }
     }
 
     fn run(&mut self, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<(), RunError> {
-        let end = self.simulation.plan.duration.0;
+        let end = Time::ZERO + self.simulation.plan.duration;
         // Sources of events are links, then timers, then servers.
         let timers = self.simulation.network.links.len() as u32..self.simulation.network.first_server;
         let mut countdown = CHECK_INTERVAL;
@@ -112,13 +113,13 @@ impl<'a> Engine<'a> {
 
     /// Stops the run if it was cancelled, else reports its progress.
     #[cold]
-    fn check(&mut self, now: u64, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<(), RunError> {
+    fn check(&mut self, now: Time, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<(), RunError> {
         self.events += CHECK_INTERVAL;
         if cancel.load(Ordering::Relaxed) || self.events > self.max_events {
             return Err(RunError::Cancelled);
         }
         if let Some(progress) = progress {
-            progress.store(now, Ordering::Relaxed);
+            progress.store(now.0, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -126,7 +127,7 @@ impl<'a> Engine<'a> {
     /// Handles the event of `source`, the agenda's top. `timers` are the sources that are timers.
     #[allow(clippy::inline_always)] // the body of the loop
     #[inline(always)]
-    fn handle(&mut self, now: u64, source: u32, timers: &Range<u32>) {
+    fn handle(&mut self, now: Time, source: u32, timers: &Range<u32>) {
         let simulation = &mut self.simulation;
         let network = &mut simulation.network;
         network.clock = now;
@@ -148,7 +149,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn on_timer(&mut self, now: u64, timer: u32) {
+    fn on_timer(&mut self, now: Time, timer: u32) {
         let (index, which) = (timer as usize / TIMERS, timer as usize % TIMERS);
         let simulation = &mut self.simulation;
         simulation.network.agenda.pop();

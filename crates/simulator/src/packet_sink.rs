@@ -5,11 +5,11 @@ use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Stack};
 use cwndlab_transport::wire::{AckPacket, Data, Output};
-use cwndlab_units::{Bytes, Rate};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::network::Network;
-use crate::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, FLOW, SYN, SYN_ACK};
-use crate::packet_options::{AckOptions, RouterHeader};
+use cwndlab_path::network::Network;
+use cwndlab_path::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, FLOW, SYN, SYN_ACK};
+use cwndlab_path::packet_options::{AckOptions, RouterHeader};
 
 /// Sizes and flags of a connection's packets.
 #[derive(Clone, Copy, Debug)]
@@ -47,18 +47,18 @@ pub(crate) struct PacketSink<'a> {
     pub(crate) network: &'a mut Network,
     /// The connection's index, with its number above it ([`Packet::flow`]).
     pub(crate) flow: u32,
-    /// Now, ns.
-    pub(crate) now: u64,
+    /// Now.
+    pub(crate) now: Time,
     pub(crate) format: WireFormat,
-    /// What packets request from routers: the scheme, the rate in bit/s, the sender's smoothed RTT in ns.
-    pub(crate) request: Option<(Scheme, f64, u64)>,
+    /// What packets request from routers: the scheme, the rate in bit/s, the sender's smoothed RTT.
+    pub(crate) request: Option<(Scheme, f64, Duration)>,
 }
 
 impl PacketSink<'_> {
     /// Stores the header of a packet that sends a request to routers.
     #[cold]
-    fn router_header(&mut self, scheme: Scheme, rate: f64, rtt: u64, len: u32) -> u32 {
-        let mut header = Header::new(scheme, rate, rtt);
+    fn router_header(&mut self, scheme: Scheme, rate: f64, rtt: Duration, len: u32) -> u32 {
+        let mut header = Header::new(scheme, rate, rtt.0);
         if scheme == Scheme::Perc {
             if let Some(last) = self.network.options.perc.get(&(self.flow & FLOW)) {
                 header.shares = last.shares;
@@ -131,8 +131,8 @@ impl Output for PacketSink<'_> {
         self.network.forward(
             self.now,
             Packet {
-                at: 0,
-                stamp: segment.stamp.0,
+                at: Time::ZERO,
+                stamp: segment.stamp,
                 seq: segment.seq as u32,
                 flow: self.flow,
                 aux,
@@ -165,8 +165,8 @@ impl Output for PacketSink<'_> {
         self.network.forward(
             self.now,
             Packet {
-                at: 0,
-                stamp: ack.echo.0,
+                at: Time::ZERO,
+                stamp: ack.echo,
                 seq: ack.ack as u32,
                 flow: self.flow,
                 aux,
@@ -195,7 +195,7 @@ impl Output for PacketSink<'_> {
             return;
         }
         self.network.events.push(EventRow {
-            time_ns: self.now,
+            time_ns: self.now.0,
             flow: owner,
             kind,
             cause,

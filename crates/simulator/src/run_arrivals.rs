@@ -3,15 +3,16 @@
 use cwndlab_records::rows::EventRow;
 use cwndlab_traffic::arrivals::Arrival;
 use cwndlab_traffic::NEVER;
+use cwndlab_units::Time;
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
-use crate::packet::MAX_FLOWS;
 use crate::simulation::Simulation;
+use cwndlab_path::packet::MAX_FLOWS;
 
 impl Simulation<'_> {
     /// The arrival timer of the flow `owner` is due.
-    pub(crate) fn on_arrival(&mut self, owner: usize, now: u64) {
+    pub(crate) fn on_arrival(&mut self, owner: usize, now: Time) {
         let Some(arrivals) = self.arrivals.get_mut(&owner) else { return };
         let (arrival, next) = arrivals.process.on_timer(now);
         if let Some(arrival) = arrival {
@@ -22,7 +23,7 @@ impl Simulation<'_> {
     }
 
     /// Puts a transfer on a connection: one that is free, or a new one.
-    fn start_transfer(&mut self, owner: usize, arrival: Arrival, now: u64) {
+    fn start_transfer(&mut self, owner: usize, arrival: Arrival, now: Time) {
         let plan = &self.plan.flows[owner];
         let Some(arrivals) = self.arrivals.get_mut(&owner) else { return };
         let index = match arrivals.free.pop() {
@@ -46,9 +47,9 @@ impl Simulation<'_> {
     }
 
     /// Records that a transfer found no connection.
-    fn refuse(&mut self, owner: usize, now: u64) {
+    fn refuse(&mut self, owner: usize, now: Time) {
         self.network.events.push(EventRow {
-            time_ns: now,
+            time_ns: now.0,
             flow: owner as u32,
             kind: "refused",
             cause: "connections",
@@ -59,7 +60,7 @@ impl Simulation<'_> {
     }
 
     /// The transfer of a connection is complete: the connection becomes free.
-    pub(crate) fn release_connection(&mut self, index: usize, now: u64) {
+    pub(crate) fn release_connection(&mut self, index: usize, now: Time) {
         let owner = self.connections[index].owner as usize;
         self.connections[index].application = NEVER;
         let (before, rest) = self.connections.split_at_mut(index);
@@ -72,7 +73,7 @@ impl Simulation<'_> {
     }
 
     /// The flow is done when no transfer will arrive and none is under way.
-    fn finish_if_over(&mut self, owner: usize, now: u64) {
+    fn finish_if_over(&mut self, owner: usize, now: Time) {
         if self.arrivals.get(&owner).is_some_and(ArrivalConnections::is_over) {
             self.connections[owner].finish(now);
         }

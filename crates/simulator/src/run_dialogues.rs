@@ -3,13 +3,14 @@
 use cwndlab_records::rows::TransferRow;
 use cwndlab_traffic::messages::{Message, MessageKind};
 use cwndlab_traffic::NEVER;
+use cwndlab_units::{Bytes, Time};
 
 use crate::dialogue::{Application, Dialogue};
 use crate::simulation::Simulation;
 
 impl Simulation<'_> {
     /// The application of a direction acts: it reads the messages that arrived, then does what is due.
-    pub(crate) fn run_dialogue(&mut self, index: usize, now: u64) {
+    pub(crate) fn run_dialogue(&mut self, index: usize, now: Time) {
         self.connections[index].application = NEVER;
         let peer = self.dialogue(index).peer as usize;
         while let Some(message) = self.dialogue(index).messages.read() {
@@ -36,19 +37,19 @@ impl Simulation<'_> {
     }
 
     /// Writes a message to the sender of `index`.
-    fn send_message(&mut self, index: usize, bytes: u64, kind: MessageKind, since: u64, now: u64) {
+    fn send_message(&mut self, index: usize, bytes: Bytes, kind: MessageKind, since: Time, now: Time) {
         self.dialogue(index).messages.write(bytes, kind, since);
         self.connections[index].supply(bytes, now, &mut self.network);
     }
 
     /// The end that did not open the connection takes part from the first message on.
-    fn accept(&mut self, index: usize, opener: usize, now: u64) {
+    fn accept(&mut self, index: usize, opener: usize, now: Time) {
         let answered = self.connections[opener].handshake_start();
         self.connections[index].accept(answered, now, &mut self.network);
     }
 
     /// The timer of the application is due.
-    fn on_due(&mut self, owner: usize, peer: usize, now: u64) {
+    fn on_due(&mut self, owner: usize, peer: usize, now: Time) {
         self.dialogue(owner).next = NEVER;
         if now >= self.connections[owner].stop_at() {
             self.connections[owner].finish(now);
@@ -77,7 +78,7 @@ impl Simulation<'_> {
     }
 
     /// `opener` opens a connection, the first one or another one.
-    fn connect(&mut self, opener: usize, other: usize, now: u64) {
+    fn connect(&mut self, opener: usize, other: usize, now: Time) {
         let owner = self.connections[opener].owner as usize;
         let again = std::mem::replace(&mut self.dialogue(owner).opened, true);
         let plan = &self.plan.flows[owner];
@@ -99,7 +100,7 @@ impl Simulation<'_> {
     }
 
     /// A message reached the receiver of `index`; the reply goes by `peer`.
-    fn on_message(&mut self, index: usize, peer: usize, message: Message, now: u64) {
+    fn on_message(&mut self, index: usize, peer: usize, message: Message, now: Time) {
         let owner = self.connections[index].owner as usize;
         let stop = self.connections[owner].stop_at();
         let reply = match (message.kind, self.application(owner)) {
@@ -140,8 +141,14 @@ impl Simulation<'_> {
     }
 
     /// Records a transfer or a message that is complete.
-    fn record_transfer(&mut self, owner: usize, start_ns: u64, end_ns: u64, size_bytes: u64) {
+    fn record_transfer(&mut self, owner: usize, start: Time, end: Time, size: Bytes) {
         let rows = &mut self.connections[owner].transfers;
-        rows.push(TransferRow { flow: owner as u32, transfer: rows.len() as u64, start_ns, end_ns, size_bytes });
+        rows.push(TransferRow {
+            flow: owner as u32,
+            transfer: rows.len() as u64,
+            start_ns: start.0,
+            end_ns: end.0,
+            size_bytes: size.0,
+        });
     }
 }

@@ -3,24 +3,25 @@
 use cwndlab_records::rows::{FlowRow, Records, SampleRow};
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_traffic::NEVER;
+use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::connection::Connection;
-use crate::losses::Losses;
 use crate::simulation::Simulation;
 use crate::totals::Totals;
+use cwndlab_path::losses::Losses;
 
 /// The tables, and when the next samples are due.
 pub(crate) struct Sampler {
     records: Records,
-    interval: u64,
-    /// When the next samples are due, ns.
-    pub(crate) next: u64,
+    interval: Duration,
+    /// When the next samples are due.
+    pub(crate) next: Time,
 }
 
 /// What a flow did so far, by all its connections.
 struct FlowSum {
     totals: Totals,
-    in_flight: u64,
+    in_flight: Bytes,
     losses: Losses,
 }
 
@@ -29,14 +30,14 @@ impl FlowSum {
         let connection = &simulation.connections[index];
         let mut sum = Self {
             totals: connection.totals(),
-            in_flight: connection.sender.in_flight().0,
+            in_flight: connection.sender.in_flight(),
             losses: simulation.network.losses[index],
         };
         let Some(arrivals) = simulation.arrivals.get(&index) else { return sum };
         for &one in &arrivals.all {
             let (connection, losses) = (&simulation.connections[one as usize], simulation.network.losses[one as usize]);
             sum.totals.add(&connection.totals());
-            sum.in_flight += connection.sender.in_flight().0;
+            sum.in_flight += connection.sender.in_flight();
             sum.losses.queue += losses.queue;
             sum.losses.wire += losses.wire;
         }
@@ -45,21 +46,25 @@ impl FlowSum {
 }
 
 impl Sampler {
-    /// Empty tables; the first samples are due after one interval, ns. Without an interval there are none.
-    pub(crate) fn new(interval: u64) -> Self {
-        Self { records: Records::default(), interval, next: if interval == 0 { NEVER } else { interval } }
+    /// Empty tables; the first samples are due after one interval. Without an interval there are none.
+    pub(crate) fn new(interval: Duration) -> Self {
+        Self {
+            records: Records::default(),
+            interval,
+            next: if interval == Duration::ZERO { NEVER } else { Time::ZERO + interval },
+        }
     }
 
     /// Takes the samples that are due before `before`, and not after `end`.
     #[cold]
-    pub(crate) fn sample_before(&mut self, before: u64, end: u64, simulation: &mut Simulation) {
+    pub(crate) fn sample_before(&mut self, before: Time, end: Time, simulation: &mut Simulation) {
         while self.next < before && self.next <= end {
             self.sample(self.next, simulation);
             self.next += self.interval;
         }
     }
 
-    fn sample(&mut self, now: u64, simulation: &mut Simulation) {
+    fn sample(&mut self, now: Time, simulation: &mut Simulation) {
         simulation.network.settle_losses(now);
         for (index, plan) in simulation.plan.flows.iter().enumerate() {
             if now >= simulation.connections[index].start {
@@ -75,7 +80,7 @@ impl Sampler {
 
     /// Writes the totals at the end of the run; returns the tables, and the number of packets delivered.
     pub(crate) fn finish(mut self, simulation: &mut Simulation) -> (Records, u64) {
-        let end = simulation.plan.duration.0;
+        let end = Time::ZERO + simulation.plan.duration;
         simulation.network.settle_losses(end);
         simulation.collect_arrivals();
         let mut delivered_packets = 0;
@@ -87,7 +92,7 @@ impl Sampler {
             self.records.flows.push(row);
         }
         // The last sample may have been at the end.
-        if self.records.stations.last().is_none_or(|last| last.time_ns != end) {
+        if self.records.stations.last().is_none_or(|last| last.time_ns != end.0) {
             simulation.network.station_rows(end, &mut self.records.stations);
         }
         self.records.links = simulation.network.link_rows(simulation.plan, end);
@@ -98,7 +103,7 @@ impl Sampler {
 }
 
 /// A row of the table `samples`.
-fn sample_row(now: u64, index: usize, plan: &FlowPlan, simulation: &Simulation) -> SampleRow {
+fn sample_row(now: Time, index: usize, plan: &FlowPlan, simulation: &Simulation) -> SampleRow {
     let connection = &simulation.connections[index];
     let sender = &connection.sender;
     let FlowSum { totals, in_flight, losses } = FlowSum::of(simulation, index);
@@ -109,11 +114,11 @@ fn sample_row(now: u64, index: usize, plan: &FlowPlan, simulation: &Simulation) 
     let mss = plan.stack.mss.0;
     let rtt = sender.rtt();
     SampleRow {
-        time_ns: now,
+        time_ns: now.0,
         flow: connection.index,
         cwnd_bytes: windowed.then_some(u64::from(sender.cwnd()) * mss),
         ssthresh_bytes: sender.algorithm().state(None).ssthresh.bytes().map(|threshold| threshold.0),
-        in_flight_bytes: datagrams.is_none().then_some(in_flight),
+        in_flight_bytes: datagrams.is_none().then_some(in_flight.0),
         srtt_ns: (rtt.srtt().0 > 0).then_some(rtt.srtt().0),
         rtt_ns: (rtt.last().0 > 0).then_some(rtt.last().0),
         pacing_rate_bps: sender.pacing_rate().map(|rate| rate.0),
@@ -129,10 +134,10 @@ fn sample_row(now: u64, index: usize, plan: &FlowPlan, simulation: &Simulation) 
         rtt_sum_ns: totals.rtt_sum,
         rtt_count: totals.rtt_count,
         state: sender.state() as u8,
-        delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last),
-        delay_sum_ns: datagrams.map(|one| one.delays.sum),
+        delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last.0),
+        delay_sum_ns: datagrams.map(|one| one.delays.sum.0),
         delay_count: datagrams.map(|one| one.delays.count),
-        jitter_ns: datagrams.map(|one| one.delays.jitter()),
+        jitter_ns: datagrams.map(|one| one.delays.jitter().0),
     }
 }
 
@@ -148,12 +153,12 @@ fn flow_row(connection: &Connection, plan: &FlowPlan, losses: Losses) -> FlowRow
         profile: plan.profile.clone(),
         mss_bytes: plan.stack.mss.0,
         base_rtt_ns: plan.base_rtt.0,
-        start_ns: connection.start,
-        end_ns: connection.end,
+        start_ns: connection.start.0,
+        end_ns: connection.end.map(|end| end.0),
         delivered_bytes: totals.delivered,
         acked_bytes: count.acked_bytes,
         sent_bytes: count.sent_bytes,
-        wire_bytes: count.sent_bytes + count.sent_packets * connection.header_bytes(),
+        wire_bytes: count.sent_bytes + count.sent_packets * connection.header().0,
         sent_packets: count.sent_packets,
         retransmitted_bytes: count.retransmitted_bytes,
         retransmitted_packets: count.retransmitted_packets,
@@ -167,10 +172,10 @@ fn flow_row(connection: &Connection, plan: &FlowPlan, losses: Losses) -> FlowRow
         loss_probes: count.loss_probes,
         min_rtt_ns: (totals.min_rtt != u64::MAX).then_some(totals.min_rtt),
         mean_rtt_ns: (totals.rtt_count > 0).then(|| totals.rtt_sum / totals.rtt_count),
-        min_delay_ns: delays.map(|one| one.min),
-        mean_delay_ns: delays.and_then(|one| one.mean()),
-        max_delay_ns: delays.map(|one| one.max),
-        jitter_ns: delays.map(|one| one.jitter()),
+        min_delay_ns: delays.map(|one| one.min.0),
+        mean_delay_ns: delays.and_then(|one| one.mean()).map(|mean| mean.0),
+        max_delay_ns: delays.map(|one| one.max.0),
+        jitter_ns: delays.map(|one| one.jitter().0),
         route: plan.route_text(),
     }
 }

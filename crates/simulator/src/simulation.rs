@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use cwndlab_scenario::plan::Plan;
 use cwndlab_traffic::start_times::start_times;
+use cwndlab_units::Time;
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
-use crate::network::Network;
-use crate::timers::{APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
+use cwndlab_path::network::Network;
+use cwndlab_path::timers::{APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
 
 /// The state of a run.
 pub(crate) struct Simulation<'a> {
@@ -48,10 +49,10 @@ impl<'a> Simulation<'a> {
         let connection = &self.connections[index];
         let application = connection.application;
         if receiving {
-            let at = connection.receiver.timer().0;
+            let at = connection.receiver.timer();
             self.arm_one(index, RECEIVER, at);
         } else {
-            let (at, pace) = (connection.sender.timer().0, connection.sender.pace_timer().0);
+            let (at, pace) = (connection.sender.timer(), connection.sender.pace_timer());
             self.arm_one(index, SENDER, at);
             self.arm_one(index, PACE, pace);
         }
@@ -60,7 +61,7 @@ impl<'a> Simulation<'a> {
 
     #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
     #[inline(always)]
-    fn arm_one(&mut self, index: usize, which: usize, at: u64) {
+    fn arm_one(&mut self, index: usize, which: usize, at: Time) {
         let armed = &mut self.connections[index].armed[which];
         if at < *armed {
             *armed = at;

@@ -2,6 +2,7 @@
 
 use cwndlab_network::random::Stream;
 use cwndlab_scenario::plan::{Distribution, Intensity, Workload};
+use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::sampling::{sample, sample_size, SIZE_STREAM, TIME_STREAM};
 use crate::NEVER;
@@ -13,7 +14,7 @@ pub struct ArrivalProcess {
     per_second: Option<f64>,
     size: Distribution,
     count: Option<u64>,
-    stop: u64,
+    stop: Time,
     times: Stream,
     sizes: Stream,
     begun: bool,
@@ -26,14 +27,14 @@ pub struct ArrivalProcess {
 pub struct Arrival {
     /// Its number.
     pub number: u64,
-    /// Its size, bytes.
-    pub bytes: u64,
+    /// Its size.
+    pub bytes: Bytes,
 }
 
 impl ArrivalProcess {
     /// The arrivals of a flow, which end at `stop`; `None` if its workload is another one.
     #[must_use]
-    pub fn new(workload: &Workload, stop: u64, flow: u64, seed: u64) -> Option<Self> {
+    pub fn new(workload: &Workload, stop: Time, flow: u64, seed: u64) -> Option<Self> {
         let Workload::Arrivals { intensity, size, count, .. } = workload else { return None };
         Some(Self {
             per_second: match *intensity {
@@ -53,7 +54,7 @@ impl ArrivalProcess {
 
     /// The timer is due at `now`; returns the transfer that arrives, and when the timer is due next. The first call only
     /// starts the process.
-    pub fn on_timer(&mut self, now: u64) -> (Option<Arrival>, u64) {
+    pub fn on_timer(&mut self, now: Time) -> (Option<Arrival>, Time) {
         let Some(per_second) = self.per_second else { return (None, NEVER) };
         let mut arrival = None;
         if now >= self.stop {
@@ -67,7 +68,7 @@ impl ArrivalProcess {
         self.begun = true;
         // Exponential gaps make a Poisson process.
         let gap = sample(&Distribution::Exponential(1e9 / per_second), &mut self.times);
-        let next = if self.over { NEVER } else { (now + (gap + 0.5) as u64).min(self.stop) };
+        let next = if self.over { NEVER } else { (now + Duration((gap + 0.5) as u64)).min(self.stop) };
         (arrival, next)
     }
 
@@ -93,11 +94,11 @@ mod tests {
             connections: 1,
         };
         let mut process = ArrivalProcess::new(&workload, NEVER, 0, 1).expect("the workload is arrivals");
-        let (mut now, mut arrived) = (0, 0);
+        let (mut now, mut arrived) = (Time::ZERO, 0);
         loop {
             let (arrival, next) = process.on_timer(now);
             if let Some(arrival) = arrival {
-                assert_eq!(arrival, Arrival { number: arrived, bytes: 10 });
+                assert_eq!(arrival, Arrival { number: arrived, bytes: Bytes(10) });
                 arrived += 1;
             }
             if next == NEVER {
@@ -106,6 +107,6 @@ mod tests {
             now = next;
         }
         assert_eq!((arrived, process.is_over()), (20_000, true));
-        assert!((now as f64 / 20e9 - 1.0).abs() < 0.03, "{now}");
+        assert!((now.as_secs() / 20.0 - 1.0).abs() < 0.03, "{now:?}");
     }
 }

@@ -2,19 +2,20 @@
 
 use cwndlab_network::random::Stream;
 use cwndlab_scenario::plan::{Distribution, Workload};
+use cwndlab_units::{Bytes, Duration, Time};
 
-use crate::sampling::{sample_pause, sample_size, TIME_STREAM};
+use crate::sampling::{sample_pause, sample_period, TIME_STREAM};
 use crate::NEVER;
 
 /// What the application does at its timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Opens the connection and writes so many bytes; `None` is endless.
-    Open(Option<u64>),
+    /// Opens the connection and writes so much; `None` is endless.
+    Open(Option<Bytes>),
     /// Opens another connection in place of the last one, and writes.
-    Reopen(Option<u64>),
+    Reopen(Option<Bytes>),
     /// Writes on the open connection.
-    Write(Option<u64>),
+    Write(Option<Bytes>),
     /// Stops writing for a while.
     Pause,
     /// Stops writing for good.
@@ -28,8 +29,8 @@ pub enum Action {
 pub enum Drained {
     /// It is done.
     Done,
-    /// It continues at this time, ns.
-    Wait(u64),
+    /// It continues at this time.
+    Wait(Time),
     /// Nothing.
     Nothing,
 }
@@ -39,18 +40,18 @@ pub enum Drained {
 pub struct Transfer {
     /// Its number.
     pub number: u64,
-    /// When it started, ns.
-    pub start: u64,
-    /// Its size, bytes.
-    pub bytes: u64,
+    /// When it started.
+    pub start: Time,
+    /// Its size.
+    pub bytes: Bytes,
 }
 
 #[derive(Debug)]
 enum Kind {
-    Bulk { bytes: Option<u64> },
-    OnOff { on: u64, off: u64 },
+    Bulk { bytes: Option<Bytes> },
+    OnOff { on: Duration, off: Duration },
     RandomOnOff { on: Distribution, off: Distribution, times: Box<Stream> },
-    Transfers { count: Option<u64>, bytes: u64, gap: u64, new_connection: bool },
+    Transfers { count: Option<u64>, bytes: Bytes, gap: Duration, new_connection: bool },
     Other,
 }
 
@@ -67,25 +68,25 @@ enum Stage {
 pub struct ByteSource {
     kind: Kind,
     stage: Stage,
-    /// When it stops, ns.
-    pub stop: u64,
+    /// When it stops.
+    pub stop: Time,
     transfer: Transfer,
 }
 
 impl ByteSource {
     /// The application of a flow, which stops at `stop`. Of other workloads it keeps only whether they are done.
     #[must_use]
-    pub fn new(workload: &Workload, stop: u64, flow: u32, seed: u64) -> Self {
+    pub fn new(workload: &Workload, stop: Time, flow: u32, seed: u64) -> Self {
         let kind = match workload {
-            Workload::Bulk { bytes } => Kind::Bulk { bytes: bytes.map(|bytes| bytes.0) },
-            Workload::OnOff { on, off } => Kind::OnOff { on: on.0, off: off.0 },
+            Workload::Bulk { bytes } => Kind::Bulk { bytes: *bytes },
+            Workload::OnOff { on, off } => Kind::OnOff { on: *on, off: *off },
             Workload::RandomOnOff { on, off } => Kind::RandomOnOff {
                 on: on.clone(),
                 off: off.clone(),
                 times: Box::new(Stream::new(seed, TIME_STREAM, u64::from(flow))),
             },
             &Workload::Transfers { count, bytes, gap, new_connection } => {
-                Kind::Transfers { count, bytes: bytes.0, gap: gap.0, new_connection }
+                Kind::Transfers { count, bytes, gap, new_connection }
             }
             Workload::Arrivals { .. } | Workload::Exchanges { .. } | Workload::Mqtt(_) | Workload::Datagrams { .. } => {
                 Kind::Other
@@ -95,14 +96,14 @@ impl ByteSource {
     }
 
     /// Makes it the source of one transfer, which has not begun.
-    pub fn assign(&mut self, number: u64, bytes: u64) {
+    pub fn assign(&mut self, number: u64, bytes: Bytes) {
         self.kind = Kind::Bulk { bytes: Some(bytes) };
         self.stage = Stage::Before;
         self.transfer.number = number;
     }
 
     /// The timer is due at `now`; returns what to do, and when the timer is due next.
-    pub fn on_timer(&mut self, now: u64) -> (Action, u64) {
+    pub fn on_timer(&mut self, now: Time) -> (Action, Time) {
         if now >= self.stop {
             self.stage = Stage::Done;
             return (Action::Stop, NEVER);
@@ -114,7 +115,7 @@ impl ByteSource {
             }
             Stage::Sending => {
                 self.stage = Stage::Silent;
-                (Action::Pause, now.saturating_add(self.silence()))
+                (Action::Pause, now + self.silence())
             }
             Stage::Silent => {
                 let (bytes, next) = self.begin(now);
@@ -127,7 +128,7 @@ impl ByteSource {
     }
 
     /// Begins an active period or a transfer; returns its bytes, and its end.
-    fn begin(&mut self, now: u64) -> (Option<u64>, u64) {
+    fn begin(&mut self, now: Time) -> (Option<Bytes>, Time) {
         self.stage = Stage::Sending;
         match &mut self.kind {
             Kind::Bulk { bytes: None } => (None, NEVER),
@@ -136,17 +137,17 @@ impl ByteSource {
                 (Some(bytes), NEVER)
             }
             Kind::OnOff { on, .. } => (None, now + *on),
-            Kind::RandomOnOff { on, times, .. } => (None, now + sample_size(on, times)),
-            Kind::Other => (Some(0), NEVER),
+            Kind::RandomOnOff { on, times, .. } => (None, now + sample_period(on, times)),
+            Kind::Other => (Some(Bytes::ZERO), NEVER),
         }
     }
 
-    /// Length of the silence behind an active period, ns.
-    fn silence(&mut self) -> u64 {
+    /// Length of the silence after an active period.
+    fn silence(&mut self) -> Duration {
         match &mut self.kind {
             Kind::OnOff { off, .. } => *off,
             Kind::RandomOnOff { off, times, .. } => sample_pause(off, times),
-            Kind::Bulk { .. } | Kind::Transfers { .. } | Kind::Other => NEVER,
+            Kind::Bulk { .. } | Kind::Transfers { .. } | Kind::Other => Duration::MAX,
         }
     }
 
@@ -158,7 +159,7 @@ impl ByteSource {
     }
 
     /// Everything written is acknowledged at `now`.
-    pub fn on_drained(&mut self, now: u64) -> Drained {
+    pub fn on_drained(&mut self, now: Time) -> Drained {
         match self.kind {
             _ if self.stage == Stage::Done => Drained::Done,
             Kind::Bulk { bytes: Some(_) } if self.stage == Stage::Sending => Drained::Done,
@@ -193,17 +194,16 @@ impl ByteSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_units::{Bytes, Duration};
 
     /// By hand: on for 5 ns, off for 3 ns, from 10 ns to 22 ns.
     #[test]
     fn periods_alternate_until_the_stop() {
         let workload = Workload::OnOff { on: Duration(5), off: Duration(3) };
-        let mut source = ByteSource::new(&workload, 22, 0, 1);
-        assert_eq!(source.on_timer(10), (Action::Open(None), 15));
-        assert_eq!(source.on_timer(15), (Action::Pause, 18));
-        assert_eq!(source.on_timer(18), (Action::Write(None), 22));
-        assert_eq!(source.on_timer(22), (Action::Stop, NEVER));
+        let mut source = ByteSource::new(&workload, Time(22), 0, 1);
+        assert_eq!(source.on_timer(Time(10)), (Action::Open(None), Time(15)));
+        assert_eq!(source.on_timer(Time(15)), (Action::Pause, Time(18)));
+        assert_eq!(source.on_timer(Time(18)), (Action::Write(None), Time(22)));
+        assert_eq!(source.on_timer(Time(22)), (Action::Stop, NEVER));
         assert!(source.is_done());
     }
 
@@ -213,11 +213,11 @@ mod tests {
         let (bytes, gap) = (Bytes(100), Duration(7));
         let workload = Workload::Transfers { count: Some(2), bytes, gap, new_connection: true };
         let mut source = ByteSource::new(&workload, NEVER, 0, 1);
-        assert_eq!(source.on_timer(0), (Action::Open(Some(100)), NEVER));
-        assert_eq!(source.complete_transfer(), Transfer { number: 0, start: 0, bytes: 100 });
-        assert_eq!(source.on_drained(40), Drained::Wait(47));
-        assert_eq!(source.on_timer(47), (Action::Reopen(Some(100)), NEVER));
-        assert_eq!(source.complete_transfer(), Transfer { number: 1, start: 47, bytes: 100 });
-        assert_eq!(source.on_drained(90), Drained::Done);
+        assert_eq!(source.on_timer(Time(0)), (Action::Open(Some(bytes)), NEVER));
+        assert_eq!(source.complete_transfer(), Transfer { number: 0, start: Time(0), bytes });
+        assert_eq!(source.on_drained(Time(40)), Drained::Wait(Time(47)));
+        assert_eq!(source.on_timer(Time(47)), (Action::Reopen(Some(bytes)), NEVER));
+        assert_eq!(source.complete_transfer(), Transfer { number: 1, start: Time(47), bytes });
+        assert_eq!(source.on_drained(Time(90)), Drained::Done);
     }
 }

@@ -2,9 +2,10 @@
 
 use cwndlab_network::random::Stream;
 use cwndlab_scenario::plan::{FlowPlan, Pattern, Workload};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::delays::Delays;
-use crate::sampling::{sample_pause, sample_size, SIZE_STREAM, TIME_STREAM};
+use crate::sampling::{sample_pause, sample_period, sample_size, SIZE_STREAM, TIME_STREAM};
 use crate::NEVER;
 
 /// A datagram that the source sends.
@@ -25,24 +26,24 @@ pub struct Datagrams {
     sizes: Stream,
     times: Stream,
     /// End of the active period; `None` in a silent one.
-    until: Option<u64>,
-    /// Active time between the last packet and the silence, ns.
-    carried: u64,
+    until: Option<Time>,
+    /// Active time between the last packet and the silence.
+    carried: Duration,
     /// A bit for each packet received, if a wire may duplicate packets.
     seen: Option<Vec<u64>>,
-    rate_bps: u64,
+    rate: Rate,
     packet: u32,
     header: u32,
-    /// When the evenly spaced packets began, ns, and how many of them were sent.
-    since: Option<u64>,
+    /// When the evenly spaced packets began, and how many of them were sent.
+    since: Option<Time>,
     steps: u64,
     seq: u32,
-    /// Payload sent, bytes.
-    pub sent_bytes: u64,
+    /// Payload sent.
+    pub sent_bytes: Bytes,
     /// Packets sent.
     pub sent_packets: u64,
-    /// Payload received, bytes.
-    pub received_bytes: u64,
+    /// Payload received.
+    pub received_bytes: Bytes,
     /// One-way delays of the packets received.
     pub delays: Delays,
 }
@@ -57,17 +58,17 @@ impl Datagrams {
             sizes: Stream::new(seed, SIZE_STREAM, u64::from(index)),
             times: Stream::new(seed, TIME_STREAM, u64::from(index)),
             until: None,
-            carried: 0,
+            carried: Duration::ZERO,
             seen: None,
-            rate_bps: rate.0,
+            rate: *rate,
             packet: packet.0 as u32,
             header: plan.stack.header.0 as u32,
             since: None,
             steps: 0,
             seq: 0,
-            sent_bytes: 0,
+            sent_bytes: Bytes::ZERO,
             sent_packets: 0,
-            received_bytes: 0,
+            received_bytes: Bytes::ZERO,
             delays: Delays::default(),
         })
     }
@@ -77,8 +78,8 @@ impl Datagrams {
         self.seen = Some(Vec::new());
     }
 
-    /// Sends the datagrams due at `now`; returns when the next ones are due, ns.
-    pub fn send(&mut self, now: u64, mut send: impl FnMut(Datagram)) -> u64 {
+    /// Sends the datagrams due at `now`; returns when the next ones are due.
+    pub fn send(&mut self, now: Time, mut send: impl FnMut(Datagram)) -> Time {
         match self.pattern {
             Pattern::Steady => {
                 self.emit(self.packet, &mut send);
@@ -88,29 +89,29 @@ impl Datagrams {
             }
             Pattern::OnOff { .. } => self.send_in_periods(now, &mut send),
             Pattern::Frames { interval, ref size } => {
-                let mut rest = sample_size(size, &mut self.sizes);
+                let mut rest = sample_size(size, &mut self.sizes).0;
                 while rest > 0 {
                     // A packet has a byte of payload at least.
                     let one = rest.min(u64::from(self.packet)).max(u64::from(self.header) + 1);
                     rest = rest.saturating_sub(one);
                     self.emit(one as u32, &mut send);
                 }
-                now + interval.0
+                now + interval
             }
         }
     }
 
     /// Periods of activity and silence. The time since the last packet is carried over a silence, so that the mean rate is
     /// the rate's share of active time, however short the periods (ns-3's OnOffApplication does so with residual bits).
-    fn send_in_periods(&mut self, now: u64, send: &mut impl FnMut(Datagram)) -> u64 {
+    fn send_in_periods(&mut self, now: Time, send: &mut impl FnMut(Datagram)) -> Time {
         let Pattern::OnOff { on, off } = self.pattern.clone() else { return NEVER };
         let until = if let Some(until) = self.until {
             self.emit(self.packet, send);
             self.steps += 1;
             until
         } else {
-            let until = now + sample_size(&on, &mut self.times);
-            (self.until, self.since, self.steps) = (Some(until), Some(now.saturating_sub(self.carried)), 1);
+            let until = now + sample_period(&on, &mut self.times);
+            (self.until, self.since, self.steps) = (Some(until), Some(Time(now.0.saturating_sub(self.carried.0))), 1);
             until
         };
         let next = self.step(self.steps);
@@ -123,22 +124,22 @@ impl Datagrams {
     }
 
     /// Evenly spaced packets: number n is due n packets' time after the first, rounded down, so that no error adds up.
-    fn step(&self, n: u64) -> u64 {
+    fn step(&self, n: u64) -> Time {
         let bits = u128::from(n) * u128::from(self.packet) * 8_000_000_000;
-        self.since.unwrap_or(0) + (bits / u128::from(self.rate_bps)) as u64
+        self.since.unwrap_or(Time::ZERO) + Duration((bits / u128::from(self.rate.0)) as u64)
     }
 
     fn emit(&mut self, size: u32, send: &mut impl FnMut(Datagram)) {
         let len = size - self.header;
         self.sent_packets += 1;
-        self.sent_bytes += u64::from(len);
+        self.sent_bytes += Bytes(u64::from(len));
         let datagram = Datagram { seq: self.seq, len, size: size as u16 };
         self.seq = self.seq.wrapping_add(1);
         send(datagram);
     }
 
     /// A datagram with this number and payload, sent at `sent`, reaches the sink at `now`.
-    pub fn receive(&mut self, now: u64, sent: u64, seq: u32, len: u32) {
+    pub fn receive(&mut self, now: Time, sent: Time, seq: u32, len: u32) {
         if let Some(seen) = &mut self.seen {
             let (word, bit) = (seq as usize / 64, 1 << (seq % 64));
             if seen.len() <= word {
@@ -149,7 +150,7 @@ impl Datagrams {
             }
             seen[word] |= bit;
         }
-        self.received_bytes += u64::from(len);
+        self.received_bytes += Bytes(u64::from(len));
         self.delays.add(now - sent);
     }
 }

@@ -1,29 +1,31 @@
 //! One-way delays and their jitter.
 
-/// One-way delays from the source to the sink, queues included, ns.
+use cwndlab_units::Duration;
+
+/// One-way delays from the source to the sink, queues included.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delays {
     /// Packets received.
     pub count: u64,
     /// Sum.
-    pub sum: u64,
+    pub sum: Duration,
     /// The last packet's.
-    pub last: u64,
+    pub last: Duration,
     /// The smallest.
-    pub min: u64,
+    pub min: Duration,
     /// The largest.
-    pub max: u64,
+    pub max: Duration,
     /// 16 times the interarrival jitter, as RFC 3550's appendix A.8 keeps it in integers.
     jitter_16: u64,
 }
 
 impl Delays {
-    /// Adds the delay of a packet, ns.
-    pub fn add(&mut self, delay: u64) {
+    /// Adds the delay of a packet.
+    pub fn add(&mut self, delay: Duration) {
         if self.count > 0 {
             // RFC 3550, section 6.4.1: J += (|D| - J) / 16, where D, the difference of two packets' spacings at sender and
             // receiver, is the difference of their transit times. Packets count in the order of their arrival.
-            self.jitter_16 = self.jitter_16 + delay.abs_diff(self.last) - ((self.jitter_16 + 8) >> 4);
+            self.jitter_16 = self.jitter_16 + delay.0.abs_diff(self.last.0) - ((self.jitter_16 + 8) >> 4);
         }
         self.min = if self.count == 0 { delay } else { self.min.min(delay) };
         self.max = self.max.max(delay);
@@ -34,14 +36,14 @@ impl Delays {
 
     /// The interarrival jitter (RFC 3550, section 6.4.1).
     #[must_use]
-    pub fn jitter(&self) -> u64 {
-        self.jitter_16 >> 4
+    pub fn jitter(&self) -> Duration {
+        Duration(self.jitter_16 >> 4)
     }
 
     /// Their mean.
     #[must_use]
-    pub fn mean(&self) -> Option<u64> {
-        self.sum.checked_div(self.count)
+    pub fn mean(&self) -> Option<Duration> {
+        self.sum.0.checked_div(self.count).map(Duration)
     }
 }
 
@@ -57,8 +59,8 @@ mod tests {
         let seen: Vec<u64> = [100, 260, 100, 100]
             .into_iter()
             .map(|transit| {
-                delays.add(transit);
-                delays.jitter()
+                delays.add(Duration(transit));
+                delays.jitter().0
             })
             .collect();
         assert_eq!(seen, [0, 10, 19, 18]);
@@ -69,8 +71,8 @@ mod tests {
     fn jitter_converges_to_a_constant_difference() {
         let mut delays = Delays::default();
         for packet in 0..1000 {
-            delays.add(if packet % 2 == 0 { 5_000_000 } else { 6_000_000 });
+            delays.add(Duration(if packet % 2 == 0 { 5_000_000 } else { 6_000_000 }));
         }
-        assert!(delays.jitter().abs_diff(1_000_000) <= 1, "{}", delays.jitter());
+        assert!(delays.jitter().0.abs_diff(1_000_000) <= 1, "{:?}", delays.jitter());
     }
 }

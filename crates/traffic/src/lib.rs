@@ -23,5 +23,7 @@ pub mod request_response;
 pub mod sampling;
 pub mod start_times;
 
-/// The time of an event that does not come, ns.
-pub const NEVER: u64 = u64::MAX;
+use cwndlab_units::Time;
+
+/// The time of an event that does not come.
+pub const NEVER: Time = Time::MAX;

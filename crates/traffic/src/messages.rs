@@ -2,21 +2,23 @@
 
 use std::collections::VecDeque;
 
+use cwndlab_units::{Bytes, Time};
+
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
-    /// A request, and the size of the response to it, bytes.
-    Request(u64),
-    /// A response of this size, bytes.
-    Response(u64),
+    /// A request, and the size of the response to it.
+    Request(Bytes),
+    /// A response of this size.
+    Response(Bytes),
     /// MQTT CONNECT.
     Connect,
     /// MQTT CONNACK.
     ConnAck,
-    /// MQTT PUBLISH with this payload, bytes.
-    Publish(u64),
-    /// MQTT PUBACK of a message with this payload, bytes.
-    PubAck(u64),
+    /// MQTT PUBLISH with this payload.
+    Publish(Bytes),
+    /// MQTT PUBACK of a message with this payload.
+    PubAck(Bytes),
     /// MQTT PINGREQ.
     PingReq,
     /// MQTT PINGRESP.
@@ -27,9 +29,9 @@ pub enum MessageKind {
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
     /// Bytes of this direction up to the end of the message.
-    end: u64,
-    /// When the exchange that it belongs to began, ns.
-    pub since: u64,
+    end: Bytes,
+    /// When the exchange that it belongs to began.
+    pub since: Time,
     /// What it is.
     pub kind: MessageKind,
 }
@@ -37,21 +39,21 @@ pub struct Message {
 /// The messages of one direction.
 #[derive(Debug, Default)]
 pub struct MessageQueue {
-    written: u64,
+    written: Bytes,
     under_way: VecDeque<Message>,
     /// Complete at the receiver, not yet read.
     received: VecDeque<Message>,
 }
 
 impl MessageQueue {
-    /// Adds a message of `bytes` behind all others.
-    pub fn write(&mut self, bytes: u64, kind: MessageKind, since: u64) {
+    /// Adds a message behind all others.
+    pub fn write(&mut self, bytes: Bytes, kind: MessageKind, since: Time) {
         self.written += bytes;
         self.under_way.push_back(Message { end: self.written, since, kind });
     }
 
-    /// The receiver has `delivered` bytes of this direction in order; returns whether it has a message to read.
-    pub fn on_delivered(&mut self, delivered: u64) -> bool {
+    /// The receiver has so much of this direction in order; returns whether it has a message to read.
+    pub fn on_delivered(&mut self, delivered: Bytes) -> bool {
         while self.under_way.front().is_some_and(|message| message.end <= delivered) {
             self.received.extend(self.under_way.pop_front());
         }
@@ -71,7 +73,7 @@ impl MessageQueue {
 
     /// Begins anew for another connection.
     pub fn clear(&mut self) {
-        self.written = 0;
+        self.written = Bytes::ZERO;
         self.under_way.clear();
         self.received.clear();
     }
@@ -91,13 +93,14 @@ mod tests {
     #[test]
     fn a_message_is_readable_when_its_last_byte_is_delivered() {
         let mut queue = MessageQueue::default();
-        queue.write(100, MessageKind::Request(7), 1);
-        queue.write(50, MessageKind::PingReq, 2);
-        assert!(!queue.on_delivered(99));
-        assert!(queue.on_delivered(149));
-        assert_eq!(queue.read().map(|message| (message.kind, message.since)), Some((MessageKind::Request(7), 1)));
+        queue.write(Bytes(100), MessageKind::Request(Bytes(7)), Time(1));
+        queue.write(Bytes(50), MessageKind::PingReq, Time(2));
+        assert!(!queue.on_delivered(Bytes(99)));
+        assert!(queue.on_delivered(Bytes(149)));
+        let request = (MessageKind::Request(Bytes(7)), Time(1));
+        assert_eq!(queue.read().map(|message| (message.kind, message.since)), Some(request));
         assert!(queue.read().is_none() && !queue.is_readable());
-        assert!(queue.on_delivered(150));
+        assert!(queue.on_delivered(Bytes(150)));
         assert_eq!(queue.read().map(|message| message.kind), Some(MessageKind::PingReq));
     }
 }

@@ -2,6 +2,7 @@
 
 use cwndlab_network::random::Stream;
 use cwndlab_scenario::plan::{Distribution, Workload};
+use cwndlab_units::{Bytes, Time};
 
 use crate::sampling::{sample_pause, sample_size, OTHER_STREAM, SIZE_STREAM, TIME_STREAM};
 
@@ -25,10 +26,10 @@ pub struct Client {
 pub struct Exchange {
     /// It goes over a new connection.
     pub connect: bool,
-    /// Size of the request, bytes.
-    pub request: u64,
-    /// Size of the response, bytes.
-    pub response: u64,
+    /// Size of the request.
+    pub request: Bytes,
+    /// Size of the response.
+    pub response: Bytes,
 }
 
 impl Client {
@@ -60,9 +61,8 @@ impl Client {
         Exchange { connect, request, response }
     }
 
-    /// A response is complete at `now`; returns when the next exchange starts, not after `stop`, ns. `None` after the last
-    /// one.
-    pub fn on_response(&mut self, now: u64, stop: u64) -> Option<u64> {
+    /// A response is complete at `now`; returns when the next exchange starts, not after `stop`. `None` after the last one.
+    pub fn on_response(&mut self, now: Time, stop: Time) -> Option<Time> {
         self.completed += 1;
         if self.count.is_some_and(|count| self.completed >= count) || stop <= now {
             return None;
@@ -91,13 +91,13 @@ mod tests {
     #[test]
     fn exchanges_follow_responses_until_the_count_is_reached() {
         let mut client = client(3, false);
-        let exchange = |connect| Exchange { connect, request: 100, response: 5_000 };
+        let exchange = |connect| Exchange { connect, request: Bytes(100), response: Bytes(5_000) };
         assert_eq!(client.start_exchange(), exchange(true));
-        assert_eq!(client.on_response(1_000, u64::MAX), Some(1_030));
+        assert_eq!(client.on_response(Time(1_000), Time::MAX), Some(Time(1_030)));
         assert_eq!(client.start_exchange(), exchange(false));
-        assert_eq!(client.on_response(2_000, 2_010), Some(2_010));
+        assert_eq!(client.on_response(Time(2_000), Time(2_010)), Some(Time(2_010)));
         assert_eq!(client.start_exchange(), exchange(false));
-        assert_eq!(client.on_response(3_000, u64::MAX), None);
+        assert_eq!(client.on_response(Time(3_000), Time::MAX), None);
     }
 
     #[test]

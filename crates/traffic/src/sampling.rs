@@ -2,7 +2,7 @@
 
 use cwndlab_network::random::Stream;
 use cwndlab_scenario::plan::Distribution;
-use cwndlab_units::maths;
+use cwndlab_units::{maths, Bytes, Duration};
 
 /// Purpose of the streams of sizes: transfers, responses, messages, frames.
 pub const SIZE_STREAM: u64 = 20;
@@ -77,14 +77,24 @@ pub fn sample(distribution: &Distribution, stream: &mut Stream) -> f64 {
     }
 }
 
-/// Draws an integer of at least 1: the size of something in bytes, or the length of an active period in nanoseconds.
-pub fn sample_size(distribution: &Distribution, stream: &mut Stream) -> u64 {
+/// Draws an integer of at least 1.
+fn sample_positive(distribution: &Distribution, stream: &mut Stream) -> u64 {
     (sample(distribution, stream).min(1e18) + 0.5).max(1.0) as u64
 }
 
-/// Draws a pause in whole nanoseconds; it may be 0.
-pub fn sample_pause(distribution: &Distribution, stream: &mut Stream) -> u64 {
-    (sample(distribution, stream).min(1e18) + 0.5) as u64
+/// Draws the size of a transfer, a message or a frame, at least 1 byte.
+pub fn sample_size(distribution: &Distribution, stream: &mut Stream) -> Bytes {
+    Bytes(sample_positive(distribution, stream))
+}
+
+/// Draws the length of an active period, at least 1 ns.
+pub fn sample_period(distribution: &Distribution, stream: &mut Stream) -> Duration {
+    Duration(sample_positive(distribution, stream))
+}
+
+/// Draws a pause, which may be 0.
+pub fn sample_pause(distribution: &Distribution, stream: &mut Stream) -> Duration {
+    Duration((sample(distribution, stream).min(1e18) + 0.5) as u64)
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ impl<'a> MqttDialogue<'a> {
             }
             last_sent = now;
             if now >= next {
-                let payload = sample_size(&sensor.payload, &mut sizes);
+                let payload = sample_size(&sensor.payload, &mut sizes).0;
                 period_start += sensor.period;
                 next = period_start + Duration(times.below(sensor.jitter.0));
                 let publication = Publication { payload, since: now };

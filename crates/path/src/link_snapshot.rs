@@ -2,6 +2,7 @@
 
 use cwndlab_records::rows::LinkSampleRow;
 use cwndlab_scenario::plan::LinkPlan;
+use cwndlab_units::Time;
 
 /// What a link has counted so far, and what it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,11 +34,11 @@ pub struct LinkSnapshot {
 }
 
 impl LinkSnapshot {
-    /// A sample of the link `plan`.
+    /// A sample of the link `plan` at `now`.
     #[must_use]
-    pub fn row(&self, time_ns: u64, link: u32, plan: &LinkPlan) -> LinkSampleRow {
+    pub fn row(&self, now: Time, link: u32, plan: &LinkPlan) -> LinkSampleRow {
         LinkSampleRow {
-            time_ns,
+            time_ns: now.0,
             link,
             queue_packets: self.queue_packets,
             queue_bytes: self.queue_bytes,

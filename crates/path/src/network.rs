@@ -1,7 +1,7 @@
 //! The network of a run: carries packets along their routes, from link to link.
 //!
 //! A link's departures are computed when a packet arrives at it. Links whose queue discipline or medium decides later have
-//! a [`Server`] with events of its own.
+//! a server, with events of its own.
 
 use cwndlab_network::aqm::{Codepoint, Waiting};
 use cwndlab_network::link::{Link, Offer, Passage};
@@ -9,12 +9,12 @@ use cwndlab_network::router_assist::{Agent, Arrival};
 use cwndlab_network::wifi::Outcome;
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Ecn, Plan, Workload};
+use cwndlab_units::{Duration, Time};
 
 use crate::agenda::Agenda;
 use crate::aqm_links::{self, Server, COMPUTED};
 use crate::build_links::{build_agents, build_link};
-pub use crate::losses::Losses;
-use crate::losses::UpcomingLosses;
+use crate::losses::{Losses, UpcomingLosses};
 use crate::packet::{Packet, CE, DATA, ECT, EXTRA, KIND, MAX_FLOWS, SYN};
 use crate::packet_options::PacketOptions;
 use crate::routes::{Hop, Routes, Work, ARRIVED};
@@ -43,29 +43,30 @@ pub struct Observed {
 pub struct Network {
     /// The event queue.
     pub agenda: Agenda,
-    /// Now, ns; set by the loop that runs the network.
-    pub clock: u64,
-    /// End of the run, ns. A packet that reaches a link later is not computed ahead of the clock.
-    end: u64,
+    /// Now; set by the loop that runs the network.
+    pub clock: Time,
+    /// End of the run. A packet that reaches a link later is not computed ahead of the clock.
+    end: Time,
     /// The links.
     pub links: Vec<Link>,
     wires: Wires,
     /// By link that only delays: packets that [`Network::settle`] has not yet added to its totals.
     crossed: Vec<Crossed>,
     routes: Routes,
-    pub(crate) options: PacketOptions,
+    /// What packets under way carry beyond their 32 bytes.
+    pub options: PacketOptions,
     /// The routers' agents of each link.
     agents: Vec<Vec<Agent>>,
     /// Rows of the table `events`.
     pub events: Vec<EventRow>,
     /// Records every packet, if the scenario asks for it.
-    pub(crate) packet_tap: Option<Box<PacketTap>>,
+    pub packet_tap: Option<Box<PacketTap>>,
     /// Lines and media with events of their own, in the order of their sources on the agenda.
     pub(crate) servers: Vec<Server>,
     /// The server of each link; [`COMPUTED`] if departures are computed on arrival.
     pub(crate) server_of: Vec<u32>,
     /// The first server's source on the agenda.
-    pub(crate) first_server: u32,
+    pub first_server: u32,
     /// Packets that a queue discipline has just dropped.
     dropped: Vec<Waiting<Packet>>,
     /// By flow: its packets bear ECT(1).
@@ -73,7 +74,7 @@ pub struct Network {
     /// Losses and duplicates, if the caller keeps the contents of packets.
     pub observed: Option<Observed>,
     /// By connection: the flow of the plan that it belongs to.
-    pub(crate) owner: Vec<u32>,
+    pub owner: Vec<u32>,
     /// Losses by flow, up to the last [`Network::settle_losses`].
     pub losses: Vec<Losses>,
     upcoming_losses: UpcomingLosses,
@@ -100,8 +101,8 @@ impl Network {
         let first_server = links.len() + connections * TIMERS;
         Self {
             agenda: Agenda::new(links.len(), connections, servers.len()),
-            clock: 0,
-            end: plan.duration.0,
+            clock: Time::ZERO,
+            end: Time::ZERO + plan.duration,
             wires: Wires::new(&links),
             crossed: vec![Crossed::default(); links.len()],
             routes: Routes::new(plan, &links, &server_of),
@@ -123,7 +124,7 @@ impl Network {
     }
 
     /// Adds a secondary connection of the flow `owner`; if `reversed`, its data takes the route of `owner`'s ACKs.
-    pub(crate) fn add_connection(&mut self, owner: u32, reversed: bool) {
+    pub fn add_connection(&mut self, owner: u32, reversed: bool) {
         self.routes.add_flow(owner, reversed);
         self.owner.push(owner);
         self.losses.push(Losses::default());
@@ -131,7 +132,7 @@ impl Network {
     }
 
     /// Handles the agenda's top, which is a link or a server due at `now`; returns the packet if one reached its endpoint.
-    pub fn turn(&mut self, now: u64, source: u32) -> Option<Packet> {
+    pub fn turn(&mut self, now: Time, source: u32) -> Option<Packet> {
         self.clock = now;
         if (source as usize) < self.links.len() {
             let packet = self.take_arrival(source);
@@ -163,7 +164,7 @@ impl Network {
     /// Changed fields are kept in local variables until the packet is written to its wire. Changed in memory the packet
     /// would be read again at once as a whole, for which the processor waits until all stores before it are done.
     #[inline]
-    pub fn forward(&mut self, mut now: u64, packet: Packet) {
+    pub fn forward(&mut self, mut now: Time, packet: Packet) {
         let route = self.routes.start(&packet);
         let (mut step, mut flags, mut aux) = (packet.hop, packet.flags, packet.aux);
         loop {
@@ -177,7 +178,7 @@ impl Network {
                 }
                 Work::Plain => {
                     let link = &mut self.links[hop.link as usize];
-                    let (at, mark) = link.pass(now, u32::from(packet.size));
+                    let (at, mark) = link.pass(now.0, u32::from(packet.size));
                     let Some(at) = at else {
                         self.lose(now, Packet { hop: step, flags, aux, ..packet }, Passage::Dropped);
                         return;
@@ -186,7 +187,7 @@ impl Network {
                         link.totals.marked += 1;
                         flags |= CE;
                     }
-                    at
+                    Time(at)
                 }
                 Work::Full => {
                     let offered = Packet { hop: step, flags, aux, ..packet };
@@ -223,7 +224,7 @@ impl Network {
     /// Offers a packet to a link that is not plain: its wire loses, jitters or duplicates, it has a router's agent or a
     /// server, or packets are recorded. Returns the packet with its arrival time, if that is known and it arrives.
     #[cold]
-    fn offer(&mut self, now: u64, index: u32, last: bool, mut packet: Packet) -> Option<Packet> {
+    fn offer(&mut self, now: Time, index: u32, last: bool, mut packet: Packet) -> Option<Packet> {
         if packet.hop == 0 {
             if let Some(tap) = &mut self.packet_tap {
                 packet.aux = tap.register(now, packet.aux);
@@ -238,18 +239,18 @@ impl Network {
         }
         let payload = packet.kind() == DATA;
         let ect = payload && packet.flags & ECT != 0;
-        let passage = self.links[index as usize].offer(now, Offer { size: u32::from(packet.size), ect, payload });
+        let passage = self.links[index as usize].offer(now.0, Offer { size: u32::from(packet.size), ect, payload });
         self.cross_wire(now, index, last, packet, passage)
     }
 
     /// Shows a packet to the routers' agents of a link.
-    fn consult_agents(&mut self, now: u64, link: u32, last: bool, packet: Packet) {
+    fn consult_agents(&mut self, now: Time, link: u32, last: bool, packet: Packet) {
         let arrival = Arrival {
-            now,
+            now: now.0,
             size: u32::from(packet.size),
             flow: packet.flow() as u32,
             hop: packet.hop,
-            backlog: self.backlog_time(now, link),
+            backlog: self.backlog_time(now, link).0,
             syn: packet.kind() == SYN,
             router: packet.hop > 0 || last,
         };
@@ -264,7 +265,7 @@ impl Network {
     /// Applies the outcome of a link to a packet that arrived at its entrance at `since`.
     fn cross_wire(
         &mut self,
-        since: u64,
+        since: Time,
         index: u32,
         last: bool,
         mut packet: Packet,
@@ -275,12 +276,12 @@ impl Network {
             self.lose(since, packet, passage);
             return None;
         };
-        packet.at = at;
+        packet.at = Time(at);
         if marked {
             packet.flags |= CE;
         }
         if let Some(again) = again {
-            self.duplicate(index, last, packet, again);
+            self.duplicate(index, last, packet, Time(again));
         }
         if last {
             packet.aux = self.release_entry(packet).aux;
@@ -289,7 +290,7 @@ impl Network {
     }
 
     /// Puts a second copy of the packet on the wire; it arrives at `at`.
-    fn duplicate(&mut self, link: u32, last: bool, packet: Packet, at: u64) {
+    fn duplicate(&mut self, link: u32, last: bool, packet: Packet, at: Time) {
         let mut copy = packet;
         copy.at = at;
         copy.hop = if last { ARRIVED } else { copy.hop + 1 };
@@ -307,7 +308,7 @@ impl Network {
     }
 
     /// Adds a packet to the queue of a link with a server.
-    fn enqueue(&mut self, now: u64, link: u32, packet: Packet) {
+    fn enqueue(&mut self, now: Time, link: u32, packet: Packet) {
         let server = self.server_of[link as usize];
         let ecn = match packet.flags & ECT != 0 && packet.kind() == DATA {
             true if self.scalable[packet.flow()] => Codepoint::Scalable,
@@ -315,7 +316,7 @@ impl Network {
             false => Codepoint::NotCapable,
         };
         let one = Waiting {
-            since: now,
+            since: now.0,
             size: u32::from(packet.size),
             flow: u64::from(packet.flow) << 1 | u64::from(packet.is_forward()),
             ecn,
@@ -323,7 +324,7 @@ impl Network {
             packet,
         };
         let next = match &mut self.servers[server as usize] {
-            Server::Line { served, .. } => served.offer(now, one, &mut self.dropped),
+            Server::Line { served, .. } => served.offer(now.0, one, &mut self.dropped),
             Server::Wifi(wifi) => {
                 wifi.offer(now, link, one, &mut self.dropped);
                 self.record_drops();
@@ -332,21 +333,21 @@ impl Network {
             }
         };
         if let Some(at) = next {
-            self.agenda.push(at, self.first_server + server);
+            self.agenda.push(Time(at), self.first_server + server);
         }
         self.record_drops();
     }
 
     /// Runs a server, which is the agenda's top.
-    pub(crate) fn serve(&mut self, now: u64, server: u32) {
+    pub fn serve(&mut self, now: Time, server: u32) {
         let Server::Line { link, served } = &mut self.servers[server as usize] else {
             self.serve_medium(now, server);
             return;
         };
         let link = *link;
-        let woken = served.wake(now, &mut self.dropped);
+        let woken = served.wake(now.0, &mut self.dropped);
         match woken.next {
-            Some(at) => self.agenda.replace_top(at, self.first_server + server),
+            Some(at) => self.agenda.replace_top(Time(at), self.first_server + server),
             None => self.agenda.pop(),
         }
         self.record_drops();
@@ -356,7 +357,7 @@ impl Network {
     }
 
     /// Runs a medium, which is the agenda's top.
-    fn serve_medium(&mut self, now: u64, server: u32) {
+    fn serve_medium(&mut self, now: Time, server: u32) {
         self.agenda.pop();
         let Server::Wifi(wifi) = &mut self.servers[server as usize] else { return };
         if !wifi.start_service(now) {
@@ -364,7 +365,7 @@ impl Network {
         }
         loop {
             let Server::Wifi(wifi) = &mut self.servers[server as usize] else { return };
-            let Some(outcome) = wifi.medium.take(now, &mut self.dropped) else { break };
+            let Some(outcome) = wifi.medium.take(now.0, &mut self.dropped) else { break };
             self.record_drops();
             match outcome {
                 Outcome::Delivered(one) => {
@@ -376,8 +377,8 @@ impl Network {
                 }
                 Outcome::Lost(one) => {
                     let link = self.routes.current(&one.packet).link;
-                    self.record(one.since, link, one.packet, Passage::Lost { departure: now });
-                    self.lose(now, one.packet, Passage::Lost { departure: now });
+                    self.record(Time(one.since), link, one.packet, Passage::Lost { departure: now.0 });
+                    self.lose(now, one.packet, Passage::Lost { departure: now.0 });
                 }
             }
         }
@@ -393,14 +394,14 @@ impl Network {
     }
 
     /// The last bit of a packet left the line of a link with a server.
-    fn on_departure(&mut self, now: u64, link: u32, one: Waiting<Packet>) {
+    fn on_departure(&mut self, now: Time, link: u32, one: Waiting<Packet>) {
         let mut packet = one.packet;
         if one.marked {
             packet.flags |= CE;
         }
         let hop = self.routes.current(&packet);
-        let passage = self.links[link as usize].cross(now, now, packet.kind() == DATA, one.marked);
-        if let Some(packet) = self.cross_wire(one.since, link, hop.is_last(), packet, passage) {
+        let passage = self.links[link as usize].cross(now.0, now.0, packet.kind() == DATA, one.marked);
+        if let Some(packet) = self.cross_wire(Time(one.since), link, hop.is_last(), packet, passage) {
             self.forward_from(hop, packet);
         }
     }
@@ -409,19 +410,19 @@ impl Network {
     fn record_drops(&mut self) {
         while let Some(one) = self.dropped.pop() {
             let link = self.routes.current(&one.packet).link;
-            self.record(one.since, link, one.packet, Passage::Dropped);
+            self.record(Time(one.since), link, one.packet, Passage::Dropped);
             self.lose(self.clock, one.packet, Passage::Dropped);
         }
     }
 
-    /// How long the link needs for what it holds, ns.
-    fn backlog_time(&self, now: u64, link: u32) -> u64 {
-        match self.servers.get(self.server_of[link as usize] as usize) {
-            Some(Server::Line { served, .. }) => served.backlog_time(now),
+    /// How long the link needs for what it holds.
+    fn backlog_time(&self, now: Time, link: u32) -> Duration {
+        Duration(match self.servers.get(self.server_of[link as usize] as usize) {
+            Some(Server::Line { served, .. }) => served.backlog_time(now.0),
             // A medium has no agents, which alone need it.
             Some(Server::Wifi(_)) => 0,
-            None => self.links[link as usize].backlog_time(now),
-        }
+            None => self.links[link as usize].backlog_time(now.0),
+        })
     }
 
     /// Adds the packets that crossed a link that only delays to the link's totals.
@@ -432,7 +433,7 @@ impl Network {
 
     /// A packet that arrived at the link's entrance at `since` is dropped there, or lost behind it.
     #[cold]
-    fn lose(&mut self, since: u64, packet: Packet, passage: Passage) {
+    fn lose(&mut self, since: Time, packet: Packet, passage: Passage) {
         let packet = self.release_entry(packet);
         if let Some(observed) = &mut self.observed {
             observed.lost.push(packet);
@@ -441,7 +442,7 @@ impl Network {
         }
         if packet.is_forward() {
             let (at, by_wire) = match passage {
-                Passage::Lost { departure } => (departure, true),
+                Passage::Lost { departure } => (Time(departure), true),
                 _ => (since, false),
             };
             self.upcoming_losses.push(at, packet.flow() as u32, by_wire);
@@ -451,13 +452,13 @@ impl Network {
 
     /// Counts the losses up to `now`; returns whether there were any. Links compute ahead of the clock; their losses count
     /// when they happen.
-    pub fn settle_losses(&mut self, now: u64) -> bool {
+    pub fn settle_losses(&mut self, now: Time) -> bool {
         self.upcoming_losses.settle(now, &mut self.losses)
     }
 
     /// Records a packet that arrived at the entrance of `link` at `since`, with its outcome.
     #[cold]
-    fn record(&mut self, since: u64, link: u32, packet: Packet, passage: Passage) {
+    fn record(&mut self, since: Time, link: u32, packet: Packet, passage: Passage) {
         if let Some(tap) = &mut self.packet_tap {
             let (owner, scalable) = (self.owner[packet.flow()], self.scalable[packet.flow()]);
             tap.record(since, link, packet, passage, (owner, scalable), &self.options);

@@ -2,6 +2,7 @@
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;
+use cwndlab_units::Duration;
 
 use crate::aqm_links::COMPUTED;
 use crate::link_fusion::fused_links;
@@ -24,8 +25,8 @@ pub(crate) enum Work {
 /// One link of a route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
-    /// Delay of a link that only delays, ns; else 0.
-    pub(crate) delay: u64,
+    /// Delay of a link that only delays; else 0.
+    pub(crate) delay: Duration,
     /// The link.
     pub(crate) link: u32,
     /// The value of [`Packet::hop`] behind it.
@@ -71,7 +72,7 @@ impl Routes {
                         && plan.links[link as usize].agents.is_empty();
                     let delay = links[link as usize].mere_delay().filter(|_| plain);
                     Hop {
-                        delay: delay.unwrap_or(0),
+                        delay: Duration(delay.unwrap_or(0)),
                         link,
                         after: if at + 1 == path.len() { ARRIVED } else { at as u8 + 1 },
                         work: match delay {

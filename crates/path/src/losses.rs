@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use cwndlab_units::Time;
+
 /// Packets lost in one flow's data direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Losses {
@@ -14,16 +16,16 @@ pub struct Losses {
 
 /// Losses that links computed ahead of the clock, as (time, flow, lost by the wire).
 #[derive(Debug, Default)]
-pub(crate) struct UpcomingLosses(BinaryHeap<Reverse<(u64, u32, bool)>>);
+pub(crate) struct UpcomingLosses(BinaryHeap<Reverse<(Time, u32, bool)>>);
 
 impl UpcomingLosses {
-    /// Adds a loss at `at`, ns.
-    pub(crate) fn push(&mut self, at: u64, flow: u32, by_wire: bool) {
+    /// Adds a loss at `at`.
+    pub(crate) fn push(&mut self, at: Time, flow: u32, by_wire: bool) {
         self.0.push(Reverse((at, flow, by_wire)));
     }
 
     /// Adds the losses up to `now` to `losses`, which is indexed by flow; returns whether there were any.
-    pub(crate) fn settle(&mut self, now: u64, losses: &mut [Losses]) -> bool {
+    pub(crate) fn settle(&mut self, now: Time, losses: &mut [Losses]) -> bool {
         let before = self.0.len();
         while let Some(&Reverse((at, flow, by_wire))) = self.0.peek() {
             if at > now {

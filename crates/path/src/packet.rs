@@ -1,6 +1,7 @@
 //! A packet under way: 32 bytes, a plain value.
 
 use cwndlab_traffic::datagrams::Datagram;
+use cwndlab_units::Time;
 
 /// Data.
 pub const DATA: u8 = 0;
@@ -34,10 +35,10 @@ pub const MAX_FLOWS: usize = FLOW as usize + 1;
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))] // two to a cache line, none across two
 pub struct Packet {
-    /// When it reaches the end of the link that it is on, ns.
-    pub at: u64,
+    /// When it reaches the end of the link that it is on.
+    pub at: Time,
     /// Timestamp value of data, echo of an ACK.
-    pub stamp: u64,
+    pub stamp: Time,
     /// Segment number of data, next one expected of an ACK, modulo 2³².
     pub seq: u32,
     /// Index of the connection, and its number modulo 256 in the highest byte.
@@ -55,7 +56,7 @@ pub struct Packet {
 impl Packet {
     /// The packet of a datagram that the connection of index `flow` sends at `now`.
     #[must_use]
-    pub fn datagram(now: u64, flow: u32, one: &Datagram) -> Self {
+    pub fn datagram(now: Time, flow: u32, one: &Datagram) -> Self {
         Self { stamp: now, seq: one.seq, flow, aux: one.len, size: one.size, flags: DATA, ..Self::default() }
     }
 

@@ -8,6 +8,7 @@ use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
 use cwndlab_network::wifi::{Beacon, Deferral, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};
 use cwndlab_records::rows::StationRow;
 use cwndlab_scenario::plan::{MediumPlan, ModePlan, Plan, StandardPlan};
+use cwndlab_units::Time;
 
 use crate::build_links::limit;
 use crate::link_snapshot::LinkSnapshot;
@@ -103,17 +104,17 @@ pub(crate) fn build(
 
 impl WifiMedium {
     /// Adds a packet to the queue of a link's node.
-    pub(crate) fn offer(&mut self, now: u64, link: u32, one: Waiting<Packet>, dropped: &mut Vec<Waiting<Packet>>) {
-        self.medium.offer(now, self.paths[&link], one, dropped);
+    pub(crate) fn offer(&mut self, now: Time, link: u32, one: Waiting<Packet>, dropped: &mut Vec<Waiting<Packet>>) {
+        self.medium.offer(now.0, self.paths[&link], one, dropped);
     }
 
     /// The counters and the backlog of a link; `lost` counts the packets lost on the wire behind the medium.
-    pub(crate) fn snapshot(&mut self, now: u64, link: u32, lost: u64) -> LinkSnapshot {
-        self.medium.settle(now);
+    pub(crate) fn snapshot(&mut self, now: Time, link: u32, lost: u64) -> LinkSnapshot {
+        self.medium.settle(now.0);
         let path = self.paths[&link];
-        let totals = self.medium.path_totals(now, path);
-        let (queue_packets, queue_bytes) = self.medium.path_backlog(now, path);
-        let (packet_ns, byte_ns) = self.medium.path_integrals(now, path);
+        let totals = self.medium.path_totals(now.0, path);
+        let (queue_packets, queue_bytes) = self.medium.path_backlog(now.0, path);
+        let (packet_ns, byte_ns) = self.medium.path_integrals(now.0, path);
         LinkSnapshot {
             arrived: totals.accepted + totals.dropped,
             dropped: totals.dropped,
@@ -131,21 +132,21 @@ impl WifiMedium {
     }
 
     /// The time at which the medium needs an entry on the agenda, if that is before its earliest one there.
-    pub(crate) fn arm(&mut self) -> Option<u64> {
+    pub(crate) fn arm(&mut self) -> Option<Time> {
         let next = self.medium.next();
         (next < self.armed).then(|| {
             self.armed = next;
-            next
+            Time(next)
         })
     }
 
     /// Advances the medium to `now`; `false` if its entry on the agenda is out of date.
-    pub(crate) fn start_service(&mut self, now: u64) -> bool {
-        if self.armed != now {
+    pub(crate) fn start_service(&mut self, now: Time) -> bool {
+        if self.armed != now.0 {
             return false;
         }
         self.armed = NEVER;
-        self.medium.settle(now);
+        self.medium.settle(now.0);
         true
     }
 
@@ -155,14 +156,14 @@ impl WifiMedium {
     }
 
     /// Adds the counters of the stations at `now` to `rows`.
-    pub(crate) fn stations(&mut self, now: u64, rows: &mut Vec<StationRow>) {
-        self.medium.settle(now);
+    pub(crate) fn stations(&mut self, now: Time, rows: &mut Vec<StationRow>) {
+        self.medium.settle(now.0);
         for (station, node) in (0..).zip(&self.nodes) {
-            let counters = self.medium.counters(now, station);
-            let (queue_packets, _) = self.medium.backlog(now, station);
-            let (queue_packet_ns, _) = self.medium.integrals(now, station);
+            let counters = self.medium.counters(now.0, station);
+            let (queue_packets, _) = self.medium.backlog(now.0, station);
+            let (queue_packet_ns, _) = self.medium.integrals(now.0, station);
             rows.push(StationRow {
-                time_ns: now,
+                time_ns: now.0,
                 medium: self.name.clone(),
                 station: node.clone(),
                 attempts: counters.attempts,

@@ -2,6 +2,7 @@
 
 use cwndlab_records::rows::{LinkRow, StationRow};
 use cwndlab_scenario::plan::{Capacity, Plan};
+use cwndlab_units::Time;
 
 use crate::aqm_links::Server;
 use crate::link_snapshot::LinkSnapshot;
@@ -9,15 +10,15 @@ use crate::network::Network;
 
 impl Network {
     /// The counters and the backlog of a link at `now`.
-    pub fn link_snapshot(&mut self, now: u64, index: usize) -> LinkSnapshot {
+    pub fn link_snapshot(&mut self, now: Time, index: usize) -> LinkSnapshot {
         self.settle(index);
         let link = &mut self.links[index];
-        let lost = link.lost(now);
+        let lost = link.lost(now.0);
         match self.servers.get_mut(self.server_of[index] as usize) {
             Some(Server::Wifi(wifi)) => return wifi.snapshot(now, index as u32, lost),
             Some(Server::Line { served, .. }) => {
                 let (queue_packets, queue_bytes) = served.backlog();
-                let (packet_ns, byte_ns) = served.integrals(now);
+                let (packet_ns, byte_ns) = served.integrals(now.0);
                 return LinkSnapshot {
                     arrived: served.offered,
                     dropped: served.dropped,
@@ -30,14 +31,14 @@ impl Network {
                     packet_ns,
                     byte_ns,
                     most: served.most,
-                    offered_bytes: served.offered_bytes(now),
+                    offered_bytes: served.offered_bytes(now.0),
                 };
             }
             None => {}
         }
-        let (queue_packets, queue_bytes) = link.backlog(now);
-        let (packet_ns, byte_ns) = link.integrals(now);
-        let (sent_packets, sent_bytes) = link.sent(now);
+        let (queue_packets, queue_bytes) = link.backlog(now.0);
+        let (packet_ns, byte_ns) = link.integrals(now.0);
+        let (sent_packets, sent_bytes) = link.sent(now.0);
         LinkSnapshot {
             arrived: link.totals.arrived(),
             dropped: link.totals.dropped,
@@ -49,14 +50,14 @@ impl Network {
             queue_bytes,
             packet_ns,
             byte_ns,
-            most: link.most_waiting(now),
-            offered_bytes: link.offered(now),
+            most: link.most_waiting(now.0),
+            offered_bytes: link.offered(now.0),
         }
     }
 
     /// The totals of every link at `end`.
-    pub fn link_rows(&mut self, plan: &Plan, end: u64) -> Vec<LinkRow> {
-        let span = end.max(1) as f64;
+    pub fn link_rows(&mut self, plan: &Plan, end: Time) -> Vec<LinkRow> {
+        let span = end.0.max(1) as f64;
         let mut rows = Vec::with_capacity(plan.links.len());
         for (index, link) in plan.links.iter().enumerate() {
             let snapshot = self.link_snapshot(end, index);
@@ -89,7 +90,7 @@ impl Network {
     }
 
     /// Adds the counters of the stations of all media at `now` to `rows`.
-    pub fn station_rows(&mut self, now: u64, rows: &mut Vec<StationRow>) {
+    pub fn station_rows(&mut self, now: Time, rows: &mut Vec<StationRow>) {
         for server in &mut self.servers {
             if let Server::Wifi(wifi) = server {
                 wifi.stations(now, rows);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use cwndlab_network::lanes::Lanes;
 use cwndlab_network::link::Link;
+use cwndlab_units::Time;
 
 use crate::agenda::Agenda;
 use crate::packet::Packet;
@@ -12,7 +13,7 @@ use crate::packet::Packet;
 /// A wire on which packets overtake each other. (Arrival, serial number) orders them.
 #[derive(Debug, Default)]
 struct ReorderingWire {
-    order: BinaryHeap<Reverse<(u64, u64)>>,
+    order: BinaryHeap<Reverse<(Time, u64)>>,
     packets: BTreeMap<u64, Packet>,
     serial: u64,
 }

@@ -11,6 +11,7 @@ use cwndlab_records::rows::PacketRow;
 use cwndlab_scenario::plan::{Ecn, Plan};
 use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::wire::Blocks;
+use cwndlab_units::Time;
 
 use crate::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
 use crate::packet_options::PacketOptions;
@@ -19,7 +20,7 @@ use crate::packet_options::PacketOptions;
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     number: u64,
-    sent: u64,
+    sent: Time,
     aux: u32,
 }
 
@@ -35,9 +36,9 @@ struct Negotiated {
 
 /// Rows, and entries of the packets under way.
 #[derive(Debug)]
-pub(crate) struct PacketTap {
+pub struct PacketTap {
     /// Rows of the table `packets`.
-    pub(crate) rows: Vec<PacketRow>,
+    pub rows: Vec<PacketRow>,
     entries: Vec<Entry>,
     free: Vec<u32>,
     sent: u64,
@@ -59,7 +60,7 @@ impl PacketTap {
     }
 
     /// Adds an entry for a packet sent at `now`; returns its index.
-    pub(crate) fn register(&mut self, now: u64, aux: u32) -> u32 {
+    pub(crate) fn register(&mut self, now: Time, aux: u32) -> u32 {
         let number = self.sent;
         self.sent += 1;
         self.insert(Entry { number, sent: now, aux })
@@ -92,7 +93,7 @@ impl PacketTap {
     /// Records a packet of the flow `owner`, with ECT(1) if `scalable`, that arrived at the entrance of `link` at `since`.
     pub(crate) fn record(
         &mut self,
-        since: u64,
+        since: Time,
         link: u32,
         packet: Packet,
         passage: Passage,
@@ -106,7 +107,7 @@ impl PacketTap {
         let contents = Contents::of(&packet, entry.aux, window_shift, options);
         let negotiates = ecn != Ecn::Off;
         self.rows.push(PacketRow {
-            time_ns: since,
+            time_ns: since.0,
             link,
             flow: owner,
             kind,
@@ -116,11 +117,11 @@ impl PacketTap {
             departure_ns,
             retransmission: kind == DATA && packet.flags & AGAIN != 0,
             packet: entry.number,
-            sent_ns: entry.sent,
+            sent_ns: entry.sent.0,
             arrival_ns,
             connection: packet.flow >> 24,
             payload_bytes: contents.payload_bytes,
-            echo_ns: (timestamps && kind == ACK).then_some(packet.stamp),
+            echo_ns: (timestamps && kind == ACK).then_some(packet.stamp.0),
             window_bytes: contents.window_bytes,
             sack: if sack && matches!(kind, SYN | SYN_ACK) {
                 "permitted".to_owned()

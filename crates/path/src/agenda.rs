@@ -7,6 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use cwndlab_units::Time;
+
 use crate::ties::{Ties, RANK_BITS};
 use crate::timers::TIMERS;
 
@@ -31,12 +33,12 @@ pub struct Agenda {
     /// Bits of a source.
     bits: u32,
     mask: Key,
-    /// Start of the window, ns.
-    base: u64,
+    /// Start of the window.
+    base: Time,
     /// Length of the window, ns: the first time since the base that has no key.
     window: u64,
     /// Entries beyond the window.
-    later: BinaryHeap<Reverse<(u64, u32)>>,
+    later: BinaryHeap<Reverse<(Time, u32)>>,
     ties: Ties,
 }
 
@@ -66,7 +68,7 @@ impl Agenda {
             len: 0,
             bits,
             mask: (1 << bits) - 1,
-            base: 0,
+            base: Time::ZERO,
             // One less than fits, so that no key is `EMPTY`.
             window: u64::MAX >> (bits + RANK_BITS),
             later: BinaryHeap::new(),
@@ -76,9 +78,9 @@ impl Agenda {
 
     /// The key of a time within the window.
     #[inline]
-    fn key(&self, time: u64, source: u32) -> Option<Key> {
+    fn key(&self, time: Time, source: u32) -> Option<Key> {
         // A time before the base wraps around to one beyond the window.
-        let since = time.wrapping_sub(self.base);
+        let since = time.0.wrapping_sub(self.base.0);
         (since < self.window).then(|| {
             let moment = (since << RANK_BITS) | u64::from(self.ties.rank(time, source));
             (moment << self.bits) | u64::from(source)
@@ -87,21 +89,21 @@ impl Agenda {
 
     /// The time and the source of a key.
     #[inline]
-    fn entry(&self, key: Key) -> (u64, u32) {
-        (self.base + (key >> (self.bits + RANK_BITS)), (key & self.mask) as u32)
+    fn entry(&self, key: Key) -> (Time, u32) {
+        (Time(self.base.0 + (key >> (self.bits + RANK_BITS))), (key & self.mask) as u32)
     }
 
-    /// The next event: its time in ns, and its source.
+    /// The next event: its time and its source.
     #[inline]
     #[must_use]
-    pub fn peek(&self) -> Option<(u64, u32)> {
+    pub fn peek(&self) -> Option<(Time, u32)> {
         let top = self.heap[TOP];
         (top != EMPTY).then(|| self.entry(top))
     }
 
-    /// Adds an event of `source` at `time`, ns.
+    /// Adds an event of `source` at `time`.
     #[inline]
-    pub fn push(&mut self, time: u64, source: u32) {
+    pub fn push(&mut self, time: Time, source: u32) {
         match self.key(time, source) {
             Some(key) => self.insert(key),
             None => self.push_beyond(time, source),
@@ -129,7 +131,7 @@ impl Agenda {
 
     /// Adds an entry outside of the window.
     #[cold]
-    fn push_beyond(&mut self, time: u64, source: u32) {
+    fn push_beyond(&mut self, time: Time, source: u32) {
         self.later.push(Reverse((time, source)));
         if self.len == 0 || time < self.base {
             self.move_window();
@@ -154,9 +156,9 @@ impl Agenda {
         }
     }
 
-    /// Replaces the top by the next event of its source, at `time`, ns.
+    /// Replaces the top by the next event of its source, at `time`.
     #[inline]
-    pub fn replace_top(&mut self, time: u64, source: u32) {
+    pub fn replace_top(&mut self, time: Time, source: u32) {
         if let Some(key) = self.key(time, source) {
             self.sift_down(key);
         } else {
@@ -216,6 +218,7 @@ impl Agenda {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cwndlab_units::Duration;
     use proptest::prelude::*;
 
     proptest! {
@@ -228,17 +231,17 @@ mod tests {
             moves in prop::collection::vec((0u64..20, 0u32..58), 0..100),
         ) {
             let mut agenda = Agenda::new(0, 0, sources);
-            let mut model: Vec<(u64, u32)> = Vec::new();
+            let mut model: Vec<(Time, u32)> = Vec::new();
             for &(time, source, shift) in &times {
-                agenda.push(time << shift, source);
-                model.push((time << shift, source));
+                agenda.push(Time(time << shift), source);
+                model.push((Time(time << shift), source));
             }
             for (later, shift) in moves {
                 model.sort_unstable();
                 prop_assert_eq!(agenda.peek(), model.first().copied());
                 prop_assert_eq!(agenda.len(), model.len());
                 if let Some(top) = model.first_mut() {
-                    top.0 += later << shift;
+                    top.0 += Duration(later << shift);
                     agenda.replace_top(top.0, top.1);
                 }
             }
@@ -257,11 +260,11 @@ mod tests {
         let mut agenda = Agenda::new(0, 2_000 * 10_000, 0);
         let hour = 3_600_000_000_000;
         for (time, source) in [(hour, 1), (hour - 1, 2), (5, 3), (u64::MAX, 4), (hour, 0)] {
-            agenda.push(time, source);
+            agenda.push(Time(time), source);
         }
         let mut order = Vec::new();
         while let Some(next) = agenda.peek() {
-            order.push(next);
+            order.push((next.0 .0, next.1));
             agenda.pop();
         }
         assert_eq!(order, [(5, 3), (hour - 1, 2), (hour, 0), (hour, 1), (u64::MAX, 4)]);
@@ -271,11 +274,11 @@ mod tests {
     #[test]
     fn an_entry_before_the_window_comes_first() {
         let mut agenda = Agenda::new(0, 0, 1 << 31);
-        agenda.push(1 << 40, 0);
-        agenda.push(7, 1);
-        agenda.push((1 << 40) + 1, 2);
-        assert_eq!(agenda.peek(), Some((7, 1)));
+        agenda.push(Time(1 << 40), 0);
+        agenda.push(Time(7), 1);
+        agenda.push(Time((1 << 40) + 1), 2);
+        assert_eq!(agenda.peek(), Some((Time(7), 1)));
         agenda.pop();
-        assert_eq!(agenda.peek(), Some((1 << 40, 0)));
+        assert_eq!(agenda.peek(), Some((Time(1 << 40), 0)));
     }
 }

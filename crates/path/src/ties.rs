@@ -8,6 +8,8 @@
 //!
 //! ns-2 adds the same delays in floating point, so that rounding decides.
 
+use cwndlab_units::Time;
+
 use crate::timers::TIMERS;
 
 const _: () = assert!(TIMERS == 4, "a timer's number is the two lowest bits of its source");
@@ -35,14 +37,15 @@ impl Ties {
     /// D. Knuth, The Art of Computer Programming 3, section 6.4). Sources are first spread far apart, so that their hashes
     /// at one time are independent.
     #[inline]
-    fn hash(time: u64, source: u32) -> u32 {
-        let mixed = (time ^ u64::from(source).wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    fn hash(time: Time, source: u32) -> u32 {
+        let mixed =
+            (time.0 ^ u64::from(source).wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         ((mixed ^ (mixed >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - HASH_BITS)) as u32
     }
 
-    /// The rank of a source at `time`, ns; equal ranks are in the order of the sources.
+    /// The rank of a source at `time`; equal ranks are in the order of the sources.
     #[inline]
-    pub(crate) fn rank(self, time: u64, source: u32) -> u32 {
+    pub(crate) fn rank(self, time: Time, source: u32) -> u32 {
         if source < self.links {
             return Self::hash(time, source);
         }
@@ -64,7 +67,7 @@ mod tests {
         #[test]
         fn links_come_before_timers_and_timers_before_servers(links in 1usize..70, flows in 1usize..70, time: u64) {
             let ties = Ties::new(links, flows);
-            let ranks: Vec<u32> = (0..(links + TIMERS * flows + 1) as u32).map(|source| ties.rank(time, source)).collect();
+            let ranks: Vec<u32> = (0..(links + TIMERS * flows + 1) as u32).map(|source| ties.rank(Time(time), source)).collect();
             let (links, rest) = ranks.split_at(links);
             let (server, timers) = rest.split_last().expect("there is one");
             prop_assert!(links.iter().max() < timers.iter().min());
@@ -86,7 +89,7 @@ mod tests {
             for (first_source, step) in [(0, 1), (count, TIMERS as u32)] {
                 let mut first = vec![0u32; count as usize];
                 for k in 0..10_000u64 {
-                    let rank = |one: &u32| ties.rank(31_040 + 240_000 * k, first_source + one * step);
+                    let rank = |one: &u32| ties.rank(Time(31_040 + 240_000 * k), first_source + one * step);
                     let winner = (0..count).min_by_key(rank).expect("there is one");
                     first[winner as usize] += 1;
                 }
