@@ -7,7 +7,7 @@ use cwndlab_units::{Bytes, Duration, Rate};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::word;
+use crate::intern;
 
 /// Bytes as segments.
 pub(crate) fn segments(bytes: Bytes, mss: Bytes) -> f64 {
@@ -214,7 +214,7 @@ event! {
     /// Leaves a remark, which becomes a row of the table `events`: what happened and why, in a word each.
     #[pyo3(name = "note", signature = (what, reason = ""))]
     fn leave_note(&mut self, what: &str, reason: &str) -> PyResult<()> {
-        let known = |text| word::lasting(text).ok_or_else(|| PyValueError::new_err("too many different remarks"));
+        let known = |text| intern::intern(text).ok_or_else(|| PyValueError::new_err("too many different remarks"));
         self.note = Some((known(what)?, known(reason)?));
         Ok(())
     }

@@ -15,8 +15,9 @@ use cwndlab_live::tokens::{generate, Tokens};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::raise;
-use crate::work::{aside, guarded};
+use crate::errors::raise;
+use crate::panics::guarded;
+use crate::work::aside;
 
 fn refuse(py: Python<'_>, class: &str, faults: impl IntoIterator<Item = Fault>) -> PyErr {
     raise(py, class, faults.into_iter().map(|fault| (fault.place, fault.what, fault.hint)).collect())

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat};
 
 use crate::events::{self, segments};
-use crate::word;
+use crate::intern;
 
 /// No path holds more; a window beyond is an error of the algorithm.
 const MOST_SEGMENTS: f64 = 1e9;
@@ -230,7 +230,7 @@ impl Object {
             return Err(self.wrong("trace", format!("trace() is {}", shown(&answer)), hint));
         };
         for (name, value) in named.iter() {
-            let word = name.extract::<String>().ok().and_then(|name| word::lasting(&name));
+            let word = name.extract::<String>().ok().and_then(|name| intern::intern(&name));
             match (word, number(&value)) {
                 (Some(name), Some(value)) if value.is_finite() => put(name, value),
                 (Some(_), Some(_)) => {}
