@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cwndlab_records::rows::{LinkSampleRow, SampleRow};
-use cwndlab_simulator::world::Losses;
+use cwndlab_simulator::losses::Losses;
+use cwndlab_units::{Duration, Time};
 
 use crate::lateness::Lateness;
 
@@ -34,23 +35,23 @@ impl PathCounters {
     }
 }
 
-/// One-way delays to the receivers' side, ns.
+/// One-way delays to the receivers' side.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DelayCounters {
     /// Packets.
     pub count: u64,
     /// Sum of their delays.
-    pub sum: u64,
+    pub sum: Duration,
     /// Smallest.
-    pub min: u64,
+    pub min: Duration,
     /// Largest.
-    pub max: u64,
+    pub max: Duration,
     /// That of the last packet.
-    pub last: u64,
+    pub last: Duration,
 }
 
 impl DelayCounters {
-    fn add(&mut self, delay: u64) {
+    fn add(&mut self, delay: Duration) {
         self.min = if self.count == 0 { delay } else { self.min.min(delay) };
         self.max = self.max.max(delay);
         self.count += 1;
@@ -72,10 +73,10 @@ pub struct FlowTraffic {
     pub reverse_packets: u64,
     /// Payload delivered to the receivers' side.
     pub delivered_payload: u64,
-    /// Arrival of the first packet from either side, ns.
-    pub first: Option<u64>,
-    /// Arrival of the last one, ns.
-    pub last: u64,
+    /// Arrival of the first packet from either side.
+    pub first: Option<Time>,
+    /// Arrival of the last one.
+    pub last: Time,
     /// Delays to the receivers' side.
     pub delay: DelayCounters,
 }
@@ -89,22 +90,22 @@ impl FlowTraffic {
     }
 
     /// Counts a delivery to the receivers' side.
-    pub fn on_delivered(&mut self, payload: u64, delay: u64) {
+    pub fn on_delivered(&mut self, payload: u64, delay: Duration) {
         self.delivered_payload += payload;
         self.delay.add(delay);
     }
 
     /// The flow as a sample.
     #[must_use]
-    pub fn sample(&self, time_ns: u64, flow: u32, losses: Losses) -> SampleRow {
+    pub fn sample(&self, time: Time, flow: u32, losses: Losses) -> SampleRow {
         SampleRow {
-            time_ns,
+            time_ns: time.0,
             flow,
             delivered_bytes: self.delivered_payload,
             sent_bytes: self.sent_payload,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
-            delay_ns: (self.delay.count > 0).then_some(self.delay.last),
+            delay_ns: (self.delay.count > 0).then_some(self.delay.last.0),
             ..SampleRow::default()
         }
     }
@@ -155,10 +156,13 @@ mod tests {
     #[test]
     fn delays_are_summed_with_their_extremes() {
         let mut traffic = FlowTraffic::default();
-        traffic.on_delivered(1_000, 30);
-        traffic.on_delivered(500, 10);
+        traffic.on_delivered(1_000, Duration(30));
+        traffic.on_delivered(500, Duration(10));
         let delay = traffic.delay;
-        assert_eq!((delay.count, delay.sum, delay.min, delay.max, delay.last), (2, 40, 10, 30, 10));
-        assert_eq!(traffic.sample(7, 0, Losses::default()).delivered_bytes, 1_500);
+        assert_eq!(
+            (delay.count, delay.sum, delay.min, delay.max, delay.last),
+            (2, Duration(40), Duration(10), Duration(30), Duration(10))
+        );
+        assert_eq!(traffic.sample(Time(7), 0, Losses::default()).delivered_bytes, 1_500);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration as Wait;
 use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan, Workload};
-use cwndlab_simulator::pool::starts;
+use cwndlab_traffic::start_times::start_times;
 use cwndlab_units::{Duration, Time};
 
 use crate::algorithm::{self, Datapath};
@@ -45,14 +45,14 @@ fn check_workload(index: usize, flow: &FlowPlan) -> Result<(), Fault> {
 /// Creates the listeners of all flows.
 fn create_flows(session: &Session, algorithms: Vec<String>, seed: u64) -> Result<Vec<FlowRun>, Fault> {
     let plan = session.plan();
-    let flows = (0u32..).zip(&plan.flows).zip(starts(plan, seed)).zip(algorithms);
+    let flows = (0u32..).zip(&plan.flows).zip(start_times(plan, seed)).zip(algorithms);
     flows
         .map(|(((flow, one), start), algorithm)| {
             let side = Application::opener(one).other();
             let listen = || listener(flow, one, side, &algorithm);
             let listener = if algorithm.is_empty() { None } else { Some(session.namespace(side).enter(listen)?) };
             let (state, sampler) = (FlowState::default(), TcpSampler::default());
-            Ok(FlowRun { algorithm, listener, start: Time(start), state, sampler })
+            Ok(FlowRun { algorithm, listener, start, state, sampler })
         })
         .collect()
 }
@@ -89,7 +89,7 @@ pub fn emulate(
     records.samples.append(&mut path.counters.flow_samples);
     records.samples.sort_by_key(|row| (row.time_ns, row.flow));
     for (flow, (one, run)) in (0u32..).zip(plan.flows.iter().zip(flows)) {
-        let udp = path.sources.row(flow, one, path.world.losses[flow as usize]);
+        let udp = path.sources.row(flow, one, path.network.losses[flow as usize]);
         records.flows.push(udp.unwrap_or_else(|| tcp_row(flow, one, &run, &path)));
         records.transfers.extend(run.state.transfers.into_inner().unwrap_or_else(PoisonError::into_inner));
     }
@@ -182,7 +182,7 @@ fn sample_flows(
 /// The row of a flow over kernel TCP.
 fn tcp_row(flow: u32, plan: &FlowPlan, run: &FlowRun, path: &Path) -> FlowRow {
     let (sampler, info, counters) = (&run.sampler, run.sampler.info, run.sampler.info.counters);
-    let losses = path.world.losses[flow as usize];
+    let losses = path.network.losses[flow as usize];
     let at = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|&at| at != u64::MAX);
     FlowRow {
         flow,

@@ -14,9 +14,9 @@ use cwndlab_linux::realtime::{set_realtime, Policy};
 use cwndlab_linux::tun::Tun;
 use cwndlab_records::rows::CalibrationRow;
 use cwndlab_scenario::plan::Plan;
+use cwndlab_simulator::network::{Network, Observed};
 use cwndlab_simulator::packet::{Packet, ACK, CE, DATA, ECT, SYN};
-use cwndlab_simulator::world::{Observed, World};
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Time};
 
 use crate::addresses::flow_of;
 use crate::calibration;
@@ -29,28 +29,30 @@ use crate::udp_sources::UdpSources;
 const MAX_PACKET: usize = 65_536;
 /// Packets read from a device before the event queue is checked again.
 const BATCH: usize = 32;
-/// How long a probe may take beyond two round trips, ns.
-const PROBE_TIMEOUT: u64 = 50_000_000;
+/// How long a probe may take beyond two round trips.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(50);
 /// Real-time priority of the path's thread, above that of everything that waits for it.
 const PRIORITY: i32 = 50;
-/// The thread wakes up at least this often to check whether it must stop, ns.
-const STOP_CHECK: u64 = 20_000_000;
+/// The thread wakes up at least this often to check whether it must stop.
+const STOP_CHECK: Duration = Duration::from_millis(20);
+/// No time of a run.
+const NEVER: Time = Time(u64::MAX);
 
-/// A delivery during calibration: the index of the side that received it, and when, ns.
-type Delivery = (usize, u64);
+/// A delivery during calibration: the index of the side that received it, and when.
+type Delivery = (usize, Time);
 
 /// The network of a plan between two devices. Side 0 is the senders', side 1 the receivers'.
 #[derive(Debug)]
 pub struct Path {
     plan: Arc<Plan>,
     /// The simulator's network.
-    pub world: World,
+    pub network: Network,
     devices: [Tun; 2],
     store: PacketStore,
     /// What the path counted and sampled.
     pub counters: PathCounters,
     start: Instant,
-    next_sample: u64,
+    next_sample: Time,
     /// Samples the flows, which no other thread does.
     samples_flows: bool,
     seed: u64,
@@ -61,10 +63,10 @@ pub struct Path {
 }
 
 /// The network of a plan at rest, with drops and duplicates observed.
-fn observed_world(plan: &Plan, seed: u64) -> World {
-    let mut world = World::new(plan, seed);
-    world.observed = Some(Observed::default());
-    world
+fn observed_network(plan: &Plan, seed: u64) -> Network {
+    let mut network = Network::new(plan, seed);
+    network.observed = Some(Observed::default());
+    network
 }
 
 impl Path {
@@ -74,12 +76,12 @@ impl Path {
     pub fn new(plan: Arc<Plan>, seed: u64, devices: [Tun; 2], start: Instant, samples_flows: bool) -> Self {
         let interval = plan.sample_interval.0;
         Self {
-            world: observed_world(&plan, seed),
+            network: observed_network(&plan, seed),
             devices,
             store: PacketStore::default(),
             counters: PathCounters::new(plan.flows.len()),
             start,
-            next_sample: if interval == 0 { u64::MAX } else { interval },
+            next_sample: if interval == 0 { NEVER } else { Time(interval) },
             samples_flows,
             seed,
             sources: UdpSources::none(),
@@ -97,7 +99,7 @@ impl Path {
     ) -> Result<(Vec<CalibrationRow>, Instant), Fault> {
         self.counters.real_time = set_realtime(Policy::Fifo, PRIORITY);
         self.delivered = Some(Vec::new());
-        let next_sample = std::mem::replace(&mut self.next_sample, u64::MAX);
+        let next_sample = std::mem::replace(&mut self.next_sample, NEVER);
         let mut rows = Vec::new();
         for flow in 0..self.plan.flows.len().min(calibration::MEASURED_FLOWS) as u32 {
             rows.extend(self.measure_base_rtt(flow, stop, drops)?);
@@ -108,7 +110,7 @@ impl Path {
         if !self.samples_flows {
             self.sources = UdpSources::of(&self.plan, self.seed);
         }
-        self.world = observed_world(&self.plan, self.seed);
+        self.network = observed_network(&self.plan, self.seed);
         drops.reset(); // those of the probes do not count
         self.store = PacketStore::default();
         self.counters = PathCounters::new(self.plan.flows.len());
@@ -119,9 +121,9 @@ impl Path {
         Ok((rows, self.start))
     }
 
-    /// How long a probe of a flow is awaited, ns.
-    fn probe_timeout(&self, flow: u32) -> u64 {
-        self.plan.flows[flow as usize].base_rtt.0 * 2 + PROBE_TIMEOUT
+    /// How long a probe of a flow is awaited.
+    fn probe_timeout(&self, flow: u32) -> Duration {
+        self.plan.flows[flow as usize].base_rtt * 2 + PROBE_TIMEOUT
     }
 
     fn measure_base_rtt(
@@ -131,17 +133,17 @@ impl Path {
         drops: &DropCounters,
     ) -> Result<Option<CalibrationRow>, Fault> {
         let Some(expected) = calibration::base_rtt(&self.plan, flow) else { return Ok(None) };
-        let mut min = u64::MAX;
+        let mut min = None;
         for number in 0..calibration::ECHOES {
             let sent = self.now();
             self.receive(sent, 0, &calibration::probe(flow, true, number, calibration::ECHO_SIZE));
             let until = sent + self.probe_timeout(flow);
             let is_back = |seen: &[Delivery]| seen.iter().any(|one| one.0 == 0);
             for (_, at) in self.run_probe(until, stop, drops, is_back)?.iter().filter(|one| one.0 == 0) {
-                min = min.min(at - sent);
+                min = Some(min.map_or(*at - sent, |min: Duration| min.min(*at - sent)));
             }
         }
-        let measured = if min == u64::MAX { f64::NAN } else { min as f64 };
+        let measured = min.map_or(f64::NAN, |min| min.0 as f64);
         Ok(Some(CalibrationRow { flow, quantity: "base_rtt_ns", expected, measured }))
     }
 
@@ -157,17 +159,17 @@ impl Path {
             self.receive(now, 0, &packet);
         }
         self.settle_losses(drops);
-        let duration = train.fit * train.size as u64 * 8_000_000_000 / train.rate;
+        let duration = Duration(train.fit * train.size as u64 * 8_000_000_000 / train.rate);
         let is_complete = |seen: &[Delivery]| seen.len() as u64 >= train.packets;
         let seen = self.run_probe(now + duration + self.probe_timeout(flow), stop, drops, is_complete)?;
-        let arrivals: Vec<u64> = seen.iter().filter(|one| one.0 == 1).map(|one| one.1).collect();
+        let arrivals: Vec<u64> = seen.iter().filter(|one| one.0 == 1).map(|one| one.1 .0).collect();
         Ok(train.rows(flow, &arrivals))
     }
 
     /// Runs until `until` or until the deliveries are complete, and returns the deliveries.
     fn run_probe(
         &mut self,
-        until: u64,
+        until: Time,
         stop: &AtomicBool,
         drops: &DropCounters,
         is_complete: impl Fn(&[Delivery]) -> bool,
@@ -180,8 +182,8 @@ impl Path {
         Ok(self.delivered.replace(Vec::new()).unwrap_or_default())
     }
 
-    fn now(&self) -> u64 {
-        self.start.elapsed().as_nanos() as u64
+    fn now(&self) -> Time {
+        Time(self.start.elapsed().as_nanos() as u64)
     }
 
     /// Runs until `stop`.
@@ -221,7 +223,7 @@ impl Path {
     }
 
     /// Puts a packet from the kernel of `side` on the first link of its flow.
-    fn receive(&mut self, now: u64, side: usize, bytes: &[u8]) {
+    fn receive(&mut self, now: Time, side: usize, bytes: &[u8]) {
         let headers = Headers::parse(bytes);
         let Some((headers, flow)) = headers.and_then(|headers| Some((headers, self.flow_of(side, &headers)?))) else {
             self.counters.unmatched += 1;
@@ -243,28 +245,28 @@ impl Path {
         let aux = self.store.insert(bytes);
         let flags = kind | if headers.ecn_capable && headers.payload > 0 { ECT } else { 0 };
         let size = bytes.len().min(usize::from(u16::MAX)) as u16;
-        self.world.clock = now;
+        self.network.clock = now;
         let packet = Packet { stamp: now, seq: headers.sequence, flow, aux, size, flags, ..Packet::default() };
-        self.world.forward(now, packet);
+        self.network.forward(now, packet);
     }
 
     /// Processes everything that is due by `now`, each event at its own time.
-    fn advance_to(&mut self, now: u64) {
+    fn advance_to(&mut self, now: Time) {
         loop {
-            let due = self.world.agenda.peek().filter(|(at, _)| *at <= now);
+            let due = self.network.agenda.peek().filter(|(at, _)| *at <= now);
             if self.sources.next <= due.map_or(now, |(at, _)| at) {
-                self.sources.send(&mut self.world);
+                self.sources.send(&mut self.network);
                 continue;
             }
             let Some((at, source)) = due else { return };
-            if let Some(packet) = self.world.turn(at, source) {
+            if let Some(packet) = self.network.turn(at, source) {
                 self.deliver(at, packet);
             }
         }
     }
 
     /// Hands a packet that left its last link at `at` to the kernel of the other side.
-    fn deliver(&mut self, at: u64, packet: Packet) {
+    fn deliver(&mut self, at: Time, packet: Packet) {
         if self.sources.has(packet.flow()) {
             self.sources.receive(at, &packet);
             return;
@@ -286,13 +288,13 @@ impl Path {
         if let Some(delivered) = &mut self.delivered {
             delivered.push((side, done));
         }
-        self.counters.lateness.add(done.saturating_sub(at));
+        self.counters.lateness.add(done.0.saturating_sub(at.0));
     }
 
     /// Adjusts the store for packets that were dropped or duplicated, and publishes the drops.
     fn settle_losses(&mut self, drops: &DropCounters) {
-        let counted = self.world.settle_losses(self.now());
-        let Some(observed) = &mut self.world.observed else { return };
+        let counted = self.network.settle_losses(self.now());
+        let Some(observed) = &mut self.network.observed else { return };
         if !counted && observed.lost.is_empty() && observed.doubled.is_empty() {
             return;
         }
@@ -303,37 +305,37 @@ impl Path {
         for packet in observed.lost.drain(..).filter(is_stored) {
             self.store.remove_copy(packet.aux);
         }
-        drops.set(&self.world.losses);
+        drops.set(&self.network.losses);
     }
 
     fn sample(&mut self) {
         let now = self.now();
         while self.next_sample <= now {
             for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, link)| link.sampled) {
-                let row = self.world.look(now, index).row(self.next_sample, index as u32, plan);
+                let row = self.network.link_snapshot(now, index).row(self.next_sample, index as u32, plan);
                 self.counters.link_samples.push(row);
             }
             for flow in 0..self.plan.flows.len() as u32 {
-                let losses = self.world.losses[flow as usize];
+                let losses = self.network.losses[flow as usize];
                 self.counters.flow_samples.extend(self.sources.sample(self.next_sample, flow, losses));
             }
             if self.samples_flows {
                 for (flow, traffic) in (0u32..).zip(&self.counters.traffic).filter(|(_, one)| one.first.is_some()) {
-                    let losses = self.world.losses[flow as usize];
+                    let losses = self.network.losses[flow as usize];
                     self.counters.flow_samples.push(traffic.sample(self.next_sample, flow, losses));
                 }
             }
-            self.next_sample += self.plan.sample_interval.0;
+            self.next_sample += self.plan.sample_interval;
         }
     }
 
     /// Sleeps until something is due or a packet arrives.
     fn wait(&self) {
         let now = self.now();
-        let next = self.world.agenda.peek().map_or(u64::MAX, |(at, _)| at).min(self.next_sample);
-        let rest = next.min(self.sources.next).saturating_sub(now).min(STOP_CHECK);
-        if rest > 0 {
-            wait_readable([self.devices[0].descriptor(), self.devices[1].descriptor()], Duration(rest));
+        let next = self.network.agenda.peek().map_or(NEVER, |(at, _)| at).min(self.next_sample);
+        let rest = next.min(self.sources.next).saturating_since(now).min(STOP_CHECK);
+        if rest.0 > 0 {
+            wait_readable([self.devices[0].descriptor(), self.devices[1].descriptor()], rest);
         }
     }
 }

@@ -242,9 +242,9 @@ impl Session {
     pub(crate) fn path_records(&self, path: &mut Path, end: Time) -> (Records, Quality) {
         let lateness = std::mem::take(&mut path.counters.lateness);
         // The path's thread may have forwarded a packet after the end of the run.
-        let end = end.0.max(path.world.clock);
+        let end = end.max(path.network.clock);
         let records = Records {
-            links: path.world.link_rows(&self.plan, end),
+            links: path.network.link_rows(&self.plan, end),
             link_samples: std::mem::take(&mut path.counters.link_samples),
             lateness: lateness.buckets().map(|(late_ns, packets)| LatenessRow { late_ns, packets }).collect(),
             calibration: self.calibration.clone(),
@@ -285,8 +285,8 @@ impl Drop for Session {
 
 /// The row of a program's flow, from what the path carried of it.
 fn program_row(flow: u32, plan: &FlowPlan, traffic: &FlowTraffic, path: &Path) -> FlowRow {
-    let (losses, delay) = (path.world.losses[flow as usize], traffic.delay);
-    let measured = |value: u64| (delay.count > 0).then_some(value);
+    let (losses, delay) = (path.network.losses[flow as usize], traffic.delay);
+    let measured = |delay: Duration| (traffic.delay.count > 0).then_some(delay.0);
     FlowRow {
         flow,
         name: plan.name.clone(),
@@ -294,8 +294,8 @@ fn program_row(flow: u32, plan: &FlowPlan, traffic: &FlowTraffic, path: &Path) -
         profile: "kernel".to_owned(),
         mss_bytes: plan.stack.mss.0,
         base_rtt_ns: plan.base_rtt.0,
-        start_ns: traffic.first.unwrap_or(0),
-        end_ns: traffic.first.map(|_| traffic.last),
+        start_ns: traffic.first.unwrap_or_default().0,
+        end_ns: traffic.first.map(|_| traffic.last.0),
         delivered_bytes: traffic.delivered_payload,
         sent_bytes: traffic.sent_payload,
         wire_bytes: traffic.sent_bytes,
@@ -304,7 +304,7 @@ fn program_row(flow: u32, plan: &FlowPlan, traffic: &FlowTraffic, path: &Path) -
         queue_drops: losses.queue,
         wire_losses: losses.wire,
         min_delay_ns: measured(delay.min),
-        mean_delay_ns: measured(delay.sum / delay.count.max(1)),
+        mean_delay_ns: measured(Duration(delay.sum.0 / delay.count.max(1))),
         max_delay_ns: measured(delay.max),
         route: plan.route_text(),
         ..FlowRow::default()

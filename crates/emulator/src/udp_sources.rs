@@ -3,53 +3,58 @@
 
 use cwndlab_records::rows::{FlowRow, SampleRow};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
-use cwndlab_simulator::datagrams::Datagrams;
+use cwndlab_simulator::losses::Losses;
+use cwndlab_simulator::network::Network;
 use cwndlab_simulator::packet::Packet;
-use cwndlab_simulator::pool::starts;
-use cwndlab_simulator::world::{Losses, World};
+use cwndlab_traffic::datagrams::Datagrams;
+use cwndlab_traffic::start_times::start_times;
+use cwndlab_units::{Duration, Time};
 
 /// The UDP sources of a plan, by flow.
 #[derive(Debug, Default)]
 pub struct UdpSources {
     by_flow: Vec<Option<Source>>,
-    /// When the next packet is due, ns; `u64::MAX` for never.
-    pub next: u64,
+    /// When the next packet is due; [`NEVER`] where none is.
+    pub next: Time,
 }
+
+/// No time of a run.
+const NEVER: Time = Time(u64::MAX);
 
 #[derive(Debug)]
 struct Source {
     datagrams: Datagrams,
-    start: u64,
-    next: u64,
-    stop: u64,
+    start: Time,
+    next: Time,
+    stop: Time,
 }
 
 impl UdpSources {
     /// No sources.
     #[must_use]
     pub fn none() -> Self {
-        Self { by_flow: Vec::new(), next: u64::MAX }
+        Self { by_flow: Vec::new(), next: NEVER }
     }
 
     /// The sources of a plan.
     #[must_use]
     pub fn of(plan: &Plan, seed: u64) -> Self {
         let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
-        let by_flow = (0u32..).zip(&plan.flows).zip(starts(plan, seed)).map(|((flow, one), start)| {
-            let mut datagrams = Datagrams::of(one, flow, seed)?;
+        let by_flow = (0u32..).zip(&plan.flows).zip(start_times(plan, seed)).map(|((flow, one), start)| {
+            let mut datagrams = Datagrams::new(one, flow, seed)?;
             if duplicates {
                 datagrams.expect_duplicates();
             }
-            let stop = one.stop.map_or(u64::MAX, |stop| stop.0).min(plan.duration.0);
+            let stop = Time(one.stop.map_or(plan.duration, |stop| stop.min(plan.duration)).0);
             Some(Source { datagrams, start, next: start.min(stop), stop })
         });
-        let mut sources = Self { by_flow: by_flow.collect(), next: 0 };
+        let mut sources = Self { by_flow: by_flow.collect(), next: Time::ZERO };
         sources.update_next();
         sources
     }
 
     fn update_next(&mut self) {
-        self.next = self.by_flow.iter().flatten().map(|one| one.next).min().unwrap_or(u64::MAX);
+        self.next = self.by_flow.iter().flatten().map(|one| one.next).min().unwrap_or(NEVER);
     }
 
     /// Whether the flow has a source: its packets are not the kernel's.
@@ -59,41 +64,46 @@ impl UdpSources {
     }
 
     /// Sends the packets of the source that is due first.
-    pub fn send(&mut self, world: &mut World) {
+    pub fn send(&mut self, network: &mut Network) {
         let now = self.next;
         let due = (0u32..).zip(&mut self.by_flow).find_map(|(flow, one)| {
             let one = one.as_mut().filter(|one| one.next == now)?;
             Some((flow, one))
         });
         if let Some((flow, one)) = due {
-            one.next = if now >= one.stop { u64::MAX } else { one.datagrams.send(now, flow, world).min(one.stop) };
+            one.next = if now >= one.stop {
+                NEVER
+            } else {
+                let send = |datagram| network.forward(now, Packet::datagram(now, flow, &datagram));
+                one.datagrams.send(now, send).min(one.stop)
+            };
         }
         self.update_next();
     }
 
     /// Counts a packet that reached its sink.
-    pub fn receive(&mut self, at: u64, packet: &Packet) {
+    pub fn receive(&mut self, at: Time, packet: &Packet) {
         if let Some(Some(one)) = self.by_flow.get_mut(packet.flow()) {
-            one.datagrams.receive(at, packet);
+            one.datagrams.receive(at, packet.stamp, packet.seq, packet.aux);
         }
     }
 
     /// The flow as a sample, where it has a source that has started.
     #[must_use]
-    pub fn sample(&self, time_ns: u64, flow: u32, losses: Losses) -> Option<SampleRow> {
-        let one = self.by_flow.get(flow as usize)?.as_ref().filter(|one| one.start <= time_ns)?;
+    pub fn sample(&self, time: Time, flow: u32, losses: Losses) -> Option<SampleRow> {
+        let one = self.by_flow.get(flow as usize)?.as_ref().filter(|one| one.start <= time)?;
         let delays = one.datagrams.delays;
         Some(SampleRow {
-            time_ns,
+            time_ns: time.0,
             flow,
-            delivered_bytes: one.datagrams.received_bytes,
-            sent_bytes: one.datagrams.count().sent_bytes,
+            delivered_bytes: one.datagrams.received_bytes.0,
+            sent_bytes: one.datagrams.sent_bytes.0,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
-            delay_ns: (delays.count > 0).then_some(delays.last),
-            delay_sum_ns: Some(delays.sum),
+            delay_ns: (delays.count > 0).then_some(delays.last.0),
+            delay_sum_ns: Some(delays.sum.0),
             delay_count: Some(delays.count),
-            jitter_ns: Some(delays.jitter()),
+            jitter_ns: Some(delays.jitter().0),
             ..SampleRow::default()
         })
     }
@@ -102,8 +112,8 @@ impl UdpSources {
     #[must_use]
     pub fn row(&self, flow: u32, plan: &FlowPlan, losses: Losses) -> Option<FlowRow> {
         let one = self.by_flow.get(flow as usize)?.as_ref()?;
-        let (count, delays) = (one.datagrams.count(), one.datagrams.delays);
-        let measured = |delay: u64| (delays.count > 0).then_some(delay);
+        let (count, delays) = (&one.datagrams, one.datagrams.delays);
+        let measured = |delay: Duration| (delays.count > 0).then_some(delay.0);
         Some(FlowRow {
             flow,
             name: plan.name.clone(),
@@ -111,16 +121,16 @@ impl UdpSources {
             profile: plan.profile.clone(),
             mss_bytes: plan.stack.mss.0,
             base_rtt_ns: plan.base_rtt.0,
-            start_ns: one.start,
-            end_ns: (one.next == u64::MAX).then_some(one.stop),
-            delivered_bytes: one.datagrams.received_bytes,
-            sent_bytes: count.sent_bytes,
-            wire_bytes: count.sent_bytes + count.sent_packets * plan.stack.header.0,
+            start_ns: one.start.0,
+            end_ns: (one.next == NEVER).then_some(one.stop.0),
+            delivered_bytes: one.datagrams.received_bytes.0,
+            sent_bytes: count.sent_bytes.0,
+            wire_bytes: count.sent_bytes.0 + count.sent_packets * plan.stack.header.0,
             sent_packets: count.sent_packets,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
             min_delay_ns: measured(delays.min),
-            mean_delay_ns: delays.mean(),
+            mean_delay_ns: delays.mean().map(|mean| mean.0),
             max_delay_ns: measured(delays.max),
             jitter_ns: measured(delays.jitter()),
             route: plan.route_text(),

@@ -1,45 +1,48 @@
 //! The event queue: a four-ary heap of (time, source).
 //!
-//! A source is a link with packets on it, or a timer: its next moment is all that the heap holds. So the heap is as
-//! large as the network, whatever the windows, and a link that goes on after its head packet replaces the top in place.
+//! A source of events is a link with packets on it, a timer or a server. The heap holds only the next time of each, so
+//! that its size depends on the network and not on windows. A link with another packet behind the first one replaces the
+//! top in place.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::flow::TIMERS;
-use crate::ties::{Ties, RANK_BITS};
+use cwndlab_units::Time;
 
-/// Time since the base in ns above, the source's rank among those of the same moment ([`Ties`]) below it, the source last,
-/// in one integer: one comparison.
+use crate::ties::{Ties, RANK_BITS};
+use crate::timers::TIMERS;
+
+/// From the highest bits: time since the base in ns, the source's rank among those due at the same time ([`Ties`]), the
+/// source. One integer needs one comparison.
 type Key = u64;
 
 const ARITY: usize = 4;
-/// Fills the last family of children, so that four can always be compared.
-const NOTHING: Key = Key::MAX;
+/// Pads the last group of children, so that four can always be compared.
+const EMPTY: Key = Key::MAX;
 
-/// What happens next.
+/// The event queue.
 ///
 /// Beside rank and source a key has room for 2⁵⁴ ns divided by the number of sources: 5 hours for 1,000, 1 s for 10⁷.
-/// Entries beyond that window wait in `later`; when the heap has run empty the window moves to the first of them. So every
-/// time is kept to the nanosecond, whatever the number of sources.
+/// Entries beyond that window are kept in `later`; when the heap is empty, the window moves to the first of them. So every
+/// time is exact to the nanosecond, whatever the number of sources.
 #[derive(Debug)]
 pub struct Agenda {
-    /// Entries from index 3, so that the children of `i` are the aligned four from `4 (i − 2)`; padded with `NOTHING`.
+    /// Entries from index 3, so that the children of `i` are the aligned four from `4 (i − 2)`; padded with `EMPTY`.
     heap: Vec<Key>,
     len: usize,
-    /// Of the source.
+    /// Bits of a source.
     bits: u32,
     mask: Key,
-    /// Where the window begins.
-    base: u64,
-    /// Length of the window: the first time since the base that has no key.
+    /// Start of the window.
+    base: Time,
+    /// Length of the window, ns: the first time since the base that has no key.
     window: u64,
     /// Entries beyond the window.
-    later: BinaryHeap<Reverse<(u64, u32)>>,
+    later: BinaryHeap<Reverse<(Time, u32)>>,
     ties: Ties,
 }
 
-/// Where the top stands.
+/// Index of the top.
 const TOP: usize = 3;
 
 #[inline]
@@ -53,20 +56,20 @@ fn parent(at: usize) -> usize {
 }
 
 impl Agenda {
-    /// An agenda for a network, in which no link and no flow is preferred where several are due at once. Sources are links,
-    /// timers, servers, in this order.
+    /// The agenda of a network. Sources are numbered: links, timers, servers. Of those due at the same time no link and no
+    /// connection is preferred.
     #[must_use]
     pub fn new(links: usize, flows: usize, servers: usize) -> Self {
         let sources = links + flows * TIMERS + servers;
         let bits = usize::BITS - sources.leading_zeros();
         assert!(bits <= u32::BITS, "a source is a number of 32 bits");
         Self {
-            heap: vec![NOTHING; 2 * ARITY],
+            heap: vec![EMPTY; 2 * ARITY],
             len: 0,
             bits,
             mask: (1 << bits) - 1,
-            base: 0,
-            // One less than fits, so that no key is `NOTHING`.
+            base: Time::ZERO,
+            // One less than fits, so that no key is `EMPTY`.
             window: u64::MAX >> (bits + RANK_BITS),
             later: BinaryHeap::new(),
             ties: Ties::new(links, flows),
@@ -75,9 +78,9 @@ impl Agenda {
 
     /// The key of a time within the window.
     #[inline]
-    fn key(&self, time: u64, source: u32) -> Option<Key> {
+    fn key(&self, time: Time, source: u32) -> Option<Key> {
         // A time before the base wraps around to one beyond the window.
-        let since = time.wrapping_sub(self.base);
+        let since = time.0.wrapping_sub(self.base.0);
         (since < self.window).then(|| {
             let moment = (since << RANK_BITS) | u64::from(self.ties.rank(time, source));
             (moment << self.bits) | u64::from(source)
@@ -86,21 +89,21 @@ impl Agenda {
 
     /// The time and the source of a key.
     #[inline]
-    fn entry(&self, key: Key) -> (u64, u32) {
-        (self.base + (key >> (self.bits + RANK_BITS)), (key & self.mask) as u32)
+    fn entry(&self, key: Key) -> (Time, u32) {
+        (Time(self.base.0 + (key >> (self.bits + RANK_BITS))), (key & self.mask) as u32)
     }
 
-    /// The next moment and its source.
+    /// The next event: its time and its source.
     #[inline]
     #[must_use]
-    pub fn peek(&self) -> Option<(u64, u32)> {
+    pub fn peek(&self) -> Option<(Time, u32)> {
         let top = self.heap[TOP];
-        (top != NOTHING).then(|| self.entry(top))
+        (top != EMPTY).then(|| self.entry(top))
     }
 
-    /// `source` has something at `time`.
+    /// Adds an event of `source` at `time`.
     #[inline]
-    pub fn push(&mut self, time: u64, source: u32) {
+    pub fn push(&mut self, time: Time, source: u32) {
         match self.key(time, source) {
             Some(key) => self.insert(key),
             None => self.push_beyond(time, source),
@@ -112,7 +115,7 @@ impl Agenda {
         let mut at = TOP + self.len;
         self.len += 1;
         if at >= self.heap.len() {
-            self.heap.resize(self.heap.len() + 16 * ARITY, NOTHING);
+            self.heap.resize(self.heap.len() + 16 * ARITY, EMPTY);
         }
         while at > TOP {
             let above = parent(at);
@@ -126,23 +129,23 @@ impl Agenda {
         self.heap[at] = new;
     }
 
-    /// An entry outside of the window.
+    /// Adds an entry outside of the window.
     #[cold]
-    fn push_beyond(&mut self, time: u64, source: u32) {
+    fn push_beyond(&mut self, time: Time, source: u32) {
         self.later.push(Reverse((time, source)));
         if self.len == 0 || time < self.base {
             self.move_window();
         }
     }
 
-    /// Begins the window at the first of all entries.
+    /// Moves the window to the first of all entries.
     #[cold]
     fn move_window(&mut self) {
         for &key in &self.heap[TOP..TOP + self.len] {
             let entry = self.entry(key);
             self.later.push(Reverse(entry));
         }
-        self.heap.fill(NOTHING);
+        self.heap.fill(EMPTY);
         self.len = 0;
         let Some(&Reverse((first, _))) = self.later.peek() else { return };
         self.base = first;
@@ -153,9 +156,9 @@ impl Agenda {
         }
     }
 
-    /// The top's source goes on at `time`.
+    /// Replaces the top by the next event of its source, at `time`.
     #[inline]
-    pub fn replace_top(&mut self, time: u64, source: u32) {
+    pub fn replace_top(&mut self, time: Time, source: u32) {
         if let Some(key) = self.key(time, source) {
             self.sift_down(key);
         } else {
@@ -164,7 +167,7 @@ impl Agenda {
         }
     }
 
-    /// The top is done.
+    /// Removes the top.
     #[inline]
     pub fn pop(&mut self) {
         if self.len == 0 {
@@ -172,7 +175,7 @@ impl Agenda {
         }
         self.len -= 1;
         let at = TOP + self.len;
-        let last = std::mem::replace(&mut self.heap[at], NOTHING);
+        let last = std::mem::replace(&mut self.heap[at], EMPTY);
         if self.len > 0 {
             self.sift_down(last);
         } else if !self.later.is_empty() {
@@ -199,13 +202,13 @@ impl Agenda {
         heap[at] = new;
     }
 
-    /// Entries.
+    /// Number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len + self.later.len()
     }
 
-    /// Nothing waits.
+    /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -215,29 +218,30 @@ impl Agenda {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cwndlab_units::Duration;
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever goes in comes out in the order of (time, source), however short the window: with 2³¹ sources it has
+        /// Entries come out in the order of (time, source), however short the window: with 2³¹ sources it has
         /// 2²² ns, and times reach 2⁶² ns.
         #[test]
-        fn it_sorts(
+        fn entries_come_out_in_order(
             sources in prop_oneof![Just(9usize), Just(1 << 31)],
             times in prop::collection::vec((0u64..50, 0u32..9, 0u32..58), 0..200),
             moves in prop::collection::vec((0u64..20, 0u32..58), 0..100),
         ) {
             let mut agenda = Agenda::new(0, 0, sources);
-            let mut model: Vec<(u64, u32)> = Vec::new();
+            let mut model: Vec<(Time, u32)> = Vec::new();
             for &(time, source, shift) in &times {
-                agenda.push(time << shift, source);
-                model.push((time << shift, source));
+                agenda.push(Time(time << shift), source);
+                model.push((Time(time << shift), source));
             }
             for (later, shift) in moves {
                 model.sort_unstable();
                 prop_assert_eq!(agenda.peek(), model.first().copied());
                 prop_assert_eq!(agenda.len(), model.len());
                 if let Some(top) = model.first_mut() {
-                    top.0 += later << shift;
+                    top.0 += Duration(later << shift);
                     agenda.replace_top(top.0, top.1);
                 }
             }
@@ -256,25 +260,25 @@ mod tests {
         let mut agenda = Agenda::new(0, 2_000 * 10_000, 0);
         let hour = 3_600_000_000_000;
         for (time, source) in [(hour, 1), (hour - 1, 2), (5, 3), (u64::MAX, 4), (hour, 0)] {
-            agenda.push(time, source);
+            agenda.push(Time(time), source);
         }
         let mut order = Vec::new();
         while let Some(next) = agenda.peek() {
-            order.push(next);
+            order.push((next.0 .0, next.1));
             agenda.pop();
         }
         assert_eq!(order, [(5, 3), (hour - 1, 2), (hour, 0), (hour, 1), (u64::MAX, 4)]);
     }
 
-    /// The window may have moved to an entry that lies far ahead: one before it still comes first.
+    /// The window may have moved to a distant entry: an earlier one still comes first.
     #[test]
     fn an_entry_before_the_window_comes_first() {
         let mut agenda = Agenda::new(0, 0, 1 << 31);
-        agenda.push(1 << 40, 0);
-        agenda.push(7, 1);
-        agenda.push((1 << 40) + 1, 2);
-        assert_eq!(agenda.peek(), Some((7, 1)));
+        agenda.push(Time(1 << 40), 0);
+        agenda.push(Time(7), 1);
+        agenda.push(Time((1 << 40) + 1), 2);
+        assert_eq!(agenda.peek(), Some((Time(7), 1)));
         agenda.pop();
-        assert_eq!(agenda.peek(), Some((1 << 40, 0)));
+        assert_eq!(agenda.peek(), Some((Time(1 << 40), 0)));
     }
 }

@@ -1,4 +1,7 @@
-//! A packet on its way: 32 bytes, a plain value.
+//! A packet under way: 32 bytes, a plain value.
+
+use cwndlab_traffic::datagrams::Datagram;
+use cwndlab_units::Time;
 
 /// Data.
 pub const DATA: u8 = 0;
@@ -6,59 +9,65 @@ pub const DATA: u8 = 0;
 pub const ACK: u8 = 1;
 /// The first packet of a connection.
 pub const SYN: u8 = 2;
-/// Its answer.
+/// The reply to it.
 pub const SYN_ACK: u8 = 3;
 /// The low bits of `flags` hold the kind.
 pub const KIND: u8 = 3;
-/// Data sent before.
+/// A retransmission.
 pub const AGAIN: u8 = 4;
 /// ECN-capable.
 pub const ECT: u8 = 8;
-/// Marked.
+/// Congestion experienced: marked.
 pub const CE: u8 = 16;
-/// ECN echo of an ACK.
+/// ECN echo of an ACK (ECE).
 pub const ECE: u8 = 32;
 /// The sender reduced its window.
 pub const CWR: u8 = 64;
-/// An ACK whose `aux` is an index of the extras; any other packet whose `aux` is one of the headers for routers.
+/// `aux` is an index (module `packet_options`): of the options of an ACK, of the routers' header of any other packet.
 pub const EXTRA: u8 = 128;
 
-/// The flow's part of `flow`; above it stands the connection's number.
+/// The bits of [`Packet::flow`] that are the connection's index; its number is above them.
 pub const FLOW: u32 = 0x00ff_ffff;
-/// As many flows and connections have a number.
-pub const MOST_FLOWS: usize = FLOW as usize + 1;
+/// The most connections of a run.
+pub const MAX_FLOWS: usize = FLOW as usize + 1;
 
 /// A packet.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))] // two to a cache line, none across two
 pub struct Packet {
     /// When it reaches the end of the link that it is on.
-    pub at: u64,
+    pub at: Time,
     /// Timestamp value of data, echo of an ACK.
-    pub stamp: u64,
-    /// Segment of data, next expected of an ACK, modulo 2³².
+    pub stamp: Time,
+    /// Segment number of data, next one expected of an ACK, modulo 2³².
     pub seq: u32,
-    /// Flow, and number of the connection modulo 256 in the highest byte.
+    /// Index of the connection, and its number modulo 256 in the highest byte.
     pub flow: u32,
-    /// Payload of data; window of an ACK, shifted as the stack says; or the index that `EXTRA` tells of.
+    /// Payload of data in bytes; window of an ACK, shifted by the window scale; or an index, see [`EXTRA`].
     pub aux: u32,
     /// Bytes on the wire.
     pub size: u16,
-    /// Links of its route already behind it or under it.
+    /// Links of its route behind it, the one that it is on included; 255 behind the last one.
     pub hop: u8,
     /// Kind and flags.
     pub flags: u8,
 }
 
 impl Packet {
-    /// What it is.
+    /// The packet of a datagram that the connection of index `flow` sends at `now`.
+    #[must_use]
+    pub fn datagram(now: Time, flow: u32, one: &Datagram) -> Self {
+        Self { stamp: now, seq: one.seq, flow, aux: one.len, size: one.size, flags: DATA, ..Self::default() }
+    }
+
+    /// Its kind.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> u8 {
         self.flags & KIND
     }
 
-    /// Index of its flow.
+    /// Index of its connection.
     #[inline]
     #[must_use]
     pub fn flow(&self) -> usize {

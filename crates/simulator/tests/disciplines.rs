@@ -1,4 +1,4 @@
-//! Queue disciplines under TCP: what their papers and RFCs say of the queue that they keep.
+//! Queue disciplines under TCP: delays and shares that their papers and RFCs predict.
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 fn simulate(document: &Value, seed: u64) -> Records {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    run(&plan, seed, &AtomicBool::new(false), None).expect("nobody cancels")
+    run(&plan, seed, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
 
 fn path(rate: &str, queue: Value, flows: Value) -> Value {
@@ -36,9 +36,9 @@ fn reno(count: u32, rtt: &str) -> Value {
     json!([{ "algorithm": "reno", "rtt": rtt, "count": count, "start_step": "137 ms" }])
 }
 
-/// RFC 8289, §1 and §4.2: a target of 5 ms keeps the delay there whatever the buffer, and costs little of the line.
+/// RFC 8289, §1 and §4.2: with a target of 5 ms the delay stays near it whatever the buffer, and the line stays busy.
 #[test]
-fn codel_holds_a_large_buffer_near_its_target() {
+fn codel_keeps_the_delay_of_a_large_buffer_near_its_target() {
     let loose = simulate(&path("20 Mbps", json!({ "capacity": "1000 packets" }), reno(4, "50 ms")), 1);
     let held = simulate(&path("20 Mbps", json!({ "kind": "codel" }), reno(4, "50 ms")), 1);
     assert!(delay_ms(&loose) > 100.0, "{}", delay_ms(&loose));
@@ -48,7 +48,7 @@ fn codel_holds_a_large_buffer_near_its_target() {
 
 /// RFC 8033, §1: PIE controls the average queueing delay to its reference.
 #[test]
-fn pie_holds_its_reference() {
+fn pie_keeps_the_delay_at_its_reference() {
     let held = simulate(&path("20 Mbps", json!({ "kind": "pie" }), reno(10, "50 ms")), 1);
     assert!((10.0..20.0).contains(&delay_ms(&held)), "{}", delay_ms(&held));
     let slower = json!({ "kind": "pie", "target": "40 ms" });
@@ -60,7 +60,7 @@ fn pie_holds_its_reference() {
 /// moves with it. After 20 s, when the start is over and max_p has moved for 40 steps; with flows enough that the loss rate they
 /// need (1.5/W², here 2 % and more) is within what max_p may be.
 #[test]
-fn adaptive_red_holds_the_middle() {
+fn adaptive_red_keeps_the_queue_in_the_middle_of_its_thresholds() {
     let mean = |kind: &str, flows: u32| {
         let queue = json!({ "kind": kind, "min_th": 20, "max_th": 60, "weight": 0.002, "max_p": 0.1 });
         let records = simulate(&path("20 Mbps", queue, reno(flows, "80 ms")), 1);
@@ -110,7 +110,7 @@ fn a_sparse_flow_does_not_wait_in_fq_codel() {
 
 /// RFC 9332, §1 and §2.1: scalable and classic flows get about the same rate, the scalable ones at a fraction of the delay.
 #[test]
-fn dualpi2_couples_rates_and_parts_delays() {
+fn dualpi2_couples_rates_and_separates_delays() {
     let flows = json!([
         { "algorithm": "dctcp", "rtt": "20 ms", "stack": { "ecn": "accurate" } },
         { "algorithm": "reno", "rtt": "20 ms", "stack": { "ecn": "classic" } },
@@ -123,10 +123,10 @@ fn dualpi2_couples_rates_and_parts_delays() {
     assert_eq!(records.links[0].dropped_packets, 0);
 }
 
-/// RFC 3168: who can be marked is not dropped; who cannot is. The start is left out: there the probability passes the 10 %
-/// from which PIE drops marked or not (RFC 8033, §5.1).
+/// RFC 3168: ECN-capable packets are marked, others dropped. The start is excluded: the probability then exceeds the 10 %
+/// above which PIE drops all packets (RFC 8033, §5.1).
 #[test]
-fn marks_take_the_place_of_drops() {
+fn ecn_capable_packets_are_marked_instead_of_dropped() {
     for queue in [
         json!({ "kind": "red", "ecn": true, "min_th": 20, "max_th": 150, "weight": 0.02 }),
         json!({ "kind": "codel", "ecn": true }),
@@ -150,7 +150,7 @@ fn marks_take_the_place_of_drops() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the discipline, a packet is dropped, sent or still there; nobody delivers what was not sent; and the same
+    /// With every discipline a packet is dropped, sent or still queued; no more is delivered than was sent; and the same
     /// seed gives the same records.
     #[test]
     fn packets_are_conserved(kind in 0usize..8, capacity in 3u32..200, flows in 1u32..5, ecn in any::<bool>(), seed in 0u64..9) {

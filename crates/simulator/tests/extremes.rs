@@ -1,4 +1,4 @@
-//! Long runs, standing queues, links computed ahead of the clock: answers known by hand.
+//! Long runs, standing queues, links computed ahead of the clock: answers computed by hand.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ use serde_json::{json, Value};
 fn simulate(document: &Value) -> Records {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    run(&plan, 1, &AtomicBool::new(false), None).expect("nobody cancels")
+    run(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
 
 fn link<'a>(records: &'a Records, name: &str) -> &'a LinkRow {
@@ -18,9 +18,9 @@ fn link<'a>(records: &'a Records, name: &str) -> &'a LinkRow {
 }
 
 /// 2,000 flows with the default of 10,000 connections: 0.01 transfers a second each over 200 s are 4,000 ± 63, the last one
-/// close to the end. A clock of 64 bits that the sources' numbers shorten stands still after 137 s.
+/// close to the end. An agenda key of 64 bits without a window would overflow after 137 s.
 #[test]
-fn arrivals_of_many_flows_go_on_to_the_end() {
+fn arrivals_of_many_flows_continue_until_the_end() {
     let records = simulate(&json!({
         "schema_version": 1, "duration": "200 s", "sample_interval": "0 s",
         "dumbbell": { "bottleneck": { "rate": "100 Mbps", "delay": "1 ms" } },
@@ -33,9 +33,9 @@ fn arrivals_of_many_flows_go_on_to_the_end() {
     assert!((found - 4000.0).abs() < 5.0 * 63.3, "{found}");
 }
 
-/// More possible connections than there are numbers for sources: only those that exist need one.
+/// There may be more connections than sources have numbers: only those that exist need one.
 #[test]
-fn possible_connections_do_not_wrap_around() {
+fn the_number_of_possible_connections_does_not_overflow() {
     let records = simulate(&json!({
         "schema_version": 1, "duration": "1 s", "sample_interval": "0 s",
         "dumbbell": { "bottleneck": { "rate": "100 Mbps", "delay": "1 ms", "queue": { "kind": "codel" } } },
@@ -49,7 +49,7 @@ fn possible_connections_do_not_wrap_around() {
 /// its mean over 200 s is (0.5 · 123.75 · 10 + 123.75 · 190 − 0.125 · 190² / 2) / 200 = 109.375 MB. Its integral, 2.2·10¹⁹
 /// byte-nanoseconds, is more than 64 bits hold.
 #[test]
-fn a_standing_queue_has_its_true_mean() {
+fn the_mean_of_a_standing_queue_is_exact() {
     for queue in [
         json!({ "capacity": "200 MB" }),
         json!({ "capacity": "unlimited" }),
@@ -72,7 +72,7 @@ fn a_standing_queue_has_its_true_mean() {
 
 /// Every packet has 1500 bytes, so the mean of bytes is 1500 times that of packets, on a medium of 802.11 as well.
 #[test]
-fn a_standing_queue_of_a_station_has_its_true_mean() {
+fn the_mean_of_a_standing_queue_at_a_station_is_exact() {
     let records = simulate(&json!({
         "schema_version": 1, "duration": "200 s", "sample_interval": "10 s",
         "wlan": { "standard": "802.11g", "rate": "6 Mbps", "queue": { "capacity": "1000000 packets" } },
@@ -88,7 +88,7 @@ fn a_standing_queue_of_a_station_has_its_true_mean() {
 /// are 133,333 ns apart and take 12 µs on each of two lines before it, so that of 2 s those of the first 1.499976 s reach
 /// it: 11,250. As a link of a graph, where every link has events of its own, it counts the same.
 #[test]
-fn a_link_that_is_computed_ahead_counts_up_to_the_end() {
+fn a_link_computed_ahead_of_the_clock_counts_only_up_to_the_end() {
     let flow = json!({ "transport": "udp", "workload": { "kind": "cbr", "rate": "90 Mbps", "packet": "1500 B" } });
     let far = json!({ "rate": "1 Gbps", "delay": "500 ms", "queue": { "capacity": "unlimited" } });
     for (rate, capacity) in
@@ -118,7 +118,7 @@ fn a_link_that_is_computed_ahead_counts_up_to_the_end() {
     }
 }
 
-/// Packets that the wire will lose wait in the queue first: none counts as lost before it was sent.
+/// A packet that the wire will lose waits in the queue first: it does not count as lost before it is sent.
 #[test]
 fn no_packet_is_lost_before_it_is_sent() {
     let records = simulate(&json!({
@@ -137,9 +137,9 @@ fn no_packet_is_lost_before_it_is_sent() {
     }
 }
 
-/// Transfers of a byte offer the load that was asked for: 10⁵ and more transfers, so chance is well below 2 %.
+/// Transfers of one byte offer the requested load: the sampling error of more than 10⁵ transfers is well below 2 %.
 #[test]
-fn a_load_of_small_transfers_is_the_share_of_the_line() {
+fn a_load_of_small_transfers_is_its_share_of_the_line() {
     let records = simulate(&json!({
         "schema_version": 1, "duration": "20 s", "sample_interval": "0 s",
         "dumbbell": { "bottleneck": { "rate": "10 Mbps", "delay": "1 ms" } },

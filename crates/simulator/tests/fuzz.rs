@@ -9,7 +9,7 @@ use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run_within};
 use fuzzing::{check, Verdict, EVENTS};
 
-/// Cases of the fixed set. Seeds 41, 50 and 65 found Wi-Fi stations that counted packets as sent while they were on the air.
+/// Cases of the fixed set. Seeds 41, 50 and 65 found Wi-Fi stations that counted packets as sent during their transmission.
 const SEEDS: std::ops::Range<u64> = 30..90;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What every run obeys: conservation, determinism, and laws known from elsewhere.
+//! Invariants of every run (conservation, determinism), and laws from the literature.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,7 +12,7 @@ use serde_json::{json, Value};
 fn simulate(document: &Value, seed: u64) -> Records {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    run(&plan, seed, &AtomicBool::new(false), None).expect("nobody cancels")
+    run(&plan, seed, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
 
 fn dumbbell(rate: &str, queue: &str, duration: &str, flows: Value) -> Value {
@@ -23,7 +23,7 @@ fn dumbbell(rate: &str, queue: &str, duration: &str, flows: Value) -> Value {
     })
 }
 
-/// By hand: a SYN of 40 bytes and its answer, then one segment of 1500 bytes over 1 Gbit/s, 12 Mbit/s and 1 Gbit/s links
+/// By hand: a SYN and a SYN-ACK of 40 bytes, then one segment of 1500 bytes over 1 Gbit/s, 12 Mbit/s and 1 Gbit/s links
 /// with 20 ms of propagation one way: 40 ms + 2 · (2 · 320 ns + 26,667 ns) + 20 ms + 2 · 12,000 ns + 1 ms.
 #[test]
 fn a_transfer_takes_serialisation_and_propagation_to_the_nanosecond() {
@@ -35,7 +35,7 @@ fn a_transfer_takes_serialisation_and_propagation_to_the_nanosecond() {
     assert_eq!(records.flows[0].delivered_bytes, 1460);
 }
 
-/// When the timer of a flow expires whose first segment is lost and lost again, seconds after the first was sent.
+/// When the RTO timer expires for a first segment that is lost twice, in seconds after it was first sent.
 fn expiry_after_two_losses(restart: &str) -> f64 {
     let flow = json!([{ "algorithm": "reno+standard/newreno", "rtt": "40 ms", "profile": "ns2",
         "workload": { "kind": "bulk", "bytes": "20000 B" },
@@ -50,10 +50,10 @@ fn expiry_after_two_losses(restart: &str) -> f64 {
 }
 
 /// By hand: 20 segments of 1040 bytes leave at 8.32 Mbit/s, one per ms, and their ACKs of 40 bytes take 38 µs more than
-/// 40 ms. The first is lost; the third duplicate comes after 44.04 ms and has it sent again, to be lost too; the last
-/// duplicate comes after 60.04 ms. The RTO is its floor of 200 ms.
+/// 40 ms. The first is lost; the third duplicate ACK arrives after 44.04 ms and triggers a retransmission, which is lost too;
+/// the last duplicate arrives after 60.04 ms. The RTO is its floor of 200 ms.
 #[test]
-fn the_timer_begins_anew_as_the_stack_says() {
+fn the_rto_timer_restarts_by_the_rule_of_the_stack() {
     let expiries = ["new-data", "retransmission", "every-ack"].map(expiry_after_two_losses);
     for (expiry, hand) in expiries.into_iter().zip([0.2, 0.24404, 0.26004]) {
         assert!((expiry - hand).abs() < 1e-4, "{expiries:?}");
@@ -61,7 +61,7 @@ fn the_timer_begins_anew_as_the_stack_says() {
 }
 
 /// ns-2.35, ten flows of `Agent/TCP/Linux` with its CUBIC over 1.5 Mbit/s, 60 ms and 50 packets of 1040 bytes: 4 and 6
-/// timeouts in 100 s with two seeds, 1432 and 1426 kbit/s acknowledged. Where only new data restarts the timer there are 238.
+/// timeouts in 100 s with two seeds, 1432 and 1426 kbit/s acknowledged. If only new data restarted the timer, there would be 238.
 #[test]
 fn ns2_flows_on_a_slow_path_seldom_time_out() {
     let flow = json!([{ "algorithm": "cubic-ns2(ack_ratio=ns2)+standard/fack", "rtt": "60 ms", "count": 10, "profile": "ns2",
@@ -109,11 +109,11 @@ fn delayed_acks_slow_growth_where_acks_are_counted() {
     }
 }
 
-/// Two flows of UDP over lines of their own send packets at the same moments, 10 Mbit/s each, into a full queue of 10 Mbit/s:
+/// Two flows of UDP over lines of their own send packets at the same times, 10 Mbit/s each, into a full queue of 10 Mbit/s:
 /// there is room for one of each two, and by symmetry each flow gets half of the link. Four standard deviations of 4166
 /// fair draws are 1.55 % of the link.
 #[test]
-fn of_simultaneous_packets_no_flow_s_are_preferred() {
+fn simultaneous_packets_of_no_flow_are_preferred() {
     let one = json!({ "transport": "udp", "rtt": "40 ms", "workload": { "kind": "cbr", "rate": "10 Mbps" } });
     let records = simulate(&dumbbell("10 Mbps", "20 packets", "5 s", json!([one, one])), 1);
     let shares: Vec<f64> = records.flows.iter().map(|flow| flow.delivered_bytes as f64).collect();
@@ -122,10 +122,10 @@ fn of_simultaneous_packets_no_flow_s_are_preferred() {
 }
 
 /// ns-2.35 on this path, ten start offsets: the flow of 120 ms has 6.5 to 12.1 Mbit/s of 50 with its TCP/Linux `reno`; both
-/// RTTs are multiples of a packet time of 240 µs. Where flows are served in their order, 2.8 to 4.9 Mbit/s when it comes
-/// second, 16.8 to 20 when it comes first.
+/// RTTs are multiples of a packet time of 240 µs. If simultaneous events were in the order of flows, it would have 2.8 to
+/// 4.9 Mbit/s as the second flow and 16.8 to 20 as the first.
 #[test]
-fn the_share_of_a_long_rtt_does_not_hang_on_the_order_of_flows() {
+fn the_share_of_a_long_rtt_does_not_depend_on_the_order_of_flows() {
     let mean = |rtts: [&str; 2], long: usize| {
         let share = |seed: u64| {
             let flows: Vec<Value> = rtts
@@ -147,9 +147,9 @@ fn the_share_of_a_long_rtt_does_not_hang_on_the_order_of_flows() {
     }
 }
 
-/// A buffer of a BDP keeps a halving flow's link busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004).
+/// A buffer of one BDP keeps the link of a flow that halves its window busy (Appenzeller, Keslassy, McKeown, SIGCOMM 2004).
 #[test]
-fn a_buffer_of_one_bdp_keeps_the_pipe_full() {
+fn a_buffer_of_one_bdp_keeps_the_link_busy() {
     let flow = json!([{ "algorithm": "reno", "rtt": "40 ms" }]);
     let mut document = dumbbell("10 Mbps", "1 bdp", "60 s", flow);
     document["measure_from"] = json!("10 s");
@@ -216,8 +216,8 @@ fn cubic_returns_to_its_maximum_after_k() {
     assert!(took > k - 1.36 - 0.1 - 0.3 && took < k + 0.2, "K = {k:.2} s, back after {took:.2} s");
 }
 
-/// Whatever the recovery, a retransmission that is lost is sent again: what was sent for the first time and is not on its
-/// way arrives. (A timer that duplicates restart for ever would leave the hole open.)
+/// With every recovery a lost retransmission is sent again: all new data arrives, except what is still in flight. (A timer
+/// that duplicate ACKs restart forever would never fill the hole.)
 #[test]
 fn a_lost_retransmission_is_repaired_by_every_recovery() {
     for profile in ["ns2", "linux", "rfc"] {
@@ -234,16 +234,16 @@ fn a_lost_retransmission_is_repaired_by_every_recovery() {
             document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.01 });
             let flow = &simulate(&document, 1).flows[0];
             let first = flow.sent_bytes - flow.retransmitted_bytes;
-            // At most a window is on its way: twice the path and its queue are 70 packets.
+            // At most one window is in flight: twice the path and its queue are 70 packets.
             assert!(first - flow.delivered_bytes < 70 * 1500, "{profile}, {recovery}: {flow:?}");
         }
     }
 }
 
-/// Alizadeh et al., SIGCOMM 2010, section 3.3: with N flows that all saw the same marks the queue swings by
+/// Alizadeh et al., SIGCOMM 2010, section 3.3: with N synchronised flows the queue oscillates by
 /// ½ √(2 N (C·RTT + K)) below its maximum of K + N; one flow, 1 Gbit/s, 1 ms and K = 65 packets: 8.6 below 66.
 #[test]
-fn dctcps_queue_swings_as_its_authors_derive() {
+fn dctcps_queue_oscillates_as_its_authors_derive() {
     for rounding in ["exact", "linux"] {
         let algorithm = format!("dctcp(rounding={rounding})");
         let stack = json!({ "ecn": "accurate", "tso_burst": false });
@@ -280,11 +280,11 @@ fn timeouts_with_progress_between_them_lower_ssthresh() {
     assert!(records.flows[0].delivered_bytes > 60_000_000, "{} bytes", records.flows[0].delivered_bytes);
 }
 
-/// Linux 6.18, tcp_tso_should_defer: nothing is held back where the last burst left more than a millisecond ago and the
-/// next ACK is further away. At 10 Mbit/s two segments take 2.4 ms: but for moments after a step of the window all of it
-/// is in flight, as the kernel shows (`cwndlab validate --kernel`, path short-10). Held back for good it would be one less.
+/// Linux 6.18, tcp_tso_should_defer: nothing is deferred if the last burst was sent more than a millisecond ago and the
+/// next ACK is more than that away. At 10 Mbit/s two segments take 2.4 ms: but for moments after a step of the window all of it
+/// is in flight, as the kernel shows (`cwndlab validate --kernel`, path short-10). With a deferral for good it would be one segment less.
 #[test]
-fn a_burst_leaves_no_segment_behind() {
+fn tso_deferral_does_not_hold_a_segment_back_for_good() {
     let flow = json!([{ "algorithm": "reno", "rtt": "20 ms", "stack": { "quick_acks": 700 } }]);
     let mut document = dumbbell("10 Mbps", "17 packets", "10 s", flow);
     document["sample_interval"] = json!("5 ms");
@@ -296,10 +296,10 @@ fn a_burst_leaves_no_segment_behind() {
     assert!(sum / f64::from(count) < 0.6, "{} segments of the window are not in flight", sum / f64::from(count));
 }
 
-/// On a path that reorders nothing and delays nobody by more than its queue no reduction is spurious. BBR's start overruns
-/// this queue by so much that one recovery follows upon another within one ACK, while retransmissions are under way.
+/// On a path without reordering and without delay beyond its queue no reduction is spurious. BBR's start overruns
+/// this queue by so much that one recovery follows another within one ACK, while retransmissions are under way.
 #[test]
-fn a_recovery_upon_another_is_not_taken_back() {
+fn a_recovery_that_follows_another_is_not_undone() {
     let flow = json!([{ "algorithm": "bbr1", "rtt": "40 ms", "stack": { "quick_acks": 700 } }]);
     let mut document = dumbbell("100 Mbps", "167 packets", "2 s", flow);
     document["dumbbell"]["bottleneck"]["delay"] = json!("20 ms");
@@ -330,14 +330,14 @@ fn named(kinds: &[Kind]) -> Vec<&'static str> {
     catalogue().specs.iter().filter(|spec| kinds.contains(&spec.kind)).map(|spec| spec.name).collect()
 }
 
-/// Every growth, every whole algorithm, and every scheme of routers that has a sender of its own.
+/// Every congestion avoidance, every whole algorithm, and every router scheme with a sender of its own.
 fn senders() -> Vec<&'static str> {
     let catalogue = catalogue();
     let all = named(&[Kind::Growth, Kind::Whole, Kind::Router]);
     all.into_iter().filter(|name| catalogue.parse(name).is_ok()).collect()
 }
 
-/// The three joined; without the slow start where the first brings its own.
+/// The text form of the three; without the slow start if the first has its own.
 fn joined(sender: &str, start: &str, recovery: &str) -> String {
     let text = format!("{sender}+{start}/{recovery}");
     let goes = catalogue().parse(&text).is_ok();
@@ -369,10 +369,10 @@ fn conserved(records: &Records) {
     }
 }
 
-/// Every sender, and every slow start under CUBIC, over every recovery on a path that loses finishes its transfer. Routers
-/// that are asked answer.
+/// Every sender, and CUBIC with every slow start, finishes its transfer with every recovery on a lossy path. Routers have the
+/// agents that it needs.
 #[test]
-fn every_growth_over_every_recovery_finishes() {
+fn transfers_finish_with_every_algorithm_and_every_recovery() {
     assert!(senders().len() > 35, "{:?}", senders());
     let starts = named(&[Kind::SlowStart]).into_iter().map(|start| ("cubic", start));
     for (sender, start) in senders().into_iter().map(|sender| (sender, "standard")).chain(starts) {
@@ -433,7 +433,7 @@ fn any_flow() -> impl Strategy<Value = Value> {
         })
 }
 
-/// Sources that nothing controls.
+/// Sources without congestion control.
 fn any_source() -> impl Strategy<Value = Value> {
     prop::sample::select(vec![
         json!({ "kind": "cbr", "rate": "3 Mbps", "packet": "700 B" }),
@@ -444,7 +444,7 @@ fn any_source() -> impl Strategy<Value = Value> {
     .prop_map(|workload| json!({ "transport": "udp", "rtt": "30 ms", "workload": workload }))
 }
 
-/// Every transfer ends once, after it began, and what they carried was delivered; what UDP lost did not arrive.
+/// Every transfer ends once, after its start, and its bytes were delivered; what UDP lost did not arrive.
 fn transferred(records: &Records) {
     let mut ended = std::collections::BTreeSet::new();
     for row in &records.transfers {
@@ -483,9 +483,9 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is asked: no panic, nothing delivered twice, nothing out of nothing.
+    /// Any scenario: no panic, nothing delivered twice or without having been sent.
     #[test]
-    fn random_scenarios_obey(
+    fn random_scenarios_conserve_packets(
         flows in prop::collection::vec(prop_oneof![5 => any_flow(), 1 => any_source()], 1..4),
         wire in any_wire(),
         rate in 1u64..40,

@@ -15,7 +15,7 @@ fn simulate(document: &Value, seed: u64, first: u64) -> Records {
     for flow in &mut plan.flows {
         flow.stack.first_segment = first;
     }
-    run(&plan, seed, &AtomicBool::new(false), None).expect("nobody cancels")
+    run(&plan, seed, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
 
 /// All tables.
@@ -29,10 +29,10 @@ fn tables(records: &Records) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// Nothing depends on the number of the first segment, the wrap of the number on the wire included: in 10 s about 8,000
+    /// Results do not depend on the number of the first segment, even if the number on the wire wraps: in 10 s about 8,000
     /// segments are sent, and the wrap comes after `before` of them.
     #[test]
-    fn results_do_not_depend_on_the_first_number(
+    fn results_do_not_depend_on_the_first_segment_number(
         recovery in prop::sample::select(vec!["rack", "sack", "fack", "newreno", "reno", "tahoe"]),
         profile in prop::sample::select(vec!["linux", "rfc", "ns2"]),
         growth in prop::sample::select(vec!["cubic", "reno", "bbr1", "vegas"]),

@@ -93,7 +93,7 @@ fn swift_start_spreads_its_window_over_a_round_trip() {
 /// RFC 4782, section 3.2: the rate of the request counts IP and TCP headers, 40 bytes a packet. By hand: at 11.904 Mbit/s a packet
 /// of 1448 + 40 bytes leaves each millisecond, the second one after half of that: who is late gets half of a gap back.
 #[test]
-fn quick_start_keeps_the_approved_rate_headers_included() {
+fn quick_start_paces_at_the_approved_rate_headers_included() {
     let (stack, mut line) = (stack(), Line::default());
     let mut sender = sender(build("reno+quick-start", &stack), &stack, Some(11_904_000), &mut line);
     assert_eq!(sender.cwnd, 100);
@@ -136,13 +136,13 @@ fn every_segment_is_reported_paced_or_not() {
 fn simulate(document: &Value) -> Records {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    run(&plan, 1, &AtomicBool::new(false), None).expect("nobody cancels")
+    run(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
 
 /// Linux, tcp_update_pacing_rate: 2 · cwnd / SRTT below ssthresh / 2, 1.2 · cwnd / SRTT above. After 2 s without a packet slow
 /// start begins anew and ends at the ssthresh of the timeout, without a remark of any algorithm.
 #[test]
-fn after_an_outage_the_gain_is_that_of_avoidance_from_ssthresh_on() {
+fn after_an_outage_the_pacing_gain_of_congestion_avoidance_starts_at_ssthresh() {
     for algorithm in ["reno", "cubic"] {
         let records = simulate(&json!({
             "schema_version": 1, "duration": "30 s", "sample_interval": "10 ms",

@@ -1,4 +1,4 @@
-//! Routers and senders together: shares, queues, and what a sender does where a router has no agent.
+//! Routers and senders together: shares, queues, and the fallback of a sender if a router has no agent.
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 fn simulate(document: &Value) -> Records {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    run(&plan, 1, &AtomicBool::new(false), None).expect("nobody cancels")
+    run(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
 
 fn dumbbell(agents: Value, access: Value, flows: Value) -> Value {
@@ -64,9 +64,9 @@ fn rcp_gives_flows_of_different_rtts_the_same_rate() {
     assert!(happened(&records, "fallback").is_empty());
 }
 
-/// Max-min: the long flow of a parking lot gets the least share, the others what it leaves.
+/// Max-min fairness: the long flow of a parking lot gets the smallest share, the others the rest.
 #[test]
-fn perc_finds_the_shares_of_the_oracle() {
+fn perc_converges_to_the_max_min_shares() {
     let hop = |rate: &str| json!({ "rate": rate, "delay": "5 ms", "queue": { "capacity": "200 packets" }, "agents": ["perc"] });
     let document = json!({
         "schema_version": 1, "duration": "20 s",
@@ -99,9 +99,9 @@ fn abc_fills_the_line_and_shares_it() {
     assert!((15.0..40.0).contains(&queue_ms), "{queue_ms} ms");
 }
 
-/// A router with a rate and no agent: everybody falls back, and the records say so.
+/// A router with a rate and no agent: every sender falls back, and the records show it.
 #[test]
-fn without_an_agent_senders_fall_back_and_say_so() {
+fn without_an_agent_senders_fall_back_and_record_it() {
     for algorithm in ["rcp", "perc", "abc-wireless"] {
         let flows = json!([{ "algorithm": algorithm, "rtt": "50 ms" }]);
         let records = simulate(&dumbbell(json!([]), wide(), flows));
@@ -112,14 +112,14 @@ fn without_an_agent_senders_fall_back_and_say_so() {
 
 /// One router of two without the agent is enough to fall back.
 #[test]
-fn every_router_of_the_path_must_answer() {
+fn feedback_needs_an_agent_at_every_router() {
     let flows = json!([{ "algorithm": "rcp", "rtt": "50 ms" }]);
     let access = json!({ "rate": "1 Gbps", "agents": [] });
     let records = simulate(&dumbbell(json!(["rcp"]), access, flows));
     assert_eq!(happened(&records, "fallback"), ["a router has no agent"]);
 }
 
-/// Headers are carried, lost, doubled and given back; a loss costs nothing but itself, since the routers are in charge.
+/// Headers are carried, lost, duplicated and returned; a loss does not reduce the rate, which the routers set.
 #[test]
 fn headers_survive_loss_and_duplication() {
     for algorithm in ["perc", "rcp", "abc-wireless"] {
@@ -137,10 +137,10 @@ fn first_window(records: &Records) -> f64 {
     event.cwnd_after_bytes as f64 / 1448.0
 }
 
-/// RFC 4782: N = 8 asks for 10.24 Mbit/s, which a free line of 20 Mbit/s · 0.95 grants: 10.24 Mbit/s · 50 ms over
+/// RFC 4782: N = 8 requests 10.24 Mbit/s, which a free line of 20 Mbit/s · 0.95 grants: 10.24 Mbit/s · 50 ms over
 /// segments of 1500 bytes with headers are 42 segments, before the first ACK.
 #[test]
-fn quick_start_begins_with_what_was_granted() {
+fn quick_start_begins_with_the_granted_rate() {
     let flows = json!([{ "algorithm": "cubic+quick-start(n=8)", "rtt": "50 ms" }]);
     let records = simulate(&dumbbell(json!(["quick-start"]), wide(), flows.clone()));
     assert!((41.0..=43.0).contains(&first_window(&records)), "{}", first_window(&records));
@@ -152,7 +152,7 @@ fn quick_start_begins_with_what_was_granted() {
 /// The IoT paper's path: W0 = BW · RTT / (8 · MSS) / α; here 20 Mbit/s, 50 ms and α = 4 are 21.6 segments. A second flow
 /// that comes to a busy line starts with less.
 #[test]
-fn the_iot_algorithm_begins_with_a_share_of_what_is_free() {
+fn the_iot_algorithm_begins_with_a_share_of_the_free_capacity() {
     let flow = json!({ "algorithm": "iotcc", "rtt": "50 ms" });
     let mut late = flow.clone();
     late["start"] = json!("10 s");
@@ -167,9 +167,9 @@ fn the_iot_algorithm_begins_with_a_share_of_what_is_free() {
     assert!(windows[1] < 5.0, "{windows:?}");
 }
 
-/// SIRENS tells what is free: the slow start limits itself to it and leaves there, without a loss.
+/// SIRENS reports the free capacity: the slow start is limited to it and exits there, without a loss.
 #[test]
-fn alss_leaves_at_what_is_free() {
+fn alss_exits_slow_start_at_the_free_capacity() {
     let flows = json!([{ "algorithm": "cubic+alss-sirens", "rtt": "50 ms" }]);
     let records = simulate(&dumbbell(json!(["sirens"]), wide(), flows));
     let exit = records.events.iter().find(|event| event.kind == "slow-start-exit").expect("an exit");

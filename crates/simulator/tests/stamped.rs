@@ -27,7 +27,7 @@ impl Output for Line {
 
 const MS: u64 = 1_000_000;
 
-/// Everything that leaves in the first round trip of 100 ms after a handshake that took as long, and the first ACK.
+/// The segments sent in the first round trip of 100 ms, after a handshake of 100 ms, and the first ACK.
 fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
     let stack = profile::find("linux").expect("the profile is there").0;
     let control = catalogue().parse(algorithm).expect("it parses").build(&Path {
@@ -62,7 +62,7 @@ fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
 
 /// 46.336 Mbit/s over 100 ms are 400 segments of 1448 bytes; a quarter of them is the window, spread over the round trip.
 #[test]
-fn a_stamped_window_leaves_evenly_over_the_round_trip() {
+fn a_stamped_window_is_spread_over_the_round_trip() {
     let (sender, line) = first_round("iotcc", Some(46_336_000));
     let first: Vec<_> = line.left.iter().filter(|at| **at < 200 * MS).collect();
     assert!((94..=100).contains(&first.len()), "{}", first.len()); // the headers take their share of the rate
@@ -75,7 +75,7 @@ fn a_stamped_window_leaves_evenly_over_the_round_trip() {
     assert_eq!(sender.cwnd, 108);
 }
 
-/// A path that has a router without the agent: ten segments at once, and the records say so.
+/// A path with a router that has no agent: ten segments at once, and an event.
 #[test]
 fn an_unstamped_path_begins_with_the_initial_window() {
     let (sender, line) = first_round("iotcc", None);

@@ -1,4 +1,4 @@
-//! Sources other than bulk transfers: answers known by hand.
+//! Workloads other than bulk transfers: answers computed by hand.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ use serde_json::{json, Value};
 fn simulate(document: &Value, seed: u64) -> Records {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    run(&plan, seed, &AtomicBool::new(false), None).expect("nobody cancels")
+    run(&plan, seed, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
 
 fn dumbbell(rate: &str, queue: &str, duration: &str, flows: Value) -> Value {
@@ -27,7 +27,7 @@ fn cbr(rate: &str, packet: &str) -> Value {
 
 /// By hand: 1500 bytes each at 3 Mbit/s are 4 ms apart; each takes 1.2 ms on a line of 10 Mbit/s and 10 ms on its wire.
 #[test]
-fn cbr_is_evenly_spaced_and_late_by_line_and_wire() {
+fn cbr_is_evenly_spaced_and_delayed_by_line_and_wire() {
     for direction in ["forward", "reverse"] {
         let mut flow = cbr("3 Mbps", "1500 B");
         flow["direction"] = json!(direction);
@@ -49,9 +49,9 @@ fn cbr_is_evenly_spaced_and_late_by_line_and_wire() {
     }
 }
 
-/// A step of 10⁹·8·1000/7·10⁶ ns is no whole number; after 7 packets exactly 8 ms are over.
+/// A spacing of 10⁹·8·1000/7·10⁶ ns is no integer; 7 packets take exactly 8 ms.
 #[test]
-fn no_rounding_adds_up() {
+fn rounding_errors_of_the_spacing_do_not_accumulate() {
     let mut document = dumbbell("none", "unlimited", "1 s", json!([cbr("7 Mbps", "1000 B")]));
     document["dumbbell"]["bottleneck"] = json!({ "delay": "10 ms" });
     document["packets"] = json!(true);
@@ -64,20 +64,20 @@ fn no_rounding_adds_up() {
 /// 12 Mbit/s into a line of 10 Mbit/s: a sixth is lost. By hand: in 10 s 10,001 packets arrive, the line sends one per 1.2 ms
 /// (8333), ten wait, one is in service.
 #[test]
-fn what_is_above_the_lines_rate_is_lost_at_a_full_queue() {
+fn packets_above_the_line_rate_are_dropped_at_a_full_queue() {
     let records = simulate(&dumbbell("10 Mbps", "10 packets", "10 s", json!([cbr("12 Mbps", "1500 B")])), 1);
     let (flow, link) = (&records.flows[0], &records.links[0]);
     assert_eq!(flow.sent_packets, 10_001);
     assert!(flow.queue_drops.abs_diff(10_001 - 8333 - 11) <= 1, "{} drops", flow.queue_drops);
     assert_eq!(flow.queue_drops, link.dropped_packets);
-    // Who takes the last place waits for the one in service and nine others; with its own time at most 11 packets' time.
+    // A packet in the last place waits for the one in service and nine others; with its own, at most 11 transmission times.
     let longest = 10_000_000 + 11 * 1_200_000;
     assert!(flow.max_delay_ns.is_some_and(|delay| delay <= longest && delay > longest - 1_200_000), "{flow:?}");
 }
 
-/// A flow that stops sends nothing more, and that was its end.
+/// A flow sends nothing after its stop time, which is its end.
 #[test]
-fn a_source_stops_when_it_is_told() {
+fn a_source_stops_at_its_stop_time() {
     let mut flow = cbr("3 Mbps", "1500 B");
     flow["start"] = json!("100 ms");
     flow["stop"] = json!("300 ms");
@@ -90,7 +90,7 @@ fn a_source_stops_when_it_is_told() {
 /// A random source: bursts of CBR whose mean rate is the rate's share of active time, here a third of 8 Mbit/s. Over 2000 s with
 /// about 1300 cycles of exponential periods the standard error is some 2 %.
 #[test]
-fn on_off_sends_the_rates_share_of_active_time() {
+fn an_on_off_source_sends_at_its_rate_in_its_share_of_active_time() {
     let periods = |kind: &str, on: &str, off: &str| {
         let one = |mean: &str| match kind {
             "pareto" => json!({ "kind": "pareto", "shape": 2.5, "mean": mean }),
@@ -99,7 +99,7 @@ fn on_off_sends_the_rates_share_of_active_time() {
         json!({ "transport": "udp", "rtt": "20 ms", "workload":
             { "kind": "on-off", "rate": "8 Mbps", "packet": "1000 B", "on": one(on), "off": one(off) } })
     };
-    // With periods of half a packet's time nothing may be lost between them either.
+    // With periods of half a packet's transmission time no active time may be lost either.
     for (kind, on, off, duration) in [
         ("exponential", "500 ms", "1 s", "2000 s"),
         ("pareto", "500 ms", "1 s", "2000 s"),
@@ -114,7 +114,7 @@ fn on_off_sends_the_rates_share_of_active_time() {
 
 /// A TCP source with random periods sends in them only: a third of the time at line rate.
 #[test]
-fn tcp_with_random_periods_is_silent_between_them() {
+fn tcp_with_random_periods_sends_only_in_them() {
     let flow = json!([{ "algorithm": "reno", "rtt": "21 ms", "workload":
         { "kind": "on-off", "on": { "kind": "exponential", "mean": "2 s" }, "off": { "kind": "pareto", "shape": 2.5, "mean": "4 s" } } }]);
     let records = simulate(&dumbbell("10 Mbps", "50 packets", "2000 s", flow), 4);
@@ -196,9 +196,9 @@ fn a_lone_short_flow_takes_handshake_and_slow_start_rounds() {
     );
 }
 
-/// The offered load is what was asked for: half of 20 Mbit/s in sizes with a tail, headers and handshakes included within 5 %.
+/// The offered load is the requested one: half of 20 Mbit/s in sizes with a tail, headers and handshakes included within 5 %.
 #[test]
-fn a_load_is_a_share_of_the_line() {
+fn an_offered_load_is_its_share_of_the_line() {
     let size = json!({ "kind": "pareto", "shape": 1.5, "min": "5 kB", "max": "200 kB" });
     let records = simulate(
         &dumbbell("20 Mbps", "200 packets", "400 s", json!([arrivals(json!({ "load": 0.5, "size": size }))])),
@@ -209,9 +209,9 @@ fn a_load_is_a_share_of_the_line() {
     assert!(records.flows[0].delivered_bytes >= ended);
 }
 
-/// Every transfer ends once, in whole; connections are used again: no more of them than transfers at the same time.
+/// Every transfer ends once and completely; connections are reused: no more of them than transfers at the same time.
 #[test]
-fn every_arrival_ends_once_and_slots_are_used_again() {
+fn every_transfer_ends_once_and_connections_are_reused() {
     let mut document = dumbbell(
         "20 Mbps",
         "20 packets",
@@ -224,7 +224,7 @@ fn every_arrival_ends_once_and_slots_are_used_again() {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).expect("it plans");
     let (records, cost) =
-        cwndlab_simulator::run_counted(&plan, 1, &AtomicBool::new(false), None).expect("nobody cancels");
+        cwndlab_simulator::run_counted(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled");
     let numbers: Vec<u64> = records.transfers.iter().map(|row| row.transfer).collect();
     assert_eq!(numbers, (0..3000).collect::<Vec<_>>());
     let flow = &records.flows[0];
@@ -235,9 +235,9 @@ fn every_arrival_ends_once_and_slots_are_used_again() {
     assert!(cost.memory_bytes < 2_000_000, "{} bytes", cost.memory_bytes);
 }
 
-/// Two connections at most: what comes while both are busy is refused, and the records say so.
+/// With at most two connections, transfers that arrive while both are busy are refused, and the records show it.
 #[test]
-fn beyond_the_bound_arrivals_are_refused() {
+fn arrivals_above_the_limit_of_connections_are_refused() {
     let flow = arrivals(json!({ "per_second": 100, "connections": 2, "count": 500 }));
     let records = simulate(&dumbbell("10 Mbps", "100 packets", "20 s", json!([flow])), 1);
     let refused = records.events.iter().filter(|row| row.kind == "refused").count();
@@ -245,10 +245,10 @@ fn beyond_the_bound_arrivals_are_refused() {
     assert!(refused > 100, "{refused}");
 }
 
-/// By hand on a line of 12 Mbit/s: SYN and answer, a request of 100 bytes as one packet of 140 (93,334 ns rounded up), a response
+/// By hand on a line of 12 Mbit/s: SYN and SYN-ACK, a request of 100 bytes as one packet of 140 (93,334 ns rounded up), a response
 /// of one full segment (1 ms) each 20 ms away.
 #[test]
-fn a_request_and_its_response_take_two_rounds() {
+fn a_request_and_its_response_take_two_round_trips() {
     let workload = |new: bool| {
         json!({ "kind": "request-response", "request": "100 B", "response": "1460 B", "think": "1 s",
         "count": 3, "new_connection": new })
@@ -267,9 +267,9 @@ fn a_request_and_its_response_take_two_rounds() {
 }
 
 /// RFC 6298, section 3, and Linux' tcp_synack_rtt_meas: with 1,100 ms the SYN leaves again after a second and is answered twice,
-/// so that the request after the first answer says nothing of the second. No sample is shorter than the path.
+/// so that it is unknown which SYN-ACK the request acknowledges. No sample is shorter than the RTT of the path.
 #[test]
-fn an_answer_that_was_sent_twice_is_no_rtt_sample() {
+fn a_syn_ack_that_was_sent_twice_is_no_rtt_sample() {
     let workload = json!({ "kind": "request-response", "request": "100 B", "response": "1460 B", "think": "1 s",
         "count": 3, "new_connection": true });
     let flow = json!([{ "algorithm": "reno", "rtt": "1100 ms", "profile": "linux", "workload": workload }]);
@@ -281,7 +281,7 @@ fn an_answer_that_was_sent_twice_is_no_rtt_sample() {
 /// By hand: the first connections have the path to themselves, so 40 ms, 4.333 ms of one packet and ACK on the line of
 /// 3 Mbit/s at most; from 5 s on a bulk flow keeps a queue of 100 packets, 4 ms each, half empty at worst.
 #[test]
-fn the_smallest_rtt_of_a_flow_is_that_of_all_its_connections() {
+fn the_smallest_rtt_of_a_flow_covers_all_its_connections() {
     let flows = json!([
         { "algorithm": "reno", "rtt": "40 ms", "workload":
             { "kind": "transfers", "bytes": "1448 B", "gap": "1 s", "new_connection": true } },
@@ -293,9 +293,9 @@ fn the_smallest_rtt_of_a_flow_is_that_of_all_its_connections() {
     assert!((40_000_000..45_000_000).contains(&least), "{least}");
 }
 
-/// Many at once over a line that loses: every exchange ends once, bytes are what the responses' sizes say.
+/// Many clients over a lossy line: every exchange ends once, and the bytes are those of the responses.
 #[test]
-fn exchanges_survive_losses() {
+fn every_exchange_completes_once_despite_losses() {
     let flow = json!([{ "algorithm": "cubic", "rtt": "40 ms", "count": 5, "workload":
         { "kind": "request-response", "request": { "kind": "uniform", "min": "50 B", "max": "3 kB" }, "count": 40,
           "response": { "kind": "log-normal", "median": "10 kB", "sigma": 1.2 }, "think": { "kind": "exponential", "mean": "100 ms" } } }]);
@@ -312,7 +312,7 @@ fn exchanges_survive_losses() {
 
 /// By hand from MQTT 3.1.1: CONNECT 24 bytes (identifier of 10), PUBLISH of 100 bytes to a topic of 20 is 124 bytes, at QoS 1 126
 /// and answered by 4. With 40 bytes of headers on a line of 12 Mbit/s. The receiver acknowledges each segment at once, and its
-/// bare ACK of 40 bytes goes before what its application answers.
+/// bare ACK of 40 bytes precedes its application's reply.
 #[test]
 fn mqtt_messages_have_the_specifications_sizes_and_times() {
     for (qos, publish) in [(0, 124), (1, 126)] {
@@ -342,9 +342,9 @@ fn mqtt_messages_have_the_specifications_sizes_and_times() {
     }
 }
 
-/// A sensor that is silent for longer than its keep-alive says so: 2 bytes there, 2 bytes back (3.1.2.10, 3.12, 3.13).
+/// A sensor that is silent for its keep-alive time sends a PINGREQ: 2 bytes there, 2 bytes back (3.1.2.10, 3.12, 3.13).
 #[test]
-fn a_silent_sensor_pings() {
+fn a_silent_sensor_sends_pings() {
     let workload =
         json!({ "kind": "mqtt", "payload": "100 B", "period": "10 s", "client": 10, "topic": 20, "keep_alive": "3 s" });
     let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "workload": workload }]);
@@ -357,9 +357,9 @@ fn a_silent_sensor_pings() {
     assert_eq!((pings(0), pings(1)), (5, 5));
 }
 
-/// Nagle (RFC 9293, 3.7.4): messages every 10 ms with an RTT of 40 ms leave together, one small segment per round trip.
+/// Nagle (RFC 9293, 3.7.4): messages every 10 ms with an RTT of 40 ms are combined, one small segment per round trip.
 #[test]
-fn nagle_joins_small_messages() {
+fn nagle_combines_small_messages() {
     let segments = |nagle: bool| {
         let workload = json!({ "kind": "mqtt", "payload": "100 B", "period": "10 ms", "nagle": nagle });
         let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": { "ack_every": 1 }, "workload": workload }]);
@@ -372,9 +372,9 @@ fn nagle_joins_small_messages() {
     assert!((with / (9.9 / 0.0402) - 1.0).abs() < 0.05, "{with}");
 }
 
-/// Lost messages are repaired, in order, and each is counted once.
+/// Lost messages are retransmitted, in order, and each is counted once.
 #[test]
-fn messages_survive_losses_and_duplicates() {
+fn every_message_arrives_once_despite_losses_and_duplicates() {
     let workload = json!({ "kind": "mqtt", "qos": 1, "period": "200 ms", "jitter": "100 ms", "payload": { "kind": "uniform", "min": "128 B", "max": "4 kB" } });
     let flow = json!([{ "algorithm": "cubic", "rtt": "40 ms", "count": 20, "start_jitter": "1 s", "stop": "30 s", "workload": workload },
         { "transport": "udp", "rtt": "40 ms", "workload": { "kind": "cbr", "rate": "1 Mbps" } }]);
@@ -394,10 +394,10 @@ fn messages_survive_losses_and_duplicates() {
     assert!(udp.delivered_bytes <= udp.sent_bytes - udp.wire_losses * 1472, "{udp:?}");
 }
 
-/// Starts at exponential distances are a Poisson process: 401 flows, 50 ms apart on average, spread over 20 s ± 1 s; the first one
-/// starts when the table says.
+/// Starts with exponential gaps are a Poisson process: 401 flows, 50 ms apart on average, spread over 20 s ± 1 s; the first one
+/// starts at its `start`.
 #[test]
-fn starts_may_be_a_poisson_process() {
+fn exponential_start_gaps_are_a_poisson_process() {
     let flow = json!([{ "algorithm": "reno", "rtt": "21 ms", "count": 401, "start": "1 s",
         "start_step": { "kind": "exponential", "mean": "50 ms" }, "workload": { "kind": "bulk", "bytes": "1 kB" } }]);
     let records = simulate(&dumbbell("10 Mbps", "50 packets", "30 s", flow), 1);

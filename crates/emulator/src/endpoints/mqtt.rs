@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration as Wait;
 
 use cwndlab_scenario::plan::Mqtt;
-use cwndlab_simulator::draw::{self, SIZE_STREAM, TIME_STREAM};
+use cwndlab_traffic::sampling::{sample_size, SIZE_STREAM, TIME_STREAM};
 use cwndlab_units::{Duration, Time};
 
 use super::connection::{read, Endpoint, STOP_CHECK};
@@ -80,7 +80,7 @@ impl<'a> MqttDialogue<'a> {
             }
             last_sent = now;
             if now >= next {
-                let payload = draw::whole(&sensor.payload, &mut sizes);
+                let payload = sample_size(&sensor.payload, &mut sizes).0;
                 period_start += sensor.period;
                 next = period_start + Duration(times.below(sensor.jitter.0));
                 let publication = Publication { payload, since: now };

@@ -5,8 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 
 use cwndlab_scenario::plan::Workload;
-use cwndlab_simulator::draw::{self, OTHER_STREAM, SIZE_STREAM, TIME_STREAM};
-use cwndlab_units::{Duration, Time};
+use cwndlab_traffic::sampling::{sample_pause, sample_size, OTHER_STREAM, SIZE_STREAM, TIME_STREAM};
+use cwndlab_units::Time;
 
 use super::connection::{read, Endpoint, STOP_CHECK};
 use super::messages::{serve, MessageQueue};
@@ -49,7 +49,7 @@ impl<'a> RequestResponse<'a> {
                 connection = self.connect()?;
             }
             let Some(socket) = &connection else { return Ok(()) };
-            let (size, request_size) = (draw::whole(response, &mut sizes), draw::whole(request, &mut others));
+            let (size, request_size) = (sample_size(response, &mut sizes).0, sample_size(request, &mut others).0);
             self.requests.push(request_size, size);
             endpoint.send(socket, Some(request_size), Time(u64::MAX))?;
             if !self.read_response(socket, size)? {
@@ -59,7 +59,7 @@ impl<'a> RequestResponse<'a> {
             if count.is_some_and(|count| done >= count) {
                 return Ok(());
             }
-            let next = endpoint.run.now() + Duration(draw::pause(think, &mut times));
+            let next = endpoint.run.now() + sample_pause(think, &mut times);
             endpoint.run.sleep_until(next.min(endpoint.stop_at()));
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cwndlab_linux::fault::Fault;
 use cwndlab_scenario::plan::Workload;
-use cwndlab_simulator::draw::{self, TIME_STREAM};
+use cwndlab_traffic::sampling::{sample_pause, sample_period, TIME_STREAM};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use super::connection::{is_timeout, lock, Endpoint, PendingTransfer, ACCEPT_INTERVAL, STOP_CHECK};
@@ -39,7 +39,7 @@ fn send_workload(endpoint: &Endpoint<'_>) -> std::io::Result<()> {
         }
         Workload::RandomOnOff { on, off } => {
             let mut times = endpoint.stream(TIME_STREAM);
-            let period = || (Duration(draw::whole(on, &mut times)), Duration(draw::pause(off, &mut times)));
+            let period = || (sample_period(on, &mut times), sample_pause(off, &mut times));
             send_in_periods(endpoint, &socket, period)?
         }
         &Workload::OnOff { on, off } => send_in_periods(endpoint, &socket, || (on, off))?,

@@ -1,7 +1,8 @@
-//! Measures the engine in a native process of its own: no Python, no Arrow.
+//! Measures the engine in a process without Python and Arrow.
 //!
 //! `cwndlab-bench run SCENARIO.toml [SEED]` prints one JSON line with the process's own user time and peak memory.
-//! `cwndlab-bench algorithms [NAME …]` prints one per algorithm: what an ACK costs it, by the battery's stream.
+//! `cwndlab-bench algorithms [NAME …]` prints one per algorithm: its time for an ACK, with the event stream of the
+//! conformance tests.
 #![allow(clippy::print_stdout, reason = "the output is the purpose")]
 
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ fn usage() -> (f64, u64) {
     (if on_cpu > 0.0 { on_cpu * 1e-9 } else { ticks / 100.0 }, peak)
 }
 
-/// ACKs of the stream, and how often it is told again: the best counts, since noise only adds.
+/// ACKs of the stream, and its repetitions: the fastest one counts, since noise only adds.
 const TIMED: (usize, u32) = (65_536, 9);
 
 fn main() -> ExitCode {

@@ -21,7 +21,7 @@ impl Draw {
         self.0.below(end)
     }
 
-    /// Even in the logarithm.
+    /// Uniform in the logarithm.
     fn log(&mut self, low: f64, high: f64) -> f64 {
         low * maths::pow(high / low, self.0.unit())
     }
@@ -97,7 +97,7 @@ impl Draw {
             _ => link["rate"] = json!(text),
         }
         if constant > 1 && self.chance(0.2) {
-            // An outage, now and then for good.
+            // An outage, sometimes for good.
             let at = self.log(MS, 2.0 * S) as u64;
             let mut steps = vec![json!({ "at": format!("{at} ns"), "rate": "0 bps" })];
             if self.chance(0.7) {
@@ -197,7 +197,7 @@ const WIRELESS: u64 = 2;
 const PARKING_LOT: u64 = 2;
 const GRAPH: u64 = 3;
 
-/// Adds a network; answers the rate of its fastest line and the delay between its routers, ns.
+/// Adds a network; returns the rate of its fastest line and the delay between its routers, ns.
 fn add_network(draw: &mut Draw, document: &mut Value, shape: u64, rate: f64) -> (f64, f64) {
     let (mut fastest, mut delay) = (rate, draw.delay());
     match shape {

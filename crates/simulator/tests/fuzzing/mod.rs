@@ -1,7 +1,7 @@
-//! Random extreme scenarios, and what holds of every run, whatever its scenario.
+//! Random extreme scenarios, and the invariants of every run.
 //!
 //! A case is made from its seed alone. It lasts as long as some [`PACKETS`] packets take on its fastest line, so that the
-//! cost of a case is bounded, and its run ends with an error where it takes more than [`EVENTS`] turns of the engine's loop.
+//! cost of a case is bounded, and its run ends with an error if it takes more than [`EVENTS`] events.
 
 mod draw;
 mod oracle;
@@ -13,21 +13,21 @@ use cwndlab_simulator::{catalogue, run_within};
 
 /// About as many packets cross the lines of a case.
 pub(crate) const PACKETS: f64 = 30_000.0;
-/// The most turns of the engine's loop.
+/// The most events of a run.
 pub(crate) const EVENTS: u64 = 20_000_000;
 
-/// What became of a case.
+/// The outcome of a case.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// Everything held.
+    /// All invariants hold.
     Held,
-    /// The scenario is none, and says so.
+    /// The scenario is invalid: why.
     Refused(String),
     /// An invariant was violated: the scenario as TOML, and what.
     Violated(String, String),
 }
 
-/// Makes the case of this seed, runs it and checks what it recorded.
+/// Draws the case of this seed, runs it and checks its records.
 pub(crate) fn check(seed: u64) -> Verdict {
     let document = draw::document(seed).to_string();
     let join = |faults: Vec<cwndlab_scenario::Fault>| {
@@ -48,7 +48,7 @@ pub(crate) fn check(seed: u64) -> Verdict {
             let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
             violated(format!("the engine panicked: {}", text.unwrap_or("without a text")))
         }
-        Ok(Err(_)) => violated(format!("the run takes more than {EVENTS} turns of the loop")),
+        Ok(Err(_)) => violated(format!("the run takes more than {EVENTS} events")),
         Ok(Ok((records, _))) => match oracle::check(&plan, &records) {
             Ok(()) => Verdict::Held,
             Err(what) => violated(what),

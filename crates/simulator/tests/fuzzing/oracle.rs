@@ -1,4 +1,4 @@
-//! What holds of every run.
+//! Invariants of every run.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ fn link(plan: &LinkPlan, row: &LinkRow, span: f64) -> Outcome {
     holds(row.dropped_packets + row.sent_packets <= row.arrived_packets, || {
         say(format!("{} dropped and {} sent of {}", row.dropped_packets, row.sent_packets, row.arrived_packets))
     })?;
-    // What a medium of 802.11 gives up was never sent.
+    // A packet that an 802.11 station gives up does not count as sent.
     let could = if plan.radio.is_some() { row.arrived_packets } else { row.sent_packets };
     holds(row.lost_packets <= could, || say(format!("{} lost of {could} sent", row.lost_packets)))?;
     for (name, value) in [
@@ -87,7 +87,7 @@ fn link_samples(plan: &Plan, records: &Records) -> Outcome {
             holds(grows, || say("a counter falls"))?;
         }
     }
-    // At the end every packet is somewhere: one at most is in service.
+    // At the end at most one packet is in service.
     for (index, row) in last.into_iter().filter(|(_, row)| row.time_ns == plan.duration.0) {
         let (total, plan) = (&records.links[index as usize], &plan.links[index as usize]);
         let rest = total.arrived_packets.cast_signed()

@@ -1,4 +1,4 @@
-//! Flows over 802.11: what every run obeys, and answers known by hand.
+//! Flows over 802.11: invariants of every run, and answers computed by hand.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ use serde_json::{json, Value};
 fn simulate(document: &Value, seed: u64) -> Records {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    run(&plan, seed, &AtomicBool::new(false), None).expect("nobody cancels")
+    run(&plan, seed, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
 
 fn wlan(cell: &Value, flows: &Value) -> Value {
@@ -22,9 +22,9 @@ fn totals<'a>(records: &'a Records, station: &str) -> &'a StationRow {
     records.stations.iter().rfind(|row| row.station == station).expect("the station has rows")
 }
 
-/// By hand, where turns are kept, so that nothing is drawn: a SYN of 40 bytes goes a DIFS of 28 µs after it came and takes
-/// 20 + 4 · ⌈(22 + 8 · 76) / 216⌉ + 6 = 38 µs; its answer waits for SIFS, the ACK of 34 µs and DIFS; the segment of
-/// 1500 bytes takes 254 µs after its DIFS. Between them lies the wire of 20 ms, three times.
+/// By hand, with immediate access, so that no backoff is drawn: a SYN of 40 bytes is sent a DIFS of 28 µs after its arrival and takes
+/// 20 + 4 · ⌈(22 + 8 · 76) / 216⌉ + 6 = 38 µs; the SYN-ACK waits for SIFS, the ACK of 34 µs and DIFS; the segment of
+/// 1500 bytes takes 254 µs after its DIFS. The wire of 20 ms is crossed three times.
 #[test]
 fn a_transfer_takes_airtime_and_the_wire_to_the_nanosecond() {
     let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "workload": { "kind": "bulk", "bytes": "1460 B" } }]);
@@ -34,9 +34,9 @@ fn a_transfer_takes_airtime_and_the_wire_to_the_nanosecond() {
     assert_eq!(totals(&records, "ap").failures, 0);
 }
 
-/// What the stations counted is what the links did; every packet is delivered, dropped, given up or still there.
+/// The counters of stations and links agree; every packet is delivered, dropped, given up or still queued.
 #[test]
-fn stations_and_links_tell_the_same() {
+fn stations_and_links_count_the_same() {
     let flows = json!([
         { "algorithm": "cubic", "rtt": "30 ms", "count": 4 },
         { "algorithm": "newreno", "rtt": "50 ms", "count": 3, "direction": "upload" },
@@ -69,7 +69,7 @@ fn stations_and_links_tell_the_same() {
 
 /// IEEE 802.11: a medium carries no more than a cycle without collisions allows: 30.5 Mbit/s of IP packets at 54.
 #[test]
-fn a_cell_carries_what_its_cycle_allows_and_draws_by_its_seed_alone() {
+fn a_cell_carries_what_its_cycle_allows_and_depends_on_its_seed_alone() {
     let flows = json!([{ "transport": "udp", "rtt": "0 s", "count": 5, "direction": "upload",
         "workload": { "kind": "cbr", "rate": "20 Mbps", "packet": "1500 B" } }]);
     let document = wlan(&json!({ "standard": "802.11g" }), &flows);
@@ -82,7 +82,7 @@ fn a_cell_carries_what_its_cycle_allows_and_draws_by_its_seed_alone() {
 
 /// Links of a graph share a medium as those of a wireless LAN do.
 #[test]
-fn a_graph_with_a_medium_is_the_wireless_lan() {
+fn a_graph_with_a_medium_has_the_records_of_a_wireless_lan() {
     let flow = |ends: Value| {
         let mut flow = json!({ "algorithm": "cubic", "profile": "rfc" });
         for (key, value) in ends.as_object().unwrap() {

@@ -1,28 +1,28 @@
-//! Which links need no event of their own.
+//! Links that need no event of their own.
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;
 
-use crate::service::COMPUTED;
+use crate::aqm_links::COMPUTED;
 
-/// Links that one other link feeds, and nobody else: what leaves the feeder arrives there in the same order, so its
-/// departure can be computed when the feeder's is. Sampled links stay apart: their queue is looked at in its own time;
-/// so do those that serve by event.
-pub(crate) fn fuse(plan: &Plan, links: &[Link], server_of: &[u32]) -> Vec<bool> {
+/// By link, whether it is fused with the one before it. That is so where exactly one other link feeds it: packets arrive
+/// in the order in which they leave the feeder, so that both departures are computed at once. Sampled links are not
+/// fused, since a sample needs their queue at its own time; links with a server have events anyway.
+pub(crate) fn fused_links(plan: &Plan, links: &[Link], server_of: &[u32]) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Feeder {
-        Nobody,
+        Absent,
         Link(u32),
         Several,
     }
-    let mut feeders = vec![Feeder::Nobody; links.len()];
+    let mut feeders = vec![Feeder::Absent; links.len()];
     for flow in &plan.flows {
         for path in [&flow.forward, &flow.reverse] {
             let mut previous = None;
             for &link in path {
                 let feeder = &mut feeders[link as usize];
                 *feeder = match (previous, *feeder) {
-                    (Some(one), Feeder::Nobody) => Feeder::Link(one),
+                    (Some(one), Feeder::Absent) => Feeder::Link(one),
                     (Some(one), Feeder::Link(other)) if one == other => Feeder::Link(one),
                     _ => Feeder::Several,
                 };

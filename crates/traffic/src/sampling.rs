@@ -1,17 +1,16 @@
-//! Draws from distributions; the same bits on every machine.
+//! Draws from distributions, with the same bits on every machine.
 
 use cwndlab_network::random::Stream;
 use cwndlab_scenario::plan::Distribution;
-use cwndlab_units::maths;
+use cwndlab_units::{maths, Bytes, Duration};
 
-/// Purpose of the streams from which sizes of transfers, messages and frames come.
+/// Purpose of the streams of sizes: transfers, responses, messages, frames.
 pub const SIZE_STREAM: u64 = 20;
-/// Of arrivals, periods of activity and publishing.
+/// Purpose of the streams of times: arrivals, periods, think times, publishing.
 pub const TIME_STREAM: u64 = 21;
-/// Of the other direction's sizes, thinking times and silences.
+/// Purpose of the streams of request sizes.
 pub const OTHER_STREAM: u64 = 22;
-
-/// Of distances between starts.
+/// Purpose of the streams of gaps between starts.
 pub const GAP_STREAM: u64 = 23;
 
 /// Uniform in (0, 1]: its logarithm is finite.
@@ -51,8 +50,8 @@ fn gamma(shape: f64, stream: &mut Stream) -> f64 {
     }
 }
 
-/// One value.
-pub fn value(distribution: &Distribution, stream: &mut Stream) -> f64 {
+/// Draws a value.
+pub fn sample(distribution: &Distribution, stream: &mut Stream) -> f64 {
     match *distribution {
         Distribution::Fixed(value) => value,
         Distribution::Uniform(low, high) => low + (high - low) * stream.unit(),
@@ -78,14 +77,24 @@ pub fn value(distribution: &Distribution, stream: &mut Stream) -> f64 {
     }
 }
 
-/// A whole number of bytes or nanoseconds, 1 at least.
-pub fn whole(distribution: &Distribution, stream: &mut Stream) -> u64 {
-    (value(distribution, stream).min(1e18) + 0.5).max(1.0) as u64
+/// Draws an integer of at least 1.
+fn sample_positive(distribution: &Distribution, stream: &mut Stream) -> u64 {
+    (sample(distribution, stream).min(1e18) + 0.5).max(1.0) as u64
 }
 
-/// A pause: a whole number of nanoseconds, possibly none.
-pub fn pause(distribution: &Distribution, stream: &mut Stream) -> u64 {
-    (value(distribution, stream).min(1e18) + 0.5) as u64
+/// Draws the size of a transfer, a message or a frame, at least 1 byte.
+pub fn sample_size(distribution: &Distribution, stream: &mut Stream) -> Bytes {
+    Bytes(sample_positive(distribution, stream))
+}
+
+/// Draws the length of an active period, at least 1 ns.
+pub fn sample_period(distribution: &Distribution, stream: &mut Stream) -> Duration {
+    Duration(sample_positive(distribution, stream))
+}
+
+/// Draws a pause, which may be 0.
+pub fn sample_pause(distribution: &Distribution, stream: &mut Stream) -> Duration {
+    Duration((sample(distribution, stream).min(1e18) + 0.5) as u64)
 }
 
 #[cfg(test)]
@@ -109,7 +118,7 @@ mod tests {
             let mut stream = Stream::new(1, SIZE_STREAM, 0);
             let (mut sum, mut squares) = (0.0, 0.0);
             for _ in 0..n as u32 {
-                let one = value(&distribution, &mut stream);
+                let one = sample(&distribution, &mut stream);
                 sum += one;
                 squares += one * one;
             }
@@ -126,7 +135,7 @@ mod tests {
     fn a_bounded_tail_keeps_its_bounds_and_its_weight() {
         let distribution = Distribution::Pareto { shape: 1.2, least: 1.0, most: 1000.0 };
         let mut stream = Stream::new(2, SIZE_STREAM, 0);
-        let draws: Vec<f64> = (0..100_000).map(|_| value(&distribution, &mut stream)).collect();
+        let draws: Vec<f64> = (0..100_000).map(|_| sample(&distribution, &mut stream)).collect();
         assert!(draws.iter().all(|one| (1.0..=1000.0 + 1e-6).contains(one)));
         let beyond = maths::pow(1000.0, -1.2);
         let wanted = (maths::pow(10.0, -1.2) - beyond) / (1.0 - beyond);

@@ -1,26 +1,26 @@
-//! Media of 802.11: links that share one, with a queue for each node that sends there.
+//! The 802.11 media of a plan: several links share one, with a queue for each sending node.
 
 use std::collections::BTreeMap;
 
 use cwndlab_network::discipline::{Discipline, Waiting};
-use cwndlab_network::link::Passage;
 use cwndlab_network::random::Stream;
 use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
-use cwndlab_network::wifi::{Beacon, Deferral, Medium, Outcome, PathConfig, Routed, Rules, StationConfig, NEVER};
+use cwndlab_network::wifi::{Beacon, Deferral, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};
 use cwndlab_records::rows::StationRow;
 use cwndlab_scenario::plan::{MediumPlan, ModePlan, Plan, StandardPlan};
+use cwndlab_units::Time;
 
-use crate::lines::limit;
+use crate::build_links::limit;
+use crate::link_snapshot::LinkSnapshot;
 use crate::packet::Packet;
-use crate::service::{Look, Server};
-use crate::world::World;
 
 /// Purpose of the random stream of a medium.
-const AIR_STREAM: u64 = 6;
+const MEDIUM_STREAM: u64 = 6;
 
-/// A medium and what it has to do with the links.
+/// A medium and the links on it.
 #[derive(Debug)]
-pub(crate) struct Air {
+pub(crate) struct WifiMedium {
+    /// The medium: channel access, frames, stations.
     pub(crate) medium: Medium<Packet>,
     /// Its name.
     name: String,
@@ -70,9 +70,9 @@ pub(crate) fn build(
     index: usize,
     seed: u64,
     discipline: impl Fn(u32) -> Option<Box<dyn Discipline<Routed<Packet>>>>,
-) -> Air {
-    let on_it = |link: &u32| plan.links[*link as usize].radio.is_some_and(|radio| radio.medium as usize == index);
-    let links: Vec<u32> = (0..plan.links.len() as u32).filter(on_it).collect();
+) -> WifiMedium {
+    let on_medium = |link: &u32| plan.links[*link as usize].radio.is_some_and(|radio| radio.medium as usize == index);
+    let links: Vec<u32> = (0..plan.links.len() as u32).filter(on_medium).collect();
     let (mut nodes, mut stations, mut paths) = (Vec::new(), Vec::new(), Vec::new());
     for &link in &links {
         let one = &plan.links[link as usize];
@@ -91,8 +91,8 @@ pub(crate) fn build(
         let (Some(radio), Some(from)) = (one.radio, station(one.from)) else { continue };
         paths.push(PathConfig { from, to: station(one.to), mode: mode(radio.mode), error: radio.frame_error });
     }
-    let chance = Stream::new(seed, AIR_STREAM, index as u64);
-    Air {
+    let chance = Stream::new(seed, MEDIUM_STREAM, index as u64);
+    WifiMedium {
         medium: Medium::new(rules(&plan.media[index], &nodes), stations, &paths, chance),
         name: plan.media[index].name.clone(),
         nodes: nodes.iter().map(|&node| plan.nodes[node as usize].clone()).collect(),
@@ -102,20 +102,20 @@ pub(crate) fn build(
     }
 }
 
-impl Air {
-    /// A packet for a link.
-    pub(crate) fn offer(&mut self, now: u64, link: u32, one: Waiting<Packet>, gone: &mut Vec<Waiting<Packet>>) {
-        self.medium.offer(now, self.paths[&link], one, gone);
+impl WifiMedium {
+    /// Adds a packet to the queue of a link's node.
+    pub(crate) fn offer(&mut self, now: Time, link: u32, one: Waiting<Packet>, dropped: &mut Vec<Waiting<Packet>>) {
+        self.medium.offer(now.0, self.paths[&link], one, dropped);
     }
 
-    /// What the link counts and holds; `lost` is what was lost behind it.
-    pub(crate) fn look(&mut self, now: u64, link: u32, lost: u64) -> Look {
-        self.medium.settle(now);
+    /// The counters and the backlog of a link; `lost` counts the packets lost on the wire behind the medium.
+    pub(crate) fn snapshot(&mut self, now: Time, link: u32, lost: u64) -> LinkSnapshot {
+        self.medium.settle(now.0);
         let path = self.paths[&link];
-        let totals = self.medium.path_totals(now, path);
-        let (queue_packets, queue_bytes) = self.medium.path_backlog(now, path);
-        let (packet_ns, byte_ns) = self.medium.path_integrals(now, path);
-        Look {
+        let totals = self.medium.path_totals(now.0, path);
+        let (queue_packets, queue_bytes) = self.medium.path_backlog(now.0, path);
+        let (packet_ns, byte_ns) = self.medium.path_integrals(now.0, path);
+        LinkSnapshot {
             arrived: totals.accepted + totals.dropped,
             dropped: totals.dropped,
             lost: lost + totals.given_up,
@@ -131,15 +131,39 @@ impl Air {
         }
     }
 
-    /// The stations at `now`.
-    pub(crate) fn stations(&mut self, now: u64, rows: &mut Vec<StationRow>) {
-        self.medium.settle(now);
+    /// The time at which the medium needs an entry on the agenda, if that is before its earliest one there.
+    pub(crate) fn arm(&mut self) -> Option<Time> {
+        let next = self.medium.next();
+        (next < self.armed).then(|| {
+            self.armed = next;
+            Time(next)
+        })
+    }
+
+    /// Advances the medium to `now`; `false` if its entry on the agenda is out of date.
+    pub(crate) fn start_service(&mut self, now: Time) -> bool {
+        if self.armed != now.0 {
+            return false;
+        }
+        self.armed = NEVER;
+        self.medium.settle(now.0);
+        true
+    }
+
+    /// Counts the mark of a packet delivered on `link`.
+    pub(crate) fn count_delivery(&mut self, link: u32, marked: bool) {
+        self.marked[self.paths[&link] as usize] += u64::from(marked);
+    }
+
+    /// Adds the counters of the stations at `now` to `rows`.
+    pub(crate) fn stations(&mut self, now: Time, rows: &mut Vec<StationRow>) {
+        self.medium.settle(now.0);
         for (station, node) in (0..).zip(&self.nodes) {
-            let counters = self.medium.counters(now, station);
-            let (queue_packets, _) = self.medium.backlog(now, station);
-            let (queue_packet_ns, _) = self.medium.integrals(now, station);
+            let counters = self.medium.counters(now.0, station);
+            let (queue_packets, _) = self.medium.backlog(now.0, station);
+            let (queue_packet_ns, _) = self.medium.integrals(now.0, station);
             rows.push(StationRow {
-                time_ns: now,
+                time_ns: now.0,
                 medium: self.name.clone(),
                 station: node.clone(),
                 attempts: counters.attempts,
@@ -155,58 +179,6 @@ impl Air {
                 queue_packet_ns: queue_packet_ns as f64,
                 max_queue_packets: self.medium.most(station),
             });
-        }
-    }
-}
-
-impl World {
-    /// Puts the medium on the agenda if something happens on it before its entry there.
-    pub(crate) fn arm_air(&mut self, server: u32) {
-        let Server::Air(air) = &mut self.servers[server as usize] else { return };
-        let next = air.medium.next();
-        if next < air.armed {
-            air.armed = next;
-            self.agenda.push(next, self.first_server + server);
-        }
-    }
-
-    /// The agenda's top is this medium's moment.
-    pub(crate) fn serve_air(&mut self, now: u64, server: u32) {
-        self.agenda.pop();
-        let Server::Air(air) = &mut self.servers[server as usize] else { return };
-        if air.armed != now {
-            return; // an entry that an earlier one overtook
-        }
-        air.armed = NEVER;
-        air.medium.settle(now);
-        loop {
-            let Server::Air(air) = &mut self.servers[server as usize] else { return };
-            let Some(outcome) = air.medium.take(now, &mut self.gone) else { break };
-            self.bury();
-            match outcome {
-                Outcome::Delivered(one) => {
-                    let link = self.hop(&one.packet).link;
-                    if let Server::Air(air) = &mut self.servers[server as usize] {
-                        air.marked[air.paths[&link] as usize] += u64::from(one.marked);
-                    }
-                    self.emerge(now, link, one);
-                }
-                Outcome::Lost(one) => {
-                    let link = self.hop(&one.packet).link;
-                    self.record(one.since, link, one.packet, Passage::Lost { departure: now });
-                    self.lose(now, one.packet, Passage::Lost { departure: now });
-                }
-            }
-        }
-        self.arm_air(server);
-    }
-
-    /// The stations of all media at `now`.
-    pub fn stations(&mut self, now: u64, rows: &mut Vec<StationRow>) {
-        for server in &mut self.servers {
-            if let Server::Air(air) = server {
-                air.stations(now, rows);
-            }
         }
     }
 }

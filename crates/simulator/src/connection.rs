@@ -1,0 +1,479 @@
+//! A connection: a sender, a receiver and the application above them.
+
+use cwndlab_control::{Algorithm, CongestionControl, Need, Path};
+use cwndlab_network::agent::{quick_start, Header, Scheme};
+use cwndlab_network::random::Stream;
+use cwndlab_records::rows::TransferRow;
+use cwndlab_scenario::plan::{FlowPlan, Pacing};
+use cwndlab_traffic::byte_source::{Action, ByteSource, Drained};
+use cwndlab_traffic::datagrams::Datagrams;
+use cwndlab_traffic::NEVER;
+use cwndlab_transport::receiver::Receiver;
+use cwndlab_transport::remote::Remote;
+use cwndlab_transport::sender::{Counters, Sender, ENDLESS};
+use cwndlab_transport::wire::{expand, AckPacket, Blocks, Data, Output};
+use cwndlab_units::{Bytes, Time};
+
+use crate::dialogue::Dialogue;
+use crate::network::Network;
+use crate::no_control::NoControl;
+use crate::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
+use crate::packet_options::{PercState, RouterHeader};
+use crate::packet_sink::{feedback, router_scheme, PacketSink, WireFormat};
+use crate::timers::{PACE, RECEIVER, SENDER, TIMERS};
+use crate::totals::Totals;
+
+/// Purpose of the random streams of algorithms.
+const ALGORITHM_STREAM: u64 = 3;
+
+/// The number of a connection that carries datagrams: no packet bears it.
+const NO_NUMBER: u32 = 256;
+
+/// A connection. Fields are in the order of their use: with hundreds of connections each packet finds its own out of the
+/// cache, and the cost is the number of lines that it needs.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Connection {
+    /// The time of each timer's entry on the agenda; `NEVER` without one.
+    pub(crate) armed: [Time; TIMERS],
+    /// When the application acts next.
+    pub(crate) application: Time,
+    /// Its index among all connections.
+    pub(crate) index: u32,
+    /// The flow of the plan that it belongs to.
+    pub(crate) owner: u32,
+    /// Its number, which tells packets of its predecessors from its own.
+    number: u32,
+    /// The segment number behind the current transfer, or 0 if any delivery may complete a message.
+    transfer_end: u64,
+    format: WireFormat,
+    /// What its packets request from routers: the scheme, and the rate in bit/s.
+    request: Option<(Scheme, f64)>,
+    /// Its application spans several connections: the simulation acts for it.
+    pub(crate) shared_application: bool,
+    /// Receiving end.
+    pub(crate) receiver: Receiver,
+    /// Sending end.
+    pub(crate) sender: Sender,
+    /// When it started.
+    pub(crate) start: Time,
+    /// When it was done.
+    pub(crate) end: Option<Time>,
+    /// Completed transfers.
+    pub(crate) transfers: Vec<TransferRow>,
+    source: ByteSource,
+    /// Counters of its predecessors.
+    past: Totals,
+    /// The application of a flow over UDP.
+    pub(crate) datagrams: Option<Box<Datagrams>>,
+    /// Its direction of a dialogue.
+    pub(crate) dialogue: Option<Box<Dialogue>>,
+    /// When it answered the last SYN of this connection.
+    syn_ack_sent: Time,
+    /// How often it answered a SYN of this connection.
+    syn_acks: u32,
+}
+
+/// The rate requested from routers, bit/s: that of Quick-Start, else any.
+fn requested_rate(algorithm: &Algorithm) -> f64 {
+    let part = algorithm.slow_start.as_ref();
+    match part.filter(|part| part.spec.needs.contains(&Need::Agent(cwndlab_control::Scheme::QuickStart))) {
+        Some(part) => quick_start::rate(part.arguments.number("n") as u8),
+        None => f64::INFINITY,
+    }
+}
+
+fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionControl> {
+    let stack = &plan.stack;
+    let Some(algorithm) = &plan.algorithm else { return Box::new(NoControl(stack.mss)) };
+    let control = algorithm.build(&Path {
+        mss: stack.mss,
+        initial_cwnd: stack.mss * u64::from(stack.initial_window),
+        initial_ssthresh: stack.initial_ssthresh.map(|segments| stack.mss * u64::from(segments)),
+        paced: stack.pacing == Pacing::Always,
+        seed: Stream::new(seed, ALGORITHM_STREAM, u64::from(index)).bits(),
+        oracle_buffer: plan.oracle_buffer,
+    });
+    match plan.remote {
+        Some(remote) => Box::new(Remote::new(control, remote.delay, remote.interval)),
+        None => control,
+    }
+}
+
+fn new_sender(plan: &FlowPlan, seed: u64, index: u32) -> Sender {
+    let sender = Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack);
+    match &plan.algorithm {
+        Some(algorithm) => sender.serving(algorithm.growth.spec),
+        None => sender,
+    }
+}
+
+fn new_receiver(plan: &FlowPlan) -> Receiver {
+    Receiver::new(&plan.stack, plan.stack.sack && Sender::uses_sack(plan.recovery))
+}
+
+impl Connection {
+    /// The connection of a flow of the plan, before its start.
+    #[must_use]
+    pub(crate) fn new(plan: &FlowPlan, index: u32, start: Time, seed: u64) -> Self {
+        let datagrams = Datagrams::new(plan, index, seed).map(Box::new);
+        let stop = plan.stop.map_or(NEVER, |stop| (Time::ZERO + stop).max(start));
+        Self {
+            armed: [NEVER; TIMERS],
+            application: start,
+            index,
+            owner: index,
+            number: if datagrams.is_some() { NO_NUMBER } else { 0 },
+            transfer_end: u64::MAX,
+            format: WireFormat::new(&plan.stack),
+            request: plan.algorithm.as_ref().and_then(|one| Some((router_scheme(one.scheme()?), requested_rate(one)))),
+            shared_application: false,
+            receiver: new_receiver(plan),
+            sender: new_sender(plan, seed, index),
+            start,
+            end: None,
+            transfers: Vec::new(),
+            source: ByteSource::new(&plan.workload, stop, index, seed),
+            past: Totals::default(),
+            datagrams,
+            dialogue: None,
+            syn_ack_sent: Time::ZERO,
+            syn_acks: 0,
+        }
+    }
+
+    /// A secondary connection of the flow `owner`, with its plan; it does nothing by itself.
+    #[must_use]
+    pub(crate) fn secondary(plan: &FlowPlan, index: u32, owner: u32, seed: u64) -> Self {
+        let mut connection = Self::new(plan, index, Time::ZERO, seed);
+        (connection.owner, connection.shared_application) = (owner, true);
+        (connection.application, connection.source.stop) = (NEVER, NEVER);
+        connection
+    }
+
+    #[inline]
+    fn sink<'a>(&self, network: &'a mut Network, now: Time) -> PacketSink<'a> {
+        PacketSink {
+            network,
+            flow: self.index | (self.number << 24),
+            now,
+            format: self.format,
+            request: self.request.map(|(scheme, rate)| (scheme, rate, self.sender.rtt.srtt())),
+        }
+    }
+
+    /// A packet reaches one of the two ends.
+    #[inline]
+    pub(crate) fn deliver(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
+        let current = packet.flow >> 24 == self.number;
+        match packet.kind() {
+            DATA if current => self.deliver_data(now, packet, network, plan),
+            ACK => self.deliver_ack(now, packet, network, current),
+            SYN if current => {
+                let header = (packet.flags & EXTRA != 0).then_some(packet.aux);
+                self.syn_ack_sent = now;
+                self.syn_acks += 1;
+                self.sink(network, now).syn_ack(header);
+            }
+            SYN_ACK if current => self.deliver_syn_ack(now, packet, network, plan),
+            _ if packet.flags & EXTRA != 0 => network.options.free(*packet),
+            DATA => {
+                if let Some(datagrams) = &mut self.datagrams {
+                    datagrams.receive(now, packet.stamp, packet.seq, packet.aux);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn deliver_data(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
+        let request = (packet.flags & EXTRA != 0).then(|| self.take_request(network, packet));
+        let data = Data {
+            seq: expand(packet.seq, self.receiver.expected),
+            len: request.map_or(packet.aux, |request| request.len),
+            retransmission: packet.flags & AGAIN != 0,
+            ect: packet.flags & ECT != 0,
+            cwr: packet.flags & CWR != 0,
+            stamp: packet.stamp,
+            feedback: request.and_then(|request| feedback(&request, plan)),
+        };
+        let mut sink = self.sink(network, now);
+        self.receiver.on_data(now.0, &data, packet.flags & CE != 0, &mut sink);
+        if self.receiver.expected >= self.transfer_end {
+            self.on_delivered(now);
+        }
+    }
+
+    #[inline]
+    fn deliver_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, current: bool) {
+        let mut ack = AckPacket {
+            ack: expand(packet.seq, self.sender.board.una),
+            window: u64::from(packet.aux) << self.format.window_shift,
+            echo: packet.stamp,
+            ece: packet.flags & ECE != 0,
+            ce_count: 0,
+            blocks: Blocks::default(),
+            feedback: None,
+        };
+        if packet.flags & EXTRA != 0 {
+            self.take_options(network, packet, &mut ack);
+        }
+        if !current {
+            return;
+        }
+        let mut sink = self.sink(network, now);
+        self.sender.on_ack(now.0, &ack, &mut sink);
+        if self.sender.unsent == 0 && self.sender.is_drained() {
+            self.on_drained(now);
+        }
+    }
+
+    fn deliver_syn_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
+        let request = (packet.flags & EXTRA != 0).then(|| network.options.take_header(packet.aux));
+        let feedback = request.and_then(|request| feedback(&request, plan));
+        let mut sink = self.sink(network, now);
+        if request.is_some() && feedback.is_none() {
+            let cwnd = self.sender.cwnd;
+            sink.event("fallback", "a router has no agent", cwnd, cwnd, f64::NAN);
+        }
+        self.sender.on_syn_ack(now.0, self.receiver.first_window(), feedback, &mut sink);
+    }
+
+    /// Takes what the ACK carries beyond its number and window.
+    fn take_options(&mut self, network: &mut Network, packet: &Packet, ack: &mut AckPacket) {
+        let options = network.options.take_ack(packet.aux);
+        if let Some(header) = options.header {
+            let shares = network.options.take_header(header).header.shares;
+            network.options.perc.entry(self.index).or_insert(PercState { shares, echo: None }).shares = shares;
+        }
+        (ack.window, ack.ce_count, ack.blocks, ack.feedback) =
+            (options.window, options.ce_count, options.blocks, options.feedback);
+    }
+
+    /// Takes the routers' header of a packet that reached the receiver.
+    #[cold]
+    fn take_request(&mut self, network: &mut Network, packet: &Packet) -> RouterHeader {
+        let request = network.options.take_header(packet.aux);
+        if request.header.scheme == Scheme::Perc {
+            let first = PercState { shares: Header::new(Scheme::Perc, 0.0, 0).shares, echo: None };
+            network.options.perc.entry(self.index).or_insert(first).echo = Some(request.header);
+        }
+        request
+    }
+
+    /// A timer is due.
+    pub(crate) fn on_timer(&mut self, which: usize, now: Time, network: &mut Network, plan: &FlowPlan, seed: u64) {
+        let mut sink = self.sink(network, now);
+        match which {
+            SENDER => self.sender.on_timer(now.0, &mut sink),
+            PACE => self.sender.on_pace(now.0, &mut sink),
+            RECEIVER => self.receiver.on_timer(now.0, &mut sink),
+            _ if self.datagrams.is_some() => self.send_datagrams(now, network),
+            _ => self.run_source(now, network, plan, seed),
+        }
+        if self.sender.dead && !self.source.is_done() {
+            self.finish(now);
+        }
+    }
+
+    /// When each timer is due.
+    #[inline]
+    #[must_use]
+    pub(crate) fn due(&self) -> [Time; TIMERS] {
+        [Time(self.sender.timer), Time(self.sender.pace_timer), Time(self.receiver.timer), self.application]
+    }
+
+    /// Runs the application, whose timer is due.
+    pub(crate) fn run_source(&mut self, now: Time, network: &mut Network, plan: &FlowPlan, seed: u64) {
+        let (action, next) = self.source.on_timer(now);
+        self.application = next;
+        match action {
+            Action::Open(bytes) => {
+                let mut sink = self.sink(network, now);
+                self.sender.open(now.0, &mut sink);
+                self.write(bytes, now, network, plan);
+            }
+            Action::Reopen(bytes) => {
+                self.renew(plan, seed);
+                let mut sink = self.sink(network, now);
+                self.sender.open(now.0, &mut sink);
+                self.write(bytes, now, network, plan);
+            }
+            Action::Write(bytes) => self.write(bytes, now, network, plan),
+            Action::Pause => self.sender.stop(),
+            Action::Stop => {
+                self.sender.stop();
+                if self.sender.is_drained() {
+                    self.finish(now);
+                }
+            }
+            Action::Nothing => {}
+        }
+    }
+
+    /// The application writes the bytes of a transfer, or endlessly.
+    fn write(&mut self, bytes: Option<Bytes>, now: Time, network: &mut Network, plan: &FlowPlan) {
+        if let Some(bytes) = bytes {
+            self.transfer_end = self.sender.board.next + bytes.0.div_ceil(plan.stack.mss.0);
+        }
+        self.supply(bytes.unwrap_or(Bytes(ENDLESS)), now, network);
+    }
+
+    /// The source of datagrams is due.
+    #[cold]
+    fn send_datagrams(&mut self, now: Time, network: &mut Network) {
+        let Some(datagrams) = &mut self.datagrams else { return };
+        if now >= self.source.stop {
+            self.finish(now);
+            return;
+        }
+        let flow = self.index;
+        let next = datagrams.send(now, |one| network.forward(now, Packet::datagram(now, flow, &one)));
+        self.application = next.min(self.source.stop);
+    }
+
+    /// The receiver has everything up to `transfer_end`.
+    #[cold]
+    fn on_delivered(&mut self, now: Time) {
+        if let Some(dialogue) = &mut self.dialogue {
+            if dialogue.messages.on_delivered(Bytes(self.receiver.delivered)) {
+                self.application = now;
+            }
+            return;
+        }
+        let transfer = self.source.complete_transfer();
+        self.transfers.push(TransferRow {
+            flow: self.owner,
+            transfer: transfer.number,
+            start_ns: transfer.start.0,
+            end_ns: now.0,
+            size_bytes: transfer.bytes.0,
+        });
+        self.transfer_end = u64::MAX;
+    }
+
+    /// Everything that the application wrote is acknowledged.
+    fn on_drained(&mut self, now: Time) {
+        match self.source.on_drained(now) {
+            Drained::Done => self.finish(now),
+            Drained::Wait(next) => self.application = next,
+            Drained::Nothing => {}
+        }
+    }
+
+    /// It is done. A connection of arrivals is released at once: its application timer is due now.
+    pub(crate) fn finish(&mut self, now: Time) {
+        self.source.finish();
+        self.end.get_or_insert(now);
+        let released = self.owner != self.index && self.shared_application && self.dialogue.is_none();
+        self.application = if released { now } else { NEVER };
+    }
+
+    /// When its application stops.
+    pub(crate) fn stop_at(&self) -> Time {
+        self.source.stop
+    }
+
+    /// Makes it a direction of a dialogue: each delivery may complete a message.
+    pub(crate) fn set_dialogue(&mut self, dialogue: Dialogue, nagle: bool) {
+        self.dialogue = Some(Box::new(dialogue));
+        self.shared_application = true;
+        self.sender.nagle = nagle;
+        self.transfer_end = 0;
+    }
+
+    /// Assigns it a transfer of this size.
+    pub(crate) fn assign(&mut self, bytes: Bytes, number: u64, now: Time) {
+        self.source.assign(number, bytes);
+        (self.start, self.application, self.end) = (now, now, None);
+    }
+
+    /// Releases it: it ignores packets that are still under way, and sends nothing.
+    pub(crate) fn release(&mut self, plan: &FlowPlan, seed: u64) {
+        self.renew(plan, seed);
+        self.application = NEVER;
+    }
+
+    /// Moves its counters and transfers to another connection.
+    pub(crate) fn move_totals(&mut self, to: &mut Self) {
+        to.past.add(&self.totals());
+        to.transfers.append(&mut self.transfers);
+        self.past = Totals::default();
+        self.sender.count = Counters::default();
+        (self.receiver.delivered, self.receiver.acks_sent) = (0, 0);
+        (self.sender.rtt.sum, self.sender.rtt.count) = (0, 0);
+    }
+
+    /// Opens the connection.
+    pub(crate) fn open(&mut self, now: Time, network: &mut Network) {
+        let mut sink = self.sink(network, now);
+        self.sender.open(now.0, &mut sink);
+        self.source.start();
+    }
+
+    /// When it answered the SYN of this connection; `None` if it did so more than once.
+    pub(crate) fn handshake_start(&self) -> Option<Time> {
+        Some(self.syn_ack_sent).filter(|_| self.syn_acks == 1)
+    }
+
+    /// Takes part in the connection that the other direction opened, whose SYN was answered at `answered`.
+    pub(crate) fn accept(&mut self, answered: Option<Time>, now: Time, network: &mut Network) {
+        let window = self.receiver.first_window();
+        let mut sink = self.sink(network, now);
+        self.sender.accept(answered.map(|at| at.0), now.0, window, &mut sink);
+    }
+
+    /// The application writes more.
+    pub(crate) fn supply(&mut self, bytes: Bytes, now: Time, network: &mut Network) {
+        let mut sink = self.sink(network, now);
+        self.sender.supply(bytes.0, now.0, &mut sink);
+    }
+
+    /// Replaces the connection, which is over, by a new one.
+    pub(crate) fn renew(&mut self, plan: &FlowPlan, seed: u64) {
+        self.past = self.totals();
+        self.syn_acks = 0;
+        self.number = (self.number + 1) & 0xff;
+        let nagle = self.sender.nagle;
+        self.sender = new_sender(plan, seed, self.index);
+        self.sender.nagle = nagle;
+        self.receiver = new_receiver(plan);
+    }
+
+    /// Counters, those of its predecessors included.
+    #[must_use]
+    pub(crate) fn totals(&self) -> Totals {
+        let mut totals = self.past;
+        totals.add(&Totals {
+            counters: self.sender.count,
+            delivered: self.receiver.delivered,
+            acks_sent: self.receiver.acks_sent,
+            rtt_sum: self.sender.rtt.sum,
+            rtt_count: self.sender.rtt.count,
+            min_rtt: self.sender.rtt.min_ever,
+        });
+        if let Some(datagrams) = &self.datagrams {
+            (totals.counters.sent_packets, totals.counters.sent_bytes) =
+                (datagrams.sent_packets, datagrams.sent_bytes.0);
+            totals.delivered = datagrams.received_bytes.0;
+        }
+        totals
+    }
+
+    /// Headers of a data packet.
+    #[must_use]
+    pub(crate) fn header(&self) -> Bytes {
+        Bytes(u64::from(self.format.header))
+    }
+
+    /// Memory held, bytes.
+    #[must_use]
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Self>()
+            + self.sender.board.memory()
+            + self.receiver.memory()
+            + self.transfers.capacity() * 40
+            + self.dialogue.as_ref().map_or(0, |dialogue| dialogue.memory())
+    }
+}

@@ -1,0 +1,100 @@
+//! Link and station counters as rows of tables.
+
+use cwndlab_records::rows::{LinkRow, StationRow};
+use cwndlab_scenario::plan::{Capacity, Plan};
+use cwndlab_units::Time;
+
+use crate::aqm_links::Server;
+use crate::link_snapshot::LinkSnapshot;
+use crate::network::Network;
+
+impl Network {
+    /// The counters and the backlog of a link at `now`.
+    pub fn link_snapshot(&mut self, now: Time, index: usize) -> LinkSnapshot {
+        self.settle(index);
+        let link = &mut self.links[index];
+        let lost = link.lost(now.0);
+        match self.servers.get_mut(self.server_of[index] as usize) {
+            Some(Server::Wifi(wifi)) => return wifi.snapshot(now, index as u32, lost),
+            Some(Server::Line { served, .. }) => {
+                let (queue_packets, queue_bytes) = served.backlog();
+                let (packet_ns, byte_ns) = served.integrals(now.0);
+                return LinkSnapshot {
+                    arrived: served.offered,
+                    dropped: served.dropped,
+                    lost,
+                    marked: served.marked,
+                    sent_packets: served.sent,
+                    sent_bytes: served.sent_bytes,
+                    queue_packets,
+                    queue_bytes,
+                    packet_ns,
+                    byte_ns,
+                    most: served.most,
+                    offered_bytes: served.offered_bytes(now.0),
+                };
+            }
+            None => {}
+        }
+        let (queue_packets, queue_bytes) = link.backlog(now.0);
+        let (packet_ns, byte_ns) = link.integrals(now.0);
+        let (sent_packets, sent_bytes) = link.sent(now.0);
+        LinkSnapshot {
+            arrived: link.totals.arrived(),
+            dropped: link.totals.dropped,
+            lost,
+            marked: link.totals.marked,
+            sent_packets,
+            sent_bytes,
+            queue_packets,
+            queue_bytes,
+            packet_ns,
+            byte_ns,
+            most: link.most_waiting(now.0),
+            offered_bytes: link.offered(now.0),
+        }
+    }
+
+    /// The totals of every link at `end`.
+    pub fn link_rows(&mut self, plan: &Plan, end: Time) -> Vec<LinkRow> {
+        let span = end.0.max(1) as f64;
+        let mut rows = Vec::with_capacity(plan.links.len());
+        for (index, link) in plan.links.iter().enumerate() {
+            let snapshot = self.link_snapshot(end, index);
+            let (capacity_packets, capacity_bytes) = match link.queue.capacity {
+                Capacity::Unlimited => (None, None),
+                Capacity::Packets(n) => (Some(u64::from(n)), None),
+                Capacity::Bytes(n) => (None, Some(n.0)),
+            };
+            rows.push(LinkRow {
+                link: index as u32,
+                name: link.name.clone(),
+                rate_bps: link.rate.map(|rate| rate.0),
+                delay_ns: link.delay.0,
+                capacity_packets,
+                capacity_bytes,
+                arrived_packets: snapshot.arrived,
+                dropped_packets: snapshot.dropped,
+                lost_packets: snapshot.lost,
+                marked_packets: snapshot.marked,
+                sent_packets: snapshot.sent_packets,
+                sent_bytes: snapshot.sent_bytes,
+                mean_queue_packets: snapshot.packet_ns as f64 / span,
+                mean_queue_bytes: snapshot.byte_ns as f64 / span,
+                max_queue_packets: snapshot.most,
+                utilisation: snapshot.utilisation(link, span),
+                carriable_bytes: snapshot.offered_bytes.filter(|_| link.varies()),
+            });
+        }
+        rows
+    }
+
+    /// Adds the counters of the stations of all media at `now` to `rows`.
+    pub fn station_rows(&mut self, now: Time, rows: &mut Vec<StationRow>) {
+        for server in &mut self.servers {
+            if let Server::Wifi(wifi) = server {
+                wifi.stations(now, rows);
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The counters and the backlog of a link at a moment.
+
+use cwndlab_records::rows::LinkSampleRow;
+use cwndlab_scenario::plan::LinkPlan;
+use cwndlab_units::Time;
+
+/// What a link has counted so far, and what it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkSnapshot {
+    /// Packets offered.
+    pub arrived: u64,
+    /// Packets dropped by the queue.
+    pub dropped: u64,
+    /// Packets lost by the wire.
+    pub lost: u64,
+    /// Packets marked.
+    pub marked: u64,
+    /// Packets whose last bit left the line.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets in the queue.
+    pub queue_packets: u64,
+    /// Their bytes.
+    pub queue_bytes: u64,
+    /// Integral over time of the packets in the queue, ns.
+    pub packet_ns: u128,
+    /// Integral over time of their bytes, ns.
+    pub byte_ns: u128,
+    /// The most packets that were ever in the queue.
+    pub most: u64,
+    /// Bytes that the line could have carried; `None` without a limit.
+    pub offered_bytes: Option<u64>,
+}
+
+impl LinkSnapshot {
+    /// A sample of the link `plan` at `now`.
+    #[must_use]
+    pub fn row(&self, now: Time, link: u32, plan: &LinkPlan) -> LinkSampleRow {
+        LinkSampleRow {
+            time_ns: now.0,
+            link,
+            queue_packets: self.queue_packets,
+            queue_bytes: self.queue_bytes,
+            arrived_packets: self.arrived,
+            dropped_packets: self.dropped,
+            lost_packets: self.lost,
+            marked_packets: self.marked,
+            sent_bytes: self.sent_bytes,
+            queue_packet_ns: self.packet_ns as f64,
+            queue_byte_ns: self.byte_ns as f64,
+            carriable_bytes: self.offered_bytes.filter(|_| plan.varies()),
+        }
+    }
+
+    /// Bytes sent, as a share of what the line could have carried in `span` ns.
+    #[must_use]
+    pub fn utilisation(&self, plan: &LinkPlan, span: f64) -> f64 {
+        let Some(rate) = plan.rate else { return 0.0 };
+        if !plan.varies() {
+            return self.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span);
+        }
+        // A line that had no rate all the time could have carried nothing.
+        self.offered_bytes.filter(|&offered| offered > 0).map_or(0.0, |offered| self.sent_bytes as f64 / offered as f64)
+    }
+}

@@ -1,0 +1,492 @@
+//! The network of a run: carries packets along their routes, from link to link.
+//!
+//! A link's departures are computed when a packet arrives at it. Links whose queue discipline or medium decides later have
+//! a [`Server`] with events of its own.
+
+use cwndlab_network::agent::{Agent, Arrival};
+use cwndlab_network::discipline::{Codepoint, Waiting};
+use cwndlab_network::link::{Link, Offer, Passage};
+use cwndlab_network::wifi::Outcome;
+use cwndlab_records::rows::EventRow;
+use cwndlab_scenario::plan::{Ecn, Plan, Workload};
+use cwndlab_units::{Duration, Time};
+
+use crate::agenda::Agenda;
+use crate::aqm_links::{self, Server, COMPUTED};
+use crate::build_links::{build_agents, build_link};
+use crate::losses::{Losses, UpcomingLosses};
+use crate::packet::{Packet, CE, DATA, ECT, EXTRA, KIND, MAX_FLOWS, SYN};
+use crate::packet_options::PacketOptions;
+use crate::routes::{Hop, Routes, Work, ARRIVED};
+use crate::taps::PacketTap;
+use crate::timers::TIMERS;
+use crate::wires::Wires;
+
+/// Packets and bytes that crossed a link that only delays.
+#[derive(Clone, Copy, Debug, Default)]
+struct Crossed {
+    packets: u64,
+    bytes: u64,
+}
+
+/// What became of packets whose contents the caller keeps.
+#[derive(Debug, Default)]
+pub struct Observed {
+    /// Dropped or lost.
+    pub lost: Vec<Packet>,
+    /// Duplicated: two copies are under way.
+    pub doubled: Vec<Packet>,
+}
+
+/// Links, routes and the packets on them; shared by all flows.
+#[derive(Debug)]
+pub struct Network {
+    /// The event queue.
+    pub agenda: Agenda,
+    /// Now; set by the loop that runs the network.
+    pub clock: Time,
+    /// End of the run. A packet that reaches a link later is not computed ahead of the clock.
+    end: Time,
+    /// The links.
+    pub links: Vec<Link>,
+    wires: Wires,
+    /// By link that only delays: packets that [`Network::settle`] has not yet added to its totals.
+    crossed: Vec<Crossed>,
+    routes: Routes,
+    pub(crate) options: PacketOptions,
+    /// The routers' agents of each link.
+    agents: Vec<Vec<Agent>>,
+    /// Rows of the table `events`.
+    pub events: Vec<EventRow>,
+    /// Records every packet, if the scenario asks for it.
+    pub(crate) packet_tap: Option<Box<PacketTap>>,
+    /// Lines and media with events of their own, in the order of their sources on the agenda.
+    pub(crate) servers: Vec<Server>,
+    /// The server of each link; [`COMPUTED`] if departures are computed on arrival.
+    pub(crate) server_of: Vec<u32>,
+    /// The first server's source on the agenda.
+    pub(crate) first_server: u32,
+    /// Packets that a queue discipline has just dropped.
+    dropped: Vec<Waiting<Packet>>,
+    /// By flow: its packets bear ECT(1).
+    scalable: Vec<bool>,
+    /// Losses and duplicates, if the caller keeps the contents of packets.
+    pub observed: Option<Observed>,
+    /// By connection: the flow of the plan that it belongs to.
+    pub(crate) owner: Vec<u32>,
+    /// Losses by flow, up to the last [`Network::settle_losses`].
+    pub losses: Vec<Losses>,
+    upcoming_losses: UpcomingLosses,
+}
+
+/// The most connections that may exist at once: one for each flow of the plan, and secondary ones.
+fn max_connections(plan: &Plan) -> usize {
+    let secondary = plan.flows.iter().map(|flow| match flow.workload {
+        Workload::Arrivals { connections, .. } => connections as usize,
+        Workload::Exchanges { .. } | Workload::Mqtt(_) => 1,
+        _ => 0,
+    });
+    secondary.fold(plan.flows.len(), usize::saturating_add).min(MAX_FLOWS)
+}
+
+impl Network {
+    /// The plan's network, empty.
+    #[must_use]
+    pub fn new(plan: &Plan, seed: u64) -> Self {
+        let links: Vec<Link> =
+            plan.links.iter().enumerate().map(|(n, one)| build_link(one, n, seed, plan.duration)).collect();
+        let (servers, server_of) = aqm_links::build(plan, seed);
+        let connections = max_connections(plan);
+        let first_server = links.len() + connections * TIMERS;
+        Self {
+            agenda: Agenda::new(links.len(), connections, servers.len()),
+            clock: Time::ZERO,
+            end: Time::ZERO + plan.duration,
+            wires: Wires::new(&links),
+            crossed: vec![Crossed::default(); links.len()],
+            routes: Routes::new(plan, &links, &server_of),
+            options: PacketOptions::default(),
+            agents: plan.links.iter().map(build_agents).collect(),
+            events: Vec::new(),
+            packet_tap: plan.packets.then(|| Box::new(PacketTap::new(plan))),
+            servers,
+            server_of,
+            first_server: first_server as u32,
+            dropped: Vec::new(),
+            scalable: plan.flows.iter().map(|flow| flow.stack.ecn == Ecn::Accurate).collect(),
+            observed: None,
+            owner: (0..plan.flows.len() as u32).collect(),
+            losses: vec![Losses::default(); plan.flows.len()],
+            upcoming_losses: UpcomingLosses::default(),
+            links,
+        }
+    }
+
+    /// Adds a secondary connection of the flow `owner`; if `reversed`, its data takes the route of `owner`'s ACKs.
+    pub(crate) fn add_connection(&mut self, owner: u32, reversed: bool) {
+        self.routes.add_flow(owner, reversed);
+        self.owner.push(owner);
+        self.losses.push(Losses::default());
+        self.scalable.push(self.scalable[owner as usize]);
+    }
+
+    /// Handles the agenda's top, which is a link or a server due at `now`; returns the packet if one reached its endpoint.
+    pub fn turn(&mut self, now: Time, source: u32) -> Option<Packet> {
+        self.clock = now;
+        if (source as usize) < self.links.len() {
+            let packet = self.take_arrival(source);
+            if Self::has_arrived(&packet) {
+                return Some(packet);
+            }
+            self.forward(now, packet);
+        } else {
+            self.serve(now, source - self.first_server);
+        }
+        None
+    }
+
+    /// Takes the packet that leaves the wire of `link` now; the link is the agenda's top.
+    #[inline]
+    pub fn take_arrival(&mut self, link: u32) -> Packet {
+        self.wires.take_arrival(&mut self.agenda, link)
+    }
+
+    /// Whether the packet is at its endpoint.
+    #[inline]
+    #[must_use]
+    pub fn has_arrived(packet: &Packet) -> bool {
+        packet.hop == ARRIVED
+    }
+
+    /// Puts the packet on the next link of its route, and on those after it that need no event.
+    ///
+    /// Changed fields are kept in local variables until the packet is written to its wire. Changed in memory the packet
+    /// would be read again at once as a whole, for which the processor waits until all stores before it are done.
+    #[inline]
+    pub fn forward(&mut self, mut now: Time, packet: Packet) {
+        let route = self.routes.start(&packet);
+        let (mut step, mut flags, mut aux) = (packet.hop, packet.flags, packet.aux);
+        loop {
+            let hop = self.routes.hop(route, step);
+            let at = match hop.work {
+                Work::Delay => {
+                    let crossed = &mut self.crossed[hop.link as usize];
+                    crossed.packets += 1;
+                    crossed.bytes += u64::from(packet.size);
+                    now + hop.delay
+                }
+                Work::Plain => {
+                    let link = &mut self.links[hop.link as usize];
+                    let (at, mark) = link.pass(now.0, u32::from(packet.size));
+                    let Some(at) = at else {
+                        self.lose(now, Packet { hop: step, flags, aux, ..packet }, Passage::Dropped);
+                        return;
+                    };
+                    if mark && flags & (ECT | KIND) == ECT | DATA {
+                        link.totals.marked += 1;
+                        flags |= CE;
+                    }
+                    Time(at)
+                }
+                Work::Full => {
+                    let offered = Packet { hop: step, flags, aux, ..packet };
+                    let Some(crossed) = self.offer(now, hop.link, hop.is_last(), offered) else { return };
+                    (flags, aux) = (crossed.flags, crossed.aux);
+                    crossed.at
+                }
+            };
+            step = hop.after;
+            if hop.fused && at <= self.end {
+                now = at;
+                continue;
+            }
+            let packet = Packet { at, hop: step, flags, aux, ..packet };
+            if hop.reorders {
+                self.wires.schedule_unordered(&mut self.agenda, hop.link, packet);
+            } else {
+                self.wires.schedule_in_order(&mut self.agenda, hop.link, packet);
+            }
+            return;
+        }
+    }
+
+    /// Forwards a packet behind a link with a server; `packet.at` is when it reaches the link's end.
+    fn forward_from(&mut self, hop: Hop, mut packet: Packet) {
+        packet.hop = hop.after;
+        if hop.fused && packet.at <= self.end {
+            self.forward(packet.at, packet);
+        } else {
+            self.wires.schedule(&mut self.agenda, hop.link, hop.reorders, packet);
+        }
+    }
+
+    /// Offers a packet to a link that is not plain: its wire loses, jitters or duplicates, it has a router's agent or a
+    /// server, or packets are recorded. Returns the packet with its arrival time, if that is known and it arrives.
+    #[cold]
+    fn offer(&mut self, now: Time, index: u32, last: bool, mut packet: Packet) -> Option<Packet> {
+        if packet.hop == 0 {
+            if let Some(tap) = &mut self.packet_tap {
+                packet.aux = tap.register(now, packet.aux);
+            }
+        }
+        if !self.agents[index as usize].is_empty() {
+            self.consult_agents(now, index, last, packet);
+        }
+        if self.server_of[index as usize] != COMPUTED {
+            self.enqueue(now, index, packet);
+            return None;
+        }
+        let payload = packet.kind() == DATA;
+        let ect = payload && packet.flags & ECT != 0;
+        let passage = self.links[index as usize].offer(now.0, Offer { size: u32::from(packet.size), ect, payload });
+        self.cross_wire(now, index, last, packet, passage)
+    }
+
+    /// Shows a packet to the routers' agents of a link.
+    fn consult_agents(&mut self, now: Time, link: u32, last: bool, packet: Packet) {
+        let arrival = Arrival {
+            now: now.0,
+            size: u32::from(packet.size),
+            flow: packet.flow() as u32,
+            hop: packet.hop,
+            backlog: self.backlog_time(now, link).0,
+            syn: packet.kind() == SYN,
+            router: packet.hop > 0 || last,
+        };
+        let has_header = packet.is_forward() && packet.flags & EXTRA != 0;
+        let aux = self.original(packet).aux;
+        for agent in &mut self.agents[link as usize] {
+            let header = has_header.then(|| self.options.header_mut(aux));
+            agent.pass(arrival, header);
+        }
+    }
+
+    /// Applies the outcome of a link to a packet that arrived at its entrance at `since`.
+    fn cross_wire(
+        &mut self,
+        since: Time,
+        index: u32,
+        last: bool,
+        mut packet: Packet,
+        passage: Passage,
+    ) -> Option<Packet> {
+        self.record(since, index, packet, passage);
+        let Passage::Arrives { at, again, marked, .. } = passage else {
+            self.lose(since, packet, passage);
+            return None;
+        };
+        packet.at = Time(at);
+        if marked {
+            packet.flags |= CE;
+        }
+        if let Some(again) = again {
+            self.duplicate(index, last, packet, Time(again));
+        }
+        if last {
+            packet.aux = self.release_entry(packet).aux;
+        }
+        Some(packet)
+    }
+
+    /// Puts a second copy of the packet on the wire; it arrives at `at`.
+    fn duplicate(&mut self, link: u32, last: bool, packet: Packet, at: Time) {
+        let mut copy = packet;
+        copy.at = at;
+        copy.hop = if last { ARRIVED } else { copy.hop + 1 };
+        let mut aux = self.original(copy).aux;
+        if let Some(observed) = &mut self.observed {
+            observed.doubled.push(copy);
+        } else if copy.flags & EXTRA != 0 {
+            aux = self.options.copy(Packet { aux, ..copy });
+        }
+        copy.aux = match &mut self.packet_tap {
+            Some(tap) if !last => tap.register_copy(packet.aux, aux),
+            _ => aux,
+        };
+        self.wires.schedule_unordered(&mut self.agenda, link, copy);
+    }
+
+    /// Adds a packet to the queue of a link with a server.
+    fn enqueue(&mut self, now: Time, link: u32, packet: Packet) {
+        let server = self.server_of[link as usize];
+        let ecn = match packet.flags & ECT != 0 && packet.kind() == DATA {
+            true if self.scalable[packet.flow()] => Codepoint::Scalable,
+            true => Codepoint::Classic,
+            false => Codepoint::NotCapable,
+        };
+        let one = Waiting {
+            since: now.0,
+            size: u32::from(packet.size),
+            flow: u64::from(packet.flow) << 1 | u64::from(packet.is_forward()),
+            ecn,
+            marked: false,
+            packet,
+        };
+        let next = match &mut self.servers[server as usize] {
+            Server::Line { served, .. } => served.offer(now.0, one, &mut self.dropped),
+            Server::Wifi(wifi) => {
+                wifi.offer(now, link, one, &mut self.dropped);
+                self.record_drops();
+                self.arm_medium(server);
+                return;
+            }
+        };
+        if let Some(at) = next {
+            self.agenda.push(Time(at), self.first_server + server);
+        }
+        self.record_drops();
+    }
+
+    /// Runs a server, which is the agenda's top.
+    pub(crate) fn serve(&mut self, now: Time, server: u32) {
+        let Server::Line { link, served } = &mut self.servers[server as usize] else {
+            self.serve_medium(now, server);
+            return;
+        };
+        let link = *link;
+        let woken = served.wake(now.0, &mut self.dropped);
+        match woken.next {
+            Some(at) => self.agenda.replace_top(Time(at), self.first_server + server),
+            None => self.agenda.pop(),
+        }
+        self.record_drops();
+        if let Some(one) = woken.sent {
+            self.on_departure(now, link, one);
+        }
+    }
+
+    /// Runs a medium, which is the agenda's top.
+    fn serve_medium(&mut self, now: Time, server: u32) {
+        self.agenda.pop();
+        let Server::Wifi(wifi) = &mut self.servers[server as usize] else { return };
+        if !wifi.start_service(now) {
+            return;
+        }
+        loop {
+            let Server::Wifi(wifi) = &mut self.servers[server as usize] else { return };
+            let Some(outcome) = wifi.medium.take(now.0, &mut self.dropped) else { break };
+            self.record_drops();
+            match outcome {
+                Outcome::Delivered(one) => {
+                    let link = self.routes.current(&one.packet).link;
+                    if let Server::Wifi(wifi) = &mut self.servers[server as usize] {
+                        wifi.count_delivery(link, one.marked);
+                    }
+                    self.on_departure(now, link, one);
+                }
+                Outcome::Lost(one) => {
+                    let link = self.routes.current(&one.packet).link;
+                    self.record(Time(one.since), link, one.packet, Passage::Lost { departure: now.0 });
+                    self.lose(now, one.packet, Passage::Lost { departure: now.0 });
+                }
+            }
+        }
+        self.arm_medium(server);
+    }
+
+    /// Puts a medium on the agenda if it is due before its entry there.
+    fn arm_medium(&mut self, server: u32) {
+        let Server::Wifi(wifi) = &mut self.servers[server as usize] else { return };
+        if let Some(next) = wifi.arm() {
+            self.agenda.push(next, self.first_server + server);
+        }
+    }
+
+    /// The last bit of a packet left the line of a link with a server.
+    fn on_departure(&mut self, now: Time, link: u32, one: Waiting<Packet>) {
+        let mut packet = one.packet;
+        if one.marked {
+            packet.flags |= CE;
+        }
+        let hop = self.routes.current(&packet);
+        let passage = self.links[link as usize].cross(now.0, now.0, packet.kind() == DATA, one.marked);
+        if let Some(packet) = self.cross_wire(Time(one.since), link, hop.is_last(), packet, passage) {
+            self.forward_from(hop, packet);
+        }
+    }
+
+    /// Records the packets that a queue discipline dropped.
+    fn record_drops(&mut self) {
+        while let Some(one) = self.dropped.pop() {
+            let link = self.routes.current(&one.packet).link;
+            self.record(Time(one.since), link, one.packet, Passage::Dropped);
+            self.lose(self.clock, one.packet, Passage::Dropped);
+        }
+    }
+
+    /// How long the link needs for what it holds.
+    fn backlog_time(&self, now: Time, link: u32) -> Duration {
+        Duration(match self.servers.get(self.server_of[link as usize] as usize) {
+            Some(Server::Line { served, .. }) => served.backlog_time(now.0),
+            // A medium has no agents, which alone need it.
+            Some(Server::Wifi(_)) => 0,
+            None => self.links[link as usize].backlog_time(now.0),
+        })
+    }
+
+    /// Adds the packets that crossed a link that only delays to the link's totals.
+    pub(crate) fn settle(&mut self, link: usize) {
+        let Crossed { packets, bytes } = std::mem::take(&mut self.crossed[link]);
+        self.links[link].passed(packets, bytes);
+    }
+
+    /// A packet that arrived at the link's entrance at `since` is dropped there, or lost behind it.
+    #[cold]
+    fn lose(&mut self, since: Time, packet: Packet, passage: Passage) {
+        let packet = self.release_entry(packet);
+        if let Some(observed) = &mut self.observed {
+            observed.lost.push(packet);
+        } else if packet.flags & EXTRA != 0 {
+            self.options.free(packet);
+        }
+        if packet.is_forward() {
+            let (at, by_wire) = match passage {
+                Passage::Lost { departure } => (Time(departure), true),
+                _ => (since, false),
+            };
+            self.upcoming_losses.push(at, packet.flow() as u32, by_wire);
+            self.settle_losses(self.clock);
+        }
+    }
+
+    /// Counts the losses up to `now`; returns whether there were any. Links compute ahead of the clock; their losses count
+    /// when they happen.
+    pub fn settle_losses(&mut self, now: Time) -> bool {
+        self.upcoming_losses.settle(now, &mut self.losses)
+    }
+
+    /// Records a packet that arrived at the entrance of `link` at `since`, with its outcome.
+    #[cold]
+    fn record(&mut self, since: Time, link: u32, packet: Packet, passage: Passage) {
+        if let Some(tap) = &mut self.packet_tap {
+            let (owner, scalable) = (self.owner[packet.flow()], self.scalable[packet.flow()]);
+            tap.record(since, link, packet, passage, (owner, scalable), &self.options);
+        }
+    }
+
+    /// The packet with the `aux` that its sender gave it.
+    fn original(&self, packet: Packet) -> Packet {
+        match &self.packet_tap {
+            Some(tap) => Packet { aux: tap.aux(packet.aux), ..packet },
+            None => packet,
+        }
+    }
+
+    /// The packet with the `aux` that its sender gave it, and the end of its entry in the packet tap.
+    fn release_entry(&mut self, packet: Packet) -> Packet {
+        let original = self.original(packet);
+        if let Some(tap) = &mut self.packet_tap {
+            tap.release(packet.aux);
+        }
+        original
+    }
+
+    /// Memory held by packets, queues and options, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.wires.memory()
+            + self.links.iter().map(Link::memory).sum::<usize>()
+            + self.servers.iter().map(Server::memory).sum::<usize>()
+            + self.options.memory()
+    }
+}

@@ -1,0 +1,18 @@
+//! The congestion control of flows without one.
+
+use cwndlab_control::{Ack, Congestion, CongestionControl};
+use cwndlab_units::Bytes;
+
+/// A constant window, which nothing uses.
+#[derive(Debug)]
+pub(crate) struct NoControl(pub(crate) Bytes);
+
+impl CongestionControl for NoControl {
+    fn on_ack(&mut self, _ack: &Ack) {}
+
+    fn on_congestion(&mut self, _event: &Congestion) {}
+
+    fn cwnd(&self) -> Bytes {
+        self.0
+    }
+}

@@ -1,0 +1,128 @@
+//! What packets carry beyond their 32 bytes: the options of ACKs and the headers for routers.
+
+use std::collections::BTreeMap;
+
+use cwndlab_control::Feedback;
+use cwndlab_network::agent::{Header, MAX_HOPS};
+use cwndlab_transport::wire::Blocks;
+
+use crate::packet::{Packet, ACK};
+
+/// What an ACK carries beyond its number and window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AckOptions {
+    /// SACK blocks.
+    pub blocks: Blocks,
+    /// Receive window, bytes.
+    pub window: u64,
+    /// CE marks that the receiver counted.
+    pub ce_count: u32,
+    /// What routers wrote.
+    pub feedback: Option<Feedback>,
+    /// PERC: the index of the header as it reached the receiver.
+    pub header: Option<u32>,
+}
+
+/// A packet's header for routers, and the payload length in whose place its index stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RouterHeader {
+    /// The header.
+    pub header: Header,
+    /// Payload of the packet, bytes.
+    pub len: u32,
+}
+
+/// The state of PERC's message at the two ends of a flow: each message continues the one before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PercState {
+    /// At the sender: the shares that the next message starts with.
+    pub shares: [f64; MAX_HOPS],
+    /// At the receiver: the header to send back.
+    pub echo: Option<Header>,
+}
+
+/// The options and headers of packets under way, by the index in [`Packet::aux`].
+#[derive(Debug, Default)]
+pub(crate) struct PacketOptions {
+    acks: Vec<AckOptions>,
+    free_acks: Vec<u32>,
+    headers: Vec<RouterHeader>,
+    free_headers: Vec<u32>,
+    /// PERC's state by flow.
+    pub(crate) perc: BTreeMap<u32, PercState>,
+}
+
+impl PacketOptions {
+    /// Stores the options of an ACK; returns their index.
+    pub(crate) fn store_ack(&mut self, options: AckOptions) -> u32 {
+        if let Some(index) = self.free_acks.pop() {
+            self.acks[index as usize] = options;
+            return index;
+        }
+        self.acks.push(options);
+        self.acks.len() as u32 - 1
+    }
+
+    /// Takes the options of an ACK out of the store.
+    pub(crate) fn take_ack(&mut self, index: u32) -> AckOptions {
+        self.free_acks.push(index);
+        self.acks[index as usize]
+    }
+
+    /// The options of an ACK under way.
+    pub(crate) fn ack(&self, index: u32) -> &AckOptions {
+        &self.acks[index as usize]
+    }
+
+    /// Stores a header for routers; returns its index.
+    pub(crate) fn store_header(&mut self, header: RouterHeader) -> u32 {
+        if let Some(index) = self.free_headers.pop() {
+            self.headers[index as usize] = header;
+            return index;
+        }
+        self.headers.push(header);
+        self.headers.len() as u32 - 1
+    }
+
+    /// Takes a header for routers out of the store.
+    pub(crate) fn take_header(&mut self, index: u32) -> RouterHeader {
+        self.free_headers.push(index);
+        self.headers[index as usize]
+    }
+
+    /// A header under way.
+    pub(crate) fn header(&self, index: u32) -> &RouterHeader {
+        &self.headers[index as usize]
+    }
+
+    /// A header under way, to be changed by a router.
+    pub(crate) fn header_mut(&mut self, index: u32) -> &mut Header {
+        &mut self.headers[index as usize].header
+    }
+
+    /// Frees what a packet with options carried.
+    pub(crate) fn free(&mut self, packet: Packet) {
+        if packet.kind() != ACK {
+            self.free_headers.push(packet.aux);
+            return;
+        }
+        if let Some(header) = self.take_ack(packet.aux).header {
+            self.free_headers.push(header);
+        }
+    }
+
+    /// Copies what a duplicated packet with options carries; returns the index of the copy.
+    pub(crate) fn copy(&mut self, packet: Packet) -> u32 {
+        if packet.kind() != ACK {
+            return self.store_header(self.headers[packet.aux as usize]);
+        }
+        let mut options = self.acks[packet.aux as usize];
+        options.header = options.header.map(|index| self.store_header(self.headers[index as usize]));
+        self.store_ack(options)
+    }
+
+    /// Memory held by the options of ACKs, bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.acks.capacity() * size_of::<AckOptions>()
+    }
+}

@@ -1,0 +1,207 @@
+//! Turns what the two ends of a connection send into packets, and puts them on the network.
+
+use cwndlab_control::Feedback;
+use cwndlab_network::agent::{Header, Scheme};
+use cwndlab_records::rows::EventRow;
+use cwndlab_scenario::plan::{Ecn, FlowPlan, Stack};
+use cwndlab_transport::wire::{AckPacket, Data, Output};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
+
+use crate::network::Network;
+use crate::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, FLOW, SYN, SYN_ACK};
+use crate::packet_options::{AckOptions, RouterHeader};
+
+/// Sizes and flags of a connection's packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WireFormat {
+    /// Headers of a data packet, bytes.
+    pub(crate) header: u32,
+    /// Size of an ACK without SACK blocks, bytes.
+    ack_size: u32,
+    /// Size of a SACK block, bytes.
+    block_size: u32,
+    /// Payload of a full segment, bytes.
+    mss: u32,
+    /// Bits by which the window of an ACK is shifted.
+    pub(crate) window_shift: u32,
+    ecn: bool,
+}
+
+impl WireFormat {
+    /// The format of this stack.
+    pub(crate) fn new(stack: &Stack) -> Self {
+        Self {
+            header: stack.header.0 as u32,
+            ack_size: stack.ack.0 as u32,
+            block_size: stack.sack_block.0 as u32,
+            mss: stack.mss.0 as u32,
+            window_shift: stack.window_shift(),
+            ecn: stack.ecn != Ecn::Off,
+        }
+    }
+}
+
+/// Where the two ends of a connection put what they send.
+pub(crate) struct PacketSink<'a> {
+    /// The network.
+    pub(crate) network: &'a mut Network,
+    /// The connection's index, with its number above it ([`Packet::flow`]).
+    pub(crate) flow: u32,
+    /// Now.
+    pub(crate) now: Time,
+    pub(crate) format: WireFormat,
+    /// What packets request from routers: the scheme, the rate in bit/s, the sender's smoothed RTT.
+    pub(crate) request: Option<(Scheme, f64, Duration)>,
+}
+
+impl PacketSink<'_> {
+    /// Stores the header of a packet that sends a request to routers.
+    #[cold]
+    fn router_header(&mut self, scheme: Scheme, rate: f64, rtt: Duration, len: u32) -> u32 {
+        let mut header = Header::new(scheme, rate, rtt.0);
+        if scheme == Scheme::Perc {
+            if let Some(last) = self.network.options.perc.get(&(self.flow & FLOW)) {
+                header.shares = last.shares;
+            }
+        }
+        self.network.options.store_header(RouterHeader { header, len })
+    }
+
+    /// PERC: the receiver sends the header back as it came.
+    #[cold]
+    fn echo_header(&mut self) -> Option<u32> {
+        let header = self.network.options.perc.get(&(self.flow & FLOW))?.echo?;
+        Some(self.network.options.store_header(RouterHeader { header, len: 0 }))
+    }
+
+    /// Sends a SYN-ACK, with the routers' header of the SYN.
+    pub(crate) fn syn_ack(&mut self, header: Option<u32>) {
+        let flags = SYN_ACK | header.map_or(0, |_| EXTRA);
+        let (size, aux) = (self.format.ack_size as u16, header.unwrap_or(0));
+        self.network
+            .forward(self.now, Packet { stamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
+    }
+}
+
+/// The routers' name of a scheme.
+pub(crate) fn router_scheme(scheme: cwndlab_control::Scheme) -> Scheme {
+    match scheme {
+        cwndlab_control::Scheme::QuickStart => Scheme::QuickStart,
+        cwndlab_control::Scheme::Sirens => Scheme::Sirens,
+        cwndlab_control::Scheme::BandwidthStamp => Scheme::Stamp,
+        cwndlab_control::Scheme::Rcp => Scheme::Rcp,
+        cwndlab_control::Scheme::Perc => Scheme::Perc,
+        cwndlab_control::Scheme::Abc => Scheme::Abc,
+    }
+}
+
+/// The feedback of all routers of the path; `None` if one of them has no agent. RCP and PERC share out the line, headers
+/// included, while the sender paces payload.
+pub(crate) fn feedback(request: &RouterHeader, plan: &FlowPlan) -> Option<Feedback> {
+    let header = &request.header;
+    let (mss, above) = (plan.stack.mss.0 as f64, plan.stack.header.0 as f64);
+    let payload = if matches!(header.scheme, Scheme::Rcp | Scheme::Perc) { mss / (mss + above) } else { 1.0 };
+    (header.routers >= plan.routers).then(|| Feedback {
+        rate: Rate((header.rate * payload).clamp(0.0, MAX_BPS) as u64),
+        accelerated: Bytes(if header.accelerate { u64::from(request.len) } else { 0 }),
+    })
+}
+
+/// "Any rate" as a number, bit/s.
+const MAX_BPS: f64 = 1e15;
+
+impl Output for PacketSink<'_> {
+    #[inline]
+    fn data(&mut self, segment: &Data) {
+        let mut flags = DATA;
+        if segment.retransmission {
+            flags |= AGAIN;
+        }
+        if segment.ect {
+            flags |= ECT;
+        }
+        if segment.cwr {
+            flags |= CWR;
+        }
+        let mut aux = segment.len;
+        if let Some((scheme, rate, rtt)) = self.request {
+            flags |= EXTRA;
+            aux = self.router_header(scheme, rate, rtt, segment.len);
+        }
+        self.network.forward(
+            self.now,
+            Packet {
+                at: Time::ZERO,
+                stamp: segment.stamp,
+                seq: segment.seq as u32,
+                flow: self.flow,
+                aux,
+                size: (segment.len + self.format.header) as u16,
+                hop: 0,
+                flags,
+            },
+        );
+    }
+
+    #[inline]
+    fn ack(&mut self, ack: &AckPacket) {
+        let mut flags = ACK;
+        if ack.ece {
+            flags |= ECE;
+        }
+        let mut aux = (ack.window >> self.format.window_shift) as u32;
+        if ack.blocks.len > 0 || self.format.ecn || self.request.is_some() {
+            flags |= EXTRA;
+            let header =
+                self.request.and_then(|(scheme, ..)| (scheme == Scheme::Perc).then(|| self.echo_header()).flatten());
+            aux = self.network.options.store_ack(AckOptions {
+                header,
+                blocks: ack.blocks,
+                window: ack.window,
+                ce_count: ack.ce_count,
+                feedback: ack.feedback,
+            });
+        }
+        self.network.forward(
+            self.now,
+            Packet {
+                at: Time::ZERO,
+                stamp: ack.echo,
+                seq: ack.ack as u32,
+                flow: self.flow,
+                aux,
+                size: (self.format.ack_size + u32::from(ack.blocks.len) * self.format.block_size) as u16,
+                hop: 0,
+                flags,
+            },
+        );
+    }
+
+    fn syn(&mut self) {
+        let (size, mut flags, mut aux) = (self.format.ack_size as u16, SYN, 0);
+        if let Some((scheme, rate, rtt)) = self.request {
+            flags |= EXTRA;
+            aux = self.router_header(scheme, rate, rtt, 0);
+        }
+        self.network
+            .forward(self.now, Packet { stamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
+    }
+
+    fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64) {
+        let flow = self.flow & FLOW;
+        let owner = self.network.owner[flow as usize];
+        // The table of transfers shows when secondary connections open.
+        if owner != flow && matches!(kind, "open" | "established") {
+            return;
+        }
+        self.network.events.push(EventRow {
+            time_ns: self.now.0,
+            flow: owner,
+            kind,
+            cause,
+            cwnd_before_bytes: u64::from(before) * u64::from(self.format.mss),
+            cwnd_after_bytes: u64::from(after) * u64::from(self.format.mss),
+            pipe_segments: (!pipe.is_nan()).then_some(pipe),
+        });
+    }
+}

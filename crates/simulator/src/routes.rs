@@ -1,0 +1,115 @@
+//! The routes of flows: the links that a packet crosses, and how much work each of them is.
+
+use cwndlab_network::link::Link;
+use cwndlab_scenario::plan::Plan;
+use cwndlab_units::Duration;
+
+use crate::aqm_links::COMPUTED;
+use crate::link_fusion::fused_links;
+use crate::packet::Packet;
+
+/// The value of [`Packet::hop`] behind the last link.
+pub(crate) const ARRIVED: u8 = u8::MAX;
+
+/// How much work a hop is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// No line and no queue: the link itself is not touched.
+    Delay,
+    /// The wire only delays, and no packets are recorded.
+    Plain,
+    /// Everything else.
+    Full,
+}
+
+/// One link of a route.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hop {
+    /// Delay of a link that only delays; else 0.
+    pub(crate) delay: Duration,
+    /// The link.
+    pub(crate) link: u32,
+    /// The value of [`Packet::hop`] behind it.
+    pub(crate) after: u8,
+    /// How much work it is.
+    pub(crate) work: Work,
+    /// The next link has no event of its own: it is computed at once.
+    pub(crate) fused: bool,
+    /// Packets overtake each other on the wire.
+    pub(crate) reorders: bool,
+}
+
+const _: () = assert!(size_of::<Hop>() == 16);
+
+impl Hop {
+    /// Whether the link ends at the packet's endpoint.
+    pub(crate) fn is_last(self) -> bool {
+        self.after == ARRIVED
+    }
+}
+
+/// The routes of all flows.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    hops: Vec<Hop>,
+    /// By flow: the first hop of its forward and of its reverse route.
+    first: Vec<[u32; 2]>,
+}
+
+impl Routes {
+    /// The plan's routes. `server_of` is the server of each link.
+    pub(crate) fn new(plan: &Plan, links: &[Link], server_of: &[u32]) -> Self {
+        let fused = fused_links(plan, links, server_of);
+        let (mut hops, mut first) = (Vec::new(), Vec::new());
+        for flow in &plan.flows {
+            let mut begin = [0; 2];
+            for (way, path) in [&flow.forward, &flow.reverse].into_iter().enumerate() {
+                begin[way] = hops.len() as u32;
+                hops.extend(path.iter().enumerate().map(|(at, &link)| {
+                    let plain = links[link as usize].is_plain()
+                        && !plan.packets
+                        && server_of[link as usize] == COMPUTED
+                        && plan.links[link as usize].agents.is_empty();
+                    let delay = links[link as usize].mere_delay().filter(|_| plain);
+                    Hop {
+                        delay: Duration(delay.unwrap_or(0)),
+                        link,
+                        after: if at + 1 == path.len() { ARRIVED } else { at as u8 + 1 },
+                        work: match delay {
+                            Some(_) => Work::Delay,
+                            None if plain => Work::Plain,
+                            None => Work::Full,
+                        },
+                        fused: path.get(at + 1).is_some_and(|&next| fused[next as usize]),
+                        reorders: links[link as usize].reorders(),
+                    }
+                }));
+            }
+            first.push(begin);
+        }
+        Self { hops, first }
+    }
+
+    /// Adds a flow on the routes of `owner`; `reversed` exchanges them.
+    pub(crate) fn add_flow(&mut self, owner: u32, reversed: bool) {
+        let [forward, reverse] = self.first[owner as usize];
+        self.first.push(if reversed { [reverse, forward] } else { [forward, reverse] });
+    }
+
+    /// Where the packet's route begins.
+    #[inline]
+    pub(crate) fn start(&self, packet: &Packet) -> usize {
+        self.first[packet.flow()][usize::from(!packet.is_forward())] as usize
+    }
+
+    /// A hop, counted from the beginning of a route.
+    #[inline]
+    pub(crate) fn hop(&self, start: usize, step: u8) -> Hop {
+        self.hops[start + step as usize]
+    }
+
+    /// The hop that the packet is at.
+    pub(crate) fn current(&self, packet: &Packet) -> Hop {
+        self.hop(self.start(packet), packet.hop)
+    }
+}

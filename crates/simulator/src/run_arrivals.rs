@@ -1,0 +1,95 @@
+//! Runs the workload "arrivals": puts each transfer that arrives on a connection of its own.
+
+use cwndlab_records::rows::EventRow;
+use cwndlab_traffic::arrivals::Arrival;
+use cwndlab_traffic::NEVER;
+use cwndlab_units::Time;
+
+use crate::arrival_connections::ArrivalConnections;
+use crate::connection::Connection;
+use crate::packet::MAX_FLOWS;
+use crate::simulation::Simulation;
+
+impl Simulation<'_> {
+    /// The arrival timer of the flow `owner` is due.
+    pub(crate) fn on_arrival(&mut self, owner: usize, now: Time) {
+        let Some(arrivals) = self.arrivals.get_mut(&owner) else { return };
+        let (arrival, next) = arrivals.process.on_timer(now);
+        if let Some(arrival) = arrival {
+            self.start_transfer(owner, arrival, now);
+        }
+        self.connections[owner].application = next;
+        self.finish_if_over(owner, now);
+    }
+
+    /// Puts a transfer on a connection: one that is free, or a new one.
+    fn start_transfer(&mut self, owner: usize, arrival: Arrival, now: Time) {
+        let plan = &self.plan.flows[owner];
+        let Some(arrivals) = self.arrivals.get_mut(&owner) else { return };
+        let index = match arrivals.free.pop() {
+            Some(index) => index as usize,
+            None if arrivals.all.len() < arrivals.limit && self.connections.len() < MAX_FLOWS => {
+                let index = self.connections.len();
+                arrivals.all.push(index as u32);
+                self.network.add_connection(owner as u32, false);
+                self.connections.push(Connection::secondary(plan, index as u32, owner as u32, self.seed));
+                index
+            }
+            None => {
+                self.refuse(owner, now);
+                return;
+            }
+        };
+        let connection = &mut self.connections[index];
+        connection.assign(arrival.bytes, arrival.number, now);
+        connection.run_source(now, &mut self.network, plan, self.seed);
+        self.arm(index);
+    }
+
+    /// Records that a transfer found no connection.
+    fn refuse(&mut self, owner: usize, now: Time) {
+        self.network.events.push(EventRow {
+            time_ns: now.0,
+            flow: owner as u32,
+            kind: "refused",
+            cause: "connections",
+            cwnd_before_bytes: 0,
+            cwnd_after_bytes: 0,
+            pipe_segments: None,
+        });
+    }
+
+    /// The transfer of a connection is complete: the connection becomes free.
+    pub(crate) fn release_connection(&mut self, index: usize, now: Time) {
+        let owner = self.connections[index].owner as usize;
+        self.connections[index].application = NEVER;
+        let (before, rest) = self.connections.split_at_mut(index);
+        rest[0].move_totals(&mut before[owner]);
+        rest[0].release(&self.plan.flows[owner], self.seed);
+        if let Some(arrivals) = self.arrivals.get_mut(&owner) {
+            arrivals.free.push(index as u32);
+        }
+        self.finish_if_over(owner, now);
+    }
+
+    /// The flow is done when no transfer will arrive and none is under way.
+    fn finish_if_over(&mut self, owner: usize, now: Time) {
+        if self.arrivals.get(&owner).is_some_and(ArrivalConnections::is_over) {
+            self.connections[owner].finish(now);
+        }
+    }
+
+    /// At the end of the run: moves the counters and transfers of all connections to their flow, in the order of arrival.
+    pub(crate) fn collect_arrivals(&mut self) {
+        for (&owner, arrivals) in &self.arrivals {
+            for &index in &arrivals.all {
+                let (before, rest) = self.connections.split_at_mut(index as usize);
+                rest[0].move_totals(&mut before[owner]);
+                let losses = self.network.losses[index as usize];
+                self.network.losses[owner].queue += losses.queue;
+                self.network.losses[owner].wire += losses.wire;
+            }
+            self.connections[owner].transfers.sort_by_key(|row| row.transfer);
+        }
+    }
+}

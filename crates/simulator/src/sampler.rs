@@ -1,0 +1,181 @@
+//! Writes the tables of a run: samples at their interval, totals at the end.
+
+use cwndlab_records::rows::{FlowRow, Records, SampleRow};
+use cwndlab_scenario::plan::FlowPlan;
+use cwndlab_traffic::NEVER;
+use cwndlab_units::{Bytes, Duration, Time};
+
+use crate::connection::Connection;
+use crate::losses::Losses;
+use crate::simulation::Simulation;
+use crate::totals::Totals;
+
+/// The tables, and when the next samples are due.
+pub(crate) struct Sampler {
+    records: Records,
+    interval: Duration,
+    /// When the next samples are due.
+    pub(crate) next: Time,
+}
+
+/// What a flow did so far, by all its connections.
+struct FlowSum {
+    totals: Totals,
+    in_flight: Bytes,
+    losses: Losses,
+}
+
+impl FlowSum {
+    fn of(simulation: &Simulation, index: usize) -> Self {
+        let connection = &simulation.connections[index];
+        let mut sum = Self {
+            totals: connection.totals(),
+            in_flight: Bytes(connection.sender.in_flight_bytes()),
+            losses: simulation.network.losses[index],
+        };
+        let Some(arrivals) = simulation.arrivals.get(&index) else { return sum };
+        for &one in &arrivals.all {
+            let (connection, losses) = (&simulation.connections[one as usize], simulation.network.losses[one as usize]);
+            sum.totals.add(&connection.totals());
+            sum.in_flight += Bytes(connection.sender.in_flight_bytes());
+            sum.losses.queue += losses.queue;
+            sum.losses.wire += losses.wire;
+        }
+        sum
+    }
+}
+
+impl Sampler {
+    /// Empty tables; the first samples are due after one interval. Without an interval there are none.
+    pub(crate) fn new(interval: Duration) -> Self {
+        Self {
+            records: Records::default(),
+            interval,
+            next: if interval == Duration::ZERO { NEVER } else { Time::ZERO + interval },
+        }
+    }
+
+    /// Takes the samples that are due before `before`, and not after `end`.
+    #[cold]
+    pub(crate) fn sample_before(&mut self, before: Time, end: Time, simulation: &mut Simulation) {
+        while self.next < before && self.next <= end {
+            self.sample(self.next, simulation);
+            self.next += self.interval;
+        }
+    }
+
+    fn sample(&mut self, now: Time, simulation: &mut Simulation) {
+        simulation.network.settle_losses(now);
+        for (index, plan) in simulation.plan.flows.iter().enumerate() {
+            if now >= simulation.connections[index].start {
+                self.records.samples.push(sample_row(now, index, plan, simulation));
+            }
+        }
+        simulation.network.station_rows(now, &mut self.records.stations);
+        for (index, plan) in simulation.plan.links.iter().enumerate().filter(|(_, plan)| plan.sampled) {
+            let row = simulation.network.link_snapshot(now, index).row(now, index as u32, plan);
+            self.records.link_samples.push(row);
+        }
+    }
+
+    /// Writes the totals at the end of the run; returns the tables, and the number of packets delivered.
+    pub(crate) fn finish(mut self, simulation: &mut Simulation) -> (Records, u64) {
+        let end = Time::ZERO + simulation.plan.duration;
+        simulation.network.settle_losses(end);
+        simulation.collect_arrivals();
+        let mut delivered_packets = 0;
+        for (connection, plan) in simulation.connections.iter_mut().zip(&simulation.plan.flows) {
+            self.records.transfers.append(&mut connection.transfers);
+            let row = flow_row(connection, plan, simulation.network.losses[connection.index as usize]);
+            let datagrams = connection.datagrams.as_ref().map_or(0, |one| one.delays.count);
+            delivered_packets += row.acked_bytes.div_ceil(plan.stack.mss.0) + datagrams;
+            self.records.flows.push(row);
+        }
+        // The last sample may have been at the end.
+        if self.records.stations.last().is_none_or(|last| last.time_ns != end.0) {
+            simulation.network.station_rows(end, &mut self.records.stations);
+        }
+        self.records.links = simulation.network.link_rows(simulation.plan, end);
+        self.records.events = std::mem::take(&mut simulation.network.events);
+        self.records.packets = simulation.network.packet_tap.take().map(|tap| tap.rows).unwrap_or_default();
+        (self.records, delivered_packets)
+    }
+}
+
+/// A row of the table `samples`.
+fn sample_row(now: Time, index: usize, plan: &FlowPlan, simulation: &Simulation) -> SampleRow {
+    let connection = &simulation.connections[index];
+    let sender = &connection.sender;
+    let FlowSum { totals, in_flight, losses } = FlowSum::of(simulation, index);
+    let count = &totals.counters;
+    // Several connections, or none, have no window.
+    let windowed = plan.algorithm.is_some() && !simulation.arrivals.contains_key(&index);
+    let datagrams = connection.datagrams.as_ref();
+    let mss = plan.stack.mss.0;
+    let rtt = &sender.rtt;
+    SampleRow {
+        time_ns: now.0,
+        flow: connection.index,
+        cwnd_bytes: windowed.then_some(u64::from(sender.cwnd) * mss),
+        ssthresh_bytes: sender.control.ssthresh().bytes().map(|threshold| threshold.0),
+        in_flight_bytes: datagrams.is_none().then_some(in_flight.0),
+        srtt_ns: (rtt.srtt > 0).then_some(rtt.srtt),
+        rtt_ns: (rtt.last > 0).then_some(rtt.last),
+        pacing_rate_bps: sender.pacing_rate(),
+        delivery_rate_bps: (sender.delivery_rate > 0).then_some(sender.delivery_rate),
+        delivered_bytes: totals.delivered,
+        sent_bytes: count.sent_bytes,
+        retransmitted_bytes: count.retransmitted_bytes,
+        retransmitted_packets: count.retransmitted_packets,
+        congestion_events: count.recoveries + count.timeouts + count.ecn_reductions,
+        timeouts: count.timeouts,
+        queue_drops: losses.queue,
+        wire_losses: losses.wire,
+        rtt_sum_ns: totals.rtt_sum,
+        rtt_count: totals.rtt_count,
+        state: sender.state as u8,
+        delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last.0),
+        delay_sum_ns: datagrams.map(|one| one.delays.sum.0),
+        delay_count: datagrams.map(|one| one.delays.count),
+        jitter_ns: datagrams.map(|one| one.delays.jitter().0),
+    }
+}
+
+/// A row of the table `flows`.
+fn flow_row(connection: &Connection, plan: &FlowPlan, losses: Losses) -> FlowRow {
+    let totals = connection.totals();
+    let count = &totals.counters;
+    let delays = connection.datagrams.as_ref().map(|one| one.delays).filter(|one| one.count > 0);
+    FlowRow {
+        flow: connection.index,
+        name: plan.name.clone(),
+        algorithm: plan.algorithm_text.clone(),
+        profile: plan.profile.clone(),
+        mss_bytes: plan.stack.mss.0,
+        base_rtt_ns: plan.base_rtt.0,
+        start_ns: connection.start.0,
+        end_ns: connection.end.map(|end| end.0),
+        delivered_bytes: totals.delivered,
+        acked_bytes: count.acked_bytes,
+        sent_bytes: count.sent_bytes,
+        wire_bytes: count.sent_bytes + count.sent_packets * connection.header().0,
+        sent_packets: count.sent_packets,
+        retransmitted_bytes: count.retransmitted_bytes,
+        retransmitted_packets: count.retransmitted_packets,
+        ack_packets: totals.acks_sent,
+        queue_drops: losses.queue,
+        wire_losses: losses.wire,
+        timeouts: count.timeouts,
+        recoveries: count.recoveries,
+        ecn_reductions: count.ecn_reductions,
+        undos: count.undos,
+        loss_probes: count.loss_probes,
+        min_rtt_ns: (totals.min_rtt != u64::MAX).then_some(totals.min_rtt),
+        mean_rtt_ns: (totals.rtt_count > 0).then(|| totals.rtt_sum / totals.rtt_count),
+        min_delay_ns: delays.map(|one| one.min.0),
+        mean_delay_ns: delays.and_then(|one| one.mean()).map(|mean| mean.0),
+        max_delay_ns: delays.map(|one| one.max.0),
+        jitter_ns: delays.map(|one| one.jitter().0),
+        route: plan.route_text(),
+    }
+}

@@ -1,0 +1,72 @@
+//! The state of a run: the network and the connections on it.
+
+use std::collections::BTreeMap;
+
+use cwndlab_scenario::plan::Plan;
+use cwndlab_traffic::start_times::start_times;
+use cwndlab_units::Time;
+
+use crate::arrival_connections::ArrivalConnections;
+use crate::connection::Connection;
+use crate::network::Network;
+use crate::timers::{APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
+
+/// The state of a run.
+pub(crate) struct Simulation<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) seed: u64,
+    pub(crate) network: Network,
+    /// One connection for each flow of the plan, then the secondary ones.
+    pub(crate) connections: Vec<Connection>,
+    /// By flow of the plan, if its workload is arrivals.
+    pub(crate) arrivals: BTreeMap<usize, ArrivalConnections>,
+}
+
+impl<'a> Simulation<'a> {
+    /// The plan's network, empty, with the connections of its flows before their start.
+    pub(crate) fn new(plan: &'a Plan, seed: u64) -> Self {
+        let connections = (0u32..)
+            .zip(plan.flows.iter().zip(start_times(plan, seed)))
+            .map(|(index, (flow, start))| Connection::new(flow, index, start, seed))
+            .collect();
+        Self { plan, seed, network: Network::new(plan, seed), connections, arrivals: BTreeMap::new() }
+    }
+
+    /// Puts the timers of a connection on the agenda that are due before their entry there. Entries that come too early
+    /// are moved when they are due, so that a timer that is pushed back with every ACK costs nothing.
+    #[inline]
+    pub(crate) fn arm(&mut self, index: usize) {
+        let due = self.connections[index].due();
+        for (which, &at) in due.iter().enumerate() {
+            self.arm_one(index, which, at);
+        }
+    }
+
+    /// Does so at the end that a packet reached. It cannot have changed the timers of the other end, which stay out of the
+    /// cache.
+    #[inline]
+    pub(crate) fn arm_end(&mut self, index: usize, receiving: bool) {
+        let connection = &self.connections[index];
+        let application = connection.application;
+        if receiving {
+            let at = Time(connection.receiver.timer);
+            self.arm_one(index, RECEIVER, at);
+        } else {
+            let (at, pace) = (Time(connection.sender.timer), Time(connection.sender.pace_timer));
+            self.arm_one(index, SENDER, at);
+            self.arm_one(index, PACE, pace);
+        }
+        self.arm_one(index, APPLICATION, application);
+    }
+
+    #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
+    #[inline(always)]
+    fn arm_one(&mut self, index: usize, which: usize, at: Time) {
+        let armed = &mut self.connections[index].armed[which];
+        if at < *armed {
+            *armed = at;
+            let source = self.network.links.len() + index * TIMERS + which;
+            self.network.agenda.push(at, source as u32);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Packet records: one row for each packet at the entrance of each link, if the scenario asks for it.
+//!
+//! A packet under way has no number of its own. While packets are recorded, its `aux` is the index of an entry that holds
+//! the number, the sending time and the `aux` that the sender gave it. Behind its last link the packet gets that back, so
+//! that endpoints see no difference.
+
+use std::fmt::Write as _;
+
+use cwndlab_network::link::Passage;
+use cwndlab_records::rows::PacketRow;
+use cwndlab_scenario::plan::{Ecn, Plan};
+use cwndlab_transport::sender::Sender;
+use cwndlab_transport::wire::Blocks;
+use cwndlab_units::Time;
+
+use crate::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
+use crate::packet_options::PacketOptions;
+
+/// A packet under way.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    number: u64,
+    sent: Time,
+    aux: u32,
+}
+
+/// What a flow negotiates.
+#[derive(Clone, Copy, Debug)]
+struct Negotiated {
+    mss: u32,
+    timestamps: bool,
+    sack: bool,
+    ecn: Ecn,
+    window_shift: u32,
+}
+
+/// Rows, and entries of the packets under way.
+#[derive(Debug)]
+pub(crate) struct PacketTap {
+    /// Rows of the table `packets`.
+    pub(crate) rows: Vec<PacketRow>,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    sent: u64,
+    /// By flow of the plan.
+    negotiated: Vec<Negotiated>,
+}
+
+impl PacketTap {
+    /// A tap without rows.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let negotiated = plan.flows.iter().map(|flow| Negotiated {
+            mss: flow.stack.mss.0 as u32,
+            timestamps: flow.stack.timestamps,
+            sack: flow.stack.sack && Sender::uses_sack(flow.recovery),
+            ecn: flow.stack.ecn,
+            window_shift: flow.stack.window_shift(),
+        });
+        Self { rows: Vec::new(), entries: Vec::new(), free: Vec::new(), sent: 0, negotiated: negotiated.collect() }
+    }
+
+    /// Adds an entry for a packet sent at `now`; returns its index.
+    pub(crate) fn register(&mut self, now: Time, aux: u32) -> u32 {
+        let number = self.sent;
+        self.sent += 1;
+        self.insert(Entry { number, sent: now, aux })
+    }
+
+    /// Adds an entry for a duplicate that the wire made of the packet of entry `of`; returns its index.
+    pub(crate) fn register_copy(&mut self, of: u32, aux: u32) -> u32 {
+        self.insert(Entry { aux, ..self.entries[of as usize] })
+    }
+
+    fn insert(&mut self, entry: Entry) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.entries[index as usize] = entry;
+            return index;
+        }
+        self.entries.push(entry);
+        self.entries.len() as u32 - 1
+    }
+
+    /// The `aux` that the sender gave the packet of this entry.
+    pub(crate) fn aux(&self, entry: u32) -> u32 {
+        self.entries[entry as usize].aux
+    }
+
+    /// Frees an entry.
+    pub(crate) fn release(&mut self, entry: u32) {
+        self.free.push(entry);
+    }
+
+    /// Records a packet of the flow `owner`, with ECT(1) if `scalable`, that arrived at the entrance of `link` at `since`.
+    pub(crate) fn record(
+        &mut self,
+        since: Time,
+        link: u32,
+        packet: Packet,
+        passage: Passage,
+        (owner, scalable): (u32, bool),
+        options: &PacketOptions,
+    ) {
+        let entry = self.entries[packet.aux as usize];
+        let Negotiated { mss, timestamps, sack, ecn, window_shift } = self.negotiated[owner as usize];
+        let kind = packet.kind();
+        let (fate, departure_ns, arrival_ns) = fate(passage);
+        let contents = Contents::of(&packet, entry.aux, window_shift, options);
+        let negotiates = ecn != Ecn::Off;
+        self.rows.push(PacketRow {
+            time_ns: since.0,
+            link,
+            flow: owner,
+            kind,
+            sequence_bytes: u64::from(packet.seq) * u64::from(mss),
+            size_bytes: u32::from(packet.size),
+            fate,
+            departure_ns,
+            retransmission: kind == DATA && packet.flags & AGAIN != 0,
+            packet: entry.number,
+            sent_ns: entry.sent.0,
+            arrival_ns,
+            connection: packet.flow >> 24,
+            payload_bytes: contents.payload_bytes,
+            echo_ns: (timestamps && kind == ACK).then_some(packet.stamp.0),
+            window_bytes: contents.window_bytes,
+            sack: if sack && matches!(kind, SYN | SYN_ACK) {
+                "permitted".to_owned()
+            } else {
+                sack_text(&contents.blocks, mss)
+            },
+            ecn: codepoint(&packet, fate, scalable),
+            ece: packet.flags & ECE != 0 || (negotiates && matches!(kind, SYN | SYN_ACK)),
+            cwr: packet.flags & CWR != 0 || (negotiates && kind == SYN),
+        });
+    }
+}
+
+/// The packet arrived with a mark that this link set.
+const MARKED: u8 = 3;
+
+/// The columns `fate`, `departure_ns` and `arrival_ns`.
+fn fate(passage: Passage) -> (u8, Option<u64>, Option<u64>) {
+    match passage {
+        Passage::Dropped => (1, None, None),
+        Passage::Lost { departure } => (2, Some(departure), None),
+        Passage::Arrives { departure, at, marked, .. } => (if marked { MARKED } else { 0 }, Some(departure), Some(at)),
+    }
+}
+
+/// The column `ecn`: the codepoint on arrival at the link (RFC 3168, section 5).
+fn codepoint(packet: &Packet, fate: u8, scalable: bool) -> u8 {
+    let marked_before = packet.flags & CE != 0 && fate != MARKED;
+    match packet.flags & ECT != 0 && packet.kind() == DATA {
+        true if marked_before => 3,
+        true if scalable => 1,
+        true => 2,
+        false => 0,
+    }
+}
+
+/// What a packet carries.
+#[derive(Default)]
+struct Contents {
+    payload_bytes: u32,
+    window_bytes: Option<u64>,
+    blocks: Blocks,
+}
+
+impl Contents {
+    fn of(packet: &Packet, aux: u32, window_shift: u32, options: &PacketOptions) -> Self {
+        let has_options = packet.flags & EXTRA != 0;
+        match packet.kind() {
+            DATA => Self { payload_bytes: if has_options { options.header(aux).len } else { aux }, ..Self::default() },
+            ACK if has_options => {
+                let options = options.ack(aux);
+                Self { window_bytes: Some(options.window), blocks: options.blocks, ..Self::default() }
+            }
+            ACK => Self { window_bytes: Some(u64::from(aux) << window_shift), ..Self::default() },
+            _ => Self::default(),
+        }
+    }
+}
+
+/// SACK blocks, `from-to` in bytes.
+fn sack_text(blocks: &Blocks, mss: u32) -> String {
+    let mut text = String::new();
+    for &(from, to) in blocks.as_slice() {
+        let blank = if text.is_empty() { "" } else { " " };
+        let bytes = |segment: u64| (segment & u64::from(u32::MAX)) * u64::from(mss);
+        write!(text, "{blank}{}-{}", bytes(from), bytes(to)).expect("writing to a string succeeds");
+    }
+    text
+}

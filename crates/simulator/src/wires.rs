@@ -1,0 +1,89 @@
+//! Packets between the end of a link's line and the end of its wire.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use cwndlab_network::lanes::Lanes;
+use cwndlab_network::link::Link;
+use cwndlab_units::Time;
+
+use crate::agenda::Agenda;
+use crate::packet::Packet;
+
+/// A wire on which packets overtake each other. (Arrival, serial number) orders them.
+#[derive(Debug, Default)]
+struct ReorderingWire {
+    order: BinaryHeap<Reverse<(Time, u64)>>,
+    packets: BTreeMap<u64, Packet>,
+    serial: u64,
+}
+
+/// The wires of all links.
+#[derive(Debug)]
+pub(crate) struct Wires {
+    /// FIFO wires: only the first packet of each has an event on the agenda.
+    fifos: Lanes<Packet>,
+    /// By link: every packet has its own event.
+    reordering: Vec<Option<Box<ReorderingWire>>>,
+}
+
+impl Wires {
+    /// Empty wires.
+    pub(crate) fn new(links: &[Link]) -> Self {
+        Self {
+            fifos: Lanes::new(links.len()),
+            reordering: links.iter().map(|link| link.reorders().then(Box::default)).collect(),
+        }
+    }
+
+    /// Adds a packet that leaves the wire at `packet.at`.
+    pub(crate) fn schedule(&mut self, agenda: &mut Agenda, link: u32, reorders: bool, packet: Packet) {
+        if reorders {
+            self.schedule_unordered(agenda, link, packet);
+        } else {
+            self.schedule_in_order(agenda, link, packet);
+        }
+    }
+
+    /// Adds a packet that leaves the wire after all others on it.
+    #[inline]
+    pub(crate) fn schedule_in_order(&mut self, agenda: &mut Agenda, link: u32, packet: Packet) {
+        if self.fifos.push(link as usize, packet) {
+            agenda.push(packet.at, link);
+        }
+    }
+
+    /// Adds a packet to a wire that reorders.
+    #[cold]
+    pub(crate) fn schedule_unordered(&mut self, agenda: &mut Agenda, link: u32, packet: Packet) {
+        let wire = self.reordering[link as usize].as_mut().expect("a link that reorders has its heap");
+        wire.serial += 1;
+        wire.order.push(Reverse((packet.at, wire.serial)));
+        wire.packets.insert(wire.serial, packet);
+        agenda.push(packet.at, link);
+    }
+
+    /// Takes the packet that leaves the wire of `link` now. The link is the agenda's top, and its next packet takes that
+    /// place.
+    #[inline]
+    pub(crate) fn take_arrival(&mut self, agenda: &mut Agenda, link: u32) -> Packet {
+        if let Some(packet) = self.fifos.pop(link as usize) {
+            match self.fifos.front(link as usize) {
+                Some(next) => agenda.replace_top(next.at, link),
+                None => agenda.pop(),
+            }
+            return packet;
+        }
+        agenda.pop(); // one entry per packet: the first one may change
+        let wire = self.reordering[link as usize].as_mut().expect("a link on the agenda has a packet");
+        let Reverse((_, serial)) = wire.order.pop().expect("a link on the agenda has a packet");
+        wire.packets.remove(&serial).expect("every serial number has its packet")
+    }
+
+    /// Memory held, bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let reordering: usize =
+            self.reordering.iter().flatten().map(|one| one.order.capacity() * 16 + one.packets.len() * 64).sum();
+        reordering + self.fifos.memory()
+    }
+}

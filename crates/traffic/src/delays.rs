@@ -1,0 +1,78 @@
+//! One-way delays and their jitter.
+
+use cwndlab_units::Duration;
+
+/// One-way delays from the source to the sink, queues included.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delays {
+    /// Packets received.
+    pub count: u64,
+    /// Sum.
+    pub sum: Duration,
+    /// The last packet's.
+    pub last: Duration,
+    /// The smallest.
+    pub min: Duration,
+    /// The largest.
+    pub max: Duration,
+    /// 16 times the interarrival jitter, as RFC 3550's appendix A.8 keeps it in integers.
+    jitter_16: u64,
+}
+
+impl Delays {
+    /// Adds the delay of a packet.
+    pub fn add(&mut self, delay: Duration) {
+        if self.count > 0 {
+            // RFC 3550, section 6.4.1: J += (|D| - J) / 16, where D, the difference of two packets' spacings at sender and
+            // receiver, is the difference of their transit times. Packets count in the order of their arrival.
+            self.jitter_16 = self.jitter_16 + delay.0.abs_diff(self.last.0) - ((self.jitter_16 + 8) >> 4);
+        }
+        self.min = if self.count == 0 { delay } else { self.min.min(delay) };
+        self.max = self.max.max(delay);
+        self.count += 1;
+        self.sum += delay;
+        self.last = delay;
+    }
+
+    /// The interarrival jitter (RFC 3550, section 6.4.1).
+    #[must_use]
+    pub fn jitter(&self) -> Duration {
+        Duration(self.jitter_16 >> 4)
+    }
+
+    /// Their mean.
+    #[must_use]
+    pub fn mean(&self) -> Option<Duration> {
+        self.sum.0.checked_div(self.count).map(Duration)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3550, appendix A.8, by hand in its integers: transit times 100, 260, 100, 100 differ by 160, 160, 0, so 16 J is
+    /// 160, then 160 + 160 - 10 = 310, then 310 - 19 = 291; a report has 16 J >> 4.
+    #[test]
+    fn jitter_is_that_of_rfc_3550() {
+        let mut delays = Delays::default();
+        let seen: Vec<u64> = [100, 260, 100, 100]
+            .into_iter()
+            .map(|transit| {
+                delays.add(Duration(transit));
+                delays.jitter().0
+            })
+            .collect();
+        assert_eq!(seen, [0, 10, 19, 18]);
+    }
+
+    /// A constant change of the transit time by 1 ms is a jitter of 1 ms in the end: the fixed point of J += (|D| - J) / 16.
+    #[test]
+    fn jitter_converges_to_a_constant_difference() {
+        let mut delays = Delays::default();
+        for packet in 0..1000 {
+            delays.add(Duration(if packet % 2 == 0 { 5_000_000 } else { 6_000_000 }));
+        }
+        assert!(delays.jitter().0.abs_diff(1_000_000) <= 1, "{:?}", delays.jitter());
+    }
+}

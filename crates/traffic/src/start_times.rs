@@ -1,0 +1,31 @@
+//! Start times of flows.
+
+use cwndlab_network::random::Stream;
+use cwndlab_scenario::plan::Plan;
+use cwndlab_units::{Duration, Time};
+
+use crate::sampling::{sample_pause, GAP_STREAM};
+
+/// Purpose of the streams of start jitter.
+const START_STREAM: u64 = 4;
+
+/// The start of each flow: the plan's, the gaps drawn between the flows of one `count`, and the jitter.
+#[must_use]
+pub fn start_times(plan: &Plan, seed: u64) -> Vec<Time> {
+    let (mut stream, mut sum) = (None, Duration::ZERO);
+    (0u64..)
+        .zip(&plan.flows)
+        .map(|(index, flow)| {
+            let later = flow.start_gap.as_ref().map_or(Duration::ZERO, |gap| {
+                if flow.number == 0 {
+                    (stream, sum) = (Some(Stream::new(seed, GAP_STREAM, index)), Duration::ZERO);
+                } else if let Some(stream) = &mut stream {
+                    sum = Duration(sum.0.saturating_add(sample_pause(gap, stream).0));
+                }
+                sum
+            });
+            let jitter = Duration(Stream::new(seed, START_STREAM, index).below(flow.start_jitter.0));
+            Time::ZERO + flow.start + later + jitter
+        })
+        .collect()
+}
