@@ -42,13 +42,13 @@ def attached(*algorithms: str, report: str | None = None) -> Attached:
         pytest.skip("struct_ops is Linux'")
     pytest.importorskip("cwndlab_kernel", reason="cwndlab_kernel is not installed: it wants clang and libelf-dev")
     if os.geteuid() != 0:
-        pytest.skip("registering with the kernel wants root")
+        pytest.skip("registering with the kernel requires root")
     if not Path("/sys/kernel/btf/vmlinux").exists():
         pytest.skip("this kernel has no BTF")
     try:
         return attach(algorithms, report=report, patience_s=PATIENCE_S)
     except cwndlab.RunError as error:
-        if "the kernel did not take the program" in str(error) and "ermission" in str(error):
+        if "the kernel rejected the program" in str(error) and "ermission" in str(error):
             pytest.skip(str(error))
         raise
 
@@ -147,11 +147,11 @@ def test_a_name_is_the_kernels_as_long_as_it_is_attached() -> None:
 
 def test_what_cannot_be_registered_is_said() -> None:
     pytest.importorskip("cwndlab_kernel")
-    with pytest.raises(cwndlab.RunError, match=r"--algorithm: 'rcp' asks routers \(Rcp\), and no kernel answers"):
+    with pytest.raises(cwndlab.RunError, match=r"--algorithm: 'rcp' needs support from routers \(Rcp\), which no kernel has"):
         attach(["rcp"])
     with pytest.raises(cwndlab.ScenarioError, match="did you mean 'cubic'"):
         attach(["cubik"])
-    with pytest.raises(cwndlab.RunError, match="--report: 'often' does not say when to report"):
+    with pytest.raises(cwndlab.RunError, match="--report: 'often' is not a report schedule"):
         attach(["reno"], report="often")
 
 

@@ -1,9 +1,9 @@
-// The datapath: measures, reports, and enforces what the decider answers. One program for every algorithm.
+// The datapath: measures, reports, and enforces the decisions of the decider. One program for every algorithm.
 //
-// A report goes up by a ring buffer, the answer comes down through an array that the process writes with plain stores.
-// The program is a `cong_control`, so all of this is its own: the window while a loss is repaired (proportional rate
-// reduction as tcp_cwnd_reduction, unless the algorithm is model-based), the window after idleness (tcp_cwnd_restart), the
-// rate by which bursts are sized (tcp_update_pacing_rate). Where no answer comes, a watchdog runs Reno.
+// Reports pass through a ring buffer to the process, decisions through an array that the process writes with plain stores.
+// The program is a `cong_control`, so it computes itself: the window during recovery (proportional rate reduction as in
+// tcp_cwnd_reduction, unless the algorithm is model-based), the window after idleness (tcp_cwnd_restart), and the rate that
+// sizes bursts (tcp_update_pacing_rate). Without decisions a watchdog runs Reno.
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -76,7 +76,7 @@ static __always_inline struct totals *sums(void)
 	return bpf_map_lookup_elem(&totals, &zero);
 }
 
-// Slot and generation lie in the connection's private area, written by `init`.
+// Slot and generation are in the connection's private area, written by `init`.
 static __always_inline struct flow *find(const struct tcp_sock *tp, __u32 *slot)
 {
 	__u64 kept = tp->inet_conn.icsk_ca_priv[0];
@@ -100,7 +100,7 @@ static __always_inline bool is_cwnd_limited(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
-// Sends what has been summed up. Without room in the ring the sums stay for the next report.
+// Sends the accumulated sums. Where the ring is full, the sums stay for the next report.
 static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot, __u64 now, __u8 kind, __u8 state,
 				 __u64 idle_ns, __u64 wake)
 {
@@ -117,13 +117,13 @@ static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot
 	__u32 number = f->number + 1;
 	__u32 rtt_min = tp->rtt_min.s[0].v;
 	__u32 ce = tp->delivered_ce, lost = tp->lost, sent = tp->data_segs_out;
-	__u8 said = f->said;
+	__u8 flags = f->flags;
 	if (is_cwnd_limited(tp))
-		said |= SAID_CWND_LIMITED;
+		flags |= FLAG_CWND_LIMITED;
 	if (tp->app_limited)
-		said |= SAID_APP_LIMITED;
+		flags |= FLAG_APP_LIMITED;
 	if (f->ece)
-		said |= SAID_ECE;
+		flags |= FLAG_ECE;
 	r->now_ns = now;
 	r->first_ns = f->acks ? f->first_ns : now;
 	r->idle_ns = idle_ns;
@@ -132,7 +132,7 @@ static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot
 	r->number = number;
 	r->kind = kind;
 	r->state = state;
-	r->said = said;
+	r->flags = flags;
 	r->padding = 0;
 	r->acked = f->acked;
 	r->acks = f->acks;
@@ -158,7 +158,7 @@ static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot
 
 	if (f->rate_interval_us)
 		f->rate_Bps = (__u64)f->rate_delivered * tp->mss_cache * 1000000 / f->rate_interval_us;
-	f->said = 0;
+	f->flags = 0;
 	f->acked = 0;
 	f->acks = 0;
 	f->lost_seen = lost;
@@ -179,7 +179,7 @@ static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot
 	f->state = state;
 }
 
-// Bucket of a histogram in quarters of an octave of 256 ns: 0-3 as they are, then (octave, quarter).
+// Bucket of a histogram in quarters of an octave, in units of 256 ns: 0-3 linear, then (octave, quarter).
 static __always_inline __u32 bucket(__u64 ns)
 {
 	__u64 x = ns >> 8;
@@ -205,9 +205,9 @@ static __always_inline __u32 bucket(__u64 ns)
 
 #define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
 
-// Loads before it are done before loads after it, also on arm64. Atomic operations that return a value are fully ordered
-// (the kernel's Documentation/atomic_t.txt; the JIT of arm64 makes an exchange SWPAL). BPF_LOAD_ACQ (Linux 6.15) would do
-// as well and needs clang 21.
+// Orders loads before it ahead of loads after it, also on arm64. Atomic operations that return a value are fully ordered
+// (the kernel's Documentation/atomic_t.txt; the JIT of arm64 makes an exchange SWPAL). BPF_LOAD_ACQ (Linux 6.15) would
+// suffice and needs clang 21.
 static __always_inline void full_barrier(void)
 {
 	__u64 scratch = 0;
@@ -215,8 +215,8 @@ static __always_inline void full_barrier(void)
 	asm volatile("" : : "r"(__sync_lock_test_and_set(&scratch, 1)) : "memory");
 }
 
-// Takes the answer to a report, where there is a new one. The process writes `begun`, the answer, `number`, in this order:
-// a sequence lock without waiting.
+// Reads the decision on a report, where there is a new one. The process writes `begun`, the decision, `number`, in this
+// order: a sequence lock without waiting.
 static __always_inline void take(struct flow *f, __u32 slot, __u64 now)
 {
 	struct decision *d = bpf_map_lookup_elem(&decisions, &slot);
@@ -226,22 +226,22 @@ static __always_inline void take(struct flow *f, __u32 slot, __u64 now)
 	__u32 number = READ_ONCE(d->number);
 	if (number == f->answered)
 		return;
-	full_barrier(); // the answer is as new as its number, or newer
+	full_barrier(); // the decision is as new as its number, or newer
 	__u32 generation = READ_ONCE(d->generation);
 	__u32 cwnd = READ_ONCE(d->cwnd);
 	__u32 ssthresh = READ_ONCE(d->ssthresh);
 	__u64 pacing = READ_ONCE(d->pacing_Bps);
 	__u64 asked = READ_ONCE(d->report_ns);
-	full_barrier(); // the next answer had not begun
+	full_barrier(); // the next decision was not being written
 	if (generation != f->generation)
 		return;
 	if (READ_ONCE(d->begun) != number || (__s32)(number - f->number) > 0)
-		return; // half written: at the next ACK
+		return; // partly written: try again at the next ACK
 	f->window = cwnd;
 	f->ssthresh = ssthresh;
 	f->pacing_Bps = pacing;
 	f->answered = number;
-	// What is still unanswered is younger than what was answered now: by how much is known of the last report.
+	// Reports without a decision are younger than the one decided now; the age of the last report is known.
 	f->waiting_since_ns = number == f->number ? 0 : number + 1 == f->number ? f->report_ns : asked;
 	f->fallback = 0;
 	struct totals *t = sums();
@@ -256,7 +256,7 @@ static __always_inline void take(struct flow *f, __u32 slot, __u64 now)
 	}
 }
 
-// The first report without an answer is too old: Reno takes over until one comes.
+// The first report without a decision is too old: Reno takes over until a decision arrives.
 static __always_inline void watch(const struct tcp_sock *tp, struct flow *f, __u64 now)
 {
 	__u64 patience = (__u64)(tp->srtt_us >> 1) * 1000; // 4 srtt: srtt_us counts eighths
@@ -319,7 +319,7 @@ static __always_inline void pace(struct sock *sk, struct tcp_sock *tp, __u64 rat
 	sk->sk_pacing_rate = rate > most ? most : rate;
 }
 
-// What the answer says, for a connection that does not reduce its window.
+// Applies the decision to a connection that is not reducing its window.
 static __always_inline void enforce(struct sock *sk, struct tcp_sock *tp, struct flow *f, __u32 state)
 {
 	if (leads(f)) {
@@ -343,7 +343,7 @@ void BPF_PROG(init, struct sock *sk)
 	struct flow *f = (void *)0;
 
 	tp->inet_conn.icsk_ca_priv[0] = NO_SLOT;
-	// A socket that began under another algorithm keeps what that one set: its rate, and that it paces at all.
+	// A socket that began under another algorithm keeps that one's pacing rate and pacing status.
 	if (sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0ul)
 		sk->sk_pacing_status = SK_PACING_NONE;
 	pace(sk, tp, 0);
@@ -404,8 +404,8 @@ void BPF_PROG(in_ack_event, struct sock *sk, __u32 flags)
 		f->ece = flags & CA_ACK_ECE;
 }
 
-// Congestion, once per window. The kernel wants its answer at once: half of the window, until the decider's comes, which is
-// well before PRR could make a difference of it. The report leaves with the change of state that follows.
+// Congestion, once per window. The kernel needs a value at once: half of the window, until the decision arrives, which is
+// well before PRR depends on it. The report is sent with the change of state that follows.
 SEC("struct_ops")
 __u32 BPF_PROG(ssthresh, struct sock *sk)
 {
@@ -414,7 +414,7 @@ __u32 BPF_PROG(ssthresh, struct sock *sk)
 	struct flow *f = find(tp, &slot);
 
 	if (f) {
-		f->said |= SAID_CONGESTION;
+		f->flags |= FLAG_CONGESTION;
 		f->prior_cwnd = tp->snd_cwnd;
 		f->prr_delivered = 0;
 		if (settings.model_based && !f->fallback)
@@ -423,7 +423,7 @@ __u32 BPF_PROG(ssthresh, struct sock *sk)
 	return half < 2 ? 2 : half;
 }
 
-// Runs before the state changes, so `state` is the one to come.
+// Runs before the state changes: `state` is the new one.
 SEC("struct_ops")
 void BPF_PROG(set_state, struct sock *sk, __u8 state)
 {
@@ -437,7 +437,7 @@ void BPF_PROG(set_state, struct sock *sk, __u8 state)
 			set_window(tp, tp->snd_ssthresh);
 		return;
 	}
-	if (old == state && !(f->said & SAID_CONGESTION) && state != LOSS)
+	if (old == state && !(f->flags & FLAG_CONGESTION) && state != LOSS)
 		return;
 	// tcp_end_cwnd_reduction
 	if (ends && (!settings.model_based || f->fallback) && tp->snd_ssthresh < TCP_INFINITE_SSTHRESH &&
@@ -465,7 +465,7 @@ __u32 BPF_PROG(undo_cwnd, struct sock *sk)
 	return cwnd > f->prior_cwnd ? cwnd : f->prior_cwnd;
 }
 
-// tcp_slow_start_after_idle_check and tcp_cwnd_restart, which the kernel leaves to a `cong_control`.
+// tcp_slow_start_after_idle_check and tcp_cwnd_restart, which the kernel does not run for a `cong_control`.
 SEC("struct_ops")
 void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
 {
@@ -516,15 +516,15 @@ static __always_inline void add(struct tcp_sock *tp, struct flow *f, const struc
 		f->rate_delivered = rs->delivered;
 		f->rate_interval_us = rs->interval_us;
 		f->rate_prior_delivered = rs->prior_delivered;
-		f->said = rs->is_app_limited ? f->said | SAID_RATE_APP_LIMITED : f->said & ~SAID_RATE_APP_LIMITED;
+		f->flags = rs->is_app_limited ? f->flags | FLAG_RATE_APP_LIMITED : f->flags & ~FLAG_RATE_APP_LIMITED;
 	}
 	if (flag & FLAG_SND_UNA_ADVANCED)
-		f->said |= SAID_ADVANCED;
+		f->flags |= FLAG_ADVANCED;
 	if (is_cwnd_limited(tp))
-		f->said |= SAID_CWND_LIMITED;
+		f->flags |= FLAG_CWND_LIMITED;
 }
 
-// Slow start is reported ACK by ACK: a round of it in one answer would leave in one burst.
+// Slow start is reported for each ACK: one decision per round would send the round in one burst.
 static __always_inline bool is_due(const struct tcp_sock *tp, struct flow *f, __u64 now)
 {
 	bool round = (__s32)(tp->snd_una - f->round_end) > 0;

@@ -1,4 +1,4 @@
-// What the program and the decider's process share; `src/datapath/shared.rs` says the same in Rust.
+// The memory that the program and the decider's process share; `src/datapath/shared.rs` declares the same in Rust.
 #pragma once
 
 enum { SLOTS = 4096, BUCKETS = 96 };
@@ -8,19 +8,19 @@ enum report_when { PER_ACK = 0, PER_RTT = 1, PER_TIME = 2 };
 // Set before the program is loaded.
 struct settings {
 	__u32 when;        // enum report_when
-	__u32 model_based; // the algorithm owns the window while a loss is repaired, and after idleness
+	__u32 model_based; // the algorithm sets the window during recovery and after idleness
 	__u64 every_ns;    // for PER_TIME
 };
 
 enum kind { KIND_OPEN = 0, KIND_ACKS = 1, KIND_STATE = 2, KIND_UNDO = 3, KIND_IDLE = 4, KIND_CLOSE = 5 };
 
 enum {
-	SAID_ADVANCED = 1,         // SND.UNA moved
-	SAID_CWND_LIMITED = 2,     // the window was what held the sender (tcp_is_cwnd_limited)
-	SAID_APP_LIMITED = 4,      // the sender is short of data
-	SAID_RATE_APP_LIMITED = 8, // it was when the sample's segment left
-	SAID_CONGESTION = 16,      // the kernel asked for a new ssthresh
-	SAID_ECE = 32,             // the ACK at hand echoes a mark
+	FLAG_ADVANCED = 1,         // SND.UNA advanced
+	FLAG_CWND_LIMITED = 2,     // limited by the window (tcp_is_cwnd_limited)
+	FLAG_APP_LIMITED = 4,      // application-limited
+	FLAG_RATE_APP_LIMITED = 8, // application-limited when the sample's segment was sent
+	FLAG_CONGESTION = 16,      // the kernel requests a new ssthresh
+	FLAG_ECE = 32,             // the current ACK echoes an ECN mark
 };
 
 // A report, 120 bytes.
@@ -32,8 +32,8 @@ struct report {
 	__u32 generation;
 	__u32 number;
 	__u8 kind;
-	__u8 state; // KIND_STATE: the state that begins; else the state at hand
-	__u8 said;
+	__u8 state; // KIND_STATE: the state that begins; else the current state
+	__u8 flags;
 	__u8 padding;
 	__u32 acked; // segments
 	__u32 acks;
@@ -57,36 +57,36 @@ struct report {
 	__u32 mss;
 };
 
-// A decision, written by the process. `begun` is written before, `number` after everything else: they agree in a whole one.
+// A decision, written by the process: `begun` first, `number` last. They are equal in a complete decision.
 struct decision {
 	__u32 begun;
 	__u32 generation;
-	__u64 report_ns;  // `now_ns` of the report that it answers
+	__u64 report_ns;  // `now_ns` of the report that it is for
 	__u64 pacing_Bps; // bytes a second; 0: none
 	__u32 cwnd;
 	__u32 ssthresh; // 0: leave it
-	__u32 number;   // of the report that it answers
+	__u32 number;   // of the report that it is for
 	__u32 unused[5];
 };
 
-// What the program keeps of a connection.
+// The state of a connection.
 struct flow {
 	__u32 used;
 	__u32 generation;
 	__u32 number;   // of the last report
-	__u32 answered; // the last report whose answer was taken
-	__u32 hold;     // windows are taken from the answer to this report on
-	__u32 fallback; // the watchdog serves it
+	__u32 answered; // the last report whose decision was read
+	__u32 hold;     // windows apply from the decision on this report on
+	__u32 fallback; // the watchdog controls it
 	__u64 waiting_since_ns;
 	__u64 report_ns; // of the last report
 	__u64 first_ns;
 	__u64 pacing_Bps;
-	__u32 window;   // the last answer
-	__u32 ssthresh; // the last answer; 0: none
+	__u32 window;   // of the last decision
+	__u32 ssthresh; // of the last decision; 0: none
 	__u32 prr_delivered;
 	__u32 prior_cwnd;
 	__u32 round_end;
-	__u32 said;
+	__u32 flags;
 	__u32 acked;
 	__u32 acks;
 	__u32 ce_seen;
@@ -99,7 +99,7 @@ struct flow {
 	__u32 rate_prior_delivered;
 	__u32 ece;
 	__u32 delivered_first;
-	// For people who look on:
+	// For monitoring:
 	__u32 cwnd;
 	__u32 srtt_us;
 	__u32 min_rtt_us;
@@ -108,7 +108,7 @@ struct flow {
 	__u32 rate_Bps;
 	__u32 fallbacks;
 	__u32 state;
-	__u32 address; // of the far end, network order
+	__u32 address; // remote, network order
 	__u16 near_port;
 	__u16 far_port; // network order
 };
@@ -117,10 +117,10 @@ struct totals {
 	__u64 reports;
 	__u64 lost;      // reports for which the ring had no room
 	__u64 refused;   // connections for which there was no slot
-	__u64 fallbacks; // times that the watchdog took over
+	__u64 fallbacks; // number of times that the watchdog took over
 	__u64 applied;
 	__u64 applied_sum_ns;
 	__u64 applied_max_ns;
 	__u64 connections;
-	__u64 latency[BUCKETS]; // from report to applied answer
+	__u64 latency[BUCKETS]; // from report to applied decision
 };

@@ -1,9 +1,9 @@
-//! Our algorithms inside the kernel's TCP: the kernel measures and enforces, [`decider`] decides.
+//! Algorithms inside the kernel's TCP: an eBPF program measures and enforces, [`decider`] decides.
 //!
-//! - [`report`]: what the kernel tells, and what it is answered;
-//! - [`decider`]: turns reports into the calls of the contract, and its window into answers. No clock and no kernel, so that
-//!   a recorded stream of reports gives the same answers anywhere;
-//! - `datapath` (feature of that name): the program in the kernel, its loader, and the thread in which deciders work.
+//! - [`report`]: reports of the kernel and decisions on them;
+//! - [`decider`]: turns reports into calls of the contract, and its window into decisions. It has no clock and no kernel, so
+//!   that a recorded stream of reports gives the same decisions anywhere;
+//! - `datapath` (feature of that name): the eBPF program, its loader, and the thread that runs the deciders.
 
 #[cfg(feature = "datapath")]
 pub mod datapath;

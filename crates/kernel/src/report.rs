@@ -1,17 +1,18 @@
-//! What the kernel's datapath tells of a connection, and what it is answered. Segments, as the kernel counts.
+//! The reports of the kernel's datapath on a connection, and the decisions on them. Windows are in segments, as in the
+//! kernel.
 
 use cwndlab_control::Path;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-/// What the kernel's TCP is doing (`enum tcp_ca_state`).
+/// The congestion state of the kernel's TCP (`enum tcp_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// All is well.
+    /// No sign of congestion.
     #[default]
     Open = 0,
-    /// Duplicates arrive.
+    /// Duplicate ACKs or SACKs arrive.
     Disorder = 1,
-    /// The window falls: an ECN echo, a tail loss probe that repaired a loss, or a full queue of this host.
+    /// The window is reduced: an ECN echo, a tail loss probe that repaired a loss, or a full queue of this host.
     Cwr = 2,
     /// A loss is being repaired.
     Recovery = 3,
@@ -19,27 +20,27 @@ pub enum State {
     Loss = 4,
 }
 
-/// Why there is a report.
+/// The event that caused a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// The connection begins, or takes this algorithm on.
+    /// The connection begins or switches to this algorithm.
     Open,
     /// Data was acknowledged.
     #[default]
     Acks,
     /// [`Report::state`] begins.
     State {
-        /// The kernel asks for a new `ssthresh`: a congestion event, once per window.
+        /// The kernel requests a new `ssthresh`: a congestion event, once per window.
         congestion: bool,
-        /// The ACK at hand echoed an ECN mark.
+        /// The current ACK echoes an ECN mark.
         ece: bool,
     },
-    /// The last reduction was spurious and is taken back.
+    /// The last reduction was spurious and is undone.
     Undo,
-    /// The connection was idle this long, and its window is now [`Report::cwnd`] (RFC 2861). For a model-based algorithm,
-    /// whose window stays: it sends again.
+    /// The connection was idle this long and sends again; its window is now [`Report::cwnd`] (RFC 2861), which a model-based
+    /// algorithm keeps.
     Idle(Duration),
-    /// The connection ends, or leaves this algorithm.
+    /// The connection ends or switches to another algorithm.
     Close,
 }
 
@@ -52,22 +53,22 @@ pub struct RateSample {
     pub interval: Duration,
     /// [`Report::delivered`] when its segment was sent.
     pub prior_delivered: u32,
-    /// The sender was short of data then.
+    /// The sender was application-limited then.
     pub app_limited: bool,
 }
 
-/// What the kernel measured since its last report, and what is now.
+/// What the kernel measured since its last report, and the current state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Now.
+    /// The time of the report.
     pub now: Time,
-    /// Why.
+    /// Its cause.
     pub kind: Kind,
-    /// The state at hand; for [`Kind::State`] the one that begins.
+    /// The current state; for [`Kind::State`] the one that begins.
     pub state: State,
     /// Segments newly acknowledged, cumulatively or by SACK.
     pub acked: u32,
-    /// ACKs that did so.
+    /// ACKs that acknowledged them.
     pub acks: u32,
     /// Time between the first and the last of them.
     pub interval: Duration,
@@ -77,7 +78,7 @@ pub struct Report {
     pub lost: u32,
     /// Segments that arrived with a CE mark.
     pub ce: u32,
-    /// Segments sent, those sent again included.
+    /// Segments sent, retransmissions included.
     pub sent: u32,
     /// In flight before the first of the ACKs, segments.
     pub prior_in_flight: u32,
@@ -85,7 +86,7 @@ pub struct Report {
     pub in_flight: u32,
     /// FlightSize without what SACK reported, segments.
     pub flight: u32,
-    /// Marked lost and not sent again, segments.
+    /// Marked lost and not retransmitted, segments.
     pub lost_out: u32,
     /// Last round-trip sample.
     pub rtt: Option<Duration>,
@@ -97,22 +98,22 @@ pub struct Report {
     pub rate: Option<RateSample>,
     /// Segments delivered so far; wraps.
     pub delivered: u32,
-    /// The sender is short of data.
+    /// The sender is application-limited.
     pub app_limited: bool,
-    /// The window was what held the sender (`tcp_is_cwnd_limited`).
+    /// The sender is limited by the window (`tcp_is_cwnd_limited`).
     pub cwnd_limited: bool,
     /// First unacknowledged sequence number; wraps.
     pub una: u32,
     /// Next sequence number to send; wraps.
     pub nxt: u32,
-    /// The window in force, segments.
+    /// The current window, segments.
     pub cwnd: u32,
     /// Payload of a full segment, bytes.
     pub mss: u32,
 }
 
 impl Report {
-    /// The path as an algorithm hears of it with the first report.
+    /// The path that an algorithm is built for at the first report.
     #[must_use]
     pub fn path(&self, seed: u64) -> Path {
         let mss = Bytes(u64::from(self.mss.max(1)));
@@ -127,13 +128,13 @@ impl Report {
     }
 }
 
-/// What the kernel shall do.
+/// A decision for the kernel to enforce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The window, segments, at least 1. While a window falls by the kernel's rules it is where it shall end.
+    /// The window, segments, at least 1. While the kernel reduces the window (PRR), its final value.
     pub cwnd: u32,
-    /// The slow-start threshold, segments, and where a reduction at hand leads; `None` leaves the kernel's.
+    /// The slow-start threshold, segments, which is also the target of a current reduction; `None` keeps the kernel's.
     pub ssthresh: Option<u32>,
-    /// The rate at which to send, of payload; `None` leaves bursts to the kernel.
+    /// The pacing rate of payload; `None` leaves bursts to the kernel.
     pub pacing: Option<Rate>,
 }

@@ -1,9 +1,10 @@
-//! Connection attempts on the loopback from all over 127/8, at a rate: what `benches/serve.py` holds against the server.
+//! A load generator for `benches/serve.py`: connection attempts over the loopback from addresses of 127/8, at a given rate.
 //!
-//! `flood ADDRESS:PORT ATTEMPTS_PER_S SECONDS` prints how many attempts it made, as JSON. A fourth of them is opened and
-//! closed, a fourth is held and says nothing, a fourth sends the begin of a TLS record, a fourth what is no TLS at all.
+//! `flood ADDRESS:PORT ATTEMPTS_PER_S SECONDS` prints how many attempts it made, as JSON. A quarter of them are
+//! opened and closed, a quarter are held open in silence, a quarter send the beginning of a TLS record, a quarter send
+//! bytes other than TLS.
 
-#![allow(clippy::print_stdout, reason = "what a program of measurement says")]
+#![allow(clippy::print_stdout, reason = "the output of the program")]
 #![allow(clippy::disallowed_methods, reason = "the wall clock")]
 
 use std::collections::VecDeque;

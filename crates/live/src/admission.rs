@@ -28,7 +28,7 @@ const FIRST_SWEEP: usize = 1 << 10;
 /// Shortest time between two sweeps of a full table.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a valid token vouches for its address.
+/// How long an address counts as known after a valid token.
 const KNOWN: Duration = Duration::from_secs(24 * 3600);
 
 /// Depth of a bucket, in seconds of its rate.
@@ -36,12 +36,12 @@ const BURST: u64 = 4;
 
 /// A token bucket as one number: the time at which it is full again (the generic cell rate algorithm, ITU-T I.371).
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+struct TokenBucket {
     gap_ns: u64,
     depth_ns: u64,
 }
 
-impl Pace {
+impl TokenBucket {
     fn new(per_s: u32, seconds: u64) -> Self {
         Self { gap_ns: SECOND / u64::from(per_s.max(1)), depth_ns: seconds * SECOND }
     }
@@ -102,12 +102,12 @@ type Host = [u8; 9];
 /// Key of a network: a /24 of IPv4, or a /48 of IPv6.
 type Prefix = [u8; 7];
 
-/// The tables.
+/// The token buckets of addresses, prefixes and handshakes.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    address: Pace,
-    prefix: Pace,
-    handshake: Pace,
+    address: TokenBucket,
+    prefix: TokenBucket,
+    handshake: TokenBucket,
     /// When the bucket of a host is full again.
     addresses: Table<Host>,
     /// When the bucket of a network is full again.
@@ -151,9 +151,9 @@ pub(crate) fn host(address: IpAddr) -> Host {
 impl Admission {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            address: Pace::new(limits.attempts_per_address_per_s, BURST),
-            prefix: Pace::new(limits.attempts_per_prefix_per_s, BURST),
-            handshake: Pace::new(limits.handshakes_per_s, 1),
+            address: TokenBucket::new(limits.attempts.per_address_per_s, BURST),
+            prefix: TokenBucket::new(limits.attempts.per_prefix_per_s, BURST),
+            handshake: TokenBucket::new(limits.attempts.handshakes_per_s, 1),
             addresses: Table::new(),
             prefixes: Table::new(),
             known: Table::new(),
@@ -162,13 +162,14 @@ impl Admission {
         }
     }
 
-    /// Whether this address may try now; one that may not is closed at once. Times in ns since the server's start.
+    /// Whether this address may connect now; otherwise its connection is closed at once. Times in ns since the server's
+    /// start.
     ///
     /// A new host is refused where a table is full of hosts whose buckets are not: by default that takes more than half
     /// a million admitted attempts a second.
     pub(crate) fn attempt(&mut self, address: IpAddr, now_ns: u64) -> bool {
         let (host, net) = (host(address), prefix(address));
-        // A known host does not suffer from its neighbours.
+        // A known host does not share its prefix's bucket.
         if self.known.get(host) > now_ns {
             let Some(full) = self.address.take(self.known_addresses.get(host), now_ns) else { return false };
             if self.known_addresses.has_room(host, now_ns) {
@@ -186,7 +187,7 @@ impl Admission {
         true
     }
 
-    /// Whether there is room for one more handshake.
+    /// Whether one more handshake may begin.
     pub(crate) fn handshake(&mut self, address: IpAddr, now_ns: u64) -> bool {
         if self.known.get(host(address)) > now_ns {
             return true;
@@ -196,8 +197,7 @@ impl Admission {
         more.is_some()
     }
 
-    /// A client at this address presented a valid token. Where there is no room, the host that proved itself longest ago
-    /// is forgotten.
+    /// A client at this address presented a valid token. A full table drops the host whose token is the oldest.
     pub(crate) fn proved(&mut self, address: IpAddr, now_ns: u64) {
         let host = host(address);
         if !self.known.has_room(host, now_ns) {
@@ -207,49 +207,49 @@ impl Admission {
     }
 }
 
-/// Whether a connection may still be thrown out for a newcomer.
+/// Whether a connection may still be evicted for a new one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Place(Arc<AtomicU8>);
+pub(crate) struct Evictable(Arc<AtomicU8>);
 
 const OPEN: u8 = 0;
-const KEPT: u8 = 1;
-const LOST: u8 = 2;
+const PROTECTED: u8 = 1;
+const EVICTED: u8 = 2;
 
-impl Place {
-    /// It stays; false where it was thrown out before.
-    pub(crate) fn keep(&self) -> bool {
-        self.0.compare_exchange(OPEN, KEPT, Ordering::AcqRel, Ordering::Acquire).is_ok()
-            || self.0.load(Ordering::Acquire) == KEPT
+impl Evictable {
+    /// Protects the connection from eviction; false where it was evicted before.
+    pub(crate) fn protect(&self) -> bool {
+        self.0.compare_exchange(OPEN, PROTECTED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+            || self.0.load(Ordering::Acquire) == PROTECTED
     }
 
-    fn take(&self) -> bool {
-        self.0.compare_exchange(OPEN, LOST, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    fn evict(&self) -> bool {
+        self.0.compare_exchange(OPEN, EVICTED, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
 
-/// So many may wait; whoever came as many places before the newest gives way, if still there.
+/// Waiting connections, a fixed number of them: a new one evicts the oldest that still waits.
 #[derive(Debug)]
-pub(crate) struct Room {
-    places: Vec<Option<(Place, AbortHandle)>>,
+pub(crate) struct WaitingList {
+    entries: Vec<Option<(Evictable, AbortHandle)>>,
     next: usize,
 }
 
-impl Room {
+impl WaitingList {
     pub(crate) fn new(size: usize) -> Self {
-        Self { places: (0..size.max(1)).map(|_| None).collect(), next: 0 }
+        Self { entries: (0..size.max(1)).map(|_| None).collect(), next: 0 }
     }
 
-    /// Lets one in; true where another had to go.
-    pub(crate) fn enter(&mut self, place: Place, task: AbortHandle) -> bool {
+    /// Adds a connection; returns whether another was evicted.
+    pub(crate) fn push(&mut self, evictable: Evictable, task: AbortHandle) -> bool {
         let at = self.next;
-        self.next = (at + 1) % self.places.len();
-        let before = self.places[at].replace((place, task));
-        before.is_some_and(|(place, task)| {
-            let gone = !task.is_finished() && place.take();
-            if gone {
+        self.next = (at + 1) % self.entries.len();
+        let before = self.entries[at].replace((evictable, task));
+        before.is_some_and(|(evictable, task)| {
+            let is_evicted = !task.is_finished() && evictable.evict();
+            if is_evicted {
                 task.abort();
             }
-            gone
+            is_evicted
         })
     }
 }
@@ -257,6 +257,7 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::AttemptLimits;
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     fn four(d: u8) -> IpAddr {
@@ -264,19 +265,21 @@ mod tests {
     }
 
     fn limits() -> Limits {
-        Limits {
-            attempts_per_address_per_s: 10,
-            attempts_per_prefix_per_s: 100,
-            handshakes_per_s: 50,
-            ..Limits::default()
-        }
+        let attempts = AttemptLimits { per_address_per_s: 10, per_prefix_per_s: 100, handshakes_per_s: 50 };
+        Limits { attempts, ..Limits::default() }
     }
 
+    fn without_prefix_limit() -> Limits {
+        let attempts = AttemptLimits { per_prefix_per_s: u32::MAX, ..limits().attempts };
+        Limits { attempts, ..limits() }
+    }
+
+    /// By hand: a burst of four seconds at 10 a second, then 10 a second.
     #[test]
     fn an_address_has_its_burst_and_then_its_rate() {
         let mut admission = Admission::new(&limits());
         assert_eq!((0..1000).filter(|_| admission.attempt(four(1), 0)).count(), 40);
-        // Ten a second for three seconds, asked for every millisecond.
+        // Ten a second for three seconds, attempted every millisecond.
         let later = (0..3000).filter(|at| admission.attempt(four(1), at * 1_000_000)).count();
         assert!((29..=31).contains(&later), "{later}");
     }
@@ -293,31 +296,30 @@ mod tests {
         assert!(admission.attempt(Ipv4Addr::new(198, 51, 100, 1).into(), 1), "elsewhere");
     }
 
-    /// With 65,536 slots by hash, some of 4,000 hosts share one, and some of them one with somebody known.
+    /// With 65,536 slots by hash some of 4,000 hosts would share one, some of them with a known host.
     #[test]
-    fn every_host_has_a_bucket_of_its_own_beside_many_others() {
-        let generous = Limits { attempts_per_prefix_per_s: u32::MAX, ..limits() };
-        let mut admission = Admission::new(&generous);
+    fn every_host_has_a_bucket_of_its_own_among_many_hosts() {
+        let mut admission = Admission::new(&without_prefix_limit());
         let host = |n: u32| IpAddr::from(Ipv4Addr::from(n << 8));
         (0..1000).for_each(|n| admission.proved(host(1 << 20 | n), 0));
         for n in 0..4000 {
             assert_eq!((0..50).filter(|_| admission.attempt(host(n), 0)).count(), 40, "{n}");
         }
         assert_eq!((0..50).filter(|_| admission.attempt(host(1 << 20), 0)).count(), 40, "known");
-        // Of the newcomers none passes as known: all share the rate of handshakes.
+        // No newcomer counts as known: all share the rate of handshakes.
         assert_eq!((0..4000).filter(|&n| admission.handshake(host(n), 0)).count(), 50);
     }
 
     /// The rate of an address is 10 a second: the bucket of one attempt is full again after 100 ms.
     #[test]
-    fn a_table_is_bounded_and_forgets_hosts_whose_buckets_are_full() {
-        let mut admission = Admission::new(&Limits { attempts_per_prefix_per_s: u32::MAX, ..limits() });
+    fn a_table_is_bounded_and_drops_hosts_whose_buckets_are_full() {
+        let mut admission = Admission::new(&without_prefix_limit());
         let newcomer = |n: u32| IpAddr::from(Ipv4Addr::from(n << 8));
         admission.proved(newcomer(200_000), 0);
         let most = MAX_ENTRIES as u32;
         assert!((0..most).all(|n| admission.attempt(newcomer(n), 0)));
         assert!(!admission.attempt(newcomer(most), 1), "full");
-        assert!(admission.attempt(newcomer(200_000), 1), "a known host has its place");
+        assert!(admission.attempt(newcomer(200_000), 1), "a known host has its entry");
         assert!(admission.attempt(newcomer(5), 1), "a host with an entry has its bucket");
         let later = 200_000_000;
         assert!((0..most).all(|n| admission.attempt(newcomer(most + n), later)));
@@ -327,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_of_known_hosts_forgets_the_oldest() {
+    fn a_full_table_of_known_hosts_drops_the_oldest() {
         let mut admission = Admission::new(&limits());
         let host = |n: u32| IpAddr::from(Ipv4Addr::from(n));
         let most = MAX_ENTRIES as u32;
@@ -354,17 +356,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_oldest_that_waits_gives_way_and_who_is_kept_does_not() {
-        let mut room = Room::new(2);
+    async fn the_oldest_waiting_connection_is_evicted_and_a_protected_one_is_not() {
+        let mut list = WaitingList::new(2);
         let waiting = || tokio::spawn(std::future::pending::<()>());
         let tasks = [waiting(), waiting(), waiting(), waiting()];
-        let places: Vec<Place> = tasks.iter().map(|_| Place::default()).collect();
-        assert!(places[1].keep());
-        let gone: Vec<bool> =
-            tasks.iter().zip(&places).map(|(task, place)| room.enter(place.clone(), task.abort_handle())).collect();
-        assert_eq!(gone, [false, false, true, false]);
-        assert!(!places[0].keep());
-        assert!(places[1].keep());
+        let entries: Vec<Evictable> = tasks.iter().map(|_| Evictable::default()).collect();
+        assert!(entries[1].protect());
+        let evicted: Vec<bool> = tasks
+            .iter()
+            .zip(&entries)
+            .map(|(task, evictable)| list.push(evictable.clone(), task.abort_handle()))
+            .collect();
+        assert_eq!(evicted, [false, false, true, false]);
+        assert!(!entries[0].protect());
+        assert!(entries[1].protect());
         let [first, second, ..] = tasks;
         assert!(first.await.unwrap_err().is_cancelled());
         assert!(!second.is_finished());

@@ -1,4 +1,4 @@
-//! What goes down a connection: a line of text, or the stream.
+//! The body of a response: text, or the stream of a transfer at the rate of its client.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -11,32 +11,32 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::Sleep;
 
-use crate::account::{lock, Client, Transfer};
 use crate::clock::since_ns;
 use crate::payload;
+use crate::transfer::{lock, Client, Transfer};
 
-/// Bytes of the stream that are made at a time.
+/// Bytes of the stream that are generated at a time.
 const CHUNK: u64 = 64 << 10;
 
 /// The stream of a transfer, chunk by chunk.
-pub(crate) struct Stream {
+pub(crate) struct TransferStream {
     transfer: Arc<Transfer>,
     at: u64,
     end: u64,
-    pace: Option<Pace>,
+    limiter: Option<RateLimiter>,
 }
 
-/// A client's rate, shared by all its transfers.
-struct Pace {
+/// The rate limit of a client, shared by all its transfers.
+struct RateLimiter {
     client: Arc<Client>,
     rate_bps: u64,
     epoch: Instant,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
-impl Pace {
-    /// How long the next chunk must wait, ns; its time is taken.
-    fn take(&self, bytes: u64) -> u64 {
+impl RateLimiter {
+    /// Reserves the time of the next chunk; returns how long it must wait, ns.
+    fn reserve(&self, bytes: u64) -> u64 {
         let now = since_ns(self.epoch);
         let mut free = lock(&self.client.free_ns);
         let begin = (*free).max(now);
@@ -45,30 +45,30 @@ impl Pace {
     }
 }
 
-impl Stream {
+impl TransferStream {
     pub(crate) fn new(transfer: Arc<Transfer>, client: Arc<Client>, rate_bps: Option<u64>, epoch: Instant) -> Self {
-        let (at, end) = (transfer.asked.first, transfer.asked.first + transfer.asked.length);
-        let pace = rate_bps.map(|rate_bps| Pace { client, rate_bps, epoch, sleep: None });
-        Self { transfer, at, end, pace }
+        let (at, end) = (transfer.request.first, transfer.request.first + transfer.request.length);
+        let limiter = rate_bps.map(|rate_bps| RateLimiter { client, rate_bps, epoch, sleep: None });
+        Self { transfer, at, end, limiter }
     }
 
-    /// The next chunk; nothing when all has been made.
+    /// The next chunk; `None` at the end.
     pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut length = (self.end - self.at).min(CHUNK);
         if length == 0 {
             return Poll::Ready(None);
         }
-        if let Some(pace) = &mut self.pace {
-            // A slow rate in smaller pieces: at least some twenty a second.
-            length = length.min((pace.rate_bps / 160).max(1448));
-            if pace.sleep.is_none() {
-                let wait = pace.take(length);
-                pace.sleep = Some(Box::pin(tokio::time::sleep(Duration::from_nanos(wait))));
+        if let Some(limiter) = &mut self.limiter {
+            // Smaller chunks at a low rate: about twenty a second at least.
+            length = length.min((limiter.rate_bps / 160).max(1448));
+            if limiter.sleep.is_none() {
+                let wait = limiter.reserve(length);
+                limiter.sleep = Some(Box::pin(tokio::time::sleep(Duration::from_nanos(wait))));
             }
-            if let Some(sleep) = &mut pace.sleep {
+            if let Some(sleep) = &mut limiter.sleep {
                 ready!(sleep.as_mut().poll(cx));
             }
-            pace.sleep = None;
+            limiter.sleep = None;
         }
         let mut chunk = vec![0; length as usize];
         payload::fill(self.at, &mut chunk);
@@ -82,12 +82,12 @@ impl Stream {
     }
 }
 
-/// The body of an answer.
+/// The body of a response.
 pub(crate) enum Content {
-    /// As it is.
+    /// Text.
     Text(Option<Bytes>),
     /// The stream.
-    Stream(Stream),
+    Stream(TransferStream),
 }
 
 impl Body for Content {

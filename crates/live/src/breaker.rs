@@ -1,36 +1,38 @@
-//! A circuit breaker in the sense of RFC 8084: it watches what a transfer does to its path, over measurements much longer
-//! than a round trip, and ends the transfer when several in a row lie outside an envelope. It is slow on purpose: what
-//! congestion control mends by itself is none of its business.
+//! A circuit breaker in the sense of RFC 8084: it measures a transfer over periods much longer than a round trip, and ends
+//! the transfer when several consecutive measurements are outside an envelope. It is slow on purpose: congestion control
+//! reacts first.
 
 use crate::limits::Envelope;
-use crate::look::Look;
+use crate::snapshot::Snapshot;
 
-/// State of one transfer's breaker.
+/// The circuit breaker of a transfer.
 #[derive(Clone, Debug)]
 pub(crate) struct Breaker {
     envelope: Envelope,
-    begin: Look,
+    /// The state at the start of the measurement.
+    start: Snapshot,
+    /// Consecutive measurements outside the envelope.
     outside: u32,
 }
 
-/// Packets below which a ratio says nothing.
-const FEW: u64 = 20;
+/// Number of packets below which a ratio is not meaningful.
+const MIN_PACKETS: u64 = 20;
 
-/// A measurement lasts at least so many round trips.
-const ROUNDS: u64 = 10;
+/// Shortest measurement, round trips.
+const MIN_ROUNDS: u64 = 10;
 
 impl Breaker {
-    pub(crate) fn new(envelope: Envelope, begin: Look) -> Self {
-        Self { envelope, begin, outside: 0 }
+    pub(crate) fn new(envelope: Envelope, start: Snapshot) -> Self {
+        Self { envelope, start, outside: 0 }
     }
 
-    /// Looks; answers why the transfer must end, if it must.
-    pub(crate) fn look(&mut self, now: &Look) -> Option<String> {
-        let interval = (self.envelope.interval.as_nanos() as u64).max(ROUNDS * now.srtt_ns);
-        if now.time_ns.saturating_sub(self.begin.time_ns) < interval {
+    /// Checks a snapshot; returns why the transfer must end, if it must.
+    pub(crate) fn check(&mut self, now: &Snapshot) -> Option<String> {
+        let interval = (self.envelope.interval.as_nanos() as u64).max(MIN_ROUNDS * now.srtt_ns);
+        if now.time_ns.saturating_sub(self.start.time_ns) < interval {
             return None;
         }
-        let before = std::mem::replace(&mut self.begin, now.clone());
+        let before = std::mem::replace(&mut self.start, now.clone());
         match self.outside(&before, now) {
             None => self.outside = 0,
             Some(why) => {
@@ -44,13 +46,13 @@ impl Breaker {
         None
     }
 
-    fn outside(&self, before: &Look, now: &Look) -> Option<String> {
+    fn outside(&self, before: &Snapshot, now: &Snapshot) -> Option<String> {
         let sent = now.sent_packets.saturating_sub(before.sent_packets);
-        let again = now.retransmitted_packets.saturating_sub(before.retransmitted_packets);
+        let retransmitted = now.retransmitted_packets.saturating_sub(before.retransmitted_packets);
         let timeouts = now.timeouts.saturating_sub(before.timeouts);
         let envelope = &self.envelope;
-        if sent >= FEW && again as f64 > envelope.loss * sent as f64 {
-            let share = 100.0 * again as f64 / sent as f64;
+        if sent >= MIN_PACKETS && retransmitted as f64 > envelope.loss * sent as f64 {
+            let share = 100.0 * retransmitted as f64 / sent as f64;
             return Some(format!(
                 "{share:.0} % of the packets were retransmitted, {:.0} % are allowed",
                 100.0 * envelope.loss
@@ -59,13 +61,13 @@ impl Breaker {
         if timeouts >= envelope.timeouts {
             return Some(format!("{timeouts} retransmission timeouts, {} are too many", envelope.timeouts));
         }
-        let least = now.min_rtt_ns.unwrap_or(u64::MAX);
+        let min_rtt = now.min_rtt_ns.unwrap_or(u64::MAX);
         let rtt = now.srtt_ns;
-        if rtt > envelope.rtt.as_nanos() as u64 && rtt as f64 > envelope.inflation * least as f64 {
+        if rtt > envelope.rtt.as_nanos() as u64 && rtt as f64 > envelope.inflation * min_rtt as f64 {
             return Some(format!(
                 "the round trip took {:.1} s, {:.0} times the shortest, {:.0} times are allowed",
                 rtt as f64 * 1e-9,
-                rtt as f64 / least as f64,
+                rtt as f64 / min_rtt as f64,
                 envelope.inflation
             ));
         }
@@ -79,25 +81,25 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn look(second: u64, sent: u64, again: u64) -> Look {
-        Look {
+    fn snapshot(second: u64, sent: u64, retransmitted: u64) -> Snapshot {
+        Snapshot {
             time_ns: second * SECOND,
             sent_packets: sent,
-            retransmitted_packets: again,
+            retransmitted_packets: retransmitted,
             srtt_ns: 50_000_000,
             min_rtt_ns: Some(20_000_000),
-            ..Look::default()
+            ..Snapshot::default()
         }
     }
 
-    fn ends(looks: impl IntoIterator<Item = Look>) -> Option<(u64, String)> {
-        let mut breaker = Breaker::new(Envelope::default(), Look::default());
-        looks.into_iter().find_map(|look| breaker.look(&look).map(|why| (look.time_ns / SECOND, why)))
+    fn end_of(snapshots: impl IntoIterator<Item = Snapshot>) -> Option<(u64, String)> {
+        let mut breaker = Breaker::new(Envelope::default(), Snapshot::default());
+        snapshots.into_iter().find_map(|snapshot| breaker.check(&snapshot).map(|why| (snapshot.time_ns / SECOND, why)))
     }
 
     #[test]
-    fn a_third_of_the_packets_sent_again_ends_it_after_three_measurements_of_three_seconds() {
-        let (second, why) = ends((1..60).map(|at| look(at, at * 300, at * 100))).unwrap();
+    fn three_measurements_with_a_third_retransmitted_end_a_transfer() {
+        let (second, why) = end_of((1..60).map(|at| snapshot(at, at * 300, at * 100))).unwrap();
         assert_eq!(second, 9);
         assert_eq!(
             why,
@@ -106,25 +108,25 @@ mod tests {
     }
 
     #[test]
-    fn what_tcp_mends_by_itself_does_not() {
-        assert_eq!(ends((1..600).map(|at| look(at, at * 300, at * 30))), None);
+    fn losses_that_congestion_control_handles_do_not_end_a_transfer() {
+        assert_eq!(end_of((1..600).map(|at| snapshot(at, at * 300, at * 30))), None);
         // Six bad seconds, then three good ones, and so on.
-        let waves = (1..600).map(|at: u64| look(at, at * 300, at.div_ceil(9) * 600));
-        assert_eq!(ends(waves), None);
-        // A ratio of hardly anything.
-        assert_eq!(ends((1..600).map(|at| look(at, at, at))), None);
+        let waves = (1..600).map(|at: u64| snapshot(at, at * 300, at.div_ceil(9) * 600));
+        assert_eq!(end_of(waves), None);
+        // Too few packets for a ratio.
+        assert_eq!(end_of((1..600).map(|at| snapshot(at, at, at))), None);
     }
 
     #[test]
-    fn timeouts_and_a_round_trip_twenty_times_the_shortest_end_it() {
-        let (_, why) = ends((1..60).map(|at| Look { timeouts: 2 * at, ..look(at, at, 0) })).unwrap();
+    fn timeouts_and_an_rtt_of_twenty_times_the_minimum_end_a_transfer() {
+        let (_, why) = end_of((1..60).map(|at| Snapshot { timeouts: 2 * at, ..snapshot(at, at, 0) })).unwrap();
         assert!(why.starts_with("6 retransmission timeouts, 4 are too many"), "{why}");
-        let slow = |at| Look { srtt_ns: 2 * SECOND, ..look(at, at * 10, 0) };
-        let (second, why) = ends((1..90).map(slow)).unwrap();
+        let slow = |at| Snapshot { srtt_ns: 2 * SECOND, ..snapshot(at, at * 10, 0) };
+        let (second, why) = end_of((1..90).map(slow)).unwrap();
         // Ten round trips of two seconds a measurement.
         assert_eq!(second, 60);
         assert!(why.starts_with("the round trip took 2.0 s, 100 times the shortest, 20 times are allowed"), "{why}");
-        let long = |at| Look { srtt_ns: 2 * SECOND, min_rtt_ns: Some(SECOND), ..look(at, at * 10, 0) };
-        assert_eq!(ends((1..600).map(long)), None);
+        let long = |at| Snapshot { srtt_ns: 2 * SECOND, min_rtt_ns: Some(SECOND), ..snapshot(at, at * 10, 0) };
+        assert_eq!(end_of((1..600).map(long)), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The server's certificate: given as PEM, or made once and kept where only its owner can read it.
+//! The server's certificate: read from PEM files, or generated once and stored so that only its owner can read it.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sha2::{Digest, Sha256};
 
-/// A chain with its key.
+/// A certificate chain with its key.
 #[derive(Debug)]
 pub struct Certificate {
     pub(crate) chain: Vec<CertificateDer<'static>>,
@@ -23,14 +23,14 @@ pub fn fingerprint(certificate: &[u8]) -> String {
     hex(&Sha256::digest(certificate))
 }
 
-/// In lower case.
+/// Hexadecimal digits in lower case.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 impl Certificate {
-    /// Of the server itself.
+    /// The fingerprint of the server's certificate.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.chain[0])
@@ -50,39 +50,39 @@ impl Certificate {
         Ok(Self { chain: found, key })
     }
 
-    /// One that lives as long as this process.
-    pub fn made(names: &[String]) -> Result<Self, Fault> {
+    /// A new self-signed certificate that is not stored.
+    pub fn self_signed(names: &[String]) -> Result<Self, Fault> {
         let (chain, key) = pem(names)?;
         let broken = |cause: rustls::pki_types::pem::Error| fault("certificate", cause.to_string(), "");
         let chain = CertificateDer::from_pem_slice(chain.as_bytes()).map_err(broken)?;
         Ok(Self { chain: vec![chain], key: PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(broken)? })
     }
 
-    /// The one kept in `folder`, made for `names` where there is none.
-    pub fn kept(folder: &Path, names: &[String]) -> Result<Self, Fault> {
+    /// The certificate stored in `folder`; generated for `names` where there is none.
+    pub fn load_or_create(folder: &Path, names: &[String]) -> Result<Self, Fault> {
         let (chain, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
         if !chain.exists() || !key.exists() {
             let (certificate, secret) = pem(names)?;
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|cause| {
                 fault(folder.display().to_string(), cause.to_string(), "name another folder by --state")
             })?;
-            // The certificate last: where it stands, its key does.
-            keep(&key, &secret)?;
-            keep(&chain, &certificate)?;
+            // The certificate last: where it exists, its key does.
+            write_private(&key, &secret)?;
+            write_private(&chain, &certificate)?;
         }
         Self::read(&chain, &key)
     }
 }
 
-/// A new certificate for `names`, signed by itself, and its key.
+/// A new self-signed certificate for `names`, and its key.
 fn pem(names: &[String]) -> Result<(String, String), Fault> {
     let made = rcgen::generate_simple_self_signed(names)
         .map_err(|cause| fault("certificate", cause.to_string(), "names are those of hosts, or addresses"))?;
     Ok((made.cert.pem(), made.signing_key.serialize_pem()))
 }
 
-/// Writes a file that only its owner reads, whole or not at all.
-pub fn keep(file: &Path, text: &str) -> Result<(), Fault> {
+/// Writes a file atomically that only its owner can read.
+pub fn write_private(file: &Path, text: &str) -> Result<(), Fault> {
     let unfinished = file.with_extension(format!("{}.part", std::process::id()));
     let write = || {
         let mut open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
@@ -102,12 +102,12 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_certificate_is_made_once_and_only_its_owner_reads_the_key() {
+    fn a_certificate_is_generated_once_and_only_its_owner_can_read_the_key() {
         let folder = std::env::temp_dir().join(format!("cwndlab-certificate-{}", std::process::id()));
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let made = Certificate::kept(&folder, &names).unwrap();
+        let made = Certificate::load_or_create(&folder, &names).unwrap();
         assert_eq!(made.fingerprint().len(), 64);
-        assert_eq!(Certificate::kept(&folder, &names).unwrap().fingerprint(), made.fingerprint());
+        assert_eq!(Certificate::load_or_create(&folder, &names).unwrap().fingerprint(), made.fingerprint());
         for file in ["key.pem", "certificate.pem"] {
             assert_eq!(fs::metadata(folder.join(file)).unwrap().permissions().mode() & 0o777, 0o600);
         }

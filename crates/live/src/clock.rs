@@ -1,22 +1,22 @@
-//! The clocks: live measurements run on the wall's.
+//! The monotonic and the wall clock of live measurements.
 
 use std::time::{Instant, SystemTime};
 
-/// Now, for intervals.
+/// The monotonic clock.
 #[allow(clippy::disallowed_methods, reason = "a live measurement runs on the wall clock")]
 #[must_use]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Now, ns since 1970.
+/// The wall clock, ns since 1970.
 #[allow(clippy::disallowed_methods, reason = "a live measurement runs on the wall clock")]
 #[must_use]
 pub(crate) fn unix_ns() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// Since then, ns.
+/// Time since `then`, ns.
 #[must_use]
 pub(crate) fn since_ns(then: Instant) -> u64 {
     now().saturating_duration_since(then).as_nanos() as u64

@@ -4,12 +4,12 @@ use cwndlab_control::kernel_name::{library_name, resolve};
 use cwndlab_linux::sysctl;
 use socket2::{Domain, SockRef, Socket, Type};
 
-/// Under it a connection stands until somebody says what it is to send with: unpaced, with a fresh window. One that
-/// began under `bbr` would stay paced for ever (`sk_pacing_status` is set by bbr and never taken back).
-pub(crate) const NEUTRAL: &str = "reno";
+/// The algorithm of a connection before its first request: unpaced, with a fresh window. A connection that begins with
+/// `bbr` stays paced (bbr sets `sk_pacing_status`, and nothing resets it).
+pub(crate) const INITIAL: &str = "reno";
 
-/// What this process may choose, in the kernel's order: asked for each time, since algorithms come and go
-/// (`cwndlab kernel`), and tried on a socket, since some are for the privileged.
+/// The algorithms that this process may select, sorted. They are read each time, since `cwndlab kernel` registers more,
+/// and tried on a socket, since some need privileges.
 #[must_use]
 pub fn offered() -> Vec<String> {
     let Ok(socket) = Socket::new(Domain::IPV4, Type::STREAM, None) else { return Vec::new() };
@@ -19,31 +19,31 @@ pub fn offered() -> Vec<String> {
     names
 }
 
-/// What the system uses where nothing is named.
+/// The system's default algorithm.
 #[must_use]
-pub fn usual() -> String {
-    sysctl::read("net.ipv4.tcp_congestion_control").unwrap_or_else(|| NEUTRAL.to_owned())
+pub fn system_default() -> String {
+    sysctl::read("net.ipv4.tcp_congestion_control").unwrap_or_else(|| INITIAL.to_owned())
 }
 
-/// The same by the names that a request may write.
+/// The names of a request for the kernel's names.
 #[must_use]
 pub fn names(kernels: &[String]) -> Vec<String> {
     kernels.iter().map(|name| library_name(name).to_owned()).collect()
 }
 
-/// The kernel's name for one of this library's.
+/// The kernel's name for a name of a request.
 #[must_use]
 pub fn kernel_name(name: &str, offered: &[String]) -> Option<String> {
     resolve(name, &cwndlab_algorithms::catalogue(), offered)
 }
 
-/// Sets it; answers what the kernel says that it is now.
+/// Selects an algorithm; returns the one that the kernel reports.
 pub(crate) fn set(socket: SockRef<'_>, name: &str) -> std::io::Result<String> {
     socket.set_tcp_congestion(name.as_bytes())?;
     read(&socket)
 }
 
-/// What the kernel says.
+/// The algorithm of a socket.
 pub(crate) fn read(socket: &SockRef<'_>) -> std::io::Result<String> {
     let name = socket.tcp_congestion()?;
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_library_mean_what_the_kernel_has() {
+    fn names_of_the_library_resolve_to_those_of_the_kernel() {
         let offered = ["bbr", "cdg", "cubic", "cwndlab_ctcp", "cwndlab_abe_ecn", "cwndlab_westwoo", "htcp", "reno"];
         let offered = offered.map(str::to_owned);
         for (name, kernel) in [
@@ -64,11 +64,11 @@ mod tests {
             ("cubic", Some("cubic")),
             ("cubic-linux", Some("cubic")),
             ("bbr1", Some("bbr")),
-            // One meaning everywhere: BBRv3, which is not registered.
+            // `bbr` is BBRv3 everywhere, which is not registered.
             ("bbr", None),
             ("bbr3", None),
             ("westwood", Some("cwndlab_westwoo")),
-            // Modules of the kernel; the library has none of the first name, and the same algorithm of the second.
+            // Modules of the kernel: the library has no algorithm of the first name, and the same of the second.
             ("cdg", Some("cdg")),
             ("htcp", Some("htcp")),
             ("ctcp", Some("cwndlab_ctcp")),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_what_the_kernel_reads_back() {
+    fn the_kernel_reports_the_algorithm_that_was_selected() {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         for name in offered() {
             assert_eq!(set(SockRef::from(&socket), &name).unwrap(), name);

@@ -1,10 +1,10 @@
-//! What happened since the server's start, in numbers.
+//! Counters of a server since its start.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Counts; none is ever taken back.
+        /// Counters, which only increase.
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[$doc])* pub $name: AtomicU64,)*
@@ -21,17 +21,17 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Connections that the kernel handed over.
+    /// Accepted connections.
     attempts,
     /// Closed at once: too many from that address or prefix.
     over_rate,
-    /// Gave way to a newcomer before their first byte.
+    /// Evicted before their first byte.
     displaced_waiting,
-    /// Said nothing, or no TLS, in time.
+    /// Sent nothing, or no TLS, in time.
     silent,
     /// Closed after their first byte: too many handshakes.
     over_handshakes,
-    /// Gave way to a newcomer before they showed a valid token.
+    /// Evicted before they presented a valid token.
     displaced_unproven,
     /// TLS handshakes that failed.
     failed_handshakes,
@@ -41,19 +41,19 @@ counters! {
     requests,
     /// Requests without a valid token.
     unauthorized,
-    /// Requests that were refused for another reason.
+    /// Requests refused for another reason.
     refused,
-    /// Transfers begun.
+    /// Transfers started.
     transfers,
     /// Transfers of which every byte was acknowledged.
     whole,
     /// Transfers ended by the circuit breaker.
     broken,
-    /// Connections whose code panicked: a fault of ours.
+    /// Connections whose code panicked: a defect of the server.
     panics,
 }
 
-/// One more.
+/// Increases a counter by one.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }

@@ -1,97 +1,77 @@
-//! The client that fetches and takes the times.
+//! The client: fetches part of a server's stream and measures the times.
 
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use cwndlab_linux::fault::{fault, Fault};
-use hyper::header::{HeaderMap, AUTHORIZATION, HOST, RANGE, RETRY_AFTER};
-use hyper::{Request, StatusCode, Uri};
+use hyper::header::{HeaderMap, RETRY_AFTER};
+use hyper::StatusCode;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use crate::answer::{ALGORITHM, TRANSFER};
+pub use crate::client_transport::FetchOptions;
+use crate::client_transport::{Failure, ServerAddress, Times, Transport};
 use crate::clock::{now, since_ns, unix_ns};
 use crate::fetch_quic::Quic;
 use crate::fetch_tcp::Tcp;
-use crate::look::Look;
+use crate::handler::{ALGORITHM, TRANSFER};
+use crate::snapshot::Snapshot;
 use crate::trust;
 
-/// What is asked for.
-#[derive(Clone, Debug)]
-pub struct Ask {
-    /// `https://HOST[:PORT]` of a server.
-    pub url: String,
-    /// The client's token.
-    pub token: String,
-    /// What the server is to send with; its usual one without.
-    pub algorithm: Option<String>,
-    /// Length of the stream.
-    pub size_bytes: u64,
-    /// Where to begin in it: what is before is there already.
-    pub first_byte: u64,
-    /// `tcp` or `quic`.
-    pub transport: String,
-    /// A PEM file or a fingerprint; the system's authorities without.
-    pub trust: Option<String>,
-    /// For all of it.
-    pub timeout: Duration,
-}
-
-/// What came of it. Times since `started_unix_ns`.
+/// The result of a fetch. Times are since `started_unix_ns`.
 #[derive(Clone, Debug, Default)]
-pub struct Fetched {
+pub struct FetchResult {
     /// The server's name for the transfer.
     pub transfer: String,
-    /// What the server says that it sends with.
+    /// The congestion control that the server reports.
     pub algorithm: String,
     /// `tcp` or `quic`.
     pub transport: String,
     /// The server's address.
     pub address: String,
-    /// When the name was looked up.
+    /// Start of the name look-up, ns since 1970.
     pub started_unix_ns: u64,
-    /// The name had an address.
+    /// End of the name look-up.
     pub lookup_ns: u64,
-    /// The connection stood; over QUIC the same as the handshake.
+    /// The connection was established; over QUIC the same as the handshake.
     pub connect_ns: u64,
-    /// TLS stood.
+    /// End of the TLS handshake.
     pub handshake_ns: u64,
-    /// The first byte of the stream came.
+    /// Arrival of the first byte.
     pub first_byte_ns: Option<u64>,
-    /// The last byte that came.
+    /// Arrival of the last byte.
     pub last_byte_ns: Option<u64>,
-    /// How much came.
+    /// Bytes received.
     pub received_bytes: u64,
-    /// Times and how much had come by then; some hundreds at most, the last one always.
+    /// Times with the bytes received by then: at most 2,001, the last one included.
     pub arrivals: Vec<(u64, u64)>,
-    /// The receiving side of the connection at its end, where the system tells.
-    pub receiver: Option<Look>,
+    /// The state of the receiving side at the end, where the system reports it.
+    pub receiver: Option<Snapshot>,
     /// The server's account of the transfer.
     pub sender: Option<Value>,
     /// `whole`, `cancelled`, `timeout`, `broken`, or why the server ended it: `breaker`, `slow`, `long`, `stopped`.
     pub ended: String,
-    /// More of it, where there is more to say.
+    /// The reason in words, where there is one.
     pub why: String,
-    /// Connections that it took.
+    /// Number of connection attempts.
     pub attempts: u32,
 }
 
-/// Arrivals that are kept.
-const ARRIVALS: usize = 2000;
+/// Largest number of arrivals kept.
+const MAX_ARRIVALS: usize = 2000;
 
-/// Attempts to get a connection: a server that is flooded closes newcomers by lot.
-const ATTEMPTS: u32 = 6;
+/// Largest number of connection attempts: a flooded server closes new connections at random.
+const MAX_ATTEMPTS: u32 = 6;
 
-/// Between two looks at whether it is still wanted.
-const GLANCE: Duration = Duration::from_millis(50);
+/// Interval of checks for a cancellation.
+const STOP_CHECK: Duration = Duration::from_millis(50);
 
-/// For the account of a transfer that is over.
-const ACCOUNT: Duration = Duration::from_secs(10);
+/// Time limit of a request for the account of a transfer.
+const ACCOUNT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Times and amounts; when full every other one goes.
+/// Times and bytes received; when full, every other entry is dropped.
 #[derive(Debug, Default)]
 struct Arrivals {
     kept: Vec<(u64, u64)>,
@@ -103,14 +83,14 @@ impl Arrivals {
         if self.kept.last().is_some_and(|&(last, _)| at_ns < last + self.gap_ns) {
             return;
         }
-        if self.kept.len() == ARRIVALS {
+        if self.kept.len() == MAX_ARRIVALS {
             let mut index = 0;
             self.kept.retain(|_| {
                 index += 1;
                 index % 2 == 1
             });
             let span = at_ns.saturating_sub(self.kept[0].0);
-            self.gap_ns = (2 * self.gap_ns).max(span / ARRIVALS as u64 * 2);
+            self.gap_ns = (2 * self.gap_ns).max(span / MAX_ARRIVALS as u64 * 2);
         }
         self.kept.push((at_ns, bytes));
     }
@@ -123,89 +103,17 @@ impl Arrivals {
     }
 }
 
-/// Where a server is.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    authority: String,
-}
-
-impl Place {
-    fn read(url: &str) -> Result<Self, Fault> {
-        let hint = "write https://HOST:PORT";
-        let uri: Uri = url.parse().map_err(|cause| fault("url", format!("'{url}': {cause}"), hint))?;
-        let authority = uri.authority().filter(|_| uri.scheme_str() == Some("https"));
-        let authority = authority.ok_or_else(|| fault("url", format!("'{url}' is no https address"), hint))?;
-        if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
-            return Err(fault("url", format!("'{url}' has a path"), hint));
-        }
-        let host = authority.host().trim_matches(['[', ']']).to_owned();
-        Ok(Self { host, port: authority.port_u16().unwrap_or(443), authority: authority.as_str().to_owned() })
-    }
-
-    /// A request for a path.
-    pub(crate) fn request<B: Default>(&self, ask: &Ask, path: &str, whole_uri: bool) -> Result<Request<B>, Fault> {
-        let uri = if whole_uri { format!("https://{}{path}", self.authority) } else { path.to_owned() };
-        let mut request = Request::get(uri).header(AUTHORIZATION, format!("Bearer {}", ask.token));
-        if !whole_uri {
-            request = request.header(HOST, &self.authority);
-        }
-        if ask.first_byte > 0 && path.starts_with("/bytes/") {
-            request = request.header(RANGE, format!("bytes={}-", ask.first_byte));
-        }
-        let hint = "a token is plain text without blanks";
-        request.body(B::default()).map_err(|cause| fault("request", cause.to_string(), hint))
-    }
-}
-
-/// Times of a connection.
-#[derive(Clone, Debug)]
-pub(crate) struct Times {
-    pub(crate) began: Instant,
-    pub(crate) started_unix_ns: u64,
-    pub(crate) lookup_ns: u64,
-    pub(crate) connect_ns: u64,
-    pub(crate) handshake_ns: u64,
-    pub(crate) address: SocketAddr,
-}
-
-/// Why there is no connection.
-pub(crate) enum Failure {
-    /// Another attempt may do.
-    Transient(Fault),
-    /// It will not.
-    Lasting(Fault),
-}
-
-/// What both transports do.
-pub(crate) trait Transport: Sized {
-    /// Connects to one of the addresses.
-    fn connect(
-        place: &Place,
-        config: rustls::ClientConfig,
-        addresses: &[SocketAddr],
-        times: Times,
-    ) -> impl Future<Output = Result<(Self, Times), Failure>>;
-    /// Asks for a path; answers status and headers.
-    fn get(
-        &mut self,
-        place: &Place,
-        ask: &Ask,
-        path: &str,
-    ) -> impl Future<Output = Result<(StatusCode, HeaderMap), Fault>>;
-    /// The next piece of the answer; nothing at its end. May be dropped while it waits.
-    fn piece(&mut self) -> impl Future<Output = Result<Option<Bytes>, String>>;
-    /// What the system tells of the connection.
-    fn look(&self) -> Option<Look>;
-}
-
-/// Fetches; `progress` is told how much has come and says whether to go on, `stop` ends it too.
+/// Fetches part of a server's stream. `progress` is called with the bytes received and returns whether to continue;
+/// `stop` cancels as well.
 ///
-/// A fault means that no byte of the stream came; whatever happens afterwards is told in the answer.
-pub fn fetch(ask: &Ask, stop: &AtomicBool, progress: &mut dyn FnMut(u64) -> bool) -> Result<Fetched, Fault> {
-    let place = Place::read(&ask.url)?;
-    if ask.first_byte >= ask.size_bytes.max(1) {
+/// A fault means that no byte of the stream was received; later failures are part of the result.
+pub fn fetch(
+    options: &FetchOptions,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<FetchResult, Fault> {
+    let server = ServerAddress::read(&options.url)?;
+    if options.first_byte >= options.size_bytes.max(1) {
         return Err(fault("first_byte", "lies beyond the end", "begin before size_bytes"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -213,30 +121,35 @@ pub fn fetch(ask: &Ask, stop: &AtomicBool, progress: &mut dyn FnMut(u64) -> bool
         .enable_time()
         .build()
         .map_err(|cause| fault("fetch", cause.to_string(), ""))?;
-    match ask.transport.as_str() {
-        "tcp" => runtime.block_on(run::<Tcp>(ask, &place, stop, progress)),
-        "quic" => runtime.block_on(run::<Quic>(ask, &place, stop, progress)),
+    match options.transport.as_str() {
+        "tcp" => runtime.block_on(run::<Tcp>(options, &server, stop, progress)),
+        "quic" => runtime.block_on(run::<Quic>(options, &server, stop, progress)),
         other => Err(fault("transport", format!("'{other}' is none"), "write tcp or quic")),
     }
 }
 
-async fn connect<T: Transport>(ask: &Ask, place: &Place, until: Instant) -> Result<(T, Times, u32), Fault> {
-    let protocol: &[u8] = if ask.transport == "quic" { b"h3" } else { b"http/1.1" };
-    let config = trust::config(ask.trust.as_deref(), protocol)?;
+/// Connects, with further attempts after transient failures; returns their number.
+async fn connect<T: Transport>(
+    options: &FetchOptions,
+    server: &ServerAddress,
+    until: Instant,
+) -> Result<(T, Times, u32), Fault> {
+    let protocol: &[u8] = if options.transport == "quic" { b"h3" } else { b"http/1.1" };
+    let config = trust::config(options.trust.as_deref(), protocol)?;
     let mut pause = Duration::from_millis(50);
     let mut attempt = 1;
     loop {
         let left = until.saturating_duration_since(now());
-        let failure = match timeout(left, one::<T>(place, config.clone())).await {
+        let failure = match timeout(left, connect_once::<T>(server, config.clone())).await {
             Ok(Ok((connection, times))) => return Ok((connection, times, attempt)),
-            Ok(Err(Failure::Lasting(fault))) => return Err(fault),
+            Ok(Err(Failure::Permanent(fault))) => return Err(fault),
             Ok(Err(Failure::Transient(fault))) => fault,
             Err(_) => {
                 let hint = "is its port open between here and there?";
-                return Err(fault(&ask.url, "no connection within the time allowed", hint));
+                return Err(fault(&options.url, "no connection within the time allowed", hint));
             }
         };
-        if attempt == ATTEMPTS || until.saturating_duration_since(now()) < pause {
+        if attempt == MAX_ATTEMPTS || until.saturating_duration_since(now()) < pause {
             return Err(failure);
         }
         sleep(pause).await;
@@ -245,24 +158,27 @@ async fn connect<T: Transport>(ask: &Ask, place: &Place, until: Instant) -> Resu
     }
 }
 
-async fn one<T: Transport>(place: &Place, config: rustls::ClientConfig) -> Result<(T, Times), Failure> {
+async fn connect_once<T: Transport>(
+    server: &ServerAddress,
+    config: rustls::ClientConfig,
+) -> Result<(T, Times), Failure> {
     let (began, started_unix_ns) = (now(), unix_ns());
-    let found = tokio::net::lookup_host((place.host.as_str(), place.port)).await;
+    let found = tokio::net::lookup_host((server.host.as_str(), server.port)).await;
     let addresses: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
     let Some(&address) = addresses.first() else {
-        let what = format!("'{}' has no address", place.host);
-        return Err(Failure::Lasting(fault("url", what, "is the name right, and is there a network?")));
+        let what = format!("'{}' has no address", server.host);
+        return Err(Failure::Permanent(fault("url", what, "is the name right, and is there a network?")));
     };
     let lookup_ns = since_ns(began);
     let times = Times { began, started_unix_ns, lookup_ns, connect_ns: 0, handshake_ns: 0, address };
-    T::connect(place, config, &addresses, times).await
+    T::connect(server, config, &addresses, times).await
 }
 
-/// The text of a refusal: one line, and never much.
-async fn line<T: Transport>(connection: &mut T) -> String {
+/// The text of a refusal, at most its first 500 bytes.
+async fn refusal_text<T: Transport>(connection: &mut T) -> String {
     let mut text = Vec::new();
-    while let Ok(Some(piece)) = connection.piece().await {
-        text.extend_from_slice(&piece[..piece.len().min(500)]);
+    while let Ok(Some(chunk)) = connection.chunk().await {
+        text.extend_from_slice(&chunk[..chunk.len().min(500)]);
         if text.len() >= 500 {
             break;
         }
@@ -270,85 +186,116 @@ async fn line<T: Transport>(connection: &mut T) -> String {
     String::from_utf8_lossy(&text).trim().to_owned()
 }
 
-async fn refused<T: Transport>(ask: &Ask, connection: &mut T, status: StatusCode, headers: &HeaderMap) -> Fault {
-    let said = line(connection).await;
-    let what = format!("{}: {said}", status.as_u16());
+/// The fault for a response other than a transfer.
+async fn refused<T: Transport>(
+    options: &FetchOptions,
+    connection: &mut T,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Fault {
+    let text = refusal_text(connection).await;
+    let what = format!("{}: {text}", status.as_u16());
     let later = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let hint = match (status, later) {
         (StatusCode::UNAUTHORIZED, _) => "give one of the server's tokens by --token".to_owned(),
         (_, Some(seconds)) => format!("try again in {seconds} s"),
         _ => String::new(),
     };
-    fault(&ask.url, what, hint)
+    fault(&options.url, what, hint)
 }
 
 async fn run<T: Transport>(
-    ask: &Ask,
-    place: &Place,
+    options: &FetchOptions,
+    server: &ServerAddress,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64) -> bool,
-) -> Result<Fetched, Fault> {
-    let until = now() + ask.timeout;
-    let (mut connection, times, attempts) = wanted(stop, connect::<T>(ask, place, until)).await??;
-    let mut path = format!("/bytes/{}", ask.size_bytes);
-    if let Some(name) = &ask.algorithm {
-        path.push_str("?cc=");
-        path.push_str(name);
-    }
-    let left = until.saturating_duration_since(now());
-    let late = || fault(&ask.url, "no answer within the time allowed", "allow more time");
-    let answered = wanted(stop, timeout(left, connection.get(place, ask, &path))).await?;
-    let (status, headers) = answered.map_err(|_| late())??;
-    if status != StatusCode::OK && status != StatusCode::PARTIAL_CONTENT {
-        let line = wanted(stop, timeout(ACCOUNT, refused(ask, &mut connection, status, &headers))).await?;
-        return Err(line.unwrap_or_else(|_| late()));
-    }
+) -> Result<FetchResult, Fault> {
+    let until = now() + options.timeout;
+    let (mut connection, times, attempts) = unless_stopped(stop, connect::<T>(options, server, until)).await??;
+    let headers = request_transfer(options, server, &mut connection, until, stop).await?;
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-    let mut fetched = Fetched {
+    let mut result = FetchResult {
         transfer: text(TRANSFER),
         algorithm: text(ALGORITHM),
-        transport: ask.transport.clone(),
+        transport: options.transport.clone(),
         address: times.address.to_string(),
         started_unix_ns: times.started_unix_ns,
         lookup_ns: times.lookup_ns,
         connect_ns: times.connect_ns,
         handshake_ns: times.handshake_ns,
         attempts,
-        ..Fetched::default()
+        ..FetchResult::default()
     };
-    if fetched.transfer.is_empty() {
-        return Err(fault(&ask.url, "is no server of cwndlab", "`cwndlab serve` starts one"));
+    if result.transfer.is_empty() {
+        return Err(fault(&options.url, "is no server of cwndlab", "`cwndlab serve` starts one"));
     }
-    receive(ask, &mut connection, &mut fetched, until, times.began, stop, progress).await;
-    fetched.receiver = connection.look();
-    if fetched.ended == "whole" {
-        fetched.sender =
-            timeout(ACCOUNT, account(ask, place, &mut connection, &fetched.transfer)).await.unwrap_or(None);
-    }
-    if fetched.sender.is_none() && !stop.load(Ordering::Relaxed) {
-        // Over a connection of its own; the one that carried the transfer is closed first.
-        drop(connection);
-        let anew = async {
-            let (mut connection, ..) = connect::<T>(ask, place, now() + ACCOUNT).await.ok()?;
-            account(ask, place, &mut connection, &fetched.transfer).await
-        };
-        fetched.sender = timeout(ACCOUNT, anew).await.unwrap_or(None);
-    }
-    if fetched.ended == "broken" {
-        let said = |key| fetched.sender.as_ref().and_then(|sender| sender[key].as_str()).unwrap_or_default().to_owned();
-        let (ended, why) = (said("ended"), said("why"));
+    receive(options, &mut connection, &mut result, until, times.began, stop, progress).await;
+    result.receiver = connection.snapshot();
+    result.sender = fetch_account(options, server, connection, &result, stop).await;
+    if result.ended == "broken" {
+        let text = |key| result.sender.as_ref().and_then(|sender| sender[key].as_str()).unwrap_or_default().to_owned();
+        let (ended, why) = (text("ended"), text("why"));
         if !matches!(ended.as_str(), "" | "gone" | "whole") {
-            (fetched.ended, fetched.why) = (ended, why);
+            (result.ended, result.why) = (ended, why);
         }
     }
-    Ok(fetched)
+    Ok(result)
 }
 
-/// Waits as long as it is wanted.
-async fn wanted<O>(stop: &AtomicBool, work: impl Future<Output = O>) -> Result<O, Fault> {
+/// Requests the stream; returns the headers of the response.
+async fn request_transfer<T: Transport>(
+    options: &FetchOptions,
+    server: &ServerAddress,
+    connection: &mut T,
+    until: Instant,
+    stop: &AtomicBool,
+) -> Result<HeaderMap, Fault> {
+    let mut path = format!("/bytes/{}", options.size_bytes);
+    if let Some(name) = &options.algorithm {
+        path.push_str("?cc=");
+        path.push_str(name);
+    }
+    let left = until.saturating_duration_since(now());
+    let late = || fault(&options.url, "no answer within the time allowed", "allow more time");
+    let response = unless_stopped(stop, timeout(left, connection.get(server, options, &path))).await?;
+    let (status, headers) = response.map_err(|_| late())??;
+    if status != StatusCode::OK && status != StatusCode::PARTIAL_CONTENT {
+        let refusal = timeout(ACCOUNT_TIMEOUT, refused(options, connection, status, &headers));
+        return Err(unless_stopped(stop, refusal).await?.unwrap_or_else(|_| late()));
+    }
+    Ok(headers)
+}
+
+/// The server's account of a transfer: over its connection where the transfer is complete, else over a new one.
+async fn fetch_account<T: Transport>(
+    options: &FetchOptions,
+    server: &ServerAddress,
+    mut connection: T,
+    result: &FetchResult,
+    stop: &AtomicBool,
+) -> Option<Value> {
+    let mut found = None;
+    if result.ended == "whole" {
+        let request = account(options, server, &mut connection, &result.transfer);
+        found = timeout(ACCOUNT_TIMEOUT, request).await.unwrap_or(None);
+    }
+    if found.is_none() && !stop.load(Ordering::Relaxed) {
+        // The connection that carried the transfer is closed first.
+        drop(connection);
+        let request = async {
+            let (mut connection, ..) = connect::<T>(options, server, now() + ACCOUNT_TIMEOUT).await.ok()?;
+            account(options, server, &mut connection, &result.transfer).await
+        };
+        found = timeout(ACCOUNT_TIMEOUT, request).await.unwrap_or(None);
+    }
+    found
+}
+
+/// Waits for `work` unless the fetch is cancelled.
+async fn unless_stopped<O>(stop: &AtomicBool, work: impl Future<Output = O>) -> Result<O, Fault> {
     let mut work = std::pin::pin!(work);
     loop {
-        match timeout(GLANCE, &mut work).await {
+        match timeout(STOP_CHECK, &mut work).await {
             Ok(done) => return Ok(done),
             Err(_) if stop.load(Ordering::Relaxed) => return Err(fault("fetch", "stopped before its begin", "")),
             Err(_) => {}
@@ -356,65 +303,71 @@ async fn wanted<O>(stop: &AtomicBool, work: impl Future<Output = O>) -> Result<O
     }
 }
 
+/// Receives the stream until its end, a failure, the time limit or a cancellation.
 async fn receive<T: Transport>(
-    ask: &Ask,
+    options: &FetchOptions,
     connection: &mut T,
-    fetched: &mut Fetched,
+    result: &mut FetchResult,
     until: Instant,
     began: Instant,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64) -> bool,
 ) {
-    let length = ask.size_bytes - ask.first_byte;
+    let length = options.size_bytes - options.first_byte;
     let mut arrivals = Arrivals::default();
-    let mut told = now();
+    let mut last_progress = now();
     let (ended, why) = loop {
-        if fetched.received_bytes >= length {
+        if result.received_bytes >= length {
             break ("whole", String::new());
         }
-        let next = timeout(GLANCE, connection.piece()).await;
+        let next = timeout(STOP_CHECK, connection.chunk()).await;
         let at = since_ns(began);
         match next {
-            Ok(Ok(Some(piece))) => {
-                fetched.received_bytes += piece.len() as u64;
-                fetched.first_byte_ns.get_or_insert(at);
-                fetched.last_byte_ns = Some(at);
-                arrivals.add(at, fetched.received_bytes);
+            Ok(Ok(Some(chunk))) => {
+                result.received_bytes += chunk.len() as u64;
+                result.first_byte_ns.get_or_insert(at);
+                result.last_byte_ns = Some(at);
+                arrivals.add(at, result.received_bytes);
             }
             Ok(Ok(None)) => break ("broken", "the server ended the connection".to_owned()),
             Ok(Err(cause)) => break ("broken", cause),
             Err(_) => {}
         }
-        if now().saturating_duration_since(told) >= GLANCE || fetched.received_bytes >= length {
-            told = now();
-            if stop.load(Ordering::Relaxed) || !progress(fetched.received_bytes) {
+        if now().saturating_duration_since(last_progress) >= STOP_CHECK || result.received_bytes >= length {
+            last_progress = now();
+            if stop.load(Ordering::Relaxed) || !progress(result.received_bytes) {
                 break ("cancelled", String::new());
             }
-            if told >= until {
-                break ("timeout", format!("{} s are over", ask.timeout.as_secs_f64()));
+            if last_progress >= until {
+                break ("timeout", format!("{} s are over", options.timeout.as_secs_f64()));
             }
         }
     };
-    // What is whole is whole, also when its last piece was no longer wanted.
-    let ended = if fetched.received_bytes >= length { "whole" } else { ended };
-    fetched.ended = String::from(ended);
-    fetched.why = why;
-    fetched.arrivals = arrivals.finished(fetched.last_byte_ns.map(|at| (at, fetched.received_bytes)));
+    // A complete transfer counts as such even if it was cancelled at its last chunk.
+    let ended = if result.received_bytes >= length { "whole" } else { ended };
+    result.ended = String::from(ended);
+    result.why = why;
+    result.arrivals = arrivals.finished(result.last_byte_ns.map(|at| (at, result.received_bytes)));
 }
 
-/// The server's account, asked for until the transfer has ended there too.
-async fn account<T: Transport>(ask: &Ask, place: &Place, connection: &mut T, id: &str) -> Option<Value> {
+/// The server's account, requested until the transfer has ended on the server as well.
+async fn account<T: Transport>(
+    options: &FetchOptions,
+    server: &ServerAddress,
+    connection: &mut T,
+    id: &str,
+) -> Option<Value> {
     let mut found = None;
     for _ in 0..20 {
-        let (status, _) = connection.get(place, ask, &format!("/transfers/{id}")).await.ok()?;
+        let (status, _) = connection.get(server, options, &format!("/transfers/{id}")).await.ok()?;
         let mut text = Vec::new();
-        while let Some(piece) = connection.piece().await.ok()? {
-            text.extend_from_slice(&piece);
+        while let Some(chunk) = connection.chunk().await.ok()? {
+            text.extend_from_slice(&chunk);
         }
         let account: Value = serde_json::from_slice(&text).ok().filter(|_| status == StatusCode::OK)?;
-        let over = !account["ended"].is_null();
+        let has_ended = !account["ended"].is_null();
         found = Some(account);
-        if over {
+        if has_ended {
             break;
         }
         sleep(Duration::from_millis(100)).await;
@@ -427,26 +380,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_https_a_host_and_a_port() {
-        let place = Place::read("https://[::1]:8443").unwrap();
-        assert_eq!((place.host.as_str(), place.port), ("::1", 8443));
-        assert_eq!(Place::read("https://example.org/").unwrap().port, 443);
-        for wrong in
-            ["http://example.org", "example.org", "https://example.org/bytes/1", "https://", "https://a?b", "…"]
-        {
-            let fault = Place::read(wrong).unwrap_err();
-            assert_eq!(fault.place, "url", "{wrong}");
-        }
-    }
-
-    #[test]
-    fn arrivals_stay_few_and_keep_the_first_and_the_last() {
+    fn arrivals_are_bounded_and_include_the_first_and_the_last() {
         let mut arrivals = Arrivals::default();
         for at in 0..1_000_000 {
             arrivals.add(at * 1000, at);
         }
         let kept = arrivals.finished(Some((999_999_000, 999_999)));
-        assert!(kept.len() <= ARRIVALS + 1 && kept.len() > ARRIVALS / 4, "{}", kept.len());
+        assert!(kept.len() <= MAX_ARRIVALS + 1 && kept.len() > MAX_ARRIVALS / 4, "{}", kept.len());
         assert_eq!(kept[0], (0, 0));
         assert_eq!(kept[kept.len() - 1], (999_999_000, 999_999));
         assert!(kept.windows(2).all(|pair| pair[0].0 < pair[1].0));

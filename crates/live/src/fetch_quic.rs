@@ -1,4 +1,4 @@
-//! Fetching by HTTP/3 over QUIC.
+//! The client's connection over QUIC: HTTP/3.
 
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,20 +14,20 @@ use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, ConnectionError, Endpoint, TransportConfig, VarInt};
 use tokio::task::JoinHandle;
 
+use crate::client_transport::{Failure, FetchOptions, ServerAddress, Times, Transport};
 use crate::clock::since_ns;
-use crate::fetch::{Ask, Failure, Place, Times, Transport};
-use crate::look::Look;
+use crate::snapshot::Snapshot;
 
-/// What may come before it is read: the network shall be what limits, not this.
+/// Receive window: so large that only the network limits the transfer.
 const RECEIVE_WINDOW: u32 = 64 << 20;
 
-/// A connection.
+/// A connection over QUIC.
 pub(crate) struct Quic {
     _endpoint: Endpoint,
     connection: quinn::Connection,
     requests: SendRequest<OpenStreams, Bytes>,
     driver: JoinHandle<()>,
-    answer: Option<RequestStream<BidiStream<Bytes>, Bytes>>,
+    response: Option<RequestStream<BidiStream<Bytes>, Bytes>>,
 }
 
 impl Drop for Quic {
@@ -37,43 +37,44 @@ impl Drop for Quic {
     }
 }
 
-fn failed(place: &Place, cause: &ConnectionError) -> Failure {
-    let at = format!("{}:{}", place.host, place.port);
-    let said = cause.to_string();
+/// The failure of a connection attempt.
+fn failed(server: &ServerAddress, cause: &ConnectionError) -> Failure {
+    let at = server.name();
+    let reason = cause.to_string();
     match cause {
         ConnectionError::TransportError(error) if error.to_string().contains("fingerprint") => {
             let hint = "is it the right server? `cwndlab serve` prints its fingerprint when it starts";
-            Failure::Lasting(fault(at, format!("shows another certificate than the one trusted: {said}"), hint))
+            Failure::Permanent(fault(at, format!("shows another certificate than the one trusted: {reason}"), hint))
         }
         ConnectionError::TransportError(error) if error.to_string().contains("certificate") => {
             let hint = "name it by --trust: a PEM file, or the fingerprint that `cwndlab serve` printed";
-            Failure::Lasting(fault(at, format!("its certificate is not trusted ({said})"), hint))
+            Failure::Permanent(fault(at, format!("its certificate is not trusted ({reason})"), hint))
         }
         ConnectionError::TimedOut => {
             let hint = "does `cwndlab serve --quic` run there, and does UDP pass on the way?";
-            Failure::Transient(fault(at, "no answer over QUIC", hint))
+            Failure::Transient(fault(at, "no response over QUIC", hint))
         }
         _ => {
             let hint = "it may be overloaded, or your address has too many connections: try again later";
-            Failure::Transient(fault(at, format!("no connection over QUIC: {said}"), hint))
+            Failure::Transient(fault(at, format!("no connection over QUIC: {reason}"), hint))
         }
     }
 }
 
 impl Transport for Quic {
     async fn connect(
-        place: &Place,
+        server: &ServerAddress,
         config: rustls::ClientConfig,
         addresses: &[SocketAddr],
         mut times: Times,
     ) -> Result<(Self, Times), Failure> {
-        let ours = |cause: String| Failure::Lasting(fault("fetch", cause, ""));
-        let address = addresses.first().copied().ok_or_else(|| ours("no address".to_owned()))?;
+        let internal = |cause: String| Failure::Permanent(fault("fetch", cause, ""));
+        let address = addresses.first().copied().ok_or_else(|| internal("no address".to_owned()))?;
         times.address = address;
         let local: SocketAddr =
             if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-        let endpoint = Endpoint::client(local).map_err(|cause| ours(cause.to_string()))?;
-        let crypto = QuicClientConfig::try_from(config).map_err(|cause| ours(cause.to_string()))?;
+        let endpoint = Endpoint::client(local).map_err(|cause| internal(cause.to_string()))?;
+        let crypto = QuicClientConfig::try_from(config).map_err(|cause| internal(cause.to_string()))?;
         let mut config = ClientConfig::new(Arc::new(crypto));
         let mut transport = TransportConfig::default();
         transport
@@ -82,36 +83,39 @@ impl Transport for Quic {
             .keep_alive_interval(Some(std::time::Duration::from_secs(5)));
         config.transport_config(Arc::new(transport));
         let connecting = endpoint
-            .connect_with(config, address, &place.host)
-            .map_err(|cause| ours(format!("'{}': {cause}", place.host)))?;
-        let connection = connecting.await.map_err(|cause| failed(place, &cause))?;
+            .connect_with(config, address, &server.host)
+            .map_err(|cause| internal(format!("'{}': {cause}", server.host)))?;
+        let connection = connecting.await.map_err(|cause| failed(server, &cause))?;
         times.connect_ns = since_ns(times.began);
         times.handshake_ns = times.connect_ns;
         let opened = h3::client::new(h3_quinn::Connection::new(connection.clone())).await;
-        let (mut driver, requests) = opened.map_err(|cause| {
-            Failure::Transient(fault(format!("{}:{}", place.host, place.port), cause.to_string(), ""))
-        })?;
+        let (mut driver, requests) =
+            opened.map_err(|cause| Failure::Transient(fault(server.name(), cause.to_string(), "")))?;
         let driver = tokio::spawn(async move {
             let _ = poll_fn(|cx| driver.poll_close(cx)).await;
         });
-        Ok((Self { _endpoint: endpoint, connection, requests, driver, answer: None }, times))
+        Ok((Self { _endpoint: endpoint, connection, requests, driver, response: None }, times))
     }
 
-    async fn get(&mut self, place: &Place, ask: &Ask, path: &str) -> Result<(StatusCode, HeaderMap), Fault> {
+    async fn get(
+        &mut self,
+        server: &ServerAddress,
+        options: &FetchOptions,
+        path: &str,
+    ) -> Result<(StatusCode, HeaderMap), Fault> {
         let broken = |cause: String| {
-            let at = format!("{}:{}", place.host, place.port);
-            fault(at, format!("closed the connection before it answered ({cause})"), "try again later")
+            fault(server.name(), format!("closed the connection before it answered ({cause})"), "try again later")
         };
-        let request = place.request(ask, path, true)?;
+        let request = server.request(options, path, true)?;
         let mut stream = self.requests.send_request(request).await.map_err(|cause| broken(cause.to_string()))?;
         stream.finish().await.map_err(|cause| broken(cause.to_string()))?;
         let (parts, ()) = stream.recv_response().await.map_err(|cause| broken(cause.to_string()))?.into_parts();
-        self.answer = Some(stream);
+        self.response = Some(stream);
         Ok((parts.status, parts.headers))
     }
 
-    async fn piece(&mut self) -> Result<Option<Bytes>, String> {
-        let Some(stream) = &mut self.answer else { return Ok(None) };
+    async fn chunk(&mut self) -> Result<Option<Bytes>, String> {
+        let Some(stream) = &mut self.response else { return Ok(None) };
         match stream.recv_data().await {
             Ok(None) => Ok(None),
             Ok(Some(mut data)) => Ok(Some(data.copy_to_bytes(data.remaining()))),
@@ -119,7 +123,7 @@ impl Transport for Quic {
         }
     }
 
-    fn look(&self) -> Option<Look> {
+    fn snapshot(&self) -> Option<Snapshot> {
         None
     }
 }

@@ -1,4 +1,4 @@
-//! Fetching by HTTP/1.1 over TLS and TCP.
+//! The client's connection over TCP: HTTP/1.1 over TLS.
 
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
@@ -18,17 +18,17 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
+use crate::client_transport::{Failure, FetchOptions, ServerAddress, Times, Transport};
 use crate::clock::since_ns;
-use crate::fetch::{Ask, Failure, Place, Times, Transport};
-use crate::look::Look;
-use crate::socket::Shared;
+use crate::snapshot::Snapshot;
+use crate::socket::SharedStream;
 
-/// A connection.
+/// A connection over TCP.
 pub(crate) struct Tcp {
     stream: Arc<TcpStream>,
     requests: SendRequest<Empty<Bytes>>,
     driver: JoinHandle<()>,
-    answer: Option<Incoming>,
+    response: Option<Incoming>,
 }
 
 impl Drop for Tcp {
@@ -37,28 +37,24 @@ impl Drop for Tcp {
     }
 }
 
-fn place_of(place: &Place) -> String {
-    format!("{}:{}", place.host, place.port)
-}
-
-/// What a failed handshake means.
-fn handshake_failed(place: &Place, cause: std::io::Error) -> Failure {
+/// The failure of a TLS handshake.
+fn handshake_failed(server: &ServerAddress, cause: std::io::Error) -> Failure {
     let inner = cause.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
-        Some(rustls::Error::InvalidCertificate(why)) => Failure::Lasting(fault(
-            place_of(place),
+        Some(rustls::Error::InvalidCertificate(why)) => Failure::Permanent(fault(
+            server.name(),
             format!("its certificate is not trusted ({why})"),
             "name it by --trust: a PEM file, or the fingerprint that `cwndlab serve` printed",
         )),
-        Some(rustls::Error::General(why)) => Failure::Lasting(fault(
-            place_of(place),
+        Some(rustls::Error::General(why)) => Failure::Permanent(fault(
+            server.name(),
             format!("shows another certificate than the one trusted: {why}"),
             "is it the right server? `cwndlab serve` prints its fingerprint when it starts",
         )),
-        Some(other) => Failure::Lasting(fault(place_of(place), format!("no TLS with it: {other}"), "")),
+        Some(other) => Failure::Permanent(fault(server.name(), format!("no TLS with it: {other}"), "")),
         None => Failure::Transient(fault(
-            place_of(place),
-            format!("closed the connection before TLS stood ({cause})"),
+            server.name(),
+            format!("closed the connection before the end of the TLS handshake ({cause})"),
             "it may be overloaded, or your address has too many connections: try again later",
         )),
     }
@@ -66,7 +62,7 @@ fn handshake_failed(place: &Place, cause: std::io::Error) -> Failure {
 
 impl Transport for Tcp {
     async fn connect(
-        place: &Place,
+        server: &ServerAddress,
         config: ClientConfig,
         addresses: &[SocketAddr],
         mut times: Times,
@@ -81,39 +77,44 @@ impl Transport for Tcp {
         }
         let stream = connected.map_err(|cause| {
             let hint = "does `cwndlab serve` run there, and is its port open?";
-            Failure::Transient(fault(place_of(place), cause.to_string(), hint))
+            Failure::Transient(fault(server.name(), cause.to_string(), hint))
         })?;
         times.connect_ns = since_ns(times.began);
         let _ = stream.set_nodelay(true);
         let stream = Arc::new(stream);
-        let name = ServerName::try_from(place.host.clone())
-            .map_err(|cause| Failure::Lasting(fault("url", cause.to_string(), "write https://HOST:PORT")))?;
+        let name = ServerName::try_from(server.host.clone())
+            .map_err(|cause| Failure::Permanent(fault("url", cause.to_string(), "write https://HOST:PORT")))?;
         let connector = TlsConnector::from(Arc::new(config));
-        let tls = connector.connect(name, Shared(Arc::clone(&stream))).await;
-        let tls = tls.map_err(|cause| handshake_failed(place, cause))?;
+        let tls = connector.connect(name, SharedStream(Arc::clone(&stream))).await;
+        let tls = tls.map_err(|cause| handshake_failed(server, cause))?;
         times.handshake_ns = since_ns(times.began);
         let (requests, driver) = handshake(TokioIo::new(tls))
             .await
-            .map_err(|cause| Failure::Transient(fault(place_of(place), cause.to_string(), "")))?;
+            .map_err(|cause| Failure::Transient(fault(server.name(), cause.to_string(), "")))?;
         let driver = tokio::spawn(async move {
             let _ = driver.await;
         });
-        Ok((Self { stream, requests, driver, answer: None }, times))
+        Ok((Self { stream, requests, driver, response: None }, times))
     }
 
-    async fn get(&mut self, place: &Place, ask: &Ask, path: &str) -> Result<(StatusCode, HeaderMap), Fault> {
+    async fn get(
+        &mut self,
+        server: &ServerAddress,
+        options: &FetchOptions,
+        path: &str,
+    ) -> Result<(StatusCode, HeaderMap), Fault> {
         let broken = |cause: hyper::Error| {
-            fault(place_of(place), format!("closed the connection before it answered ({cause})"), "try again later")
+            fault(server.name(), format!("closed the connection before it answered ({cause})"), "try again later")
         };
         self.requests.ready().await.map_err(broken)?;
-        let request = place.request(ask, path, false)?;
+        let request = server.request(options, path, false)?;
         let (parts, body) = self.requests.send_request(request).await.map_err(broken)?.into_parts();
-        self.answer = Some(body);
+        self.response = Some(body);
         Ok((parts.status, parts.headers))
     }
 
-    async fn piece(&mut self) -> Result<Option<Bytes>, String> {
-        let Some(body) = &mut self.answer else { return Ok(None) };
+    async fn chunk(&mut self) -> Result<Option<Bytes>, String> {
+        let Some(body) = &mut self.response else { return Ok(None) };
         loop {
             match body.frame().await {
                 None => return Ok(None),
@@ -130,7 +131,7 @@ impl Transport for Tcp {
         }
     }
 
-    fn look(&self) -> Option<Look> {
-        Look::of_tcp(self.stream.as_raw_fd(), 0)
+    fn snapshot(&self) -> Option<Snapshot> {
+        Snapshot::of_tcp(self.stream.as_raw_fd(), 0)
     }
 }

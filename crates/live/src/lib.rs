@@ -1,33 +1,40 @@
-//! Live measurement: a server whose sender's congestion control each connection chooses, and the client that fetches
-//! from it and takes the times.
+//! Live measurement: a server that sends under the congestion control of each request, and a client that measures.
 //!
-//! The server ([`server`]) speaks HTTP/1.1 over TLS, so that any client can fetch. What it serves ([`payload`]) is made,
-//! never read from a disk. It is meant for the open network: who has no token learns nothing, every resource has a bound
-//! ([`limits`]), and a transfer that hurts its path is ended (`breaker`).
+//! The server ([`server`]) speaks HTTP/1.1 over TLS, so that any client can fetch, and HTTP/3. It generates its payload
+//! ([`payload`]) without reading a disk. It is meant for the open Internet: a client without a token learns nothing, every
+//! resource is bounded ([`limits`]), and a circuit breaker (`breaker`) ends a transfer that harms its path.
+//!
+//! - `admission`, `tcp`, `quic`, `tls`: accepting connections; `server_state`: what they share;
+//! - `request`, `handler`, `body`: HTTP requests and responses;
+//! - `transfer`, [`snapshot`], `breaker`: a transfer, its samples, its end;
+//! - [`congestion`], `swappable`: the sender's algorithm over TCP and over QUIC;
+//! - [`fetch`], `client_transport`, `fetch_tcp`, `fetch_quic`, `trust`: the client.
 
-mod account;
 mod admission;
-mod answer;
 mod body;
 mod breaker;
 pub mod certificate;
+mod client_transport;
 mod clock;
 pub mod congestion;
 pub mod counters;
 pub mod fetch;
 mod fetch_quic;
 mod fetch_tcp;
-mod house;
+mod handler;
 pub mod limits;
-pub mod look;
 pub mod payload;
 mod quic;
 mod request;
 pub mod server;
+mod server_state;
+pub mod snapshot;
 mod socket;
-mod switch;
+mod swappable;
 mod tcp;
+mod tls;
 pub mod tokens;
+mod transfer;
 mod trust;
 
-pub use answer::{ALGORITHM, TRANSFER};
+pub use handler::{ALGORITHM, TRANSFER};

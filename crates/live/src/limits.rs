@@ -1,4 +1,4 @@
-//! What the server allows. Every number has a default; each is an option of `cwndlab serve`.
+//! The limits of a server. Each has a default and is an option of `cwndlab serve`.
 
 use std::time::Duration;
 
@@ -7,64 +7,77 @@ use cwndlab_linux::fault::{fault, Fault};
 /// Limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections that showed a valid token, at once.
+    /// Open connections that presented a valid token.
     pub connections: usize,
-    /// Of them, from one address.
+    /// Of them, connections of one address.
     pub connections_per_address: usize,
-    /// Connections that have not yet sent a byte; when one more comes the oldest gives way.
+    /// Connections that have not sent a byte; a new one evicts the oldest.
     pub waiting: usize,
-    /// Connections between their first byte and a valid token; when one more comes the oldest gives way.
+    /// Connections between their first byte and a valid token; a new one evicts the oldest.
     pub unproven: usize,
-    /// Connection attempts of one address, per second; four times as many at once.
-    pub attempts_per_address_per_s: u32,
-    /// Connection attempts of one /24 (IPv4) or /48 (IPv6), per second; four times as many at once.
-    pub attempts_per_prefix_per_s: u32,
-    /// TLS handshakes begun per second, in all; as many at once. Addresses that lately showed a valid token do not count.
-    pub handshakes_per_s: u32,
-    /// Transfers of one token at once.
+    /// Rates of connection attempts.
+    pub attempts: AttemptLimits,
+    /// Simultaneous transfers of one token.
     pub transfers_per_token: usize,
     /// Bytes of one transfer.
     pub transfer_bytes: u64,
-    /// Rate of one token over all its transfers, bit/s.
+    /// Total rate of the transfers of one token, bit/s.
     pub rate_bps: Option<u64>,
     /// Duration of one transfer.
     pub duration: Duration,
-    /// From the connection to the end of the TLS handshake.
+    /// Time from the connection to the end of the TLS handshake.
     pub handshake: Duration,
-    /// For the head of a request, and between two requests.
+    /// Time for the head of a request, and between two requests.
     pub header: Duration,
     /// Size of the head of a request.
     pub header_bytes: usize,
-    /// A transfer must reach `progress_bps` over each such time.
+    /// Period over which a transfer must reach `progress_bps`.
     pub patience: Duration,
-    /// The slowest reader, bit/s.
+    /// Smallest rate of a transfer, bit/s.
     pub progress_bps: u64,
-    /// Between two samples of a transfer.
+    /// Interval of the samples of a transfer.
     pub sample_interval: Duration,
-    /// Samples of a transfer; when they are so many every other one is dropped and the interval doubled.
+    /// Largest number of samples of a transfer; then every other one is dropped and the interval doubled.
     pub samples: usize,
-    /// Transfers whose account is kept; the oldest ended one gives way.
+    /// Number of transfers whose account is kept; a new one evicts the oldest that has ended.
     pub transfers_kept: usize,
-    /// How long an account is kept after its transfer.
+    /// How long an account is kept after the end of its transfer.
     pub account: Duration,
-    /// When a transfer is ended because it hurts.
+    /// The envelope of the circuit breaker.
     pub envelope: Envelope,
 }
 
-/// What a transfer may do to its path before the circuit breaker ends it (RFC 8084).
+/// Rates of connection attempts, per second.
+#[derive(Clone, Copy, Debug)]
+pub struct AttemptLimits {
+    /// Of one address; the burst is four times as many.
+    pub per_address_per_s: u32,
+    /// Of one /24 (IPv4) or /48 (IPv6); the burst is four times as many.
+    pub per_prefix_per_s: u32,
+    /// TLS handshakes of all addresses without a recent valid token; the burst is as many.
+    pub handshakes_per_s: u32,
+}
+
+impl Default for AttemptLimits {
+    fn default() -> Self {
+        Self { per_address_per_s: 64, per_prefix_per_s: 256, handshakes_per_s: 400 }
+    }
+}
+
+/// The conditions of a path under which the circuit breaker ends a transfer (RFC 8084).
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
-    /// One measurement; at least so long, and ten round trips (RFC 8084, section 4: well over an RTT).
+    /// Shortest measurement, besides ten round trips (RFC 8084, section 4: well over an RTT).
     pub interval: Duration,
-    /// So many in a row must be outside.
+    /// Number of consecutive measurements outside the envelope that end a transfer.
     pub intervals: u32,
-    /// Retransmitted packets of those sent.
+    /// Share of retransmitted packets.
     pub loss: f64,
     /// Expired retransmission timers within one measurement.
     pub timeouts: u64,
-    /// Smoothed RTT over the smallest, and
+    /// Ratio of the smoothed to the smallest RTT, and
     pub inflation: f64,
-    /// above this.
+    /// smoothed RTT above which the ratio counts.
     pub rtt: Duration,
 }
 
@@ -88,9 +101,7 @@ impl Default for Limits {
             connections_per_address: 256,
             waiting: 1024,
             unproven: 256,
-            attempts_per_address_per_s: 64,
-            attempts_per_prefix_per_s: 256,
-            handshakes_per_s: 400,
+            attempts: AttemptLimits::default(),
             transfers_per_token: 32,
             transfer_bytes: 10_000_000_000,
             rate_bps: None,
@@ -110,20 +121,20 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Descriptors that a full house needs: sockets, and some for the process itself.
+    /// File descriptors of a fully loaded server: sockets, and some for the process itself.
     #[must_use]
     pub fn descriptors(&self) -> usize {
         self.connections + self.waiting + self.unproven + 64
     }
 }
 
-/// A limit by its name, which ends in its unit.
+/// A limit with its name, which ends in its unit.
 pub struct Limit {
     /// Its name.
     pub name: &'static str,
-    /// The least that it may be.
+    /// Its smallest value.
     pub least: f64,
-    /// Of what it is one.
+    /// Its description.
     pub doc: &'static str,
     /// Its value.
     pub get: fn(&Limits) -> Option<f64>,
@@ -137,9 +148,9 @@ pub const LIMITS: [Limit; 26] = [
     Limit { name: "connections_per_address", least: 1.0, doc: "of them from one IPv4 address or IPv6 /64", get: |l| Some(l.connections_per_address as f64), set: |l, v| l.connections_per_address = v as usize },
     Limit { name: "waiting", least: 1.0, doc: "connections that have not sent a byte; the oldest gives way to one more", get: |l| Some(l.waiting as f64), set: |l, v| l.waiting = v as usize },
     Limit { name: "unproven", least: 1.0, doc: "connections between their first byte and a valid token; the oldest gives way to one more", get: |l| Some(l.unproven as f64), set: |l, v| l.unproven = v as usize },
-    Limit { name: "attempts_per_address_per_s", least: 1.0, doc: "connection attempts of an IPv4 address or an IPv6 /64; four seconds' worth at once", get: |l| Some(l.attempts_per_address_per_s as f64), set: |l, v| l.attempts_per_address_per_s = v as u32 },
-    Limit { name: "attempts_per_prefix_per_s", least: 1.0, doc: "connection attempts of an IPv4 /24 or an IPv6 /48; four seconds' worth at once", get: |l| Some(l.attempts_per_prefix_per_s as f64), set: |l, v| l.attempts_per_prefix_per_s = v as u32 },
-    Limit { name: "handshakes_per_s", least: 1.0, doc: "TLS handshakes of addresses that showed no valid token within a day, all together", get: |l| Some(l.handshakes_per_s as f64), set: |l, v| l.handshakes_per_s = v as u32 },
+    Limit { name: "attempts_per_address_per_s", least: 1.0, doc: "connection attempts of an IPv4 address or an IPv6 /64; four seconds' worth at once", get: |l| Some(l.attempts.per_address_per_s as f64), set: |l, v| l.attempts.per_address_per_s = v as u32 },
+    Limit { name: "attempts_per_prefix_per_s", least: 1.0, doc: "connection attempts of an IPv4 /24 or an IPv6 /48; four seconds' worth at once", get: |l| Some(l.attempts.per_prefix_per_s as f64), set: |l, v| l.attempts.per_prefix_per_s = v as u32 },
+    Limit { name: "handshakes_per_s", least: 1.0, doc: "TLS handshakes of addresses that showed no valid token within a day, all together", get: |l| Some(l.attempts.handshakes_per_s as f64), set: |l, v| l.attempts.handshakes_per_s = v as u32 },
     Limit { name: "transfers_per_token", least: 1.0, doc: "transfers of one token at once", get: |l| Some(l.transfers_per_token as f64), set: |l, v| l.transfers_per_token = v as usize },
     Limit { name: "transfer_bytes", least: 1.0, doc: "bytes of one transfer", get: |l| Some(l.transfer_bytes as f64), set: |l, v| l.transfer_bytes = v as u64 },
     Limit { name: "rate_bps", least: 1000.0, doc: "rate of one token over all its transfers; no limit by default", get: |l| l.rate_bps.map(|bps| bps as f64), set: |l, v| l.rate_bps = Some(v as u64) },
@@ -161,11 +172,11 @@ pub const LIMITS: [Limit; 26] = [
     Limit { name: "breaker_rtt_s", least: 0.0, doc: "smoothed RTT above this", get: |l| Some(l.envelope.rtt.as_secs_f64()), set: |l, v| l.envelope.rtt = Duration::from_secs_f64(v) },
 ];
 
-/// No limit is larger, in whatever unit.
+/// Largest value of a limit in its unit.
 const LARGEST: f64 = 1e12;
 
 impl Limits {
-    /// Sets limits by their names; all faults are told at once.
+    /// Sets limits by their names; returns all faults.
     pub fn set<'a>(&mut self, values: impl IntoIterator<Item = (&'a str, f64)>) -> Result<(), Vec<Fault>> {
         let mut faults = Vec::new();
         for (name, value) in values {
@@ -193,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_set_by_name_and_all_faults_are_told() {
+    fn limits_are_set_by_name_and_all_faults_are_returned() {
         let mut limits = Limits::default();
         limits.set([("connections", 7.0), ("duration_s", 1.5), ("rate_bps", 1e6), ("breaker_loss", 0.5)]).unwrap();
         assert_eq!(
@@ -202,15 +213,15 @@ mod tests {
         );
         assert_eq!(limits.envelope.loss, 0.5);
         let faults = limits.set([("connections", 0.0), ("speed", 1.0), ("header_s", f64::NAN)]).unwrap_err();
-        let told: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
+        let texts: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
         assert_eq!(
-            told,
+            texts,
             ["connections: 0 is no such limit", "speed: there is no such limit", "header_s: NaN is no such limit"]
         );
     }
 
     #[test]
-    fn a_limit_is_named_once_and_sets_what_it_tells() {
+    fn each_limit_has_a_unique_name_and_reads_back_what_was_set() {
         let mut names: Vec<&str> = LIMITS.iter().map(|limit| limit.name).collect();
         names.sort_unstable();
         names.dedup();
@@ -221,8 +232,8 @@ mod tests {
             assert!(value >= limit.least, "{}", limit.name);
             limits.set([(limit.name, 3.0 * value)]).unwrap();
             // Times are kept in whole nanoseconds.
-            let told = (limit.get)(&limits).unwrap();
-            assert!((told / (3.0 * value) - 1.0).abs() < 1e-9, "{}: {told}", limit.name);
+            let read = (limit.get)(&limits).unwrap();
+            assert!((read / (3.0 * value) - 1.0).abs() < 1e-9, "{}: {read}", limit.name);
         }
     }
 }

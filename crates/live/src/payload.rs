@@ -1,5 +1,5 @@
-//! What is served: a pseudo-random stream without end that everybody can make again, so that nothing from a disk is read
-//! and nothing on the way can compress it.
+//! The payload of transfers: an endless pseudo-random stream that any client can generate again. No disk is read, and no
+//! middlebox can compress it.
 //!
 //! Its words are the outputs of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
 //! OOPSLA 2014) with seed 0, little-endian. The n-th output needs none of those before it: any range costs its length.
@@ -47,7 +47,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_range_is_a_part_of_the_whole(first in 0usize..500, length in 0usize..500) {
+        fn any_range_is_part_of_the_stream(first in 0usize..500, length in 0usize..500) {
             let mut whole = vec![0; 1000];
             fill(0, &mut whole);
             let mut part = vec![0; length];
@@ -56,7 +56,7 @@ mod tests {
         }
 
         #[test]
-        fn no_offset_is_too_far(offset: u64, length in 0usize..64) {
+        fn any_offset_is_accepted(offset: u64, length in 0usize..64) {
             fill(offset, &mut vec![0; length]);
         }
     }

@@ -1,6 +1,6 @@
-//! What is asked: paths, the query and the range, read without looking at anything but the text.
+//! Parses paths, queries and ranges of requests.
 
-/// What a path means.
+/// The resource of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// `/bytes/N`.
@@ -16,7 +16,7 @@ pub(crate) enum Target {
     Algorithms,
 }
 
-/// Why a path means nothing.
+/// Why a path has no resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// 404.
@@ -28,7 +28,7 @@ pub(crate) enum Refusal {
 /// Largest N, so that no sum with it overflows anywhere.
 pub(crate) const LARGEST: u64 = 1 << 60;
 
-/// Reads path and query. Nothing is decoded: no name here has a character that would be.
+/// Parses path and query. No percent-decoding: no valid name needs it.
 pub(crate) fn target(path: &str, query: Option<&str>) -> Result<Target, Refusal> {
     if let Some(number) = path.strip_prefix("/bytes/") {
         let digits = !number.is_empty() && number.len() <= 19 && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -78,8 +78,8 @@ fn algorithm(query: Option<&str>) -> Result<Option<String>, Refusal> {
     Ok(found)
 }
 
-/// What of `size` bytes a `Range` header asks for: first byte and length; `None` means that the header is to be ignored
-/// (RFC 9110, section 14.2), an error that there is no such range.
+/// Parses a `Range` header for `size` bytes: first byte and length. `None` means that the header is to be ignored (RFC
+/// 9110, section 14.2), an error that the range is not satisfiable.
 pub(crate) fn range(value: &[u8], size: u64) -> Result<Option<(u64, u64)>, &'static str> {
     let Some(text) = std::str::from_utf8(value).ok().map(str::trim) else { return Err("the range is no text") };
     let Some((unit, set)) = text.split_once('=') else { return Err("a range looks like bytes=0-99") };
@@ -91,7 +91,7 @@ pub(crate) fn range(value: &[u8], size: u64) -> Result<Option<(u64, u64)>, &'sta
     }
     let Some((first, last)) = set.trim().split_once('-') else { return Err("a range looks like bytes=0-99") };
     let number = |text: &str| -> Option<u64> {
-        // Larger than anything here is as good as the largest: a last byte beyond the end means the end.
+        // Numbers beyond u64 saturate: a last byte beyond the end means the end.
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| text.parse().unwrap_or(u64::MAX))
     };
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_mean_three_things() {
+    fn three_kinds_of_path_are_known() {
         let bytes = |size, algorithm: Option<&str>| Ok(Target::Bytes { size, algorithm: algorithm.map(str::to_owned) });
         assert_eq!(target("/bytes/1000", None), bytes(1000, None));
         assert_eq!(target("/bytes/0", Some("cc=cubic-linux")), bytes(0, Some("cubic-linux")));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_does() {
+    fn other_paths_and_queries_are_refused() {
         for path in
             ["/", "", "/bytes", "/etc/passwd", "/../etc/passwd", "/transfers/../x", "/transfers/", "//bytes/1", "*"]
         {
@@ -160,7 +160,7 @@ mod tests {
 
     /// The examples of RFC 9110, section 14.1.2, for a representation of 10,000 bytes.
     #[test]
-    fn ranges_are_read_as_rfc_9110_does() {
+    fn ranges_are_parsed_as_in_rfc_9110() {
         assert_eq!(range(b"bytes=0-499", 10_000), Ok(Some((0, 500))));
         assert_eq!(range(b"bytes=500-999", 10_000), Ok(Some((500, 500))));
         assert_eq!(range(b"bytes=-500", 10_000), Ok(Some((9500, 500))));
@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_the_readers(path: String, query: Option<String>, value: Vec<u8>, size: u64) {
+        fn any_text_is_parsed_without_a_panic(path: String, query: Option<String>, value: Vec<u8>, size: u64) {
             let _ = target(&path, query.as_deref());
             if let Ok(Some((first, length))) = range(&value, size) {
                 prop_assert!(length > 0 && first + length <= size);
@@ -184,7 +184,7 @@ mod tests {
         }
 
         #[test]
-        fn a_range_lies_within(first: u64, last: u64, size in 0..LARGEST) {
+        fn a_valid_range_is_within_the_stream(first: u64, last: u64, size in 0..LARGEST) {
             if let Ok(Some((from, length))) = range(format!("bytes={first}-{last}").as_bytes(), size) {
                 prop_assert!(from == first && length > 0 && from + length <= size && length - 1 <= last - first);
             }

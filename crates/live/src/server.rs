@@ -1,4 +1,4 @@
-//! The server as a whole: it starts, it can be asked how it fares, it stops.
+//! The server: starting, stopping and its counters.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::Ordering;
@@ -7,38 +7,36 @@ use std::time::Duration;
 
 use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_linux::{memory, rlimit, sysctl};
-use rustls::server::NoServerSessionStorage;
-use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::time::{interval, MissedTickBehavior};
 use tokio_rustls::TlsAcceptor;
 
-use crate::account::lock;
 use crate::certificate::Certificate;
 use crate::counters::Counters;
-use crate::house::House;
 use crate::limits::Limits;
+use crate::server_state::ServerState;
 use crate::tokens::Tokens;
-use crate::{quic, tcp};
+use crate::transfer::lock;
+use crate::{quic, tcp, tls};
 
-/// What a server is made of.
+/// The settings of a server.
 #[derive(Debug)]
 pub struct Settings {
     /// Address and port; port 0 takes a free one.
     pub listen: String,
-    /// What it shows.
+    /// Its certificate.
     pub certificate: Certificate,
-    /// Who may fetch.
+    /// The clients' tokens.
     pub tokens: Tokens,
-    /// How much.
+    /// Its limits.
     pub limits: Limits,
-    /// Over QUIC too, on the same port.
+    /// Accept QUIC as well, on the same port.
     pub quic: bool,
 }
 
-/// A server that runs; it stops when dropped.
+/// A running server, which stops when it is dropped.
 pub struct Server {
     address: SocketAddr,
     fingerprint: String,
@@ -48,11 +46,11 @@ pub struct Server {
     runtime: Option<Runtime>,
 }
 
-/// How long what runs may take to notice that the server stops.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long connections may take to end when the server stops.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How often old accounts are dropped and memory is returned.
-const TIDY: Duration = Duration::from_secs(5);
+/// Interval of dropping expired accounts and returning memory.
+const TIDY_INTERVAL: Duration = Duration::from_secs(5);
 
 fn resolve(listen: &str) -> Result<SocketAddr, Fault> {
     let hint = "write ADDRESS:PORT, such as 127.0.0.1:8443 or [::]:8443";
@@ -61,8 +59,8 @@ fn resolve(listen: &str) -> Result<SocketAddr, Fault> {
     found.next().ok_or_else(|| fault("--listen", format!("'{listen}' has no address"), hint))
 }
 
-/// A server must never meet the end of its descriptors.
-fn descriptors(limits: &Limits) -> Result<(), Fault> {
+/// Checks that the process may open as many descriptors as the limits allow.
+fn check_descriptors(limits: &Limits) -> Result<(), Fault> {
     let Some(soft) = rlimit::open_files() else { return Ok(()) };
     let needed = limits.descriptors();
     if needed <= soft {
@@ -72,7 +70,7 @@ fn descriptors(limits: &Limits) -> Result<(), Fault> {
     Err(fault("limits", what, format!("`ulimit -n {needed}`, or fewer connections")))
 }
 
-/// Settings of the kernel that let one transfer see what another one met.
+/// Notes on kernel settings under which transfers depend on earlier ones.
 fn notes() -> Vec<String> {
     let mut notes = Vec::new();
     if sysctl::read("net.ipv4.tcp_no_metrics_save").is_some_and(|value| value == "0") {
@@ -85,39 +83,21 @@ fn notes() -> Vec<String> {
     notes
 }
 
-pub(crate) fn tls(certificate: &Certificate, protocol: &[u8]) -> Result<ServerConfig, Fault> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let broken =
-        |cause: rustls::Error| fault("certificate", cause.to_string(), "certificate and key must belong together");
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(broken)?
-        .with_no_client_auth()
-        .with_single_cert(certificate.chain.clone(), certificate.key.clone_key())
-        .map_err(broken)?;
-    config.alpn_protocols = vec![protocol.to_vec()];
-    // Nothing is kept of a session, and no ticket is sent that would come before a transfer's first byte.
-    config.session_storage = Arc::new(NoServerSessionStorage {});
-    config.send_tls13_tickets = 0;
-    Ok(config)
-}
-
-/// Forgets old accounts, and returns the memory of connections that have ended to the system, which the allocator
-/// would keep.
-async fn tidy(house: Arc<House>) {
-    let mut tick = interval(TIDY);
+/// Drops expired accounts, and returns the memory of ended connections to the system, which the allocator would keep.
+async fn maintain(server: Arc<ServerState>) {
+    let mut tick = interval(TIDY_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut stop = house.stop.clone();
+    let mut stop = server.stop.clone();
     let (mut attempts, mut was_busy) = (0, false);
     loop {
         tokio::select! {
             _ = stop.wait_for(|&stop| stop) => return,
             _ = tick.tick() => {}
         }
-        let has_expired = lock(&house.accounts).expire();
-        let now = house.counters.attempts.load(Ordering::Relaxed);
-        let is_busy = now != attempts || house.connections() > 0;
-        // Once more after the last connection has gone.
+        let has_expired = lock(&server.accounts).expire();
+        let now = server.counters.attempts.load(Ordering::Relaxed);
+        let is_busy = now != attempts || server.connections() > 0;
+        // Once more after the end of the last connection.
         if is_busy || was_busy || has_expired {
             memory::trim();
         }
@@ -126,12 +106,12 @@ async fn tidy(house: Arc<House>) {
 }
 
 impl Server {
-    /// Listens and serves, on threads of its own.
+    /// Starts a server on threads of its own.
     pub fn start(settings: Settings) -> Result<Self, Fault> {
-        descriptors(&settings.limits)?;
+        check_descriptors(&settings.limits)?;
         let address = resolve(&settings.listen)?;
         let fingerprint = settings.certificate.fingerprint();
-        let config = tls(&settings.certificate, b"http/1.1")?;
+        let config = tls::config(&settings.certificate, b"http/1.1")?;
         let runtime = Builder::new_multi_thread()
             .thread_name("cwndlab-serve")
             .enable_io()
@@ -144,23 +124,23 @@ impl Server {
         let listener = tcp::listen(address).map_err(busy)?;
         let address = listener.local_addr().map_err(busy)?;
         let (stop, stopped) = watch::channel(false);
-        let house = Arc::new(House::new(settings.limits, settings.tokens, stopped, settings.quic));
-        let counters = Arc::clone(&house.counters);
+        let server = Arc::new(ServerState::new(settings.limits, settings.tokens, stopped, settings.quic));
+        let counters = Arc::clone(&server.counters);
         let listener = {
-            let _within = runtime.enter();
+            let _runtime = runtime.enter();
             TcpListener::from_std(listener).map_err(busy)?
         };
         if settings.quic {
-            let _within = runtime.enter();
+            let _runtime = runtime.enter();
             let (endpoint, crypto) = quic::listen(address, &settings.certificate)?;
-            runtime.spawn(quic::accept(Arc::clone(&house), endpoint, crypto));
+            runtime.spawn(quic::accept(Arc::clone(&server), endpoint, crypto));
         }
-        runtime.spawn(tidy(Arc::clone(&house)));
-        runtime.spawn(tcp::accept(house, listener, TlsAcceptor::from(Arc::new(config))));
+        runtime.spawn(maintain(Arc::clone(&server)));
+        runtime.spawn(tcp::accept(server, listener, TlsAcceptor::from(Arc::new(config))));
         Ok(Self { address, fingerprint, counters, notes: notes(), stop, runtime: Some(runtime) })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -172,23 +152,23 @@ impl Server {
         &self.fingerprint
     }
 
-    /// What happened so far.
+    /// Its counters.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// What whoever runs it should know of this machine.
+    /// Notes on settings of this machine that affect measurements.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Ends every transfer and connection, and waits until they are gone.
+    /// Ends every transfer and connection, and waits for them.
     pub fn stop(&mut self) {
         let _ = self.stop.send(true);
         if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_timeout(FAREWELL);
+            runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
         }
     }
 }

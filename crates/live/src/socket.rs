@@ -1,4 +1,4 @@
-//! A TCP stream that two may hold: the connection reads and writes it, and whoever watches asks the kernel about it.
+//! A TCP stream with two holders: the connection reads and writes it, the server reads its `TCP_INFO`.
 
 use std::io;
 use std::net::Shutdown;
@@ -13,9 +13,9 @@ use tokio::net::TcpStream;
 
 /// The stream, for one reader and writer.
 #[derive(Debug)]
-pub(crate) struct Shared(pub(crate) Arc<TcpStream>);
+pub(crate) struct SharedStream(pub(crate) Arc<TcpStream>);
 
-impl AsyncRead for Shared {
+impl AsyncRead for SharedStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.0.poll_read_ready(cx))?;
@@ -31,7 +31,7 @@ impl AsyncRead for Shared {
     }
 }
 
-impl Shared {
+impl SharedStream {
     fn poll_with(
         &self,
         cx: &mut Context<'_>,
@@ -47,7 +47,7 @@ impl Shared {
     }
 }
 
-impl AsyncWrite for Shared {
+impl AsyncWrite for SharedStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_with(cx, |stream| stream.try_write(buf))
     }
@@ -76,12 +76,12 @@ impl AsyncWrite for Shared {
     }
 }
 
-/// Takes `cut` back: closing it says goodbye, and what was sent still arrives.
-pub(crate) fn part(stream: &TcpStream) {
+/// Undoes [`reset_on_close`]: closing sends a FIN after the data in the send buffer.
+pub(crate) fn close_gracefully(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_linger(None);
 }
 
-/// Closing it then drops what was not sent and tells the other side at once, instead of sending on.
-pub(crate) fn cut(stream: &TcpStream) {
+/// Makes closing send a RST and drop the data in the send buffer (`SO_LINGER` of zero, socket(7)).
+pub(crate) fn reset_on_close(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }

@@ -1,6 +1,7 @@
-//! Connections over TCP and TLS: from the kernel's queue to the last acknowledgement.
+//! Connections over TCP and TLS, from their acceptance to the last acknowledgement.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
@@ -18,27 +19,27 @@ use tokio::sync::watch;
 use tokio::time::{interval, timeout, MissedTickBehavior};
 use tokio_rustls::TlsAcceptor;
 
-use crate::account::{lock, End};
-use crate::admission::{Place, Room};
-use crate::answer::answer;
+use crate::admission::{Evictable, WaitingList};
 use crate::clock::{now, since_ns};
 use crate::congestion;
 use crate::counters::count;
-use crate::house::{Carrier, Guard, House, Link};
-use crate::look::Look;
-use crate::socket::{cut, part, Shared};
+use crate::handler::handle;
+use crate::server_state::{PanicCounter, ServedConnection, ServerState, ServerTransport};
+use crate::snapshot::Snapshot;
+use crate::socket::{close_gracefully, reset_on_close, SharedStream};
+use crate::transfer::{lock, End};
 
 /// First byte of a TLS record that begins a handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;
 
-/// After `accept` failed for want of descriptors or memory.
-const BREATH: Duration = Duration::from_millis(20);
+/// Pause after `accept` failed for lack of descriptors or memory.
+const ACCEPT_RETRY: Duration = Duration::from_millis(20);
 
-/// A TCP connection's sender.
-struct Tcp(Arc<TcpStream>);
+/// The sender of a TCP connection.
+struct TcpSender(Arc<TcpStream>);
 
-impl Carrier for Tcp {
-    fn transport(&self) -> &'static str {
+impl ServerTransport for TcpSender {
+    fn name(&self) -> &'static str {
         "tcp"
     }
 
@@ -46,27 +47,27 @@ impl Carrier for Tcp {
         congestion::names(&congestion::offered())
     }
 
-    fn meaning(&self, name: &str) -> Option<String> {
+    fn resolve(&self, name: &str) -> Option<String> {
         congestion::kernel_name(name, &congestion::offered())
     }
 
-    fn usual(&self) -> String {
-        congestion::usual()
+    fn default_algorithm(&self) -> String {
+        congestion::system_default()
     }
 
-    fn choose(&self, name: &str) -> Result<String, String> {
+    fn select(&self, name: &str) -> Result<String, String> {
         congestion::set(SockRef::from(&*self.0), name).map_err(|cause| cause.to_string())
     }
 
-    fn look(&self) -> Option<Look> {
-        Look::of_tcp(self.0.as_raw_fd(), 0)
+    fn snapshot(&self) -> Option<Snapshot> {
+        Snapshot::of_tcp(self.0.as_raw_fd(), 0)
     }
 }
 
 /// Accepts until the server stops.
-pub(crate) async fn accept(house: Arc<House>, listener: TcpListener, acceptor: TlsAcceptor) {
-    let mut stop = house.stop.clone();
-    let mut waiting = Room::new(house.limits.waiting);
+pub(crate) async fn accept(server: Arc<ServerState>, listener: TcpListener, acceptor: TlsAcceptor) {
+    let mut stop = server.stop.clone();
+    let mut waiting = WaitingList::new(server.limits.waiting);
     loop {
         let accepted = tokio::select! {
             _ = stop.wait_for(|&stop| stop) => return,
@@ -76,79 +77,86 @@ pub(crate) async fn accept(house: Arc<House>, listener: TcpListener, acceptor: T
             Ok(pair) => pair,
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(_) => {
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(ACCEPT_RETRY).await;
                 continue;
             }
         };
-        count(&house.counters.attempts);
+        count(&server.counters.attempts);
         let peer = peer.ip().to_canonical();
-        if !lock(&house.admission).attempt(peer, house.age_ns()) {
-            count(&house.counters.over_rate);
-            cut(&stream);
+        if !lock(&server.admission).attempt(peer, server.age_ns()) {
+            count(&server.counters.over_rate);
+            reset_on_close(&stream);
             continue;
         }
-        let place = Place::default();
-        let task = tokio::spawn(wait(Arc::clone(&house), stream, peer, acceptor.clone(), place.clone()));
-        if waiting.enter(place, task.abort_handle()) {
-            count(&house.counters.displaced_waiting);
+        let evictable = Evictable::default();
+        let task = tokio::spawn(wait(Arc::clone(&server), stream, peer, acceptor.clone(), evictable.clone()));
+        if waiting.push(evictable, task.abort_handle()) {
+            count(&server.counters.displaced_waiting);
         }
     }
 }
 
-/// Waits for the first byte, which costs a socket and nothing else; then hands on.
-async fn wait(house: Arc<House>, stream: TcpStream, peer: IpAddr, acceptor: TlsAcceptor, place: Place) {
-    // Whoever gives way to another leaves nothing in the kernel either.
-    cut(&stream);
+/// Waits for the first byte, at the cost of a socket alone, then serves the connection.
+async fn wait(server: Arc<ServerState>, stream: TcpStream, peer: IpAddr, acceptor: TlsAcceptor, evictable: Evictable) {
+    // An evicted connection leaves no state in the kernel either.
+    reset_on_close(&stream);
     let mut first = [0];
-    let spoke = timeout(house.limits.handshake, stream.peek(&mut first)).await;
-    if !matches!(spoke, Ok(Ok(1))) {
-        count(&house.counters.silent);
+    let received = timeout(server.limits.handshake, stream.peek(&mut first)).await;
+    if !matches!(received, Ok(Ok(1))) {
+        count(&server.counters.silent);
         return;
     }
     if first[0] != HANDSHAKE {
-        count(&house.counters.silent);
+        count(&server.counters.silent);
         if first[0].is_ascii_uppercase() {
-            plain(&stream);
+            refuse_plain_http(&stream);
         }
         return;
     }
-    if !lock(&house.admission).handshake(peer, house.age_ns()) {
-        count(&house.counters.over_handshakes);
+    if !lock(&server.admission).handshake(peer, server.age_ns()) {
+        count(&server.counters.over_handshakes);
         return;
     }
-    if !place.keep() {
+    if !evictable.protect() {
         return;
     }
-    let place = Place::default();
-    let task = tokio::spawn(serve(Arc::clone(&house), Arc::new(stream), peer, acceptor, place.clone()));
-    if lock(&house.unproven).enter(place, task.abort_handle()) {
-        count(&house.counters.displaced_unproven);
+    let evictable = Evictable::default();
+    let task = tokio::spawn(serve(Arc::clone(&server), Arc::new(stream), peer, acceptor, evictable.clone()));
+    if lock(&server.unproven).push(evictable, task.abort_handle()) {
+        count(&server.counters.displaced_unproven);
     }
 }
 
-/// Somebody speaks plain HTTP; the request is read so that closing does not take back the answer.
-fn plain(stream: &TcpStream) {
-    part(stream);
+/// Refuses a client that speaks plain HTTP. The request is read, so that closing sends no RST before the response.
+fn refuse_plain_http(stream: &TcpStream) {
+    close_gracefully(stream);
     let _ = stream.try_read(&mut [0; 4096]);
     let line = "this server speaks https alone\n";
     let head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n";
     let _ = stream.try_write(format!("{head}Content-Length: {}\r\n\r\n{line}", line.len()).as_bytes());
 }
 
-async fn serve(house: Arc<House>, stream: Arc<TcpStream>, peer: IpAddr, acceptor: TlsAcceptor, place: Place) {
-    let _guard = Guard(Arc::clone(&house));
-    let handshake = timeout(house.limits.handshake, acceptor.accept(Shared(Arc::clone(&stream)))).await;
+/// Serves a connection: the TLS handshake, then its requests.
+async fn serve(
+    server: Arc<ServerState>,
+    stream: Arc<TcpStream>,
+    peer: IpAddr,
+    acceptor: TlsAcceptor,
+    evictable: Evictable,
+) {
+    let _guard = PanicCounter(Arc::clone(&server));
+    let handshake = timeout(server.limits.handshake, acceptor.accept(SharedStream(Arc::clone(&stream)))).await;
     let Ok(Ok(tls)) = handshake else {
-        count(&house.counters.failed_handshakes);
+        count(&server.counters.failed_handshakes);
         return;
     };
-    count(&house.counters.handshakes);
-    part(&stream);
-    let link = Arc::new(Link::new(peer, place, Box::new(Tcp(Arc::clone(&stream)))));
+    count(&server.counters.handshakes);
+    close_gracefully(&stream);
+    let served = Arc::new(ServedConnection::new(peer, evictable, Box::new(TcpSender(Arc::clone(&stream)))));
     let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| {
         let has_body = !request.body().is_end_stream();
         let (parts, body) = request.into_parts();
-        let mut reply = answer(&house, &link, &parts, has_body);
+        let mut reply = handle(&server, &served, &parts, has_body);
         drop(body);
         if reply.close {
             reply.response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -157,33 +165,44 @@ async fn serve(house: Arc<House>, stream: Arc<TcpStream>, peer: IpAddr, acceptor
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(house.limits.header)
-        .max_buf_size(house.limits.header_bytes.max(8192))
+        .header_read_timeout(server.limits.header)
+        .max_buf_size(server.limits.header_bytes.max(8192))
         .serve_connection(TokioIo::new(tls), service);
+    supervise(&server, &stream, &served, connection).await;
+}
+
+/// Runs a connection and observes its transfers. After its end the kernel still delivers the data in the send buffer: the
+/// transfer is observed until it has.
+async fn supervise(
+    server: &Arc<ServerState>,
+    stream: &TcpStream,
+    served: &ServedConnection,
+    connection: impl Future<Output = hyper::Result<()>>,
+) {
     tokio::pin!(connection);
-    let mut stop = house.stop.clone();
-    let mut tick = interval(house.limits.sample_interval.max(Duration::from_millis(1)));
+    let mut stop = server.stop.clone();
+    let mut tick = interval(server.limits.sample_interval.max(Duration::from_millis(1)));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut open = true;
-    let mut moved = (0, now());
-    // When the connection is over the kernel still has to bring what it was given: looked at until it has.
-    while open || link.running().is_some() {
+    let mut progress = (0, now());
+    while open || served.running().is_some() {
         tokio::select! {
             () = stopped(&mut stop) => {
-                link.end(End::Stopped, "the server stopped");
-                cut(&stream);
+                served.end(End::Stopped, "the server stopped");
+                reset_on_close(stream);
                 return;
             }
             _ = &mut connection, if open => {
                 open = false;
-                if link.running().is_some_and(|transfer| !transfer.is_handed()) {
-                    link.end(End::Gone, "the client went away");
-                    cut(&stream);
+                if served.running().is_some_and(|transfer| !transfer.is_handed()) {
+                    served.end(End::Gone, "the client went away");
+                    reset_on_close(stream);
                 }
             }
             _ = tick.tick() => {
-                if link.watch(&house).is_some_and(|end| end != End::Whole) || stuck(&house, &link, &mut moved) {
-                    cut(&stream);
+                let has_failed = served.observe(server).is_some_and(|end| end != End::Whole);
+                if has_failed || is_stuck(server, served, &mut progress) {
+                    reset_on_close(stream);
                     return;
                 }
             }
@@ -191,23 +210,25 @@ async fn serve(house: Arc<House>, stream: Arc<TcpStream>, peer: IpAddr, acceptor
     }
 }
 
-/// Nothing but answers is on its way, and for as long as a transfer may stand still the client has taken none of them.
-fn stuck(house: &House, link: &Link, moved: &mut (u64, Instant)) -> bool {
-    let Some(look) = link.carrier.look().filter(|look| !look.idle && link.running().is_none()) else {
-        *moved = (0, now());
+/// Whether the client has read none of the responses for as long as a transfer may make no progress, while no transfer
+/// runs. `progress` is what was acknowledged last, and when.
+fn is_stuck(server: &ServerState, served: &ServedConnection, progress: &mut (u64, Instant)) -> bool {
+    let Some(snapshot) = served.transport.snapshot().filter(|snapshot| !snapshot.idle && served.running().is_none())
+    else {
+        *progress = (0, now());
         return false;
     };
-    if look.acked_bytes != moved.0 {
-        *moved = (look.acked_bytes, now());
+    if snapshot.acked_bytes != progress.0 {
+        *progress = (snapshot.acked_bytes, now());
     }
-    since_ns(moved.1) > house.limits.patience.as_nanos() as u64
+    since_ns(progress.1) > server.limits.patience.as_nanos() as u64
 }
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|&stop| stop).await;
 }
 
-/// A listening socket; what it accepts is unpaced and waits for its algorithm.
+/// A listening socket. Its connections are unpaced until a request selects an algorithm.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     use socket2::{Domain, Socket, Type};
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
@@ -215,7 +236,7 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
     }
-    socket.set_tcp_congestion(congestion::NEUTRAL.as_bytes())?;
+    socket.set_tcp_congestion(congestion::INITIAL.as_bytes())?;
     socket.set_tcp_nodelay(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;

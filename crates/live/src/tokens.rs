@@ -21,7 +21,7 @@ pub struct Tokens {
 }
 
 /// 256 bits, as text that needs no quoting anywhere.
-pub fn made() -> Result<String, Fault> {
+pub fn generate() -> Result<String, Fault> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes)
         .map_err(|cause| fault("token", format!("the system gives no random bytes ({cause})"), ""))?;
@@ -71,7 +71,7 @@ impl Tokens {
         self.entries.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Whose token this is. Every entry is compared, in constant time, whatever the first ones say.
+    /// The client of a token. Compares every entry in constant time.
     #[must_use]
     pub fn owner(&self, token: &[u8]) -> Option<usize> {
         let hash: [u8; 32] = Sha256::digest(&token[..token.len().min(LONGEST + 1)]).into();
@@ -84,9 +84,10 @@ impl Tokens {
         bool::from(found).then_some(index as usize)
     }
 
-    /// Who asks, by `Authorization: Bearer TOKEN`, or `Basic` with the token as password, as browsers send it.
+    /// The client of a request, by `Authorization: Bearer TOKEN`, or `Basic` with the token as password, as browsers send
+    /// it.
     #[must_use]
-    pub fn asks(&self, headers: &HeaderMap) -> Option<usize> {
+    pub fn authenticate(&self, headers: &HeaderMap) -> Option<usize> {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let value = values.next().filter(|_| values.next().is_none());
         // A request without a token takes the work of one with a wrong token.
@@ -115,42 +116,42 @@ mod tests {
 
     const FILE: &str = "# clients\nanna 0123456789abcdef0123\n\nbert fedcba9876543210fedc\n";
 
-    fn asked(value: &str) -> Option<usize> {
+    fn client_of(value: &str) -> Option<usize> {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, value.parse().unwrap());
-        Tokens::read(FILE, "tokens").unwrap().asks(&headers)
+        Tokens::read(FILE, "tokens").unwrap().authenticate(&headers)
     }
 
     #[test]
-    fn a_token_names_its_owner_by_bearer_and_by_basic() {
-        assert_eq!(asked("Bearer 0123456789abcdef0123"), Some(0));
-        assert_eq!(asked("bearer fedcba9876543210fedc"), Some(1));
+    fn a_token_identifies_its_client_by_bearer_and_by_basic() {
+        assert_eq!(client_of("Bearer 0123456789abcdef0123"), Some(0));
+        assert_eq!(client_of("bearer fedcba9876543210fedc"), Some(1));
         // base64 of "whoever:fedcba9876543210fedc", RFC 7617.
-        assert_eq!(asked("Basic d2hvZXZlcjpmZWRjYmE5ODc2NTQzMjEwZmVkYw=="), Some(1));
+        assert_eq!(client_of("Basic d2hvZXZlcjpmZWRjYmE5ODc2NTQzMjEwZmVkYw=="), Some(1));
     }
 
     #[test]
-    fn nothing_else_is_a_token() {
+    fn other_headers_identify_no_client() {
         let tokens = Tokens::read(FILE, "tokens").unwrap();
-        assert_eq!(tokens.asks(&HeaderMap::new()), None);
+        assert_eq!(tokens.authenticate(&HeaderMap::new()), None);
         for value in
             ["Bearer", "Bearer ", "Bearer 0123456789abcdef012", "Bearer 0123456789abcdef01234", "Basic %%%", "anna"]
         {
-            assert_eq!(asked(value), None, "{value}");
+            assert_eq!(client_of(value), None, "{value}");
         }
         let mut twice = HeaderMap::new();
         twice.append(AUTHORIZATION, "Bearer 0123456789abcdef0123".parse().unwrap());
         twice.append(AUTHORIZATION, "Bearer fedcba9876543210fedc".parse().unwrap());
-        assert_eq!(tokens.asks(&twice), None);
+        assert_eq!(tokens.authenticate(&twice), None);
     }
 
     #[test]
-    fn all_faults_of_a_file_are_told_with_their_lines_and_without_the_tokens() {
+    fn all_faults_of_a_file_are_reported_with_their_lines_and_without_the_tokens() {
         let text = "anna short\nbert\nclara 0123456789abcdef\nclara 0123456789abcdeg\ndora 0123456789abcdef\n";
         let faults = Tokens::read(text, "tokens").unwrap_err();
-        let told: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
+        let texts: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
         assert_eq!(
-            told,
+            texts,
             [
                 "tokens:1: a token has 16 to 512 characters, this one 5",
                 "tokens:2: is no name and token",
@@ -162,19 +163,19 @@ mod tests {
     }
 
     #[test]
-    fn a_token_made_here_is_long_enough_and_never_the_same() {
-        let (one, other) = (made().unwrap(), made().unwrap());
+    fn generated_tokens_have_256_bits_and_differ() {
+        let (one, other) = (generate().unwrap(), generate().unwrap());
         assert_eq!(one.len(), 43);
         assert_ne!(one, other);
     }
 
     proptest! {
         #[test]
-        fn no_header_is_too_strange(bytes in proptest::collection::vec(32u8..=255, 0..200)) {
+        fn any_header_value_is_handled(bytes in proptest::collection::vec(32u8..=255, 0..200)) {
             if let Ok(value) = hyper::header::HeaderValue::from_bytes(&bytes) {
                 let mut headers = HeaderMap::new();
                 headers.insert(AUTHORIZATION, value);
-                prop_assert_eq!(Tokens::read(FILE, "tokens").unwrap().asks(&headers), None);
+                prop_assert_eq!(Tokens::read(FILE, "tokens").unwrap().authenticate(&headers), None);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Whom a client believes: the system's authorities, those of a PEM file, or one certificate by its fingerprint.
+//! The certificates that a client trusts: the system's authorities, those of a PEM file, or one by its fingerprint.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use subtle::ConstantTimeEq;
 
 use crate::certificate::fingerprint;
 
-/// Believes one certificate, whatever its names and dates say.
+/// Trusts one certificate, whatever its names and dates.
 #[derive(Debug)]
 struct Pinned {
-    wanted: String,
+    expected: String,
     provider: Arc<CryptoProvider>,
 }
 
@@ -30,7 +30,7 @@ impl ServerCertVerifier for Pinned {
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let shown = fingerprint(certificate);
-        if bool::from(shown.as_bytes().ct_eq(self.wanted.as_bytes())) {
+        if bool::from(shown.as_bytes().ct_eq(self.expected.as_bytes())) {
             Ok(ServerCertVerified::assertion())
         } else {
             Err(Error::General(format!("its fingerprint is {shown}")))
@@ -60,20 +60,20 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// A fingerprint, with or without colons, as lower-case hex.
-fn pin(text: &str) -> Option<String> {
+/// Parses a fingerprint, with or without colons, to lower-case hex.
+fn parse_fingerprint(text: &str) -> Option<String> {
     let plain: String = text.chars().filter(|&one| one != ':').collect();
     (plain.len() == 64 && plain.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| plain.to_ascii_lowercase())
 }
 
-/// A client's side of TLS. `trust` is a PEM file or a fingerprint (SHA-256); the system's authorities without.
+/// The client's TLS configuration. `trust` is a PEM file or a fingerprint (SHA-256); the system's authorities without.
 pub(crate) fn config(trust: Option<&str>, protocol: &[u8]) -> Result<ClientConfig, Fault> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|cause| fault("--trust", cause.to_string(), ""))?;
-    let mut config = if let Some(wanted) = trust.and_then(pin) {
-        let verifier = Arc::new(Pinned { wanted, provider });
+    let mut config = if let Some(expected) = trust.and_then(parse_fingerprint) {
+        let verifier = Arc::new(Pinned { expected, provider });
         builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
     } else {
         builder.with_root_certificates(roots(trust)?).with_no_client_auth()
@@ -105,10 +105,10 @@ mod tests {
     #[test]
     fn a_fingerprint_is_64_hex_digits_with_or_without_colons() {
         let plain = "ab".repeat(32);
-        assert_eq!(pin(&plain), Some(plain.clone()));
-        assert_eq!(pin(&["AB"; 32].join(":")), Some(plain));
-        assert_eq!(pin("ab"), None);
-        assert_eq!(pin(&"xy".repeat(32)), None);
+        assert_eq!(parse_fingerprint(&plain), Some(plain.clone()));
+        assert_eq!(parse_fingerprint(&["AB"; 32].join(":")), Some(plain));
+        assert_eq!(parse_fingerprint("ab"), None);
+        assert_eq!(parse_fingerprint(&"xy".repeat(32)), None);
         let wrong = config(Some("nowhere.pem"), b"h3").unwrap_err();
         assert!(wrong.what.starts_with("'nowhere.pem': "), "{}", wrong.what);
     }

@@ -1,4 +1,4 @@
-//! A server and its client over the loopback, without Python; `tests/test_serve.py` has what else the server withstands.
+//! A server and its client over the loopback. `tests/test_serve.py` tests the server against misuse.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cwndlab_live::certificate::Certificate;
-use cwndlab_live::fetch::{fetch, Ask, Fetched};
+use cwndlab_live::fetch::{fetch, FetchOptions, FetchResult};
 use cwndlab_live::limits::Limits;
 use cwndlab_live::server::{Server, Settings};
 use cwndlab_live::tokens::Tokens;
@@ -19,7 +19,7 @@ fn serving(limits: &[(&str, f64)]) -> Server {
     allowed.set(limits.iter().copied()).unwrap();
     let settings = Settings {
         listen: "127.0.0.1:0".to_owned(),
-        certificate: Certificate::made(&["localhost".to_owned()]).unwrap(),
+        certificate: Certificate::self_signed(&["localhost".to_owned()]).unwrap(),
         tokens: Tokens::read(&format!("anna {TOKEN}\n"), "tokens").unwrap(),
         limits: allowed,
         quic: true,
@@ -27,8 +27,8 @@ fn serving(limits: &[(&str, f64)]) -> Server {
     Server::start(settings).unwrap()
 }
 
-fn fetched(server: &Server, transport: &str, algorithm: &str, size_bytes: u64) -> Fetched {
-    let ask = Ask {
+fn fetched(server: &Server, transport: &str, algorithm: &str, size_bytes: u64) -> FetchResult {
+    let ask = FetchOptions {
         url: format!("https://{}", server.address()),
         token: TOKEN.to_owned(),
         algorithm: Some(algorithm.to_owned()),
@@ -42,7 +42,7 @@ fn fetched(server: &Server, transport: &str, algorithm: &str, size_bytes: u64) -
 }
 
 #[test]
-fn all_of_it_comes_over_both_transports_and_the_sender_says_so() {
+fn a_transfer_completes_over_both_transports_under_the_named_algorithm() {
     let server = serving(&[]);
     for (transport, asked, algorithm) in
         [("tcp", "reno", "reno"), ("quic", "cubic", "cubic+hystart-pp"), ("quic", "quinn:bbr", "quinn:bbr")]
@@ -58,9 +58,9 @@ fn all_of_it_comes_over_both_transports_and_the_sender_says_so() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever comes instead of TLS: the server closes, and serves the next one.
+    /// The server closes a connection that does not speak TLS, and serves the next one.
     #[test]
-    fn bytes_that_are_no_tls_are_refused(begin in prop::option::of(Just(22u8)), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn bytes_other_than_tls_are_refused(begin in prop::option::of(Just(22u8)), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         static SERVER: std::sync::OnceLock<Server> = std::sync::OnceLock::new();
         let loose = [("attempts_per_address_per_s", 1e5), ("attempts_per_prefix_per_s", 1e5), ("handshakes_per_s", 1e5)];
         let server = SERVER.get_or_init(|| serving(&loose));

@@ -10,7 +10,7 @@ use cwndlab_units::{Bytes, Duration, Time};
 use quinn_proto::congestion::{Controller, ControllerMetrics};
 use quinn_proto::RttEstimator;
 
-use crate::ledger::{Ledger, Report};
+use crate::delivery_tracker::{AckReport, DeliveryTracker};
 
 /// Packets that the window always leaves room for (RFC 9002, 7.2: kMinimumWindow).
 const MIN_PACKETS: u64 = 2;
@@ -41,9 +41,9 @@ pub(crate) struct State {
     /// not the window (RFC 8899, section 3).
     mss: u64,
     mtu: u64,
-    books: Ledger,
+    books: DeliveryTracker,
     /// The last ACK frame: told when it is known whether it brought losses or marks.
-    waiting: Option<Report>,
+    waiting: Option<AckReport>,
     /// Newly lost and newly marked, not yet told.
     lost: u64,
     marked: u64,
@@ -65,7 +65,7 @@ impl State {
             model_based,
             mss,
             mtu: mss,
-            books: Ledger::new(),
+            books: DeliveryTracker::new(),
             waiting: None,
             lost: 0,
             marked: 0,
@@ -177,7 +177,7 @@ impl State {
             self.observe(report.now, false);
             return;
         }
-        let over = self.books.recovery_start.is_none_or(|start| Ledger::left_at(&report).0 > start);
+        let over = self.books.recovery_start.is_none_or(|start| report.sent_at().0 > start);
         // Packets from before the congestion event earn nothing, also where one frame acknowledges both kinds.
         let fresh = if over { report.fresh.min(report.bytes) } else { 0 };
         let stale = report.bytes - fresh;
@@ -203,7 +203,7 @@ impl State {
     }
 
     /// One report; what was measured goes with the last of an ACK frame.
-    fn acknowledge(&mut self, report: &Report, bytes: u64, recovering: bool, last: bool) {
+    fn acknowledge(&mut self, report: &AckReport, bytes: u64, recovering: bool, last: bool) {
         let books = &self.books;
         let rest = if last { 0 } else { report.fresh };
         // A stack has no records for the events of an algorithm.

@@ -1,8 +1,8 @@
-//! Every algorithm of the library that needs no router's help, as the congestion controller of a [`quinn`] connection.
+//! Congestion controllers for [`quinn`] connections: every algorithm of the library that needs no support from routers.
 //!
-//! - [`controller()`]: the name of an algorithm in, a factory for [`quinn`]'s transport configuration out;
-//! - [`factory`]: initial window, seed, an observer of every answer;
-//! - [`limits()`]: what an algorithm does not get from QUIC as `quinn` has it.
+//! - [`controller()`]: makes a factory for [`quinn`]'s transport configuration from the name of an algorithm;
+//! - [`factory`]: initial window, seed, an observer of every decision;
+//! - [`limits()`]: what QUIC as implemented by `quinn` does not provide to an algorithm.
 //!
 //! ```
 //! use quinn_proto::TransportConfig;
@@ -12,15 +12,15 @@
 //! # Ok::<(), cwndlab_quic::Refused>(())
 //! ```
 //!
-//! `quinn` tells its controllers less than TCP tells its own: bytes sent, packets acknowledged with the times at which they
-//! left, and losses in batches. What the algorithms of this library want beside that is rebuilt here: delivery-rate samples,
-//! round trips, one congestion event per window, one report per ACK.
+//! `quinn` passes less to a controller than TCP does: bytes sent, acknowledged packets with their sending times, and losses
+//! in batches. This crate reconstructs what the algorithms need beyond that: delivery-rate samples, round trips, one
+//! congestion event per window, one report per ACK.
 //!
 //! [`quinn`]: https://docs.rs/quinn
 
 mod controller;
+mod delivery_tracker;
 pub mod factory;
-mod ledger;
 pub mod limits;
 
 pub use controller::{Adapter, Answer, Observer};

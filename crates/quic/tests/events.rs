@@ -1,4 +1,4 @@
-//! Random calls of a QUIC stack: what every algorithm must stand behind the adapter.
+//! Random calls of a QUIC stack: every algorithm must tolerate them behind the adapter.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,13 +23,13 @@ fn texts() -> Vec<String> {
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Sent(u64),
-    /// So many of the oldest packets are acknowledged, and the sender was short of data.
+    /// This many of the oldest packets are acknowledged; whether the sender was application-limited.
     Acked(usize, bool),
-    /// So many of the oldest are lost, persistently or not.
+    /// This many of the oldest are lost; whether congestion is persistent.
     Lost(usize, bool),
     Marked,
     Mtu(u16),
-    /// An acknowledgement of what nobody remembers.
+    /// An acknowledgement of an unknown packet.
     Stray,
 }
 
@@ -109,7 +109,7 @@ proptest! {
 
     /// RFC 9002, 7.2: the window is never below two packets; nothing panics; the same calls give the same windows.
     #[test]
-    fn every_algorithm_stands_any_calls(calls in prop::collection::vec(call(), 1..300)) {
+    fn every_algorithm_tolerates_random_calls(calls in prop::collection::vec(call(), 1..300)) {
         for text in texts() {
             let factory = Factory::clone(&controller(&text).expect("it was chosen so")).seed(3);
             let twin = Factory::clone(&controller(&text).expect("it was chosen so")).seed(3);
@@ -120,7 +120,7 @@ proptest! {
 
 /// All growths and whole algorithms but those of routers run, and each of them says what it lacks.
 #[test]
-fn what_needs_no_router_runs() {
+fn every_algorithm_without_router_support_runs() {
     let catalogue = cwndlab_algorithms::catalogue();
     let refused: Vec<&str> = catalogue
         .specs
@@ -137,7 +137,7 @@ fn what_needs_no_router_runs() {
 /// By hand, 1000-byte packets: slow start adds what is acknowledged, a loss halves once per window, and what left before the
 /// loss earns nothing (RFC 9002, 7.3.2).
 #[test]
-fn reno_halves_once_per_window_and_earns_nothing_before_the_loss() {
+fn reno_halves_once_per_window_and_acks_from_before_the_loss_do_not_grow_it() {
     let base = origin();
     let at = |ms: u64| base + Duration::from_millis(ms);
     let factory = Factory::clone(&controller("reno").expect("it is there"));
@@ -173,7 +173,7 @@ fn reno_halves_once_per_window_and_earns_nothing_before_the_loss() {
 
 /// RFC 8899, section 3: a larger datagram size does not raise the window, in bytes; its minimum is two of the new size.
 #[test]
-fn a_larger_mtu_leaves_the_window() {
+fn a_larger_mtu_does_not_change_the_window() {
     let factory: Arc<Factory> = controller("cubic").expect("it is there");
     let mut one = factory.build(origin(), 1200);
     assert_eq!((one.window(), one.initial_window()), (12_001, 12_000));
@@ -185,7 +185,7 @@ fn a_larger_mtu_leaves_the_window() {
 
 /// `quinn` copies a controller when a peer's address changes: the copy goes on where the original is.
 #[test]
-fn a_copy_goes_on_where_the_original_is() {
+fn a_clone_continues_from_the_state_of_the_original() {
     let base = origin();
     let mut one = controller("reno").expect("it is there").adapter(base, 1200);
     one.on_sent(base, 1200, 0);

@@ -121,7 +121,7 @@ fn compare(name: &str) -> Outcome {
 /// By hand: 67 packets fill the path and 68 the queue, so the window is full at 135 packets and a Reno that halves there rises for
 /// 68 round trips of 40 to 80 ms: about 4 s.
 #[test]
-fn reno_goes_over_quic_as_in_the_simulator() {
+fn reno_over_quic_matches_the_simulator() {
     let outcome = compare("reno");
     let cuts = outcome.answers.iter().filter(|answer| answer.congestion).map(|answer| answer.now.0 as f64 / 1e9);
     let cuts: Vec<f64> = cuts.collect();
@@ -130,14 +130,14 @@ fn reno_goes_over_quic_as_in_the_simulator() {
 }
 
 #[test]
-fn cubic_goes_over_quic_as_in_the_simulator() {
+fn cubic_over_quic_matches_the_simulator() {
     compare("cubic");
 }
 
 /// RFC 9000 (13.4) and RFC 9002 (7.1): marks reach the algorithm. DCTCP keeps the queue about its threshold (RFC 8257), and loses
 /// nothing.
 #[test]
-fn dctcp_hears_marks_and_loses_nothing() {
+fn dctcp_reacts_to_marks_and_loses_nothing() {
     let outcome = quic("dctcp", Work::Endless, path().marking(10), 20);
     let shape = of_quic(&outcome);
     assert_eq!(outcome.drops, 0);
@@ -147,7 +147,7 @@ fn dctcp_hears_marks_and_loses_nothing() {
 /// RFC 9002, 7.8: a window that is not used does not grow. 100 kB are 69 packets; slow start counts until twice that much is
 /// allowed.
 #[test]
-fn a_sender_that_is_short_of_data_keeps_its_window() {
+fn an_application_limited_sender_keeps_its_window() {
     let outcome = quic("cubic", Work::Bursts(100_000, 500_000_000), path(), 20);
     let most = outcome.answers.iter().map(|answer| answer.cwnd.0).max().expect("there are answers");
     assert!(most <= 2 * 100_000, "{most} B");
@@ -156,7 +156,7 @@ fn a_sender_that_is_short_of_data_keeps_its_window() {
 
 /// RFC 9002, 7.6.2: after persistent congestion the window is two packets; then it comes back.
 #[test]
-fn persistent_congestion_leaves_two_packets_and_the_window_comes_back() {
+fn persistent_congestion_leaves_two_packets_and_the_window_recovers() {
     let outcome = quic("reno", Work::Endless, path().dark(10_000_000_000, 14_000_000_000), 25);
     let least = outcome.answers.iter().filter(|answer| answer.now.0 > FROM).min_by_key(|answer| answer.cwnd);
     let least = least.expect("there are answers");
@@ -192,7 +192,7 @@ fn a_full_window_is_in_flight() {
 }
 
 #[test]
-fn the_same_transfer_gives_the_same_answers() {
+fn the_same_transfer_gives_the_same_windows() {
     let answers = || quic("bbr3", Work::Endless, path(), 6).answers;
     assert_eq!(answers(), answers());
 }

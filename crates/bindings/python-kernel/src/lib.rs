@@ -1,4 +1,4 @@
-//! The Python module `cwndlab_kernel`: registers algorithms with the kernel's TCP and decides for them. No logic.
+//! The Python module `cwndlab_kernel`: registers algorithms with the kernel's TCP and runs their decisions.
 #![cfg(feature = "datapath")]
 
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cwndlab_control::Fault;
 use cwndlab_kernel::datapath::latency::Latency;
-use cwndlab_kernel::datapath::{Datapath as Inner, Flow, Registration, Totals, When};
+use cwndlab_kernel::datapath::{Datapath as Inner, Flow, Registration, ReportSchedule, Totals};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -17,7 +17,7 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// `cwndlab.errors.RunError`, as all faults of a run.
+/// The fault as a `cwndlab.errors.RunError`.
 fn raise(py: Python<'_>, place: &str, fault: Fault) -> PyErr {
     let made = || -> PyResult<PyErr> {
         let class = py.import("cwndlab.errors")?.getattr("RunError")?;
@@ -39,7 +39,7 @@ fn latency<'py>(py: Python<'py>, latency: &Latency) -> PyResult<Bound<'py, PyDic
     dict.set_item("p50_ns", latency.quantile(0.5))?;
     dict.set_item("p99_ns", latency.quantile(0.99))?;
     dict.set_item("p999_ns", latency.quantile(0.999))?;
-    dict.set_item("max_ns", latency.most)?;
+    dict.set_item("max_ns", latency.max)?;
     dict.set_item("buckets_ns", latency.buckets().collect::<Vec<_>>())?;
     Ok(dict)
 }
@@ -67,7 +67,7 @@ fn total<'py>(py: Python<'py>, total: &Totals, text: &str) -> PyResult<Bound<'py
     let dict = PyDict::new(py);
     dict.set_item("algorithm", text)?;
     dict.set_item("name", &total.name)?;
-    dict.set_item("report", total.when.to_string())?;
+    dict.set_item("report", total.schedule.to_string())?;
     dict.set_item("connections", total.connections)?;
     dict.set_item("reports", total.reports)?;
     dict.set_item("lost", total.lost)?;
@@ -90,29 +90,29 @@ fn registration(text: &str, report: Option<&str>) -> Result<Registration, (Strin
     let catalogue = cwndlab_algorithms::catalogue();
     let algorithm = catalogue.parse(text).map_err(|fault| ("--algorithm".to_owned(), fault))?;
     if let Some(scheme) = algorithm.scheme() {
-        let what = format!("'{text}' asks routers ({scheme:?}), and no kernel answers for them");
-        let hint = "the simulator has routers that answer".to_owned();
+        let what = format!("'{text}' needs support from routers ({scheme:?}), which no kernel has");
+        let hint = "the simulator has such routers".to_owned();
         return Err(("--algorithm".to_owned(), Fault { what, hint }));
     }
-    let when = report.map(When::parse).transpose().map_err(|fault| ("--report".to_owned(), fault))?;
-    Ok(Registration { algorithm, when })
+    let schedule = report.map(ReportSchedule::parse).transpose().map_err(|fault| ("--report".to_owned(), fault))?;
+    Ok(Registration { algorithm, schedule })
 }
 
 #[pymethods]
 impl Datapath {
-    /// Registers `algorithms` and begins to decide; waits for a name that another process has as long as `patience_s`.
+    /// Registers `algorithms` and starts deciding; waits at most `patience_s` for a name that another process has.
     #[new]
     #[pyo3(signature = (algorithms, report=None, patience_s=0.0))]
     fn new(py: Python<'_>, algorithms: Vec<String>, report: Option<&str>, patience_s: f64) -> PyResult<Self> {
         let registrations: Result<Vec<_>, _> = algorithms.iter().map(|text| registration(text, report)).collect();
         let registrations = registrations.map_err(|(place, fault)| raise(py, &place, fault))?;
         let patience = Duration::try_from_secs_f64(patience_s)
-            .map_err(|_| PyValueError::new_err(format!("patience_s = {patience_s} is no time")))?;
+            .map_err(|_| PyValueError::new_err(format!("patience_s = {patience_s} is not a duration")))?;
         let inner = py.detach(|| Inner::start(&registrations, patience)).map_err(|fault| raise(py, "kernel", fault))?;
         Ok(Self { inner: Mutex::new(Some(inner)), texts: algorithms })
     }
 
-    /// The deciding thread has real-time priority.
+    /// Whether the deciding thread has real-time priority.
     #[getter]
     fn real_time(&self) -> bool {
         self.with(Inner::real_time).unwrap_or(false)
@@ -130,13 +130,13 @@ impl Datapath {
         flows.iter().map(|one| flow(py, one, &self.texts)).collect()
     }
 
-    /// What each registration counted.
+    /// The counters of each registration.
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let totals = self.with(Inner::totals).unwrap_or_default();
         totals.iter().zip(&self.texts).map(|(one, text)| total(py, one, text)).collect()
     }
 
-    /// Gives the names back. Open connections stay, served by the program's watchdog.
+    /// Unregisters the names. Open connections continue under the program's watchdog.
     fn close(&self, py: Python<'_>) {
         py.detach(|| drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }

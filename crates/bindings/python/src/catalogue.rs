@@ -4,7 +4,8 @@ use cwndlab_control::{Confidence, Domain, Kind, Need, Parameter, Scheme, Spec, V
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::{question, raise};
+use crate::errors::raise;
+use crate::scenario;
 
 fn kind(kind: Kind) -> &'static str {
     match kind {
@@ -120,7 +121,7 @@ pub(crate) fn entry_in_kernel(name: &str) -> Option<&'static str> {
 #[pyfunction]
 #[pyo3(signature = (text, scenario=None))]
 pub(crate) fn canonical_algorithm(py: Python<'_>, text: &str, scenario: Option<&str>) -> PyResult<String> {
-    match question::catalogue(py, scenario)?.parse(text) {
+    match scenario::catalogue(py, scenario)?.parse(text) {
         Ok(algorithm) => Ok(algorithm.to_string()),
         Err(fault) => Err(raise(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)])),
     }

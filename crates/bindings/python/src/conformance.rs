@@ -8,9 +8,11 @@ use cwndlab_control::Build;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::own::{self, Makers};
-use crate::work::{aside, guarded, Cancel};
-use crate::{question, raise};
+use crate::errors::raise;
+use crate::panics::guarded;
+use crate::py_algorithms::{self, Makers};
+use crate::scenario;
+use crate::work::{aside, Cancel};
 
 /// What the battery is run on when all are asked for.
 #[pyfunction]
@@ -32,7 +34,7 @@ pub(crate) fn conformance<'py>(
     scenario: Option<&str>,
     makers: Option<Makers>,
 ) -> PyResult<Found<'py>> {
-    let algorithm = question::catalogue(py, scenario)?
+    let algorithm = scenario::catalogue(py, scenario)?
         .parse(text)
         .map_err(|fault| raise(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)]))?;
     let name = algorithm.to_string();
@@ -49,14 +51,14 @@ pub(crate) fn conformance<'py>(
         }
         _ => Size::FULL,
     };
-    let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().wish());
+    let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner: Arc<AtomicBool> = Arc::clone(&stop);
     let mut makers = makers.unwrap_or_default();
     makers.retain(|name, _| name == algorithm.growth.spec.name);
     let work = move || {
         let examine = || guarded(|| check_until(&name, &algorithm, |path| algorithm.build(path), &size, &inner));
         // What a class fails at is among the findings.
-        own::with_makers(makers, examine).0
+        py_algorithms::with_makers(makers, examine).0
     };
     match aside(py, &stop, work)? {
         Ok(Some(report)) => Ok((rows(py, &report)?, report.ns_per_ack, notes)),

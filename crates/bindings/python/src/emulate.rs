@@ -11,13 +11,15 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::errors::raise;
+use crate::panics::guarded;
 use crate::records::Records;
-use crate::work::{aside, guarded, header, Cancel};
-use crate::{own, question, raise};
+use crate::work::{aside, header, Cancel};
+use crate::{py_algorithms, scenario};
 
-/// Emulates a scenario for as long as it says; Ctrl-C and `cancel` stop it within milliseconds. Answers what was
-/// recorded, and how good the clockwork was. `datapath` says whose congestion control it is: `kernel` or `cwndlab`;
-/// `remarks` is asked at the end for lines that are noted with the records.
+/// Emulates a scenario for its duration; Ctrl-C and `cancel` stop it within milliseconds. Returns the records and the
+/// quality of the run. `datapath` selects the kernel's congestion control or ours: `kernel` or `cwndlab`. `remarks` is
+/// called at the end and returns lines for the notes of the records.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "names and defaults of a Python function")]
 #[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel", late_ns=MAX_LATENESS.0, remarks=None))]
@@ -37,17 +39,17 @@ pub(crate) fn emulate<'py>(
         "cwndlab" => Datapath::Ours,
         other => return Err(PyValueError::new_err(format!("'{other}' is neither 'kernel' nor 'cwndlab'"))),
     };
-    let scenario = question::read(py, text, format, folder)?;
-    let catalogue = own::catalogue(&scenario).map_err(|faults| question::refuse(py, faults))?;
-    let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| question::refuse(py, faults))?;
-    let mut header = header(&scenario, &plan, seed, "emulate", notes).map_err(|faults| question::refuse(py, faults))?;
-    let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().wish());
+    let scenario = scenario::read(py, text, format, folder)?;
+    let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::refuse(py, faults))?;
+    let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::refuse(py, faults))?;
+    let mut header = header(&scenario, &plan, seed, "emulate", notes).map_err(|faults| scenario::refuse(py, faults))?;
+    let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner = Arc::clone(&stop);
     let outcome = aside(py, &stop, move || {
         guarded(|| {
             cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, Duration(late_ns), &inner).map(
                 |(records, quality)| {
-                    header.notes.extend(remarks.iter().flat_map(remarked));
+                    header.notes.extend(remarks.iter().flat_map(call_remarks));
                     note(&mut header, &quality);
                     (Tables::new(header, &records), quality)
                 },
@@ -55,31 +57,32 @@ pub(crate) fn emulate<'py>(
         })
     })?;
     match outcome {
-        Ok(Ok((tables, quality))) => Ok((Records::new(tables), told(py, &quality)?)),
-        Ok(Err(fault)) => Err(refused(py, fault)),
+        Ok(Ok((tables, quality))) => Ok((Records::new(tables), quality_dict(py, &quality)?)),
+        Ok(Err(fault)) => Err(run_error(py, fault)),
         Err(panic) => {
             Err(raise(py, "RunError", vec![("emulate".to_owned(), panic, "please report with this line".to_owned())]))
         }
     }
 }
 
-/// What whoever took part has to say.
-fn remarked(remarks: &Py<PyAny>) -> Vec<String> {
+/// The lines that the callback returns, or its error.
+fn call_remarks(remarks: &Py<PyAny>) -> Vec<String> {
     Python::attach(|py| remarks.call0(py).and_then(|lines| lines.extract(py)))
         .unwrap_or_else(|error| vec![error.to_string()])
 }
 
-fn refused(py: Python<'_>, fault: Fault) -> PyErr {
+/// The fault as a `RunError`.
+fn run_error(py: Python<'_>, fault: Fault) -> PyErr {
     raise(py, "RunError", vec![(fault.place, fault.what, fault.hint)])
 }
 
-/// Makes this process root in a user namespace of its own where it is not root; answers whether it had to.
+/// Makes this process root in a user namespace of its own, unless it has the privileges; returns whether it did.
 #[pyfunction]
 pub(crate) fn become_root(py: Python<'_>) -> PyResult<bool> {
-    privileges::become_root().map_err(|fault| refused(py, fault))
+    privileges::become_root().map_err(|fault| run_error(py, fault))
 }
 
-/// The two sides of a scenario's network with the path at work, for programs at its ends.
+/// The two sides of a scenario's network with the path at work between them, for programs as endpoints.
 #[pyclass(frozen, module = "cwndlab._engine")]
 pub(crate) struct Between {
     session: Mutex<Option<(Session, Header)>>,
@@ -90,7 +93,7 @@ impl Between {
     fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&Session) -> Result<T, Fault>) -> PyResult<T> {
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         match &*session {
-            Some((session, _)) => work(session).map_err(|fault| refused(py, fault)),
+            Some((session, _)) => work(session).map_err(|fault| run_error(py, fault)),
             None => Err(PyValueError::new_err("the two sides are closed")),
         }
     }
@@ -117,10 +120,10 @@ impl Between {
         algorithm: Option<String>,
         late_ns: u64,
     ) -> PyResult<Self> {
-        let scenario = question::read(py, text, format, folder)?;
-        let catalogue = own::catalogue(&scenario).map_err(|faults| question::refuse(py, faults))?;
-        let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| question::refuse(py, faults))?;
-        let header = header(&scenario, &plan, seed, "emulate", notes).map_err(|faults| question::refuse(py, faults))?;
+        let scenario = scenario::read(py, text, format, folder)?;
+        let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::refuse(py, faults))?;
+        let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::refuse(py, faults))?;
+        let header = header(&scenario, &plan, seed, "emulate", notes).map_err(|faults| scenario::refuse(py, faults))?;
         let is_known = algorithm.as_ref().is_none_or(|name| catalogue.parse(name).is_ok());
         let algorithm = algorithm.map(|name| cwndlab_emulator::kernel_algorithm(&name)).transpose();
         let algorithm = algorithm.map_err(|fault| {
@@ -129,11 +132,11 @@ impl Between {
         })?;
         let options = Options { algorithm, max_lateness: Duration(late_ns), programs: true };
         let session =
-            py.detach(|| Session::open(Arc::new(plan), seed, &options)).map_err(|fault| refused(py, fault))?;
+            py.detach(|| Session::open(Arc::new(plan), seed, &options)).map_err(|fault| run_error(py, fault))?;
         Ok(Self { session: Mutex::new(Some((session, header))) })
     }
 
-    /// Moves the calling thread to a side for good: what it starts runs there, and ends with the two sides.
+    /// Moves the calling thread to a side permanently: processes that it starts run there and end with the two sides.
     fn join(&self, py: Python<'_>, side: &str) -> PyResult<()> {
         let side = side_of(side)?;
         self.with(py, |session| session.join(side))
@@ -144,12 +147,12 @@ impl Between {
         self.with(py, |session| Ok(session.plan().flows.iter().map(|flow| flow.name.clone()).collect()))
     }
 
-    /// The path failed by itself.
+    /// Whether the path's thread has failed.
     fn is_broken(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |session| Ok(session.is_broken()))
     }
 
-    /// Seconds since the beginning.
+    /// Seconds since the beginning of the run.
     fn elapsed(&self, py: Python<'_>) -> PyResult<f64> {
         self.with(py, |session| Ok(session.now().as_secs()))
     }
@@ -160,17 +163,17 @@ impl Between {
         Ok(side_of(side)?.address(flow).to_string())
     }
 
-    /// Ends all programs and the path; answers what was recorded, and how good the clockwork was.
+    /// Ends all programs and the path; returns the records and the quality of the run.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<(Records, Bound<'py, PyDict>)> {
         let taken = self.session.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((session, mut header)) = taken else {
             return Err(PyValueError::new_err("the two sides are closed"));
         };
-        let (records, quality, end) = py.detach(|| session.close()).map_err(|fault| refused(py, fault))?;
+        let (records, quality, end) = py.detach(|| session.close()).map_err(|fault| run_error(py, fault))?;
         header.duration = Duration(end.0);
         header.measure_from = Time::ZERO;
         note(&mut header, &quality);
-        Ok((Records::new(Tables::new(header, &records)), told(py, &quality)?))
+        Ok((Records::new(Tables::new(header, &records)), quality_dict(py, &quality)?))
     }
 }
 
@@ -178,7 +181,7 @@ fn microseconds(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 
-/// What the records say of the clockwork; the last note is how late deliveries were.
+/// Adds the quality of the run to the notes; the last note is the lateness of deliveries.
 fn note(header: &mut Header, quality: &Quality) {
     header.notes.extend(quality.notes.iter().cloned());
     header.notes.extend(quality.unreliable.iter().map(|why| format!("unreliable: {why}")));
@@ -197,7 +200,8 @@ fn timing(quality: &Quality) -> String {
     )
 }
 
-fn told<'py>(py: Python<'py>, quality: &Quality) -> PyResult<Bound<'py, PyDict>> {
+/// The quality of a run as a dictionary.
+fn quality_dict<'py>(py: Python<'py>, quality: &Quality) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let late = &quality.lateness;
     dict.set_item("packets", late.total())?;

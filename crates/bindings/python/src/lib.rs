@@ -1,18 +1,20 @@
-//! The Python module `cwndlab._engine`: a scenario goes down as text, records come up as Arrow. No logic; only an
-//! algorithm that is a class in Python is called in between (`object`).
+//! The Python module `cwndlab._engine`: takes a scenario as text and returns records as Arrow tables. It contains no logic;
+//! only an algorithm that is a Python class is called during a run (`object`).
 
 mod catalogue;
 mod conformance;
 mod emulate;
+mod errors;
 mod events;
+mod intern;
 mod live;
 mod object;
-mod own;
-mod question;
+mod panics;
+mod py_algorithms;
 mod records;
 mod replay;
+mod scenario;
 mod trace;
-mod word;
 mod work;
 
 use pyo3::prelude::*;
@@ -24,25 +26,16 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// The version, and after `+` a digest of the sources that simulate: what results are kept under.
+/// The version and, after `+`, a digest of the sources of a simulation: the key of cached results.
 #[pyfunction]
 fn engine_version() -> &'static str {
     concat!(env!("CARGO_PKG_VERSION"), "+", env!("CWNDLAB_SOURCES"))
 }
 
-/// An exception of `cwndlab.errors` with these faults: where, what, hint.
-fn raise(py: Python<'_>, class: &str, faults: Vec<(String, String, String)>) -> PyErr {
-    let made = || -> PyResult<PyErr> {
-        let class = py.import("cwndlab.errors")?.getattr(class)?;
-        Ok(PyErr::from_value(class.call1(pyo3::types::PyTuple::new(py, faults)?)?))
-    };
-    made().unwrap_or_else(|failure| failure)
-}
-
 #[pymodule]
 #[pyo3(name = "_engine")]
 fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    work::quiet_panics();
+    panics::quiet_panics();
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(engine_version, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;
@@ -51,11 +44,11 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue::entry_in_kernel, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::conformance, module)?)?;
     module.add_function(wrap_pyfunction!(conformance::conformance_texts, module)?)?;
-    module.add_function(wrap_pyfunction!(question::check, module)?)?;
-    module.add_function(wrap_pyfunction!(question::to_toml, module)?)?;
-    module.add_function(wrap_pyfunction!(question::stack_fields, module)?)?;
-    module.add_function(wrap_pyfunction!(question::scenario_schema, module)?)?;
-    module.add_function(wrap_pyfunction!(question::declarations, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::check, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::to_toml, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::stack_fields, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::scenario_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::declarations, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
     module.add_function(wrap_pyfunction!(emulate::emulate, module)?)?;
     module.add_function(wrap_pyfunction!(live::fetch, module)?)?;

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat};
 
 use crate::events::{self, segments};
-use crate::word;
+use crate::intern;
 
 /// No path holds more; a window beyond is an error of the algorithm.
 const MOST_SEGMENTS: f64 = 1e9;
@@ -229,7 +229,7 @@ impl Object {
                 "it returns None, or an event of two strings: what happened and why",
             ));
         };
-        let Some((kind, reason)) = word::lasting(&kind).zip(word::lasting(&reason)) else {
+        let Some((kind, reason)) = intern::intern(&kind).zip(intern::intern(&reason)) else {
             return Err(self.wrong("no-panic", "on_ack() returned too many different events".to_owned(), ""));
         };
         let (kind, reason) = (EventKind::Named(kind), Reason::Named(reason));
@@ -244,7 +244,7 @@ impl Object {
             return Err(self.wrong("state", format!("state() is {}", shown(&answer)), hint));
         };
         for (name, value) in named.iter() {
-            let word = name.extract::<String>().ok().and_then(|name| word::lasting(&name));
+            let word = name.extract::<String>().ok().and_then(|name| intern::intern(&name));
             match (word, number(&value)) {
                 (Some(name), Some(value)) if value.is_finite() => put(name, value),
                 (Some(_), Some(_)) => {}

@@ -20,7 +20,8 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-use crate::{raise, work};
+use crate::errors::raise;
+use crate::panics;
 
 /// The tables of one run.
 #[pyclass(frozen, module = "cwndlab._engine")]
@@ -80,7 +81,7 @@ impl Records {
 
     /// Writes the tables into a folder, all or none.
     fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
-        let written = py.detach(|| work::guarded(|| parquet::write(&self.tables, &folder)));
+        let written = py.detach(|| panics::guarded(|| parquet::write(&self.tables, &folder)));
         told(py, &folder, written)
     }
 
@@ -196,7 +197,7 @@ pub(crate) fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 /// Reads the run that a folder holds.
 #[pyfunction]
 pub(crate) fn read(py: Python<'_>, folder: PathBuf) -> PyResult<Records> {
-    let read = py.detach(|| work::guarded(|| parquet::read(&folder)));
+    let read = py.detach(|| panics::guarded(|| parquet::read(&folder)));
     told(py, &folder, read).map(Records::new)
 }
 

@@ -8,8 +8,9 @@ use cwndlab_replay::{on_course, COURSES};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::raise;
-use crate::work::{aside, guarded};
+use crate::errors::raise;
+use crate::panics::guarded;
+use crate::work::aside;
 
 /// The courses: name and what happens.
 #[pyfunction]

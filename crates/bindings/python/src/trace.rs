@@ -9,7 +9,7 @@ pub(crate) fn trace_moments(py: Python<'_>, text: &str, name: &str) -> PyResult<
     trace::parse(text, name).map(|stamps| stamps.to_vec()).map_err(|what| {
         let (place, what) = what.split_once(": ").unwrap_or((name, &what));
         let hint = "one whole number of milliseconds per line, none before its predecessor";
-        crate::raise(py, "ScenarioError", vec![(place.to_owned(), what.to_owned(), hint.to_owned())])
+        crate::errors::raise(py, "ScenarioError", vec![(place.to_owned(), what.to_owned(), hint.to_owned())])
     })
 }
 

@@ -1,9 +1,6 @@
-//! Runs: away from the interpreter's lock, stoppable, and with a fault of ours told as an error.
+//! Runs on a worker thread without the interpreter's lock: cancellable, with panics as errors.
 
-use std::any::Any;
-use std::cell::{Cell, RefCell};
 use std::os::unix::thread::JoinHandleExt;
-use std::panic::{self, catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::Arc;
@@ -17,63 +14,29 @@ use cwndlab_units::Time;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
+use crate::errors::raise;
 use crate::object::Failure;
-use crate::own::{self, Makers};
+use crate::panics::guarded;
+use crate::py_algorithms::{self, Makers};
 use crate::records::Records;
-use crate::{question, raise};
+use crate::scenario;
 
-/// How often a waiting main thread looks for Ctrl-C.
-const GLANCE: Duration = Duration::from_millis(20);
+/// Interval at which the waiting main thread checks for Ctrl-C.
+const SIGNAL_CHECK: Duration = Duration::from_millis(20);
 
-/// Glances after the wish to stop until an algorithm in Python is taken to loop for ever.
+/// Number of checks after a cancellation until an algorithm in Python is interrupted.
 const PATIENCE: u32 = 10;
 
-thread_local! {
-    /// This thread answers for its panics itself.
-    static QUIET: Cell<bool> = const { Cell::new(false) };
-    /// Where the last one was.
-    static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
-}
-
-/// Keeps panics of the engine off the terminal; they become errors.
-pub(crate) fn quiet_panics() {
-    let usual = panic::take_hook();
-    panic::set_hook(Box::new(move |info| {
-        if QUIET.get() {
-            let place = info.location().map_or(String::new(), |at| format!("{}:{}", at.file(), at.line()));
-            PLACE.set(place);
-        } else {
-            usual(info);
-        }
-    }));
-}
-
-/// Does the work; a panic is told as its text and place.
-pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    let before = QUIET.replace(true);
-    let done = catch_unwind(AssertUnwindSafe(work));
-    QUIET.set(before);
-    done.map_err(|payload| format!("{} ({})", text(payload.as_ref()), PLACE.take()))
-}
-
-fn text(payload: &(dyn Any + Send)) -> &str {
-    payload
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| payload.downcast_ref::<&str>().copied())
-        .unwrap_or("a panic without text")
-}
-
-/// A wish to stop, shared by any number of runs.
+/// A cancellation flag, shared by any number of runs.
 #[pyclass(frozen, module = "cwndlab._engine")]
 pub(crate) struct Cancel {
-    wish: Arc<AtomicBool>,
+    flag: Arc<AtomicBool>,
 }
 
 impl Cancel {
-    /// The wish itself, for whoever works without the interpreter.
-    pub(crate) fn wish(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.wish)
+    /// The flag, for a thread without the interpreter's lock.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.flag)
     }
 }
 
@@ -81,17 +44,17 @@ impl Cancel {
 impl Cancel {
     #[new]
     fn new() -> Self {
-        Self { wish: Arc::new(AtomicBool::new(false)) }
+        Self { flag: Arc::new(AtomicBool::new(false)) }
     }
 
-    /// Wishes it.
+    /// Sets the flag: the runs stop.
     fn set(&self) {
-        self.wish.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was wished.
+    /// Whether it is set.
     fn is_set(&self) -> bool {
-        self.wish.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed)
     }
 }
 
@@ -108,13 +71,13 @@ pub(crate) fn run(
     folder: Option<std::path::PathBuf>,
     makers: Option<Makers>,
 ) -> PyResult<Records> {
-    let scenario = question::read(py, text, format, folder)?;
-    let catalogue = own::catalogue(&scenario).map_err(|faults| question::refuse(py, faults))?;
-    let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| question::refuse(py, faults))?;
-    let makers =
-        own::needed(&plan, &scenario, makers.unwrap_or_default()).map_err(|faults| question::refuse(py, faults))?;
-    let header = header(&scenario, &plan, seed, "simulate", notes).map_err(|faults| question::refuse(py, faults))?;
-    let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().wish());
+    let scenario = scenario::read(py, text, format, folder)?;
+    let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::refuse(py, faults))?;
+    let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::refuse(py, faults))?;
+    let makers = py_algorithms::needed(&plan, &scenario, makers.unwrap_or_default())
+        .map_err(|faults| scenario::refuse(py, faults))?;
+    let header = header(&scenario, &plan, seed, "simulate", notes).map_err(|faults| scenario::refuse(py, faults))?;
+    let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     match simulate(py, plan, header, makers, &stop)? {
         Ok(Ok(tables)) => Ok(Records::new(tables)),
         Ok(Err(Ended::Failed(failure))) if !stop.load(Ordering::Relaxed) => Err(blame(py, failure, seed)),
@@ -173,7 +136,7 @@ fn simulate(py: Python<'_>, plan: Plan, header: Header, makers: Makers, stop: &A
     let inner = Arc::clone(stop);
     let seed = header.seed;
     aside(py, stop, move || {
-        let (outcome, failure) = own::with_makers(makers, || {
+        let (outcome, failure) = py_algorithms::with_makers(makers, || {
             guarded(|| cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| Tables::new(header, &records)))
         });
         match (outcome, failure) {
@@ -185,7 +148,7 @@ fn simulate(py: Python<'_>, plan: Plan, header: Header, makers: Makers, stop: &A
     })
 }
 
-/// Ends what runs in Python in the thread `worker`: an algorithm that loops for ever sees no wish to stop.
+/// Raises `KeyboardInterrupt` in the Python code of the thread `worker`: an endless loop there does not check the flag.
 fn interrupt(py: Python<'_>, worker: u64) -> PyResult<()> {
     let ctypes = py.import("ctypes")?;
     let thread = ctypes.getattr("c_ulong")?.call1((worker,))?;
@@ -210,7 +173,7 @@ pub(crate) fn aside<T: Send + 'static>(
     let outcome = loop {
         // Borrowed for itself alone: a receiver may move between threads, but not be shared.
         let receiver = &mut receiver;
-        match py.detach(move || receiver.recv_timeout(GLANCE)) {
+        match py.detach(move || receiver.recv_timeout(SIGNAL_CHECK)) {
             Ok(outcome) => break outcome,
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(signal) = py.check_signals() {

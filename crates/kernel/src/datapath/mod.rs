@@ -1,10 +1,10 @@
 //! The datapath in the kernel: algorithms registered under their names, and the thread that decides for them.
 //!
-//! The program (`bpf/datapath.bpf.c`) measures and enforces; it is loaded once per algorithm, so that each has its own name,
-//! ring and slots. One thread reads all rings and writes all answers.
+//! The eBPF program (`bpf/datapath.bpf.c`) measures and enforces. It is loaded once per algorithm, so that each has its
+//! own name, ring and slots. One thread reads the reports of all rings and writes all decisions.
 
-mod guard;
 pub mod latency;
+mod name_lock;
 mod program;
 mod shared;
 
@@ -28,14 +28,14 @@ use crate::decider::Decider;
 use crate::report::{Kind, Report, State};
 use latency::{Latency, BUCKETS};
 use program::Program;
-pub use program::When;
+pub use program::ReportSchedule;
 use shared::{RawReport, SLOTS};
 
-/// Between two looks at the rings while connections are open.
-const POLL: Span = Span::from_micros(100);
-/// And while none is; a connection that begins wakes the thread.
-const IDLE: Span = Span::from_millis(20);
-/// Its real-time priority, where it may have one.
+/// Interval of reads of the rings while connections are open.
+const POLL_INTERVAL: Span = Span::from_micros(100);
+/// The same while none is open; a new connection wakes the thread.
+const IDLE_INTERVAL: Span = Span::from_millis(20);
+/// Real-time priority of the deciding thread, where the kernel grants it.
 const PRIORITY: i32 = 50;
 
 /// An algorithm to register.
@@ -43,24 +43,24 @@ const PRIORITY: i32 = 50;
 pub struct Registration {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// When the kernel reports; by default what the entry asks for.
-    pub when: Option<When>,
+    /// When the kernel reports; by default as the algorithm needs.
+    pub schedule: Option<ReportSchedule>,
 }
 
-/// A connection as it is now.
+/// The state of a connection.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Which of the registrations.
+    /// The index of its registration.
     pub registration: usize,
-    /// Its port here.
+    /// Its local port.
     pub near_port: u16,
-    /// The far end.
+    /// The remote address and port.
     pub far: (Ipv4Addr, u16),
-    /// The window in force at the last report, and the last answer that the program took, segments.
+    /// The window at the last report, segments.
     pub cwnd: u32,
-    /// The last answer that the program took, segments.
+    /// The window of the last decision that the program applied, segments.
     pub window: u32,
-    /// The rate of the last answer.
+    /// The pacing rate of the last decision.
     pub pacing: Option<Rate>,
     /// Smoothed round-trip time, ns.
     pub srtt_ns: u64,
@@ -72,9 +72,9 @@ pub struct Flow {
     pub delivered_bytes: u64,
     /// Reports so far.
     pub reports: u32,
-    /// The watchdog serves it now.
+    /// The watchdog controls it now.
     pub fallback: bool,
-    /// How often it did.
+    /// How often the watchdog took over.
     pub fallbacks: u32,
     /// The kernel's state (`enum tcp_ca_state`).
     pub state: u32,
@@ -83,59 +83,59 @@ pub struct Flow {
 /// Congestion events by cause.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Congestions {
-    /// Losses found.
+    /// Losses detected.
     pub loss: u64,
     /// ECN echoes.
     pub ecn: u64,
-    /// Timers that expired.
+    /// Expired retransmission timers.
     pub timeout: u64,
-    /// Reductions taken back.
+    /// Reductions undone.
     pub undo: u64,
 }
 
-/// What a registration counts.
+/// The counters of a registration.
 #[derive(Clone, Debug)]
 pub struct Totals {
     /// The name in the kernel.
     pub name: String,
     /// When it reports.
-    pub when: When,
+    pub schedule: ReportSchedule,
     /// Connections so far.
     pub connections: u64,
-    /// Reports that left.
+    /// Reports sent.
     pub reports: u64,
     /// Reports for which the ring had no room.
     pub lost: u64,
     /// Connections for which there was no slot.
     pub refused: u64,
-    /// Times that the watchdog took over.
+    /// Number of times that the watchdog took over.
     pub fallbacks: u64,
-    /// From a report to its answer in force.
+    /// From a report to the application of its decision.
     pub applied: Latency,
-    /// From a report to its answer written.
+    /// From a report to the writing of its decision.
     pub decided: Latency,
-    /// Congestion events of which deciders heard: losses, ECN echoes, timeouts, and reductions taken back.
+    /// Congestion events reported to the deciders.
     pub congestions: Congestions,
-    /// Algorithms that panicked, with the last message; their connections are the watchdog's.
+    /// The messages of algorithms that panicked; the watchdog controls their connections.
     pub failures: Vec<String>,
 }
 
-/// What the deciding thread counts, for others to read.
+/// The counters of the deciding thread, shared with those that read them.
 #[derive(Debug)]
-struct Board {
+struct SharedCounters {
     decided: Vec<[AtomicU64; BUCKETS]>,
-    longest: Vec<AtomicU64>,
+    max: Vec<AtomicU64>,
     /// In the order of [`Congestions`].
     congestions: Vec<[AtomicU64; 4]>,
     failures: Mutex<Vec<(usize, String)>>,
 }
 
-/// The registered algorithms and their thread. Dropped, names are free again; open connections stay, served by the
-/// program's watchdog.
+/// The registered algorithms and their thread. When it is dropped, the names are free again; open connections continue
+/// under the program's watchdog.
 pub struct Datapath {
     programs: Arc<Vec<Program>>,
-    whens: Vec<When>,
-    board: Arc<Board>,
+    schedules: Vec<ReportSchedule>,
+    counters: Arc<SharedCounters>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     real_time: bool,
@@ -147,65 +147,66 @@ impl std::fmt::Debug for Datapath {
     }
 }
 
-/// The deciders of a registration.
-struct Desk {
+/// The connections of a registration, with a decider each.
+struct FlowTable {
     index: usize,
     algorithm: Algorithm,
-    /// By slot, with the slot's generation; one that panicked is not asked again, so that the watchdog takes over.
+    /// By slot, with the slot's generation. A decider that panicked is dropped, so that the watchdog takes over.
     deciders: Vec<Option<(u32, Option<Decider>)>>,
-    live: usize,
-    begun: u64,
+    open: usize,
+    opened: u64,
 }
 
-impl Desk {
-    fn hear(&mut self, report: &RawReport, program: &Program, board: &Board) {
-        let Some(place) = self.deciders.get_mut(report.slot as usize) else { return };
-        if place.as_ref().is_none_or(|(generation, _)| *generation != report.generation) {
-            self.live += usize::from(place.is_none());
-            self.begun += 1;
-            let path = report.tell().path(self.begun);
+impl FlowTable {
+    /// Passes a report to the decider of its connection, which it creates or drops as connections begin and end.
+    fn on_report(&mut self, report: &RawReport, program: &Program, counters: &SharedCounters) {
+        let Some(entry) = self.deciders.get_mut(report.slot as usize) else { return };
+        if entry.as_ref().is_none_or(|(generation, _)| *generation != report.generation) {
+            self.open += usize::from(entry.is_none());
+            self.opened += 1;
+            let path = report.to_report().path(self.opened);
             let built = catch_unwind(AssertUnwindSafe(|| Decider::new(&self.algorithm, &path)));
-            *place = Some((report.generation, built.map_err(|panic| failed(self.index, &*panic, board)).ok()));
+            *entry = Some((report.generation, built.map_err(|panic| on_panic(self.index, &*panic, counters)).ok()));
         }
-        if let Some((_, decider)) = place {
-            answer(self.index, decider, report, program, board);
+        if let Some((_, decider)) = entry {
+            decide(self.index, decider, report, program, counters);
         }
         if report.closes() {
-            *place = None;
-            self.live -= 1;
+            *entry = None;
+            self.open -= 1;
         }
     }
 }
 
-/// Decides, and writes the answer.
-fn answer(index: usize, place: &mut Option<Decider>, report: &RawReport, program: &Program, board: &Board) {
-    let Some(decider) = place else { return };
-    let told = report.tell();
-    if let Some(cause) = cause(&told) {
-        board.congestions[index][cause].fetch_add(1, Ordering::Relaxed);
+/// Calls the decider and writes its decision.
+fn decide(index: usize, entry: &mut Option<Decider>, raw: &RawReport, program: &Program, counters: &SharedCounters) {
+    let Some(decider) = entry else { return };
+    let report = raw.to_report();
+    if let Some(cause) = cause(&report) {
+        counters.congestions[index][cause].fetch_add(1, Ordering::Relaxed);
     }
-    match catch_unwind(AssertUnwindSafe(|| decider.report(&told))) {
+    match catch_unwind(AssertUnwindSafe(|| decider.report(&report))) {
         Ok(decision) => {
-            program.decisions.answer(report, &decision);
-            let took = monotonic().0.saturating_sub(report.now_ns);
-            board.decided[index][latency::bucket(took).min(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
-            board.longest[index].fetch_max(took, Ordering::Relaxed);
+            program.decisions.write(raw, &decision);
+            let elapsed = monotonic().0.saturating_sub(raw.now_ns);
+            counters.decided[index][latency::bucket(elapsed).min(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
+            counters.max[index].fetch_max(elapsed, Ordering::Relaxed);
         }
         Err(panic) => {
-            failed(index, &*panic, board);
-            *place = None;
+            on_panic(index, &*panic, counters);
+            *entry = None;
         }
     }
 }
 
-/// An algorithm panicked; its connection is the watchdog's from here on.
-fn failed(index: usize, panic: &(dyn Any + Send), board: &Board) {
+/// Records the panic of an algorithm; the watchdog controls its connection from then on.
+fn on_panic(index: usize, panic: &(dyn Any + Send), counters: &SharedCounters) {
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-    board.failures.lock().unwrap_or_else(PoisonError::into_inner).push((index, text.unwrap_or_default()));
+    counters.failures.lock().unwrap_or_else(PoisonError::into_inner).push((index, text.unwrap_or_default()));
 }
 
-/// Which of [`Congestions`] a report tells of.
+/// The index in [`Congestions`] of the event that is reported.
 fn cause(report: &Report) -> Option<usize> {
     match (report.kind, report.state) {
         (Kind::Undo, _) => Some(3),
@@ -216,64 +217,71 @@ fn cause(report: &Report) -> Option<usize> {
     }
 }
 
-fn decide(programs: &[Program], desks: &[RefCell<Desk>], board: &Board, stop: &AtomicBool) -> Result<(), Fault> {
+/// Reads reports and decides until `stop`.
+fn run(
+    programs: &[Program],
+    tables: &[RefCell<FlowTable>],
+    counters: &SharedCounters,
+    stop: &AtomicBool,
+) -> Result<(), Fault> {
     let broken =
         |error: libbpf_rs::Error| Fault { what: format!("the rings cannot be read: {error}"), hint: String::new() };
     let mut builder = RingBufferBuilder::new();
-    for (program, desk) in programs.iter().zip(desks) {
-        let hear = move |bytes: &[u8]| {
+    for (program, table) in programs.iter().zip(tables) {
+        let on_record = move |bytes: &[u8]| {
             if let Some(report) = RawReport::read(bytes) {
-                desk.borrow_mut().hear(&report, program, board);
+                table.borrow_mut().on_report(&report, program, counters);
             }
             0
         };
-        builder.add(&program.reports, hear).map_err(broken)?;
+        builder.add(&program.reports, on_record).map_err(broken)?;
     }
     let ring = builder.build().map_err(broken)?;
     while !stop.load(Ordering::Relaxed) {
-        let heard = ring.consume_raw();
-        let live = desks.iter().any(|desk| desk.borrow().live > 0);
-        if heard <= 0 || live {
-            wait_readable([ring.epoll_fd()], if live { POLL } else { IDLE });
+        let records = ring.consume_raw();
+        let live = tables.iter().any(|table| table.borrow().open > 0);
+        if records <= 0 || live {
+            wait_readable([ring.epoll_fd()], if live { POLL_INTERVAL } else { IDLE_INTERVAL });
         }
     }
     Ok(())
 }
 
 impl Datapath {
-    /// Registers all of them, or none, and begins to decide. Waits for a name that another process has as long as `patience`.
+    /// Registers all algorithms, or none, and starts the deciding thread. Waits at most `patience` for a name that another
+    /// process has.
     pub fn start(registrations: &[Registration], patience: Duration) -> Result<Self, Fault> {
-        let (mut programs, mut desks, mut whens) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut programs, mut tables, mut schedules) = (Vec::new(), Vec::new(), Vec::new());
         for (index, one) in registrations.iter().enumerate() {
-            let when = one.when.unwrap_or_else(|| When::of(&one.algorithm));
-            whens.push(when);
-            programs.push(Program::register(&one.algorithm, when, patience)?);
+            let schedule = one.schedule.unwrap_or_else(|| ReportSchedule::of(&one.algorithm));
+            schedules.push(schedule);
+            programs.push(Program::register(&one.algorithm, schedule, patience)?);
             let deciders = std::iter::repeat_with(|| None).take(SLOTS).collect();
             let algorithm = one.algorithm.clone();
-            desks.push(RefCell::new(Desk { index, algorithm, deciders, live: 0, begun: 0 }));
+            tables.push(RefCell::new(FlowTable { index, algorithm, deciders, open: 0, opened: 0 }));
         }
         let programs = Arc::new(programs);
-        let board = Arc::new(Board {
+        let counters = Arc::new(SharedCounters {
             decided: programs.iter().map(|_| std::array::from_fn(|_| AtomicU64::new(0))).collect(),
-            longest: programs.iter().map(|_| AtomicU64::new(0)).collect(),
+            max: programs.iter().map(|_| AtomicU64::new(0)).collect(),
             congestions: programs.iter().map(|_| Default::default()).collect(),
             failures: Mutex::default(),
         });
         let stop = Arc::new(AtomicBool::new(false));
-        let (say, hear) = std::sync::mpsc::channel();
-        let (inner, counted, ended) = (Arc::clone(&programs), Arc::clone(&board), Arc::clone(&stop));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let (inner, counted, ended) = (Arc::clone(&programs), Arc::clone(&counters), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("cwndlab-decider".to_owned()).spawn(move || {
-            let _ = say.send(set_realtime(Policy::Fifo, PRIORITY));
-            if let Err(fault) = decide(&inner, &desks, &counted, &ended) {
+            let _ = sender.send(set_realtime(Policy::Fifo, PRIORITY));
+            if let Err(fault) = run(&inner, &tables, &counted, &ended) {
                 counted.failures.lock().unwrap_or_else(PoisonError::into_inner).push((0, fault.what));
             }
         });
         let thread = thread.map_err(|error| Fault { what: format!("no thread: {error}"), hint: String::new() })?;
-        let real_time = hear.recv().unwrap_or(false);
-        Ok(Self { programs, whens, board, stop, thread: Some(thread), real_time })
+        let real_time = receiver.recv().unwrap_or(false);
+        Ok(Self { programs, schedules, counters, stop, thread: Some(thread), real_time })
     }
 
-    /// The deciding thread has real-time priority.
+    /// Whether the deciding thread has real-time priority.
     #[must_use]
     pub fn real_time(&self) -> bool {
         self.real_time
@@ -288,10 +296,10 @@ impl Datapath {
     /// The open connections.
     #[must_use]
     pub fn flows(&self) -> Vec<Flow> {
-        let mut found = Vec::new();
+        let mut flows = Vec::new();
         for (registration, program) in self.programs.iter().enumerate() {
             let open = (0..SLOTS).map(|slot| program.flows.get(slot)).filter(|flow| flow.used != 0);
-            found.extend(open.map(|flow| Flow {
+            flows.extend(open.map(|flow| Flow {
                 registration,
                 near_port: flow.near_port,
                 far: (Ipv4Addr::from(flow.address.to_ne_bytes()), u16::from_be(flow.far_port)),
@@ -308,28 +316,28 @@ impl Datapath {
                 state: flow.state,
             }));
         }
-        found
+        flows
     }
 
-    /// What each registration counted so far.
+    /// The counters of each registration.
     #[must_use]
     pub fn totals(&self) -> Vec<Totals> {
-        let failures = self.board.failures.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let each = self.programs.iter().zip(&self.whens).enumerate();
-        each.map(|(index, (program, when))| {
+        let failures = self.counters.failures.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let each = self.programs.iter().zip(&self.schedules).enumerate();
+        each.map(|(index, (program, schedule))| {
             let raw = program.totals.get(0);
-            let counted = |at: usize| self.board.congestions[index][at].load(Ordering::Relaxed);
-            let decided = std::array::from_fn(|at| self.board.decided[index][at].load(Ordering::Relaxed));
+            let counted = |at: usize| self.counters.congestions[index][at].load(Ordering::Relaxed);
+            let decided = std::array::from_fn(|at| self.counters.decided[index][at].load(Ordering::Relaxed));
             Totals {
                 name: program.name.clone(),
-                when: *when,
+                schedule: *schedule,
                 connections: raw.connections,
                 reports: raw.reports,
                 lost: raw.lost,
                 refused: raw.refused,
                 fallbacks: raw.fallbacks,
-                applied: Latency { counts: raw.latency, most: raw.applied_max_ns },
-                decided: Latency { counts: decided, most: self.board.longest[index].load(Ordering::Relaxed) },
+                applied: Latency { counts: raw.latency, max: raw.applied_max_ns },
+                decided: Latency { counts: decided, max: self.counters.max[index].load(Ordering::Relaxed) },
                 congestions: Congestions { loss: counted(0), ecn: counted(1), timeout: counted(2), undo: counted(3) },
                 failures: failures.iter().filter(|(at, _)| *at == index).map(|(_, text)| text.clone()).collect(),
             }

@@ -1,4 +1,4 @@
-//! Loads the program for an algorithm and registers it under the algorithm's name.
+//! Loads the eBPF program for an algorithm and registers it with the kernel under the algorithm's name.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -7,22 +7,22 @@ use cwndlab_control::{kernel_name, Algorithm, Fault, Need};
 use cwndlab_units::Duration as Span;
 use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 
-use super::guard::Guard;
+use super::name_lock::NameLock;
 use super::shared::{Decisions, Mapped, RawFlow, RawTotals, Settings, SLOTS};
 
 /// The compiled program.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/datapath.bpf.o"));
-/// The name in it, in whose place the algorithm's goes.
+/// The placeholder for the algorithm's name in it.
 const UNNAMED: &[u8; 16] = b"cwndlab_unnamed\0";
 /// `TCP_CONG_NEEDS_ECN`: the connection asks for ECN and its packets are capable of it.
 const NEEDS_ECN: u32 = 2;
 
-/// What libbpf had to say; it speaks to one place per process.
-static SAID: Mutex<String> = Mutex::new(String::new());
+/// Messages of libbpf, which has one log callback per process.
+static LOG: Mutex<String> = Mutex::new(String::new());
 
-/// When the kernel reports.
+/// When the kernel reports to the decider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum ReportSchedule {
     /// At each ACK.
     Ack,
     /// Once per round trip; at each ACK while in slow start.
@@ -31,8 +31,8 @@ pub enum When {
     Every(Span),
 }
 
-impl When {
-    /// What the algorithm's entry asks for.
+impl ReportSchedule {
+    /// The schedule that the algorithm needs.
     #[must_use]
     pub fn of(algorithm: &Algorithm) -> Self {
         if algorithm.needs(Need::EveryAck) {
@@ -50,7 +50,7 @@ impl When {
             time => match cwndlab_units::parse_duration(time) {
                 Ok(span) if span.0 > 0 => Ok(Self::Every(span)),
                 _ => Err(Fault {
-                    what: format!("'{time}' does not say when to report"),
+                    what: format!("'{time}' is not a report schedule"),
                     hint: "write 'ack', 'rtt' or a time such as '2ms'".to_owned(),
                 }),
             },
@@ -58,7 +58,7 @@ impl When {
     }
 }
 
-impl std::fmt::Display for When {
+impl std::fmt::Display for ReportSchedule {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Ack => out.write_str("ack"),
@@ -68,48 +68,50 @@ impl std::fmt::Display for When {
     }
 }
 
-/// A registered algorithm. Dropped, its name is free again; connections that use it stay, served by the program's watchdog.
+/// A registered algorithm. When it is dropped, its name is free again; connections that use it continue under the
+/// program's watchdog.
 pub(super) struct Program {
     pub(super) name: String,
     pub(super) flows: Mapped<RawFlow>,
     pub(super) totals: Mapped<RawTotals>,
     pub(super) decisions: Decisions,
     pub(super) reports: MapHandle,
-    // In the order of ending: the name is given back before its lock.
+    // Dropped in this order: the name is unregistered before its lock is released.
     _link: Link,
     _object: Object,
-    _guard: Guard,
+    _lock: NameLock,
 }
 
-fn listen(_: PrintLevel, text: String) {
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    if said.len() < 4_000 {
-        said.push_str(&text);
+fn append_log(_: PrintLevel, text: String) {
+    let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+    if log.len() < 4_000 {
+        log.push_str(&text);
     }
 }
 
-fn heard() -> String {
-    let said = std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
-    said.lines().last().unwrap_or_default().trim().to_owned()
+/// The last message of libbpf.
+fn last_message() -> String {
+    let log = std::mem::take(&mut *LOG.lock().unwrap_or_else(PoisonError::into_inner));
+    log.lines().last().unwrap_or_default().trim().to_owned()
 }
 
-fn refused(what: &str, error: &libbpf_rs::Error) -> Fault {
+fn load_fault(what: &str, error: &libbpf_rs::Error) -> Fault {
     let hint = match error.kind() {
         ErrorKind::PermissionDenied => {
             "it needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN outside of any user namespace: run it as root".to_owned()
         }
         ErrorKind::AlreadyExists => "another process registered it, or its link was pinned".to_owned(),
-        _ => heard(),
+        _ => last_message(),
     };
     Fault { what: format!("{what}: {error}"), hint }
 }
 
 /// Writes name, flags and settings into the object before it is loaded.
-fn prepare(open: &mut OpenObject, name: &str, algorithm: &Algorithm, when: When) {
-    let (mode, every) = match when {
-        When::Ack => (0, 0),
-        When::Rtt => (1, 0),
-        When::Every(span) => (2, span.0),
+fn prepare(open: &mut OpenObject, name: &str, algorithm: &Algorithm, schedule: ReportSchedule) {
+    let (mode, every) = match schedule {
+        ReportSchedule::Ack => (0, 0),
+        ReportSchedule::Rtt => (1, 0),
+        ReportSchedule::Every(span) => (2, span.0),
     };
     let model_based = u32::from(algorithm.growth.spec.model_based);
     let settings = Settings { when: mode, model_based, every_ns: every };
@@ -134,36 +136,36 @@ fn prepare(open: &mut OpenObject, name: &str, algorithm: &Algorithm, when: When)
 }
 
 impl Program {
-    /// Loads and registers. Waits for the name as long as `patience` where another process has it.
-    pub(super) fn register(algorithm: &Algorithm, when: When, patience: Duration) -> Result<Self, Fault> {
+    /// Loads and registers the program. Waits at most `patience` for a name that another process has.
+    pub(super) fn register(algorithm: &Algorithm, schedule: ReportSchedule, patience: Duration) -> Result<Self, Fault> {
         let name = kernel_name(algorithm);
         if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
             return Err(Fault {
-                what: "this kernel does not describe its types (/sys/kernel/btf/vmlinux)".to_owned(),
-                hint: "it wants a kernel built with CONFIG_DEBUG_INFO_BTF, as those of distributions are".to_owned(),
+                what: "this kernel has no type information (/sys/kernel/btf/vmlinux)".to_owned(),
+                hint: "it needs a kernel built with CONFIG_DEBUG_INFO_BTF, as those of distributions are".to_owned(),
             });
         }
-        let guard = Guard::take(&name, patience)?;
-        libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+        let lock = NameLock::acquire(&name, patience)?;
+        libbpf_rs::set_print(Some((PrintLevel::Warn, append_log)));
         let mut open = ObjectBuilder::default()
             .open_memory(OBJECT)
-            .map_err(|error| refused("the program cannot be read", &error))?;
-        prepare(&mut open, &name, algorithm, when);
-        let mut object = open.load().map_err(|error| refused("the kernel did not take the program", &error))?;
+            .map_err(|error| load_fault("the program cannot be read", &error))?;
+        prepare(&mut open, &name, algorithm, schedule);
+        let mut object = open.load().map_err(|error| load_fault("the kernel rejected the program", &error))?;
         let link = object
             .maps_mut()
             .find(|map| map.name() == "ops")
             .expect("the program has operations")
             .attach_struct_ops()
-            .map_err(|error| refused(&format!("'{name}' cannot be registered"), &error))?;
-        let named = |wanted: &str| object.maps().find(|map| map.name() == wanted).expect("the program has this map");
+            .map_err(|error| load_fault(&format!("'{name}' cannot be registered"), &error))?;
+        let map = |wanted: &str| object.maps().find(|one| one.name() == wanted).expect("the program has this map");
         let unmapped =
             |error| Fault { what: format!("the program's arrays cannot be mapped: {error}"), hint: String::new() };
-        let flows = Mapped::new(&named("flows"), SLOTS).map_err(unmapped)?;
-        let totals = Mapped::new(&named("totals"), 1).map_err(unmapped)?;
-        let decisions = Decisions::new(&named("decisions")).map_err(unmapped)?;
-        let reports = MapHandle::try_from(&named("reports")).map_err(|error| refused("the program's ring", &error))?;
-        Ok(Self { name, flows, totals, decisions, reports, _link: link, _object: object, _guard: guard })
+        let flows = Mapped::new(&map("flows"), SLOTS).map_err(unmapped)?;
+        let totals = Mapped::new(&map("totals"), 1).map_err(unmapped)?;
+        let decisions = Decisions::new(&map("decisions")).map_err(unmapped)?;
+        let reports = MapHandle::try_from(&map("reports")).map_err(|error| load_fault("the program's ring", &error))?;
+        Ok(Self { name, flows, totals, decisions, reports, _link: link, _object: object, _lock: lock })
     }
 }
 
@@ -173,24 +175,24 @@ mod tests {
 
     use super::*;
 
-    /// The answer is read as a sequence lock: without barriers its parts may be of two answers on arm64.
+    /// Decisions are read as a sequence lock: without barriers the parts read may belong to two decisions on arm64.
     /// `BPF_STX | BPF_DW | BPF_ATOMIC` is 0xdb, and an exchange has the immediate 0xe1 (the kernel's
     /// `Documentation/bpf/standardization/instruction-set.rst`, "Atomic operations"): two barriers in each of the callers.
     #[test]
-    fn answers_are_read_between_barriers() {
+    fn decisions_are_read_between_barriers() {
         let exchanges = OBJECT.windows(8).filter(|one| one[0] == 0xdb && one[4..] == [0xe1, 0, 0, 0]).count();
         assert!(exchanges >= 2 && exchanges.is_multiple_of(2), "{exchanges}");
     }
 
-    /// Loaded and not registered: no name of this machine is taken.
+    /// Loads the program without registering it, so that no name is taken.
     #[test]
     fn the_verifier_accepts_the_program() {
         let is_privileged = [CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF].into_iter().all(has_capability);
         if !is_privileged || !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
-            return; // it takes a privileged process and a kernel that describes its types
+            return; // it takes a privileged process and a kernel with type information
         }
-        libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+        libbpf_rs::set_print(Some((PrintLevel::Warn, append_log)));
         let open = ObjectBuilder::default().open_memory(OBJECT).unwrap();
-        open.load().unwrap_or_else(|error| panic!("{error}: {}", heard()));
+        open.load().unwrap_or_else(|error| panic!("{error}: {}", last_message()));
     }
 }

@@ -1,4 +1,4 @@
-//! What the program and this process share: `bpf/shared.h` in Rust, and arrays of the kernel mapped into our memory.
+//! The memory that the eBPF program and this process share: `bpf/shared.h` in Rust, and the kernel's arrays mapped here.
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{fence, Ordering};
@@ -8,9 +8,9 @@ use libbpf_rs::MapCore;
 
 use crate::report::{Decision, Kind, RateSample, Report, State};
 
-/// Connections of one algorithm at a time.
+/// Largest number of connections of one algorithm.
 pub(super) const SLOTS: usize = 4096;
-/// Buckets of a histogram.
+/// Buckets of a latency histogram.
 pub const BUCKETS: usize = 96;
 
 const ADVANCED: u8 = 1;
@@ -40,7 +40,7 @@ pub(super) struct RawReport {
     pub(super) number: u32,
     kind: u8,
     state: u8,
-    said: u8,
+    flags: u8,
     padding: u8,
     acked: u32,
     acks: u32,
@@ -129,7 +129,7 @@ fn microseconds(us: u32) -> Duration {
 }
 
 impl RawReport {
-    /// What lies in the ring, where it is of the expected size.
+    /// Reads a record of the ring; `None` where it is too short.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < std::mem::size_of::<Self>() {
             return None;
@@ -138,12 +138,12 @@ impl RawReport {
         Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 
-    /// In the decider's words.
-    pub(super) fn tell(&self) -> Report {
-        let says = |flag| self.said & flag != 0;
+    /// The report as the decider takes it.
+    pub(super) fn to_report(&self) -> Report {
+        let has = |flag| self.flags & flag != 0;
         let kind = match self.kind {
             0 => Kind::Open,
-            2 => Kind::State { congestion: says(CONGESTION), ece: says(ECE) },
+            2 => Kind::State { congestion: has(CONGESTION), ece: has(ECE) },
             3 => Kind::Undo,
             4 => Kind::Idle(Duration(self.idle_ns)),
             5 => Kind::Close,
@@ -163,7 +163,7 @@ impl RawReport {
             acked: self.acked,
             acks: self.acks,
             interval: Duration(self.now_ns.saturating_sub(self.first_ns)),
-            advanced: says(ADVANCED),
+            advanced: has(ADVANCED),
             lost: self.lost,
             ce: self.ce,
             sent: self.sent,
@@ -178,11 +178,11 @@ impl RawReport {
                 delivered: self.rate_delivered,
                 interval: microseconds(self.rate_interval_us),
                 prior_delivered: self.rate_prior_delivered,
-                app_limited: says(RATE_APP_LIMITED),
+                app_limited: has(RATE_APP_LIMITED),
             }),
             delivered: self.delivered,
-            app_limited: says(APP_LIMITED),
-            cwnd_limited: says(CWND_LIMITED),
+            app_limited: has(APP_LIMITED),
+            cwnd_limited: has(CWND_LIMITED),
             una: self.una,
             nxt: self.nxt,
             cwnd: self.cwnd,
@@ -190,33 +190,34 @@ impl RawReport {
         }
     }
 
+    /// Whether the connection ends with this report.
     pub(super) fn closes(&self) -> bool {
         self.kind == 5
     }
 }
 
-/// An array of the kernel in our memory.
+/// An array map of the kernel in this process's memory (`BPF_F_MMAPABLE`, mmap(2)).
 pub(super) struct Mapped<T> {
     base: *mut T,
     entries: usize,
 }
 
-// SAFETY: plain memory without an owner's thread; an entry of decisions is written by the deciding thread alone, the others by the program.
+// SAFETY: plain memory that belongs to no thread; only the deciding thread writes decisions, only the program the rest.
 unsafe impl<T: Send> Send for Mapped<T> {}
 // SAFETY: as above; readers copy by volatile loads.
 unsafe impl<T: Send> Sync for Mapped<T> {}
 
 impl<T: Copy> Mapped<T> {
-    /// Entry `index` as it is now; a field may be newer than another.
+    /// A copy of entry `index`; its fields may be of different ages.
     pub(super) fn get(&self, index: usize) -> T {
         assert!(index < self.entries, "an array of the kernel ends before {index}");
-        // SAFETY: within the mapping, which lives as long as `self`; aligned, since the kernel's entries are.
+        // SAFETY: within the mapping, which exists as long as `self`; aligned, since the kernel's entries are.
         unsafe { self.base.add(index).read_volatile() }
     }
 }
 
 impl<T> Mapped<T> {
-    /// Maps `map`, whose entries must be `T`s.
+    /// Maps `map`, whose entries must have the layout of `T`.
     pub(super) fn new(map: &impl MapCore, entries: usize) -> std::io::Result<Self> {
         let size = std::mem::size_of::<T>();
         assert_eq!(map.value_size() as usize, size, "program and process disagree about {}", map.name().display());
@@ -234,12 +235,12 @@ impl<T> Mapped<T> {
 
 impl<T> Drop for Mapped<T> {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this size, and nobody borrows from it.
+        // SAFETY: mapped by `new` with this size, and nothing borrows from it.
         unsafe { libc::munmap(self.base.cast(), self.entries * std::mem::size_of::<T>()) };
     }
 }
 
-/// Where decisions go down; one thread writes.
+/// The array of decisions; one thread writes it.
 pub(super) struct Decisions(Mapped<RawDecision>);
 
 impl Decisions {
@@ -247,12 +248,13 @@ impl Decisions {
         Mapped::new(map, SLOTS).map(Self)
     }
 
-    /// Answers a report. `begun` goes before and `number` last, so that the program can tell a whole answer from half of one.
-    pub(super) fn answer(&self, to: &RawReport, decision: &Decision) {
+    /// Writes the decision on a report. `begun` is written first and `number` last, so that the program detects a decision
+    /// that is only partly written.
+    pub(super) fn write(&self, to: &RawReport, decision: &Decision) {
         let slot = to.slot as usize;
         assert!(slot < self.0.entries, "the program has no slot {slot}");
         let bytes = decision.pacing.map_or(0, |rate| (rate.0 / 8).max(1));
-        // SAFETY: within the mapping; nobody else in this process writes, and the program copes with what is half written.
+        // SAFETY: within the mapping; no other thread of this process writes, and the program detects partial writes.
         unsafe {
             let entry = self.0.base.add(slot);
             (&raw mut (*entry).begun).write_volatile(to.number);

@@ -1,4 +1,4 @@
-//! The account of a transfer: what was asked, what the sender's transport said meanwhile, and how it ended.
+//! A transfer and its account: the request, samples of the sender, and how it ended.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -11,14 +11,14 @@ use serde_json::{json, Value};
 use crate::breaker::Breaker;
 use crate::clock::{now, since_ns, unix_ns};
 use crate::limits::Limits;
-use crate::look::{Look, Samples};
+use crate::snapshot::{Samples, Snapshot};
 
-/// Locks; whoever died with the lock in hand left nothing half done.
+/// Locks a value that every holder leaves consistent, also in a panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Somebody with a token.
+/// A client, identified by its token.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) name: String,
@@ -28,9 +28,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// One more transfer, unless it has as many as it may.
-    pub(crate) fn begin(&self, most: usize) -> bool {
-        self.running.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| (now < most).then_some(now + 1)).is_ok()
+    /// Counts one more transfer; false where `max` are running.
+    pub(crate) fn begin(&self, max: usize) -> bool {
+        self.running.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| (now < max).then_some(now + 1)).is_ok()
     }
 }
 
@@ -39,9 +39,9 @@ impl Client {
 pub(crate) enum End {
     /// Every byte was acknowledged.
     Whole,
-    /// The client went away.
+    /// The client closed the connection.
     Gone,
-    /// The circuit breaker.
+    /// The circuit breaker ended it.
     Breaker,
     /// The client read too slowly.
     Slow,
@@ -64,36 +64,36 @@ impl End {
     }
 }
 
-/// What is asked for.
+/// The request of a transfer.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct TransferRequest {
     pub(crate) size: u64,
     pub(crate) first: u64,
     pub(crate) length: u64,
     pub(crate) algorithm: String,
     pub(crate) transport: &'static str,
     pub(crate) address: IpAddr,
-    /// Transfers that the connection had before.
+    /// Earlier transfers of the connection.
     pub(crate) earlier: u32,
 }
 
 #[derive(Debug)]
 struct State {
     handed: u64,
-    base: Look,
-    last: Look,
+    base: Snapshot,
+    last: Snapshot,
     samples: Samples,
     breaker: Breaker,
     progress: (u64, u64),
     ended: Option<(End, u64, String)>,
 }
 
-/// One transfer.
+/// A transfer.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) id: String,
     pub(crate) owner: usize,
-    pub(crate) asked: Asked,
+    pub(crate) request: TransferRequest,
     client: Arc<Client>,
     started_unix_ns: u64,
     began: Instant,
@@ -101,17 +101,17 @@ pub(crate) struct Transfer {
     state: Mutex<State>,
 }
 
-/// So much may be unacknowledged by a client that has everything: QUIC's acknowledgements follow packets in pairs, and late.
-const ACKS_BEHIND: u64 = 1 << 15;
+/// Bytes that a client with all data may leave unacknowledged: QUIC acknowledges every second packet, with a delay.
+const MAX_UNACKED: u64 = 1 << 15;
 
 impl Transfer {
-    /// Begins the account; the client's count of running transfers was raised before.
+    /// Begins a transfer, which the client has counted by [`Client::begin`].
     pub(crate) fn new(
         id: String,
         owner: usize,
         client: Arc<Client>,
-        asked: Asked,
-        base: Look,
+        request: TransferRequest,
+        base: Snapshot,
         limits: Arc<Limits>,
     ) -> Self {
         let first = base.since(&base);
@@ -126,62 +126,63 @@ impl Transfer {
             progress: (0, 0),
             ended: None,
         };
-        Self { id, owner, asked, client, started_unix_ns: unix_ns(), began: now(), limits, state: Mutex::new(state) }
+        Self { id, owner, request, client, started_unix_ns: unix_ns(), began: now(), limits, state: Mutex::new(state) }
     }
 
-    /// Since its begin, ns.
+    /// Time since its start, ns.
     pub(crate) fn age_ns(&self) -> u64 {
         since_ns(self.began)
     }
 
-    /// So many bytes went to the transport.
+    /// This many more bytes were passed to the transport.
     pub(crate) fn handed(&self, bytes: u64) {
         lock(&self.state).handed += bytes;
     }
 
-    /// Takes a look; answers how the transfer ends by it, if it does. The caller then ends the connection, unless it
-    /// ended whole.
-    pub(crate) fn look(&self, look: &Look) -> Option<End> {
+    /// Updates the transfer with the state of the sender; returns how it ends, if it does. Unless the transfer is complete,
+    /// the caller then ends the connection.
+    pub(crate) fn observe(&self, snapshot: &Snapshot) -> Option<End> {
         let mut state = lock(&self.state);
         if let Some((end, ..)) = state.ended {
             return Some(end);
         }
-        let look = Look { time_ns: self.age_ns(), ..look.since(&state.base) };
-        state.samples.offer(look.clone());
-        state.last = look.clone();
-        // What encrypts it is acknowledged too, so this holds a moment before the last byte is.
-        let all = state.handed == self.asked.length && look.acked_bytes >= self.asked.length;
-        let verdict = if all && look.idle {
+        let snapshot = Snapshot { time_ns: self.age_ns(), ..snapshot.since(&state.base) };
+        state.samples.offer(snapshot.clone());
+        state.last = snapshot.clone();
+        // The overhead of encryption is acknowledged as well, so this holds shortly before the last byte is acknowledged.
+        let is_acknowledged = state.handed == self.request.length && snapshot.acked_bytes >= self.request.length;
+        let verdict = if is_acknowledged && snapshot.idle {
             Some((End::Whole, String::new()))
-        } else if look.closed {
+        } else if snapshot.closed {
             Some((End::Gone, "the connection was closed before all was acknowledged".to_owned()))
-        } else if look.time_ns > self.limits.duration.as_nanos() as u64 {
-            let most = self.limits.duration.as_secs_f64();
-            Some((End::Long, format!("a transfer may take {most} s here")))
-        } else if let Some(why) = state.breaker.look(&look) {
+        } else if snapshot.time_ns > self.limits.duration.as_nanos() as u64 {
+            let max = self.limits.duration.as_secs_f64();
+            Some((End::Long, format!("a transfer may take {max} s here")))
+        } else if let Some(why) = state.breaker.check(&snapshot) {
             Some((End::Breaker, why))
         } else {
-            self.slow(&mut state, &look).map(|why| (End::Slow, why))
+            self.why_slow(&mut state, &snapshot).map(|why| (End::Slow, why))
         };
         let (end, why) = verdict?;
         self.close(&mut state, end, why);
         Some(end)
     }
 
-    fn slow(&self, state: &mut State, look: &Look) -> Option<String> {
+    /// Why the transfer is too slow, where it is.
+    fn why_slow(&self, state: &mut State, snapshot: &Snapshot) -> Option<String> {
         let (since, acked) = state.progress;
         let patience = self.limits.patience.as_nanos() as u64;
-        if look.time_ns - since < patience {
+        if snapshot.time_ns - since < patience {
             return None;
         }
-        state.progress = (look.time_ns, look.acked_bytes);
-        let seconds = (look.time_ns - since) as f64 * 1e-9;
-        let rate = 8.0 * look.acked_bytes.saturating_sub(acked) as f64 / seconds;
-        let least = self.limits.progress_bps;
-        (rate < least as f64).then(|| format!("{rate:.0} bit/s over {seconds:.0} s, {least} bit/s are the least"))
+        state.progress = (snapshot.time_ns, snapshot.acked_bytes);
+        let seconds = (snapshot.time_ns - since) as f64 * 1e-9;
+        let rate = 8.0 * snapshot.acked_bytes.saturating_sub(acked) as f64 / seconds;
+        let min = self.limits.progress_bps;
+        (rate < min as f64).then(|| format!("{rate:.0} bit/s over {seconds:.0} s, {min} bit/s are the least"))
     }
 
-    /// Ends it for a reason from outside; what ended before stays as it is.
+    /// Ends the transfer for another reason, unless it has ended.
     pub(crate) fn end(&self, end: End, why: impl Into<String>) {
         let mut state = lock(&self.state);
         if state.ended.is_none() {
@@ -189,12 +190,12 @@ impl Transfer {
         }
     }
 
-    /// The client has it all: it said so, by asking for something else on the same connection. Who asks ahead of what it has
-    /// taken is not believed.
-    pub(crate) fn received(&self) {
+    /// Completes the transfer: the client sent another request on the same connection, so it has all data. A client that
+    /// pipelines requests has more than [`MAX_UNACKED`] unacknowledged.
+    pub(crate) fn complete_by_request(&self) {
         let mut state = lock(&self.state);
-        let near = state.last.acked_bytes + ACKS_BEHIND >= self.asked.length;
-        if state.ended.is_none() && state.handed == self.asked.length && near {
+        let is_near = state.last.acked_bytes + MAX_UNACKED >= self.request.length;
+        if state.ended.is_none() && state.handed == self.request.length && is_near {
             self.close(&mut state, End::Whole, String::new());
         }
     }
@@ -207,17 +208,17 @@ impl Transfer {
         self.client.running.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// All of it went to the transport.
+    /// Whether all bytes were passed to the transport.
     pub(crate) fn is_handed(&self) -> bool {
-        lock(&self.state).handed == self.asked.length
+        lock(&self.state).handed == self.request.length
     }
 
     pub(crate) fn has_ended(&self) -> bool {
         lock(&self.state).ended.is_some()
     }
 
-    /// Whether its account has been kept for as long as accounts are.
-    fn is_old(&self) -> bool {
+    /// Whether the lifetime of its account is over.
+    fn is_expired(&self) -> bool {
         let kept = self.limits.account.as_nanos() as u64;
         lock(&self.state).ended.as_ref().is_some_and(|(_, at, _)| self.age_ns().saturating_sub(*at) > kept)
     }
@@ -231,14 +232,14 @@ impl Transfer {
         json!({
             "transfer": self.id,
             "client": self.client.name,
-            "address": self.asked.address.to_canonical().to_string(),
-            "transport": self.asked.transport,
-            "algorithm": self.asked.algorithm,
-            "size_bytes": self.asked.size,
-            "first_byte": self.asked.first,
-            "asked_bytes": self.asked.length,
+            "address": self.request.address.to_canonical().to_string(),
+            "transport": self.request.transport,
+            "algorithm": self.request.algorithm,
+            "size_bytes": self.request.size,
+            "first_byte": self.request.first,
+            "asked_bytes": self.request.length,
             "handed_bytes": state.handed,
-            "transfers_before": self.asked.earlier,
+            "transfers_before": self.request.earlier,
             "rate_limit_bps": self.limits.rate_bps,
             "started_unix_ns": self.started_unix_ns,
             "ended_unix_ns": end_ns.map(|at| self.started_unix_ns + at),
@@ -252,26 +253,26 @@ impl Transfer {
 
 impl Drop for Transfer {
     fn drop(&mut self) {
-        // Whoever carried it is gone without a word.
+        // The connection ended without another reason.
         self.end(End::Gone, "");
     }
 }
 
-/// The accounts, never more than `most`; the oldest that ended gives way.
+/// The accounts of transfers, at most `max`: a new one evicts the oldest that has ended.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    most: usize,
+    max: usize,
     kept: VecDeque<Arc<Transfer>>,
 }
 
 impl Accounts {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most: most.max(1), kept: VecDeque::new() }
+    pub(crate) fn new(max: usize) -> Self {
+        Self { max: max.max(1), kept: VecDeque::new() }
     }
 
-    /// Adds one; refuses where all are running.
+    /// Adds a transfer; false where all are running.
     pub(crate) fn add(&mut self, transfer: Arc<Transfer>) -> bool {
-        if self.kept.len() >= self.most {
+        if self.kept.len() >= self.max {
             let Some(old) = self.kept.iter().position(|one| one.has_ended()) else { return false };
             self.kept.remove(old);
         }
@@ -279,14 +280,14 @@ impl Accounts {
         true
     }
 
-    /// Drops the accounts that are old; answers whether there were any.
+    /// Drops the expired accounts; returns whether there were any.
     pub(crate) fn expire(&mut self) -> bool {
         let before = self.kept.len();
-        self.kept.retain(|one| !one.is_old());
+        self.kept.retain(|one| !one.is_expired());
         self.kept.len() < before
     }
 
-    /// The account of this name, for its owner alone.
+    /// The transfer of this name, for its owner alone.
     pub(crate) fn find(&self, id: &str, owner: usize) -> Option<Arc<Transfer>> {
         self.kept.iter().find(|one| one.owner == owner && one.id == id).cloned()
     }

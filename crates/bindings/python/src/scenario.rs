@@ -7,7 +7,8 @@ use cwndlab_scenario::{profile, schema, Fault, Scenario};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::{own, raise};
+use crate::errors::raise;
+use crate::py_algorithms;
 
 /// The faults as a `ScenarioError`.
 pub(crate) fn refuse(py: Python<'_>, faults: Vec<Fault>) -> PyErr {
@@ -29,7 +30,7 @@ pub(crate) fn read(py: Python<'_>, text: &str, format: &str, folder: Option<Path
 pub(crate) fn catalogue(py: Python<'_>, scenario: Option<&str>) -> PyResult<Catalogue> {
     let classes = scenario.map(|scenario| read(py, scenario, "json", None)).transpose()?;
     let classes = classes.map(|scenario| scenario.classes()).unwrap_or_default();
-    own::catalogue_with(&classes).map_err(|faults| refuse(py, faults))
+    py_algorithms::catalogue_with(&classes).map_err(|faults| refuse(py, faults))
 }
 
 /// Reads a scenario, changes fields, checks all of it; its document as JSON, its canonical form, its hash, the notes.
@@ -56,7 +57,7 @@ pub(crate) fn check(
     if !faults.is_empty() {
         return Err(refuse(py, faults));
     }
-    let catalogue = own::catalogue(&scenario).map_err(|faults| refuse(py, faults))?;
+    let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| refuse(py, faults))?;
     let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| refuse(py, faults))?;
     let canonical = scenario.canonical().map_err(|faults| refuse(py, faults))?.to_string();
     Ok((scenario.to_json(), canonical, plan.scenario_hash, notes))

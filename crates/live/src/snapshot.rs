@@ -1,17 +1,17 @@
-//! What a sender's transport says of itself at one instant, in the same words for TCP and QUIC.
+//! The state of a sender at one instant, with the same columns for TCP and QUIC.
 
 use std::net::TcpStream;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 
-use cwndlab_linux::tcp_info::{TcpInfo, CLOSED};
+use cwndlab_linux::tcp_info::{BusyTimes, TcpInfo, CLOSED};
 use serde_json::{json, Value};
 
-/// One look. Counters are those of the connection; what is not known is absent or zero.
+/// The state of a sender. Counters are those of the connection; unknown values are absent or zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct Snapshot {
     /// Since the transfer began, ns.
     pub time_ns: u64,
-    /// Window.
+    /// Congestion window.
     pub cwnd_bytes: u64,
     /// Slow-start threshold, where there is one.
     pub ssthresh_bytes: Option<u64>,
@@ -25,15 +25,15 @@ pub struct Look {
     pub pacing_rate_bps: Option<u64>,
     /// Last delivery-rate sample.
     pub delivery_rate_bps: Option<u64>,
-    /// Acknowledged, what encrypts it included.
+    /// Acknowledged, with the overhead of encryption.
     pub acked_bytes: u64,
     /// Sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Sent again.
+    /// Retransmitted.
     pub retransmitted_bytes: u64,
     /// Packets with data sent, retransmissions included.
     pub sent_packets: u64,
-    /// Packets sent again; over QUIC packets declared lost.
+    /// Packets retransmitted; over QUIC packets declared lost.
     pub retransmitted_packets: u64,
     /// Expired retransmission timers.
     pub timeouts: u64,
@@ -41,19 +41,15 @@ pub struct Look {
     pub state: Option<u8>,
     /// Waiting in the send buffer.
     pub unsent_bytes: u64,
-    /// There was something to send, ns.
-    pub busy_ns: Option<u64>,
-    /// The receiver's window held it back, ns.
-    pub rwnd_limited_ns: Option<u64>,
-    /// The send buffer held it back, ns.
-    pub sndbuf_limited_ns: Option<u64>,
-    /// Nothing is on its way any more.
+    /// How long there was data to send, and what limited it; of TCP alone.
+    pub busy: Option<BusyTimes>,
+    /// Everything is acknowledged.
     pub idle: bool,
-    /// The connection is no more.
+    /// The connection is closed.
     pub closed: bool,
 }
 
-/// Names of the values of [`Look::row`], each with its unit.
+/// Names of the columns of [`Snapshot::row`], each with its unit.
 pub const COLUMNS: [&str; 19] = [
     "time_ns",
     "cwnd_bytes",
@@ -76,8 +72,8 @@ pub const COLUMNS: [&str; 19] = [
     "sndbuf_limited_ns",
 ];
 
-impl Look {
-    /// Linux' `TCP_INFO` of a socket.
+impl Snapshot {
+    /// The state of a socket, from Linux' `TCP_INFO`.
     #[must_use]
     pub fn of_tcp(socket: RawFd, time_ns: u64) -> Option<Self> {
         TcpInfo::of(socket).map(|info| Self {
@@ -97,18 +93,20 @@ impl Look {
             timeouts: info.counters.timeouts,
             state: Some(info.ca_state),
             unsent_bytes: info.notsent.0,
-            busy_ns: Some(info.busy.total.0),
-            rwnd_limited_ns: Some(info.busy.rwnd_limited.0),
-            sndbuf_limited_ns: Some(info.busy.sndbuf_limited.0),
+            busy: Some(info.busy),
             idle: info.unacked == 0 && info.notsent.0 == 0,
             closed: info.state == CLOSED,
         })
     }
 
-    /// With counters since `base`, so that a connection's second transfer begins at zero too.
+    /// The same with counters since `base`, so that each transfer of a connection begins at zero.
     #[must_use]
     pub(crate) fn since(&self, base: &Self) -> Self {
-        let less = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        let busy = self.busy.zip(base.busy).map(|(now, then)| BusyTimes {
+            total: now.total.saturating_sub(then.total),
+            rwnd_limited: now.rwnd_limited.saturating_sub(then.rwnd_limited),
+            sndbuf_limited: now.sndbuf_limited.saturating_sub(then.sndbuf_limited),
+        });
         Self {
             acked_bytes: self.acked_bytes.saturating_sub(base.acked_bytes),
             sent_bytes: self.sent_bytes.saturating_sub(base.sent_bytes),
@@ -116,9 +114,7 @@ impl Look {
             sent_packets: self.sent_packets.saturating_sub(base.sent_packets),
             retransmitted_packets: self.retransmitted_packets.saturating_sub(base.retransmitted_packets),
             timeouts: self.timeouts.saturating_sub(base.timeouts),
-            busy_ns: less(self.busy_ns, base.busy_ns),
-            rwnd_limited_ns: less(self.rwnd_limited_ns, base.rwnd_limited_ns),
-            sndbuf_limited_ns: less(self.sndbuf_limited_ns, base.sndbuf_limited_ns),
+            busy,
             ..self.clone()
         }
     }
@@ -143,13 +139,13 @@ impl Look {
             self.timeouts,
             self.state,
             self.unsent_bytes,
-            self.busy_ns,
-            self.rwnd_limited_ns,
-            self.sndbuf_limited_ns,
+            self.busy.map(|busy| busy.total.0),
+            self.busy.map(|busy| busy.rwnd_limited.0),
+            self.busy.map(|busy| busy.sndbuf_limited.0),
         ])
     }
 
-    /// The same as an object.
+    /// The columns as an object.
     #[must_use]
     pub fn object(&self) -> Value {
         let values = self.row();
@@ -158,26 +154,26 @@ impl Look {
     }
 }
 
-/// Samples of one transfer, never more than `most`: when full, every other one goes and the interval doubles.
+/// Samples of a transfer, at most `max`: when full, every other sample is dropped and the interval doubles.
 #[derive(Clone, Debug)]
 pub(crate) struct Samples {
-    most: usize,
+    max: usize,
     interval_ns: u64,
     next_ns: u64,
-    rows: Vec<Look>,
+    rows: Vec<Snapshot>,
 }
 
 impl Samples {
-    pub(crate) fn new(most: usize, interval_ns: u64) -> Self {
-        Self { most: most.max(2), interval_ns: interval_ns.max(1), next_ns: 0, rows: Vec::new() }
+    pub(crate) fn new(max: usize, interval_ns: u64) -> Self {
+        Self { max: max.max(2), interval_ns: interval_ns.max(1), next_ns: 0, rows: Vec::new() }
     }
 
-    /// Keeps it where its time has come.
-    pub(crate) fn offer(&mut self, look: Look) {
-        if look.time_ns < self.next_ns {
+    /// Adds a sample where the next one is due.
+    pub(crate) fn offer(&mut self, snapshot: Snapshot) {
+        if snapshot.time_ns < self.next_ns {
             return;
         }
-        if self.rows.len() == self.most {
+        if self.rows.len() == self.max {
             let mut index = 0;
             self.rows.retain(|_| {
                 index += 1;
@@ -185,33 +181,32 @@ impl Samples {
             });
             self.interval_ns = self.interval_ns.saturating_mul(2);
         }
-        self.next_ns = (look.time_ns / self.interval_ns + 1).saturating_mul(self.interval_ns);
-        self.rows.push(look);
+        self.next_ns = (snapshot.time_ns / self.interval_ns + 1).saturating_mul(self.interval_ns);
+        self.rows.push(snapshot);
     }
 
-    /// The last look is kept in any case.
-    pub(crate) fn close(&mut self, last: &Look) {
-        if self.rows.last().is_some_and(|look| look.time_ns < last.time_ns) {
+    /// Adds the last sample in any case.
+    pub(crate) fn close(&mut self, last: &Snapshot) {
+        if self.rows.last().is_some_and(|snapshot| snapshot.time_ns < last.time_ns) {
             self.rows.push(last.clone());
         }
     }
 
-    /// Gives back the room for samples that will not come.
+    /// Frees unused capacity.
     pub(crate) fn shrink(&mut self) {
         self.rows.shrink_to_fit();
     }
 
     pub(crate) fn json(&self) -> Value {
-        let rows: Vec<Value> = self.rows.iter().map(Look::row).collect();
+        let rows: Vec<Value> = self.rows.iter().map(Snapshot::row).collect();
         json!({"interval_ns": self.interval_ns, "columns": COLUMNS, "rows": rows})
     }
 }
 
-/// A look at a socket of the standard library, for clients and tests.
+/// The state of a socket of the standard library.
 #[must_use]
-pub fn look(stream: &TcpStream) -> Option<Look> {
-    use std::os::fd::AsRawFd;
-    Look::of_tcp(stream.as_raw_fd(), 0)
+pub fn of_stream(stream: &TcpStream) -> Option<Snapshot> {
+    Snapshot::of_tcp(stream.as_raw_fd(), 0)
 }
 
 #[cfg(test)]
@@ -220,18 +215,18 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_value_has_a_name() {
-        assert_eq!(Look::default().row().as_array().unwrap().len(), COLUMNS.len());
-        assert_eq!(Look { timeouts: 7, ..Look::default() }.object()["timeouts"], 7);
+    fn every_column_has_a_name() {
+        assert_eq!(Snapshot::default().row().as_array().unwrap().len(), COLUMNS.len());
+        assert_eq!(Snapshot { timeouts: 7, ..Snapshot::default() }.object()["timeouts"], 7);
     }
 
     #[test]
-    fn when_full_every_other_sample_goes_and_the_interval_doubles() {
+    fn a_full_table_drops_every_other_sample_and_doubles_the_interval() {
         let mut samples = Samples::new(4, 10);
         for time_ns in (0..=70).step_by(10) {
-            samples.offer(Look { time_ns, ..Look::default() });
+            samples.offer(Snapshot { time_ns, ..Snapshot::default() });
         }
-        let times: Vec<u64> = samples.rows.iter().map(|look| look.time_ns).collect();
+        let times: Vec<u64> = samples.rows.iter().map(|snapshot| snapshot.time_ns).collect();
         // 0 10 20 30 is full at 40: 0 20 40 60.
         assert_eq!(times, [0, 20, 40, 60]);
         assert_eq!(samples.interval_ns, 20);
@@ -239,11 +234,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn samples_stay_few_ordered_and_span_the_transfer(gaps in proptest::collection::vec(0u64..1000, 1..2000)) {
+        fn samples_are_bounded_ordered_and_span_the_transfer(gaps in proptest::collection::vec(0u64..1000, 1..2000)) {
             let mut samples = Samples::new(16, 10);
             let mut now = 0;
             for gap in gaps {
-                samples.offer(Look { time_ns: now, ..Look::default() });
+                samples.offer(Snapshot { time_ns: now, ..Snapshot::default() });
                 now += gap;
             }
             prop_assert!(samples.rows.len() <= 16);

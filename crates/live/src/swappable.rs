@@ -1,5 +1,5 @@
-//! A congestion controller of `quinn` that can be exchanged before a transfer begins, since the handshake comes before the
-//! request that names the algorithm; and what it was told, counted.
+//! A congestion controller of `quinn` that can be replaced before a transfer begins, with counters of its calls. The
+//! handshake precedes the request that names the algorithm.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -7,19 +7,19 @@ use std::time::Instant;
 
 use quinn::congestion::{BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
 
-use crate::account::lock;
 use crate::clock::now;
+use crate::transfer::lock;
 
-/// What makes controllers.
+/// A factory of controllers.
 pub(crate) type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
-/// Under it the handshake runs, and a transfer that names nothing.
-pub(crate) const NEUTRAL: &str = "quinn:newreno";
+/// The controller of the handshake, and of transfers that name none.
+pub(crate) const DEFAULT: &str = "quinn:newreno";
 
-/// Names that there are over QUIC: those of the library that QUIC has all it needs for, and quinn's own.
+/// The algorithms over QUIC: those of the library that QUIC supports, and quinn's own.
 pub(crate) fn offered() -> Vec<String> {
     static NAMES: OnceLock<Vec<String>> = OnceLock::new();
-    let found = || {
+    let names = || {
         let entries = cwndlab_algorithms::catalogue();
         let own = entries.specs.iter().map(|spec| spec.name).filter(|name| cwndlab_quic::controller(name).is_ok());
         let mut names: Vec<String> = own.map(str::to_owned).collect();
@@ -27,10 +27,10 @@ pub(crate) fn offered() -> Vec<String> {
         names.sort_unstable();
         names
     };
-    NAMES.get_or_init(found).clone()
+    NAMES.get_or_init(names).clone()
 }
 
-/// What makes the controllers of this name, and the name in full.
+/// The full name of an algorithm and the factory of its controllers.
 pub(crate) fn factory(name: &str) -> Option<(String, Factory)> {
     let quinns: Option<Factory> = match name {
         "quinn:newreno" => Some(Arc::new(NewRenoConfig::default())),
@@ -45,8 +45,8 @@ pub(crate) fn factory(name: &str) -> Option<(String, Factory)> {
     Some((ours.name().to_owned(), ours))
 }
 
-/// The controller in force and the counts.
-pub(crate) struct Inner {
+/// The current controller and the counters.
+pub(crate) struct SwappableState {
     controller: Box<dyn Controller>,
     mtu: u16,
     pub(crate) sent_bytes: u64,
@@ -55,9 +55,9 @@ pub(crate) struct Inner {
     pub(crate) in_flight_bytes: u64,
 }
 
-impl Inner {
-    /// Another controller from now on, with a fresh window.
-    pub(crate) fn exchange(&mut self, factory: Factory) {
+impl SwappableState {
+    /// Replaces the controller by one with a fresh window.
+    pub(crate) fn replace(&mut self, factory: Factory) {
         self.controller = factory.build(now(), self.mtu);
     }
 
@@ -66,61 +66,67 @@ impl Inner {
     }
 }
 
-/// Makes one connection's controller and keeps hold of it.
+/// Builds the controller of one connection and keeps its state.
 #[derive(Default)]
-pub(crate) struct Hold(Mutex<Option<Arc<Mutex<Inner>>>>);
+pub(crate) struct SwappableFactory(Mutex<Option<Arc<Mutex<SwappableState>>>>);
 
-impl Hold {
-    pub(crate) fn inner(&self) -> Option<Arc<Mutex<Inner>>> {
+impl SwappableFactory {
+    pub(crate) fn state(&self) -> Option<Arc<Mutex<SwappableState>>> {
         lock(&self.0).clone()
     }
 }
 
-impl ControllerFactory for Hold {
+impl ControllerFactory for SwappableFactory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         let controller = Arc::new(NewRenoConfig::default()).build(now, current_mtu);
-        let inner =
-            Inner { controller, mtu: current_mtu, sent_bytes: 0, acked_bytes: 0, lost_bytes: 0, in_flight_bytes: 0 };
-        let inner = Arc::new(Mutex::new(inner));
-        *lock(&self.0) = Some(Arc::clone(&inner));
-        Box::new(Switch(inner))
+        let state = SwappableState {
+            controller,
+            mtu: current_mtu,
+            sent_bytes: 0,
+            acked_bytes: 0,
+            lost_bytes: 0,
+            in_flight_bytes: 0,
+        };
+        let state = Arc::new(Mutex::new(state));
+        *lock(&self.0) = Some(Arc::clone(&state));
+        Box::new(SwappableController(state))
     }
 }
 
-struct Switch(Arc<Mutex<Inner>>);
+struct SwappableController(Arc<Mutex<SwappableState>>);
 
-impl Controller for Switch {
+impl Controller for SwappableController {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
-        let mut inner = lock(&self.0);
-        inner.sent_bytes += bytes;
-        inner.in_flight_bytes += bytes;
-        inner.controller.on_sent(now, bytes, last_packet_number);
+        let mut state = lock(&self.0);
+        state.sent_bytes += bytes;
+        state.in_flight_bytes += bytes;
+        state.controller.on_sent(now, bytes, last_packet_number);
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &quinn_proto::RttEstimator) {
-        let mut inner = lock(&self.0);
-        inner.acked_bytes += bytes;
-        inner.in_flight_bytes = inner.in_flight_bytes.saturating_sub(bytes);
-        inner.controller.on_ack(now, sent, bytes, app_limited, rtt);
+        let mut state = lock(&self.0);
+        state.acked_bytes += bytes;
+        state.in_flight_bytes = state.in_flight_bytes.saturating_sub(bytes);
+        state.controller.on_ack(now, sent, bytes, app_limited, rtt);
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
-        let mut inner = lock(&self.0);
-        inner.in_flight_bytes = in_flight;
-        inner.controller.on_end_acks(now, in_flight, app_limited, largest);
+        let mut state = lock(&self.0);
+        state.in_flight_bytes = in_flight;
+        state.controller.on_end_acks(now, in_flight, app_limited, largest);
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost_bytes: u64) {
-        let mut inner = lock(&self.0);
-        inner.lost_bytes += lost_bytes;
-        inner.in_flight_bytes = inner.in_flight_bytes.saturating_sub(lost_bytes);
-        inner.controller.on_congestion_event(now, sent, persistent, lost_bytes);
+        let mut state = lock(&self.0);
+        state.lost_bytes += lost_bytes;
+        state.in_flight_bytes = state.in_flight_bytes.saturating_sub(lost_bytes);
+        state.controller.on_congestion_event(now, sent, persistent, lost_bytes);
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
-        let mut inner = lock(&self.0);
-        inner.mtu = new_mtu;
-        inner.controller.on_mtu_update(new_mtu);
+        let mut state = lock(&self.0);
+        state.mtu = new_mtu;
+        state.controller.on_mtu_update(new_mtu);
     }
 
     fn window(&self) -> u64 {
@@ -132,9 +138,9 @@ impl Controller for Switch {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        // A path that is only being tried has a controller of its own.
-        let inner = lock(&self.0);
-        inner.controller.clone_box()
+        // A path under validation has a controller of its own.
+        let state = lock(&self.0);
+        state.controller.clone_box()
     }
 
     fn initial_window(&self) -> u64 {

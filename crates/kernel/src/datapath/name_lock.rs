@@ -1,4 +1,4 @@
-//! Names are the machine's: one process at a time registers a name of ours.
+//! Locks on the global names of algorithms in the kernel: one process at a time registers a name.
 
 use std::fs::{DirBuilder, File};
 use std::io::{Read, Seek, Write};
@@ -9,34 +9,34 @@ use std::time::Duration;
 
 use cwndlab_control::Fault;
 
-/// Between two looks at a lock that somebody else holds.
-const GLANCE: Duration = Duration::from_millis(50);
+/// Interval of attempts to take a lock that another process holds.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A name that is ours until this is dropped, or the process ends.
+/// The lock on a name, held until it is dropped or the process ends (flock(2)).
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct NameLock {
     _file: File,
 }
 
-/// A folder into which nobody else may put anything; of who may not make it, the folder of temporary files, for which
-/// registering is refused anyway.
+/// A folder that only root can write. Without the rights to create it: the folder of temporary files; registering then
+/// fails anyway.
 fn folder() -> PathBuf {
     let own = PathBuf::from("/run/cwndlab");
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(&own);
-    if made.is_ok() {
+    let created = DirBuilder::new().recursive(true).mode(0o700).create(&own);
+    if created.is_ok() {
         own
     } else {
         std::env::temp_dir()
     }
 }
 
-impl Guard {
-    /// Takes the name, or waits for it as long as `patience`.
-    pub(super) fn take(name: &str, patience: Duration) -> Result<Self, Fault> {
+impl NameLock {
+    /// Locks the name, and waits for it at most `patience`.
+    pub(super) fn acquire(name: &str, patience: Duration) -> Result<Self, Fault> {
         let path = folder().join(format!("{name}.lock"));
         let failed = |error: std::io::Error| Fault {
             what: format!("{} cannot be locked: {error}", path.display()),
-            hint: "registering a name with the kernel wants root".to_owned(),
+            hint: "registering a name with the kernel requires root".to_owned(),
         };
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
@@ -57,8 +57,8 @@ impl Guard {
                 let what = format!("'{name}' is registered already, by process {}", owner.trim());
                 return Err(Fault { what, hint: "one process at a time may serve a name; end that one".to_owned() });
             }
-            std::thread::sleep(GLANCE.min(left));
-            left = left.saturating_sub(GLANCE);
+            std::thread::sleep(RETRY_INTERVAL.min(left));
+            left = left.saturating_sub(RETRY_INTERVAL);
         }
         let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
         Ok(Self { _file: file })
@@ -69,14 +69,15 @@ impl Guard {
 mod tests {
     use super::*;
 
+    /// flock(2): a lock excludes other open files, and ends with its own.
     #[test]
-    fn a_name_is_taken_once() {
+    fn a_locked_name_reports_its_owner() {
         let name = format!("cwndlab-test-{}", std::process::id());
-        let first = Guard::take(&name, Duration::ZERO).expect("nobody has it");
-        let fault = Guard::take(&name, Duration::from_millis(60)).expect_err("it is taken");
+        let first = NameLock::acquire(&name, Duration::ZERO).expect("it is free");
+        let fault = NameLock::acquire(&name, Duration::from_millis(60)).expect_err("it is locked");
         assert_eq!(fault.what, format!("'{name}' is registered already, by process {}", std::process::id()));
         drop(first);
-        Guard::take(&name, Duration::ZERO).expect("it was given back");
+        NameLock::acquire(&name, Duration::ZERO).expect("it is free again");
         let _ = std::fs::remove_file(folder().join(format!("{name}.lock")));
     }
 }

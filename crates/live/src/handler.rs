@@ -1,0 +1,331 @@
+//! Handles HTTP requests over TCP and QUIC. Checks are ordered so that a client without a token learns nothing.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cwndlab_control::kernel_name::{library_name, misnamed};
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode, Version};
+use serde_json::json;
+
+use crate::body::{Content, TransferStream};
+use crate::certificate::hex;
+use crate::counters::count;
+use crate::request::{range, target, Refusal, Target};
+use crate::server_state::{LimitReached, ServedConnection, ServerState};
+use crate::transfer::{lock, End, Transfer, TransferRequest};
+use crate::{congestion, swappable};
+
+/// The header with the ID of a transfer, for `/transfers/ID`.
+pub const TRANSFER: HeaderName = HeaderName::from_static("cwndlab-transfer");
+/// The header with the congestion control that the sender reports.
+pub const ALGORITHM: HeaderName = HeaderName::from_static("cwndlab-congestion-control");
+
+/// Retry-After of a client that reached a limit, seconds.
+const RETRY_AFTER_S: &str = "5";
+
+/// A response, and whether the connection closes after it.
+pub(crate) struct Reply {
+    pub(crate) response: Response<Content>,
+    pub(crate) close: bool,
+}
+
+impl Reply {
+    fn line(status: StatusCode, line: impl Into<String>) -> Self {
+        let mut line = line.into();
+        line.push('\n');
+        Self::text(status, "text/plain; charset=utf-8", line)
+    }
+
+    fn text(status: StatusCode, kind: &'static str, text: String) -> Self {
+        let mut response = Response::new(Content::Text(Some(Bytes::from(text))));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Self { response, close: false }
+    }
+
+    fn closing(self) -> Self {
+        Self { close: true, ..self }
+    }
+
+    fn with(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.response.headers_mut().append(name, value);
+        }
+        self
+    }
+}
+
+/// Handles a request. `has_body` says that it has a body, which no path accepts.
+pub(crate) fn handle(server: &Arc<ServerState>, served: &ServedConnection, request: &Parts, has_body: bool) -> Reply {
+    count(&server.counters.requests);
+    let mut reply = match route(server, served, request, has_body) {
+        Ok(reply) => reply,
+        Err(reply) => {
+            if reply.response.status() == StatusCode::UNAUTHORIZED {
+                count(&server.counters.unauthorized);
+            } else {
+                count(&server.counters.refused);
+            }
+            *reply
+        }
+    };
+    if has_body {
+        reply.close = true;
+    }
+    reply
+}
+
+/// Checks the token of a request and the limits on connections; returns the index of the client.
+fn admit(server: &Arc<ServerState>, served: &ServedConnection, request: &Parts) -> Result<usize, Box<Reply>> {
+    // RFC 9112, section 3.2: a request of HTTP/1.1 without Host, or any with more than one, is answered with 400. A proxy
+    // could select another of several.
+    let hosts = request.headers.get_all(header::HOST).iter().count();
+    if hosts > 1 || (hosts == 0 && request.version == Version::HTTP_11) {
+        return Err(Box::new(Reply::line(StatusCode::BAD_REQUEST, "a request has one header Host").closing()));
+    }
+    let Some(owner) = server.tokens.authenticate(&request.headers) else {
+        let reply = Reply::line(
+            StatusCode::UNAUTHORIZED,
+            "a token is needed: send the header 'Authorization: Bearer TOKEN' with one of this server's",
+        );
+        let reply = reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"cwndlab\"");
+        return Err(Box::new(reply.with(header::WWW_AUTHENTICATE, "Basic realm=\"cwndlab\"").closing()));
+    };
+    served.authenticate(server).map_err(|limit| {
+        let (status, line) = match limit {
+            LimitReached::Server => {
+                (StatusCode::SERVICE_UNAVAILABLE, "the server has as many connections as it allows")
+            }
+            LimitReached::Address => {
+                (StatusCode::TOO_MANY_REQUESTS, "your address has as many connections as the server allows it")
+            }
+        };
+        Box::new(Reply::line(status, line).with(header::RETRY_AFTER, RETRY_AFTER_S).closing())
+    })?;
+    Ok(owner)
+}
+
+/// Admits the client and passes the request to the handler of its path.
+fn route(
+    server: &Arc<ServerState>,
+    served: &ServedConnection,
+    request: &Parts,
+    has_body: bool,
+) -> Result<Reply, Box<Reply>> {
+    let owner = admit(server, served, request)?;
+    let refuse = |status, line: &str| Box::new(Reply::line(status, line));
+    let target = target(request.uri.path(), request.uri.query()).map_err(|refusal| match refusal {
+        Refusal::Unknown => {
+            refuse(StatusCode::NOT_FOUND, "there is /bytes/N?cc=NAME, /transfers/ID and /algorithms, nothing else")
+        }
+        Refusal::Wrong(line) => refuse(StatusCode::BAD_REQUEST, &line),
+    })?;
+    if request.method != Method::GET && request.method != Method::HEAD {
+        let reply = Reply::line(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD");
+        return Err(Box::new(reply.with(header::ALLOW, "GET, HEAD")));
+    }
+    if has_body {
+        return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, "a request carries nothing here"));
+    }
+    match target {
+        Target::Algorithms => {
+            let quic = server.quic.then(|| json!({"usual": swappable::DEFAULT, "algorithms": swappable::offered()}));
+            let names = congestion::names(&congestion::offered());
+            let tcp = json!({"usual": library_name(&congestion::system_default()), "algorithms": names});
+            let offered = json!({"tcp": tcp, "quic": quic});
+            Ok(Reply::text(StatusCode::OK, "application/json", format!("{offered}\n")))
+        }
+        Target::Account(id) => account(server, served, owner, &id),
+        Target::Bytes { size, algorithm } => bytes(server, served, request, owner, size, algorithm.as_deref()),
+    }
+}
+
+/// The account of a transfer.
+fn account(server: &Arc<ServerState>, served: &ServedConnection, owner: usize, id: &str) -> Result<Reply, Box<Reply>> {
+    let Some(transfer) = lock(&server.accounts).find(id, owner) else {
+        let line = "you have no transfer of this name, or it was so long ago that it is forgotten";
+        return Err(Box::new(Reply::line(StatusCode::NOT_FOUND, line)));
+    };
+    complete_previous(server, served)?;
+    Ok(Reply::text(StatusCode::OK, "application/json", format!("{}\n", transfer.json())))
+}
+
+/// Completes the previous transfer of the connection: a client that sends another request has its data.
+fn complete_previous(server: &ServerState, served: &ServedConnection) -> Result<(), Box<Reply>> {
+    if served.observe(server).is_some_and(|end| end != End::Whole) {
+        let line = "the transfer before was ended, and the connection with it: its account says why";
+        return Err(Box::new(Reply::line(StatusCode::SERVICE_UNAVAILABLE, line).closing()));
+    }
+    if let Some(previous) = served.running() {
+        previous.complete_by_request();
+        if previous.has_ended() {
+            count(&server.counters.whole);
+        }
+    }
+    Ok(())
+}
+
+/// The part of a stream that a request selects.
+struct Part {
+    /// Bytes of the whole stream.
+    size: u64,
+    /// First byte.
+    first: u64,
+    /// Number of bytes.
+    length: u64,
+    /// The request has a valid range.
+    partial: bool,
+    /// The stream's entity tag.
+    tag: String,
+}
+
+impl Part {
+    /// The part that the headers `Range` and `If-Range` select of a stream of `size` bytes.
+    fn of(request: &Parts, size: u64) -> Result<Self, Box<Reply>> {
+        let tag = format!("\"splitmix64-0-{size}\"");
+        let whole = |tag| Self { size, first: 0, length: size, partial: false, tag };
+        let mut values = request.headers.get_all(header::RANGE).iter();
+        let Some(value) = values.next() else { return Ok(whole(tag)) };
+        // The client has a part of another stream and needs all of this one (RFC 9110, section 13.1.5).
+        if request.headers.get(header::IF_RANGE).is_some_and(|known| known.as_bytes() != tag.as_bytes()) {
+            return Ok(whole(tag));
+        }
+        let range = if values.next().is_some() { Err("one range at a time") } else { range(value.as_bytes(), size) };
+        match range {
+            Ok(None) => Ok(whole(tag)),
+            Ok(Some((first, length))) => Ok(Self { size, first, length, partial: true, tag }),
+            Err(line) => {
+                let reply = Reply::line(StatusCode::RANGE_NOT_SATISFIABLE, line);
+                Err(Box::new(reply.with(header::CONTENT_RANGE, &format!("bytes */{size}"))))
+            }
+        }
+    }
+
+    /// The response with this part.
+    fn reply(&self, content: Content, algorithm: &str) -> Reply {
+        let status = if self.partial { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+        let mut reply = Reply { response: Response::new(content), close: false };
+        *reply.response.status_mut() = status;
+        let reply = reply
+            .with(header::CONTENT_TYPE, "application/octet-stream")
+            .with(header::CONTENT_LENGTH, &self.length.to_string())
+            .with(header::ACCEPT_RANGES, "bytes")
+            .with(header::ETAG, &self.tag)
+            .with(header::CACHE_CONTROL, "no-store, no-transform")
+            .with(header::X_CONTENT_TYPE_OPTIONS, "nosniff")
+            .with(ALGORITHM, algorithm);
+        if self.partial {
+            let (first, last) = (self.first, self.first + self.length - 1);
+            reply.with(header::CONTENT_RANGE, &format!("bytes {first}-{last}/{}", self.size))
+        } else {
+            reply
+        }
+    }
+}
+
+/// A part of the stream, as a transfer.
+fn bytes(
+    server: &Arc<ServerState>,
+    served: &ServedConnection,
+    request: &Parts,
+    owner: usize,
+    size: u64,
+    algorithm: Option<&str>,
+) -> Result<Reply, Box<Reply>> {
+    let part = Part::of(request, size)?;
+    if part.length > server.limits.transfer_bytes {
+        let line =
+            format!("a transfer has at most {} bytes here; ask for a part by Range", server.limits.transfer_bytes);
+        return Err(Box::new(Reply::line(StatusCode::PAYLOAD_TOO_LARGE, line)));
+    }
+    let name = resolve_algorithm(served, algorithm)?;
+    if request.method == Method::HEAD {
+        return Ok(part.reply(Content::Text(None), &name));
+    }
+    complete_previous(server, served)?;
+    let client = &server.clients[owner];
+    if !client.begin(server.limits.transfers_per_token) {
+        let max = server.limits.transfers_per_token;
+        let reply = Reply::line(StatusCode::TOO_MANY_REQUESTS, format!("a token has at most {max} transfers at once"));
+        return Err(Box::new(reply.with(header::RETRY_AFTER, RETRY_AFTER_S)));
+    }
+    let transfer = start_transfer(server, served, owner, &part, &name)?;
+    let (id, actual) = (transfer.id.clone(), transfer.request.algorithm.clone());
+    let stream = TransferStream::new(transfer, Arc::clone(client), server.limits.rate_bps, server.epoch);
+    Ok(part.reply(Content::Stream(stream), &actual).with(TRANSFER, &id))
+}
+
+/// Starts a transfer that the client has counted, under the algorithm `name`.
+fn start_transfer(
+    server: &Arc<ServerState>,
+    served: &ServedConnection,
+    owner: usize,
+    part: &Part,
+    name: &str,
+) -> Result<Arc<Transfer>, Box<Reply>> {
+    let refuse = |line: String| Box::new(Reply::line(StatusCode::SERVICE_UNAVAILABLE, line));
+    let is_selected = lock(&served.state).algorithm.is_some();
+    let actual = if is_selected { Ok(name.to_owned()) } else { served.transport.select(name) };
+    let id = random_id();
+    let request = TransferRequest {
+        size: part.size,
+        first: part.first,
+        length: part.length,
+        algorithm: actual.clone().unwrap_or_default(),
+        transport: served.transport.name(),
+        address: served.peer,
+        earlier: lock(&served.state).transfers,
+    };
+    let base = served.transport.snapshot().unwrap_or_default();
+    let (client, limits) = (Arc::clone(&server.clients[owner]), Arc::clone(&server.limits));
+    // From here on the transfer holds its place in the client's count, and frees it however it ends.
+    let transfer = Arc::new(Transfer::new(id.clone().unwrap_or_default(), owner, client, request, base, limits));
+    let actual = actual.map_err(|cause| refuse(format!("'{name}' cannot be set: {cause}")))?;
+    if id.is_none() {
+        return Err(refuse("the system gives no random bytes".to_owned()));
+    }
+    if !lock(&server.accounts).add(Arc::clone(&transfer)) {
+        let reply = *refuse("as many transfers run as the server keeps account of".to_owned());
+        return Err(Box::new(reply.with(header::RETRY_AFTER, RETRY_AFTER_S)));
+    }
+    let mut state = lock(&served.state);
+    state.algorithm = Some(actual);
+    state.transfers += 1;
+    state.current = Some(Arc::clone(&transfer));
+    count(&server.counters.transfers);
+    Ok(transfer)
+}
+
+/// The full name of the algorithm of a request. A connection keeps its first algorithm, since a window that another
+/// algorithm has grown would bias the transfer.
+fn resolve_algorithm(served: &ServedConnection, requested: Option<&str>) -> Result<String, Box<Reply>> {
+    let current = lock(&served.state).algorithm.clone();
+    let Some(requested) = requested else {
+        return Ok(current.unwrap_or_else(|| served.transport.default_algorithm()));
+    };
+    let Some(name) = served.transport.resolve(requested) else {
+        let hint = misnamed(requested).map(|hint| format!(" ({hint})")).unwrap_or_default();
+        let line = format!("this server has no '{requested}'{hint}; it has {}", served.transport.offered().join(", "));
+        return Err(Box::new(Reply::line(StatusCode::BAD_REQUEST, line)));
+    };
+    match current {
+        Some(current) if current != name => {
+            let line = format!(
+                "this connection has sent under '{current}', whose window is no fair start for '{name}': open a new one"
+            );
+            Err(Box::new(Reply::line(StatusCode::CONFLICT, line).closing()))
+        }
+        _ => Ok(name),
+    }
+}
+
+/// A random ID of 128 bits.
+fn random_id() -> Option<String> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(hex(&bytes))
+}

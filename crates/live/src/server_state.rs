@@ -1,0 +1,205 @@
+//! The state that all connections of a server share, and that of one connection.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use tokio::sync::watch;
+
+use crate::admission::{host, Admission, Evictable, WaitingList};
+use crate::clock::{now, since_ns};
+use crate::counters::{count, Counters};
+use crate::limits::Limits;
+use crate::snapshot::Snapshot;
+use crate::tokens::Tokens;
+use crate::transfer::{lock, Accounts, Client, End, Transfer};
+
+/// Open connections that presented a valid token: their number, and the number per host.
+type Authenticated = (usize, BTreeMap<[u8; 9], usize>);
+
+/// The state of a server.
+pub(crate) struct ServerState {
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) tokens: Tokens,
+    pub(crate) clients: Vec<Arc<Client>>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) admission: Mutex<Admission>,
+    /// Connections between their first byte and a valid token.
+    pub(crate) unproven: Mutex<WaitingList>,
+    pub(crate) accounts: Mutex<Accounts>,
+    pub(crate) epoch: Instant,
+    pub(crate) stop: watch::Receiver<bool>,
+    /// The server accepts QUIC as well.
+    pub(crate) quic: bool,
+    authenticated: Mutex<Authenticated>,
+}
+
+/// The limit that refuses a client with a valid token.
+pub(crate) enum LimitReached {
+    /// Connections of the server.
+    Server,
+    /// Connections of the client's address.
+    Address,
+}
+
+impl ServerState {
+    pub(crate) fn new(limits: Limits, tokens: Tokens, stop: watch::Receiver<bool>, quic: bool) -> Self {
+        let client =
+            |name: &str| Client { name: name.to_owned(), running: AtomicUsize::new(0), free_ns: Mutex::new(0) };
+        Self {
+            clients: tokens.names().map(|name| Arc::new(client(name))).collect(),
+            admission: Mutex::new(Admission::new(&limits)),
+            unproven: Mutex::new(WaitingList::new(limits.unproven)),
+            accounts: Mutex::new(Accounts::new(limits.transfers_kept)),
+            limits: Arc::new(limits),
+            tokens,
+            counters: Arc::default(),
+            epoch: now(),
+            stop,
+            quic,
+            authenticated: Mutex::default(),
+        }
+    }
+
+    /// Time since the server's start, ns.
+    pub(crate) fn age_ns(&self) -> u64 {
+        since_ns(self.epoch)
+    }
+
+    /// Number of open connections that presented a valid token.
+    pub(crate) fn connections(&self) -> usize {
+        lock(&self.authenticated).0
+    }
+
+    /// Takes a slot for a connection from `address` that presented a valid token.
+    fn take_slot(self: &Arc<Self>, address: IpAddr) -> Result<Slot, LimitReached> {
+        let host = host(address);
+        let mut authenticated = lock(&self.authenticated);
+        let of_host = authenticated.1.get(&host).copied().unwrap_or(0);
+        if authenticated.0 >= self.limits.connections {
+            return Err(LimitReached::Server);
+        }
+        if of_host >= self.limits.connections_per_address {
+            return Err(LimitReached::Address);
+        }
+        authenticated.0 += 1;
+        authenticated.1.insert(host, of_host + 1);
+        Ok(Slot { server: Arc::clone(self), host })
+    }
+}
+
+/// One of the connections that a server allows; dropped, it is free again.
+pub(crate) struct Slot {
+    server: Arc<ServerState>,
+    host: [u8; 9],
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut authenticated = lock(&self.server.authenticated);
+        authenticated.0 -= 1;
+        match authenticated.1.get_mut(&self.host) {
+            Some(of_host) if *of_host > 1 => *of_host -= 1,
+            _ => {
+                authenticated.1.remove(&self.host);
+            }
+        }
+    }
+}
+
+/// Counts a panic in the code of a connection.
+pub(crate) struct PanicCounter(pub(crate) Arc<ServerState>);
+
+impl Drop for PanicCounter {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            count(&self.0.counters.panics);
+        }
+    }
+}
+
+/// The sender of a connection: what differs between TCP and QUIC.
+pub(crate) trait ServerTransport: Send + Sync {
+    /// `tcp` or `quic`.
+    fn name(&self) -> &'static str;
+    /// The algorithms that `?cc=` may name.
+    fn offered(&self) -> Vec<String>;
+    /// The full name of an algorithm; `None` where the transport does not have it.
+    fn resolve(&self, name: &str) -> Option<String>;
+    /// The algorithm where none is named.
+    fn default_algorithm(&self) -> String;
+    /// Selects the algorithm; returns its name as the transport reports it.
+    fn select(&self, name: &str) -> Result<String, String>;
+    /// The state of the sender.
+    fn snapshot(&self) -> Option<Snapshot>;
+}
+
+/// A connection.
+pub(crate) struct ServedConnection {
+    pub(crate) peer: IpAddr,
+    pub(crate) evictable: Evictable,
+    pub(crate) transport: Box<dyn ServerTransport>,
+    pub(crate) state: Mutex<ServedState>,
+}
+
+/// The changing state of a connection.
+#[derive(Default)]
+pub(crate) struct ServedState {
+    slot: Option<Slot>,
+    /// The algorithm of its first transfer.
+    pub(crate) algorithm: Option<String>,
+    /// Number of its transfers.
+    pub(crate) transfers: u32,
+    pub(crate) current: Option<Arc<Transfer>>,
+}
+
+impl ServedConnection {
+    pub(crate) fn new(peer: IpAddr, evictable: Evictable, transport: Box<dyn ServerTransport>) -> Self {
+        Self { peer, evictable, transport, state: Mutex::default() }
+    }
+
+    /// Admits the connection: a client presented a valid token.
+    pub(crate) fn authenticate(&self, server: &Arc<ServerState>) -> Result<(), LimitReached> {
+        let mut state = lock(&self.state);
+        if state.slot.is_none() {
+            if !self.evictable.protect() {
+                return Err(LimitReached::Server);
+            }
+            state.slot = Some(server.take_slot(self.peer)?);
+            lock(&server.admission).proved(self.peer, server.age_ns());
+        }
+        Ok(())
+    }
+
+    /// The current transfer, unless it has ended.
+    pub(crate) fn running(&self) -> Option<Arc<Transfer>> {
+        lock(&self.state).current.clone().filter(|transfer| !transfer.has_ended())
+    }
+
+    /// Updates the current transfer with the state of the sender; returns how it ended, if it ends now.
+    pub(crate) fn observe(&self, server: &ServerState) -> Option<End> {
+        let transfer = self.running()?;
+        let end = transfer.observe(&self.transport.snapshot()?)?;
+        match end {
+            End::Whole => count(&server.counters.whole),
+            End::Breaker => count(&server.counters.broken),
+            _ => {}
+        }
+        Some(end)
+    }
+
+    /// Ends the current transfer.
+    pub(crate) fn end(&self, end: End, why: &str) {
+        if let Some(transfer) = self.running() {
+            transfer.end(end, why);
+        }
+    }
+}
+
+impl Drop for ServedConnection {
+    fn drop(&mut self) {
+        self.end(End::Gone, "the connection was closed before all was acknowledged");
+    }
+}
