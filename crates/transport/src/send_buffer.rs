@@ -4,7 +4,7 @@ use cwndlab_units::Bytes;
 
 use crate::wire::MAX_WINDOW;
 
-/// What an application hands over that always has data.
+/// Written by an application that always has data.
 pub const ENDLESS: Bytes = Bytes::MAX;
 
 /// Largest answer of [`SendBuffer::segments`] for data that ends.

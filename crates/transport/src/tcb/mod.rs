@@ -35,7 +35,7 @@ pub(crate) struct Features {
     pub(crate) linux: bool,
 }
 
-/// The block. Fields are in the order of use: what every ACK and every segment needs comes first, what only losses need last.
+/// The block. Fields that every ACK and every segment need come first, those that only losses need last.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Tcb {
