@@ -5,7 +5,7 @@ use cwndlab_control::{
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::send_buffer::MAX_WINDOW;
+use crate::wire::MAX_WINDOW;
 
 /// The algorithm, and what the transport derives from its decisions.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Delivery-rate samples, as Linux takes them (`net/ipv4/tcp_rate.c`; draft-ietf-ccwg-bbr, section 4.1).
 //!
 //! Each segment carries the connection's delivery state at its sending. When it is delivered, the sample is the data
-//! delivered since then over the longer of the send and the ACK interval.
+//! delivered since then over the longer of the send and the ACK interval. Round trips are counted here as well.
 
 use cwndlab_control::DeliveryRate;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
@@ -71,15 +71,11 @@ impl RateSample {
 }
 
 impl RateSampler {
-    /// The handshake is complete.
+    /// Send and ACK interval begin: the handshake is complete, or a segment is sent while nothing is in flight (Linux,
+    /// tcp_rate_skb_sent).
+    #[inline]
     pub(crate) fn start(&mut self, now: Time) {
         (self.delivered_at, self.first_sent_at) = (now, now);
-    }
-
-    /// A segment is sent while nothing is in flight: send and ACK interval begin (Linux, tcp_rate_skb_sent).
-    #[inline]
-    pub(crate) fn restart_intervals(&mut self, now: Time) {
-        self.start(now);
     }
 
     /// The delivery state for a segment of `len` bytes that is sent now.

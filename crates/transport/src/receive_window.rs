@@ -47,12 +47,12 @@ impl ReceiveWindow {
         }
     }
 
-    /// Its size, less nothing.
+    /// Its size.
     pub(crate) fn size(&self) -> Bytes {
         self.size
     }
 
-    /// The application reads more slowly than at once.
+    /// The application does not read at once.
     pub(crate) fn is_read_slowly(&self) -> bool {
         self.read_rate > Rate::ZERO
     }

@@ -70,7 +70,7 @@ pub(crate) struct Scoreboard {
     pub(crate) retrans: u32,
     /// One past the highest segment known to have arrived.
     pub(crate) fack: u64,
-    /// The three highest SACKed segments, ascending; RFC 6675's IsLost asks for the third.
+    /// The three highest SACKed segments, ascending; IsLost of RFC 6675 needs the third.
     highest: [u64; 3],
     /// Where the marking rules continue: below are no segments that are neither SACKed nor marked nor retransmitted.
     scan: u64,
@@ -86,15 +86,8 @@ const NONE: u64 = u64::MAX;
 /// Slots of the smallest ring.
 const SMALLEST: usize = 16;
 
-impl Default for Scoreboard {
-    fn default() -> Self {
-        Self::new(0)
-    }
-}
-
 impl Scoreboard {
     /// Empty; `first` is the number of the first segment.
-    #[must_use]
     pub(crate) fn new(first: u64) -> Self {
         Self {
             ring: Vec::new(),
@@ -114,7 +107,6 @@ impl Scoreboard {
     }
 
     /// Empty, for RACK.
-    #[must_use]
     pub(crate) fn time_based(first: u64) -> Self {
         Self { time_based: true, ..Self::new(first) }
     }
@@ -126,7 +118,6 @@ impl Scoreboard {
 
     /// The segment `seq`, which must be in flight.
     #[inline]
-    #[must_use]
     pub(crate) fn get(&self, seq: u64) -> &Segment {
         &self.ring[self.slot(seq)]
     }
@@ -140,14 +131,12 @@ impl Scoreboard {
 
     /// Segments between `una` and `next`.
     #[inline]
-    #[must_use]
     pub(crate) fn flight_size(&self) -> u32 {
         (self.next - self.una) as u32
     }
 
     /// In flight as Linux estimates it: outstanding − SACKed − lost + retransmitted.
     #[inline]
-    #[must_use]
     pub(crate) fn in_flight(&self) -> u32 {
         self.flight_size() + self.retrans - self.sacked - self.lost
     }
@@ -193,7 +182,6 @@ impl Scoreboard {
     }
 
     /// Memory held, bytes.
-    #[must_use]
     pub(crate) fn memory(&self) -> usize {
         self.ring.capacity() * size_of::<Segment>()
             + self.lost_queue.capacity() * 8
@@ -327,7 +315,6 @@ impl Scoreboard {
     }
 
     /// RFC 6675, IsLost: segments below this that are not SACKed have `dup_thresh` SACKed segments above them.
-    #[must_use]
     pub(crate) fn sack_limit(&self, dup_thresh: u32) -> u64 {
         if dup_thresh == 3 {
             if self.highest[0] == NONE {
@@ -343,7 +330,6 @@ impl Scoreboard {
     }
 
     /// FACK: segments below this that are not SACKed lie more than `reordering` below the highest SACKed one.
-    #[must_use]
     pub(crate) fn fack_limit(&self, reordering: u32) -> u64 {
         self.fack.saturating_sub(u64::from(reordering)).max(self.una)
     }
@@ -471,7 +457,6 @@ impl Scoreboard {
     }
 
     /// Some retransmitted segment is not acknowledged yet (Linux, tcp_any_retrans_done).
-    #[must_use]
     pub(crate) fn any_retrans_done(&self) -> bool {
         self.retrans > 0 || (self.flight_size() > 0 && self.get(self.una).flags & EVER_RETRANS != 0)
     }

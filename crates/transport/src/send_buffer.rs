@@ -2,13 +2,11 @@
 
 use cwndlab_units::Bytes;
 
-use crate::ack_summary::AckSummary;
+use crate::wire::MAX_WINDOW;
 
-/// What an application hands over that always has data.
+/// Written by an application that always has data.
 pub const ENDLESS: Bytes = Bytes::MAX;
 
-/// Largest window, segments: no two segments in flight are further apart (see [`crate::wire::expand`]).
-pub(crate) const MAX_WINDOW: u64 = 1 << 30;
 /// Largest answer of [`SendBuffer::segments`] for data that ends.
 const MAX_SEGMENTS: u64 = 1 << 20;
 
@@ -94,12 +92,14 @@ impl SendBuffer {
     }
 
     /// An ACK advertises another window. Linux ignores an ACK that shrinks it without acknowledging anything, as an old one,
-    /// unless it closes the window (tcp_may_update_window).
-    pub(crate) fn update_window(&mut self, window: Bytes, mss: u32, linux: bool, summary: &mut AckSummary) {
-        if summary.advanced || window > self.advertised || summary.zero_window || !linux {
-            summary.window_update = true;
+    /// unless it closes the window (tcp_may_update_window). `advanced`: it acknowledges something. Returns whether the window
+    /// is in force.
+    pub(crate) fn update_window(&mut self, window: Bytes, mss: u32, linux: bool, advanced: bool) -> bool {
+        let current = advanced || window > self.advertised || window == Bytes::ZERO || !linux;
+        if current {
             self.set_window(window, mss);
         }
+        current
     }
 
     /// The receive window is closed.
@@ -137,9 +137,9 @@ mod tests {
     fn linux_ignores_an_old_acks_smaller_window() {
         let mut buffer = SendBuffer::new();
         buffer.set_window(Bytes(20_000), 1000);
-        buffer.update_window(Bytes(6000), 1000, true, &mut AckSummary::default());
+        assert!(!buffer.update_window(Bytes(6000), 1000, true, false));
         assert_eq!(buffer.rwnd, 20);
-        buffer.update_window(Bytes::ZERO, 1000, true, &mut AckSummary { zero_window: true, ..AckSummary::default() });
+        assert!(buffer.update_window(Bytes::ZERO, 1000, true, false));
         assert_eq!((buffer.rwnd, buffer.is_window_closed()), (0, true));
     }
 }

@@ -11,6 +11,9 @@ pub fn expand(low: u32, near: u64) -> u64 {
     near.wrapping_add_signed(i64::from(low.wrapping_sub(near as u32).cast_signed()))
 }
 
+/// Largest congestion and receive window, segments: no two segments in flight are further apart (see [`expand`]).
+pub(crate) const MAX_WINDOW: u64 = 1 << 30;
+
 /// A data segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {

@@ -19,19 +19,19 @@ pub use crate::state::State;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
-/// The sending end of a connection. What every segment needs comes first.
+/// The sending end of a connection. Fields that every segment needs come first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
     established: bool,
     /// It gave the connection up.
     closed: bool,
-    tcb: Tcb,
-    recovery: Recovery,
-    validation: CwndValidation,
-    pacer: Pacer,
     /// When a segment was sent last; zero: none was (Linux, `tp->lsndtime`).
     last_sent: Time,
+    pacer: Pacer,
+    validation: CwndValidation,
+    recovery: Recovery,
+    tcb: Tcb,
     feedback: RouterFeedback,
     /// SYNs retransmitted.
     syn_retransmissions: u32,

@@ -54,7 +54,8 @@ impl Sender {
         let tcb = &mut self.tcb;
         if tcb.send_buffer.differs(ack.window) {
             let mss = tcb.mss();
-            tcb.send_buffer.update_window(ack.window, mss, tcb.features.linux, summary);
+            summary.window_update =
+                tcb.send_buffer.update_window(ack.window, mss, tcb.features.linux, summary.advanced);
         }
         if summary.advanced {
             tcb.acknowledge(now, summary);

@@ -184,7 +184,7 @@ impl Sender {
         let tcb = &mut self.tcb;
         let len = tcb.send_buffer.take(tcb.controller.mss());
         if tcb.scoreboard.flight_size() == 0 {
-            tcb.rate.restart_intervals(now);
+            tcb.rate.start(now);
         }
         let seq = tcb.scoreboard.push(tcb.rate.new_segment(now, len));
         self.emit(seq, len, false, now, out);

@@ -17,11 +17,12 @@ use crate::rack::Rack;
 use crate::rate_sample::RateSampler;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
-use crate::send_buffer::{SendBuffer, MAX_WINDOW};
+use crate::send_buffer::SendBuffer;
 use crate::stack::Stack;
 use crate::state::{Rexmit, State};
 use crate::timers::Timers;
 use crate::undo::Undo;
+use crate::wire::MAX_WINDOW;
 
 /// What the recovery in use requires of the rest of the sender.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,7 @@ pub(crate) struct Features {
     pub(crate) linux: bool,
 }
 
-/// The block. Fields are in the order of use: what every ACK and every segment needs comes first, what only losses need last.
+/// The block. Fields that every ACK and every segment need come first, those that only losses need last.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Tcb {

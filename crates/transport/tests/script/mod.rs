@@ -1,9 +1,11 @@
 //! Scripts of timed ACKs and the segments that the sender answers with, in packetdrill's manner: times in milliseconds since
 //! the last step, segments by number, 1000 bytes each.
 
+#![allow(dead_code)] // each test file uses its part
+
 use std::ops::Range;
 
-use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, Event, Extra, RecoveryKind, Window};
+use cwndlab_control::{Ack, Change, Congestion, CongestionControl, Event, Extra, RecoveryKind, Window};
 use cwndlab_transport::sender::{Sender, State};
 use cwndlab_transport::stack::{
     AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack,
@@ -85,7 +87,7 @@ impl CongestionControl for SlowStart {
             self.before = (self.cwnd, self.ssthresh);
             self.ssthresh = (self.cwnd / MSS * 7 / 10).max(2) * MSS;
         }
-        self.cwnd = if event.cause == Cause::Timeout { MSS } else { self.ssthresh };
+        self.cwnd = if event.restart { MSS } else { self.ssthresh };
     }
 
     fn cwnd(&self) -> Bytes {
@@ -140,10 +142,15 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// An established connection whose handshake took `rtt` ms.
+    /// An established connection with RACK whose handshake took `rtt` ms.
     pub(crate) fn new(stack: &Stack, rtt: f64) -> Self {
+        Self::with(RecoveryKind::Rack, stack, rtt)
+    }
+
+    /// The same with another recovery.
+    pub(crate) fn with(kind: RecoveryKind, stack: &Stack, rtt: f64) -> Self {
         let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40, before: (0, 0) });
-        let mut sender = Sender::new(control, RecoveryKind::Rack, stack);
+        let mut sender = Sender::new(control, kind, stack);
         let mut sent = SentSegments::default();
         let window = Bytes(1_000_000);
         sender.open(Time(MS as u64), &mut sent);
