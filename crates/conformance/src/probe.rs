@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Sent, State, Window};
+use cwndlab_control::{Ack, BeforeReduction, Change, Congestion, CongestionControl, Path, Sent, State, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::cost::Told;
@@ -81,21 +81,45 @@ struct Answers {
     nan: Option<&'static str>,
 }
 
-fn tell(to: &mut dyn CongestionControl, event: &Event<'_>) {
-    match event {
-        Event::Made(_) => {}
-        Event::Ack(ack) => drop(to.on_ack(ack)),
-        Event::Congestion(event) => to.on_congestion(event),
-        Event::Window(window, _) => to.on_window(window),
-        Event::Sent(sent) => to.on_sent(sent),
+/// An algorithm and what its transport keeps for an undo.
+struct Instance {
+    control: Box<dyn CongestionControl>,
+    before: BeforeReduction,
+}
+
+impl Instance {
+    fn new(control: Box<dyn CongestionControl>) -> Self {
+        Self { control, before: BeforeReduction::default() }
+    }
+
+    fn report(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Made(_) => {}
+            Event::Ack(ack) => drop(self.control.on_ack(ack)),
+            Event::Congestion(event) => {
+                self.before.save(&*self.control, event);
+                self.control.on_congestion(event);
+            }
+            Event::Window(window, _) => {
+                if window.change == Change::Undo {
+                    self.before.restore(&mut self.control);
+                }
+                self.control.on_window(window);
+            }
+            Event::Sent(sent) => self.control.on_sent(sent),
+        }
+    }
+
+    fn answer(&self) -> (Bytes, Option<Rate>) {
+        (self.control.cwnd(), self.control.pacing_rate())
     }
 }
 
 /// One course of one algorithm.
 pub(crate) struct Probe<'a, 'b> {
     course: String,
-    one: Box<dyn CongestionControl>,
-    two: Box<dyn CongestionControl>,
+    one: Instance,
+    two: Instance,
     tally: &'a mut Tally<'b>,
     mss: Bytes,
     event: u64,
@@ -120,7 +144,7 @@ impl<'a, 'b> Probe<'a, 'b> {
         if tally.stopped() {
             return None;
         }
-        let (one, two) = match guarded(|| (make(path), make(path))) {
+        let (one, two) = match guarded(|| (Instance::new(make(path)), Instance::new(make(path)))) {
             Ok(made) => made,
             Err(Broken { rule, why }) => {
                 let (before, after) = (path.initial_cwnd, path.initial_cwnd);
@@ -148,7 +172,7 @@ impl<'a, 'b> Probe<'a, 'b> {
             event: 0,
             window: path.initial_cwnd,
             pacing: None,
-            stood: path.initial_cwnd,
+            stood: Bytes::ZERO,
             peak: path.initial_cwnd,
             since: None,
             overflow: false,
@@ -216,17 +240,18 @@ impl<'a, 'b> Probe<'a, 'b> {
     fn answers(&mut self, event: &Event<'_>, look: bool) -> Result<Answers, Broken> {
         let (one, two) = (&mut self.one, &mut self.two);
         guarded(move || {
-            tell(one.as_mut(), event);
-            tell(two.as_mut(), event);
+            one.report(event);
+            two.report(event);
             let mut nan = None;
             let state = look.then(|| {
-                one.state(Some(&mut |name, value| {
+                one.control.state(Some(&mut |name, value| {
                     if value.is_nan() {
                         nan = nan.or(Some(name));
                     }
                 }))
             });
-            Answers { window: one.cwnd(), pacing: one.pacing_rate(), twin: (two.cwnd(), two.pacing_rate()), state, nan }
+            let (window, pacing) = one.answer();
+            Answers { window, pacing, twin: two.answer(), state, nan }
         })
     }
 
@@ -278,9 +303,6 @@ impl<'a, 'b> Probe<'a, 'b> {
         }
         if matches!(event, Event::Congestion(event) if !event.repeated) {
             self.stood = before;
-        } else if matches!(event, Event::Made(_)) {
-            // It may begin with another window than the path's.
-            self.stood = step.after;
         }
         self.window = step.after;
         self.pacing = step.pacing;

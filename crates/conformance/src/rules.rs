@@ -47,7 +47,7 @@ pub struct Step<'a> {
     pub before: Bytes,
     /// The window after.
     pub after: Bytes,
-    /// The window before the last reduction; the initial one where there was none.
+    /// The window before the last reduction; zero where there was none.
     pub stood: Bytes,
     /// The largest window of the course so far.
     pub peak: Bytes,

@@ -62,7 +62,7 @@ fn a_panic_is_told_with_its_text_and_place() {
 }
 
 /// An adapter to another language: its algorithm answers to the fifth ACK what is no window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Adapter(Box<dyn CongestionControl>, u32, &'static str);
 
 impl CongestionControl for Adapter {

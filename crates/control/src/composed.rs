@@ -14,7 +14,7 @@ const MAX_BYTES: f64 = (1u64 << 39) as f64;
 const MIN_SSTHRESH: f64 = 2.0;
 
 /// A slow start and a growth as one [`CongestionControl`]. The window is in segments, as the papers write it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Composed {
     /// `None`: the growth brings its own.
     slow_start: Option<Box<dyn SlowStart>>,
@@ -30,8 +30,6 @@ pub struct Composed {
     /// Conservative slow start (RFC 9406); the transport repairs a loss.
     conservative: bool,
     recovering: bool,
-    /// Window and threshold before the last reduction, for an undo.
-    before: (f64, f64),
 }
 
 impl Composed {
@@ -54,7 +52,6 @@ impl Composed {
             ssthresh,
             conservative: false,
             recovering: false,
-            before: (w, ssthresh),
         }
     }
 
@@ -131,7 +128,6 @@ impl CongestionControl for Composed {
     fn on_congestion(&mut self, event: &Congestion) {
         let mut ssthresh = self.ssthresh;
         if !event.repeated {
-            self.before = (self.w, self.ssthresh);
             ssthresh = self.growth.on_congestion(event, self.w);
         }
         if let Some(part) = &mut self.slow_start {
@@ -154,10 +150,7 @@ impl CongestionControl for Composed {
     fn on_window(&mut self, window: &Window) {
         self.recovering = false;
         match window.change {
-            Change::Undo => {
-                self.w = self.w.max(self.before.0);
-                self.ssthresh = self.before.1;
-            }
+            Change::Undo => {}
             Change::Idle | Change::Recovered => self.w = window.cwnd.0 as f64 / self.mss,
             Change::Established => {
                 if let Some(part) = &mut self.slow_start {
@@ -211,7 +204,7 @@ mod tests {
     use crate::parts::{Exit, Step};
     use crate::testing::{ack, path};
 
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Falling;
 
     impl SlowStart for Falling {
@@ -220,7 +213,7 @@ mod tests {
         }
     }
 
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Still;
 
     impl Growth for Still {
@@ -234,7 +227,7 @@ mod tests {
     }
 
     /// Leaves at the present window with its third ACK.
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Third(u32);
 
     impl SlowStart for Third {
@@ -247,7 +240,7 @@ mod tests {
     }
 
     /// Adds a thousandth of what it is given.
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Thousandth;
 
     impl Growth for Thousandth {

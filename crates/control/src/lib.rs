@@ -13,6 +13,7 @@ pub mod contract;
 pub mod event;
 pub mod kernel_name;
 pub mod parts;
+pub mod snapshot;
 pub mod spec;
 pub mod state;
 pub mod testing;
@@ -25,5 +26,6 @@ pub use contract::{
 pub use event::{Event, EventKind, Reason};
 pub use kernel_name::kernel_name;
 pub use parts::{Asks, Exit, Growth, SlowStart, Step};
+pub use snapshot::BeforeReduction;
 pub use spec::{Arguments, Build, Confidence, Domain, Kind, Make, Need, Parameter, RecoveryKind, Spec, Value};
 pub use state::{Extra, Phase, Ssthresh, State};

@@ -8,6 +8,7 @@ use cwndlab_units::Rate;
 
 use crate::contract::{Ack, Congestion, Window};
 use crate::event::Event;
+use crate::snapshot::{GrowthSnapshot, SlowStartSnapshot};
 use crate::state::Extra;
 
 /// What a slow start answers to an ACK.
@@ -64,7 +65,7 @@ pub struct Asks {
 }
 
 /// How the window grows while `w < ssthresh`, and when that ends.
-pub trait SlowStart: fmt::Debug + Send {
+pub trait SlowStart: fmt::Debug + Send + SlowStartSnapshot {
     /// Data was acknowledged in slow start. `w` and `ssthresh` in segments; asked only while `w < ssthresh`.
     fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step;
 
@@ -103,7 +104,7 @@ pub trait SlowStart: fmt::Debug + Send {
 }
 
 /// How the window grows in congestion avoidance, and what a congestion event costs.
-pub trait Growth: fmt::Debug + Send {
+pub trait Growth: fmt::Debug + Send + GrowthSnapshot {
     /// Data was acknowledged in avoidance, the window limiting: the new window, in segments.
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64;
 

@@ -214,7 +214,7 @@ mod tests {
     use crate::Catalogue;
     use cwndlab_units::Bytes;
 
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Fixed(Bytes);
 
     impl CongestionControl for Fixed {

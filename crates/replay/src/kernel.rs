@@ -6,7 +6,7 @@ use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionContr
 use cwndlab_kernel::{Decider, Kind, RateSample, Report, State};
 use cwndlab_units::Duration;
 
-use crate::tape::{unwound, Recorder, Reel, Tape, Told};
+use crate::tape::{unwound, Recorder, Reel, Replayer, Tape, Told};
 use crate::verdict::{Answer, Heard};
 
 /// The kernel's side of a connection, as far as it can be told from what the algorithm was told.
@@ -34,11 +34,12 @@ pub fn replay(algorithm: &Algorithm, tape: &Tape) -> Heard {
 }
 
 /// Whether the answers change where nothing is told of segments that leave.
-fn minds_sends(tape: &Tape, mut control: Box<dyn CongestionControl>) -> bool {
+fn minds_sends(tape: &Tape, control: Box<dyn CongestionControl>) -> bool {
+    let mut replayer = Replayer::new(control);
     let heard = tape.entries.iter().filter(|entry| !matches!(entry.told, Told::Sent(_)));
     heard.into_iter().any(|entry| {
-        entry.told.tell(&mut *control);
-        control.cwnd() != entry.cwnd
+        replayer.report(&entry.told);
+        replayer.control.cwnd() != entry.cwnd
     })
 }
 

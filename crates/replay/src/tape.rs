@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
+use cwndlab_control::{
+    Ack, BeforeReduction, Change, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window,
+};
 use cwndlab_units::{Bytes, Rate, Time};
 
 /// An event as it was told.
@@ -42,8 +44,7 @@ impl Told {
     }
 
     /// Reports it to an algorithm.
-    #[allow(clippy::must_use_candidate)] // the call is what it is for
-    pub fn tell(&self, control: &mut dyn CongestionControl) -> Option<Event> {
+    fn tell(&self, control: &mut dyn CongestionControl) -> Option<Event> {
         match self {
             Self::Ack(ack) => return control.on_ack(ack),
             Self::Congestion(event) => control.on_congestion(event),
@@ -51,6 +52,32 @@ impl Told {
             Self::Window(window) => control.on_window(window),
         }
         None
+    }
+}
+
+/// An algorithm to which a record is replayed, with what its transport keeps for an undo.
+#[derive(Debug)]
+pub struct Replayer {
+    /// The algorithm.
+    pub control: Box<dyn CongestionControl>,
+    before: BeforeReduction,
+}
+
+impl Replayer {
+    /// A new flow of `control`.
+    #[must_use]
+    pub fn new(control: Box<dyn CongestionControl>) -> Self {
+        Self { control, before: BeforeReduction::default() }
+    }
+
+    /// Reports the next event.
+    pub fn report(&mut self, told: &Told) {
+        match told {
+            Told::Congestion(event) => self.before.save(&*self.control, event),
+            Told::Window(window) if window.change == Change::Undo => self.before.restore(&mut self.control),
+            _ => {}
+        }
+        let _ = told.tell(&mut *self.control);
     }
 }
 
@@ -84,7 +111,7 @@ pub fn unwound(reel: &Reel) -> Vec<Entry> {
 }
 
 /// An algorithm whose events and answers are written down.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Recorder {
     inner: Box<dyn CongestionControl>,
     reel: Reel,

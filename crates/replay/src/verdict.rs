@@ -6,7 +6,7 @@ use cwndlab_control::CongestionControl;
 
 use crate::courses::Course;
 use crate::hearing::told_differently;
-use crate::tape::{Tape, Told};
+use crate::tape::{Replayer, Tape, Told};
 
 /// Where an algorithm answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -202,12 +202,13 @@ impl Finding {
 
 /// The record told once more, to the byte.
 #[must_use]
-pub fn simulator(course: &Course, tape: &Tape, mut control: Box<dyn CongestionControl>) -> Finding {
+pub fn simulator(course: &Course, tape: &Tape, control: Box<dyn CongestionControl>) -> Finding {
     let mut finding = Finding { verdict: Verdict::Same, ..Finding::absent(course, Place::Simulator, String::new()) };
+    let mut replayer = Replayer::new(control);
     for (at, entry) in tape.entries.iter().enumerate() {
-        entry.told.tell(&mut *control);
+        replayer.report(&entry.told);
         finding.windows += 1;
-        let (cwnd, pacing) = (control.cwnd(), control.pacing_rate());
+        let (cwnd, pacing) = (replayer.control.cwnd(), replayer.control.pacing_rate());
         if cwnd == entry.cwnd && pacing == entry.pacing {
             continue;
         }

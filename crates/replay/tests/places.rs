@@ -98,7 +98,7 @@ fn a_broken_report_of_the_kernel_is_found_and_what_it_breaks_is_named() {
 }
 
 /// Its window depends on what is not among the events: how often it was made.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Moody(u64);
 
 impl CongestionControl for Moody {

@@ -12,7 +12,7 @@ use crate::packet::{Packet, DATA};
 use crate::world::World;
 
 /// Stands where a flow has no congestion control; nobody asks it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Unheard(pub Bytes);
 
 impl CongestionControl for Unheard {

@@ -104,7 +104,7 @@ fn quick_start_keeps_the_approved_rate_headers_included() {
 }
 
 /// A window of ten segments, never paced.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Ten {
     sent: Arc<AtomicU64>,
 }

@@ -7,7 +7,7 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 /// Wraps an algorithm so that it hears of ACKs at most once per `interval` (congestion is told at once), and what
 /// it answers takes effect with the first ACK that comes `delay` later.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Remote {
     inner: Box<dyn CongestionControl>,
     delay: Duration,

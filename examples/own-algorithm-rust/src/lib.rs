@@ -37,7 +37,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Gentle's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Gentle {
     a: f64,
 }

@@ -66,7 +66,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// A base with another answer to marks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AbeEcn {
     base: Box<dyn Growth>,
     beta: f64,

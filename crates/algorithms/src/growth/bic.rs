@@ -102,7 +102,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// BIC's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bic {
     s_max: f64,
     b: f64,

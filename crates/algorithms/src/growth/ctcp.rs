@@ -101,7 +101,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Compound's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ctcp {
     alpha: f64,
     beta: f64,
@@ -120,8 +120,6 @@ pub struct Ctcp {
     diff_reno: Option<f64>,
     /// The whole window at the start of the round that is being measured.
     measured: f64,
-    /// dwnd and γ before the last reduction.
-    before: (f64, f64),
     /// Bytes.
     mss: f64,
 }
@@ -146,7 +144,6 @@ impl Ctcp {
             samples: 0,
             diff_reno: None,
             measured: 0.0,
-            before: (0.0, gamma),
             mss: 1.0,
         }
     }
@@ -199,7 +196,6 @@ impl Growth for Ctcp {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = (self.dwnd, self.gamma);
         if event.cause == Cause::Timeout {
             (self.dwnd, self.gamma, self.diff_reno) = (0.0, self.gamma0, None);
             return (w / 2.0).max(2.0);
@@ -214,10 +210,9 @@ impl Growth for Ctcp {
 
     fn on_window(&mut self, window: &Window) {
         match window.change {
-            Change::Undo => (self.dwnd, self.gamma) = self.before,
             Change::Idle => self.dwnd = 0.0, // slow start begins again
             Change::Recovered => self.dwnd = self.dwnd.min(window.cwnd.0 as f64 / self.mss),
-            Change::Established => {}
+            Change::Undo | Change::Established => {}
         }
     }
 

@@ -18,8 +18,7 @@
 //! window is not used.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
 };
 use cwndlab_units::maths::cbrt;
 
@@ -76,7 +75,7 @@ pub static SPEC: Spec = Spec {
     build: Build::Growth(|_, arguments| Box::new(Cubic8312::new(arguments))),
 };
 
-/// What an undo restores.
+/// What a reduction changes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Epoch {
     /// The last maximum: what (1), (2) and (4) use.
@@ -91,7 +90,7 @@ struct Epoch {
 }
 
 /// CUBIC's avoidance of RFC 8312.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cubic8312 {
     c: f64,
     beta: f64,
@@ -99,7 +98,6 @@ pub struct Cubic8312 {
     fast_convergence: bool,
     reno_friendly: bool,
     now: Epoch,
-    before: Epoch,
     /// No maximum to return to: slow start ended without a loss, or after a timeout (section 4.7).
     unknown: bool,
 }
@@ -114,7 +112,6 @@ impl Cubic8312 {
             fast_convergence: arguments.word("fast_convergence") == "on",
             reno_friendly: arguments.word("reno_friendly") == "on",
             now: Epoch::default(),
-            before: Epoch::default(),
             unknown: true,
         }
     }
@@ -161,20 +158,12 @@ impl Growth for Cubic8312 {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.now;
         self.now.start = None;
         let shrinks = self.fast_convergence && w < self.now.last_max;
         self.now.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
         self.now.last_max = w;
         self.unknown = event.cause == Cause::Timeout;
         (self.beta * w).max(2.0)
-    }
-
-    fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Undo {
-            self.now = self.before;
-            self.unknown = self.now.start.is_none() && self.now.w_max == 0.0;
-        }
     }
 
     fn extra(&self, put: Extra<'_>) {
@@ -186,7 +175,7 @@ impl Growth for Cubic8312 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::{ack_at, loss, timeout, undo};
+    use cwndlab_control::testing::{ack_at, loss, timeout};
 
     fn after_loss_at(w_max: f64) -> Cubic8312 {
         let mut flow = Cubic8312::new(&Arguments::defaults(SPEC.parameters));
@@ -220,8 +209,6 @@ mod tests {
     fn fast_convergence_and_timeouts() {
         let mut flow = after_loss_at(100.0);
         assert_eq!((flow.on_congestion(&loss(80), 80.0), flow.now.w_max), (56.0, 68.0));
-        flow.on_window(&undo());
-        assert_eq!(flow.now.w_max, 100.0);
         let _ = flow.on_congestion(&timeout(80), 80.0);
         flow.begin(0, 40.0);
         assert_eq!((flow.now.w_max, flow.now.k), (40.0, 0.0));

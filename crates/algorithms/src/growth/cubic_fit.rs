@@ -17,8 +17,7 @@
 //! at w_epoch.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value, Window,
 };
 
 use super::cubic::Cubic;
@@ -105,7 +104,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// CUBIC-FIT's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CubicFit {
     cubic: Cubic,
     fit: Fit,
@@ -161,11 +160,6 @@ impl Growth for CubicFit {
 
     fn on_window(&mut self, window: &Window) {
         self.cubic.on_window(window);
-        if window.change == Change::Undo {
-            self.fit.undo();
-            self.cubic.flows = self.fit.flows(); // the K that came back was that of these flows
-            self.decrease();
-        }
     }
 
     fn extra(&self, put: Extra<'_>) {
@@ -232,7 +226,5 @@ mod tests {
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 99.0);
         let _ = flow.on_congestion(&timeout(99), 99.0);
         assert_eq!((flow.fit.flows(), flow.cubic.beta), (1.0, 0.7));
-        flow.on_window(&cwndlab_control::testing::undo());
-        assert_eq!(flow.fit.flows(), 10.0);
     }
 }

@@ -74,7 +74,7 @@ const MIN_UPDATE_NS: u64 = 1_000_000_000 / 32;
 const EPOCH_GRACE_NS: u64 = 1_000_000_000;
 
 /// Linux' CUBIC.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CubicLinux {
     beta: f64,
     friendly_scale: f64,
@@ -223,9 +223,13 @@ impl Growth for CubicLinux {
     }
 
     fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Idle && self.epoch != 0 {
+        match window.change {
             // Linux, cubictcp_cwnd_event: the curve waits, but never begins in the future.
-            self.epoch = (self.epoch + window.idle.0).min(window.now.0);
+            Change::Idle if self.epoch != 0 => self.epoch = (self.epoch + window.idle.0).min(window.now.0),
+            // Linux, tcp_reno_undo_cwnd: window and threshold come back. The reduction ended the epoch and left a maximum that
+            // is not above the window, so that the curve begins anew there.
+            Change::Undo => (self.epoch, self.last_max, self.credit) = (0, 1.0, 0.0),
+            _ => {}
         }
     }
 

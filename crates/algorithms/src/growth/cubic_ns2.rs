@@ -72,7 +72,7 @@ const B: f64 = 2.5;
 const C: f64 = 0.4;
 
 /// CUBIC v2.1.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CubicNs2 {
     ratio: f64,
     clamp: Option<f64>,

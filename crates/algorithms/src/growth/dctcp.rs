@@ -77,7 +77,7 @@ pub static SPEC: Spec = Spec {
 const ONE: u64 = 1024;
 
 /// DCTCP's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Dctcp {
     g: f64,
     alpha: f64,

@@ -138,7 +138,7 @@ impl Delay {
 }
 
 /// FAST's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fast {
     /// Segments to keep in the queue.
     pub(crate) alpha: f64,
@@ -233,7 +233,7 @@ impl Growth for Fast {
     }
 
     fn on_window(&mut self, window: &Window) {
-        if window.change != Change::Established {
+        if matches!(window.change, Change::Idle | Change::Recovered) {
             (self.slope, self.starts) = (0.0, [0.0; 2]);
         }
     }

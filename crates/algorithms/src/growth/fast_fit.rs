@@ -15,8 +15,7 @@
 //! Differs from the source: how the two are joined is our choice, and FAST's doubling below 0.75 ms is left out.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value, Window,
 };
 
 use super::fast::Fast;
@@ -48,7 +47,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// FAST-FIT's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FastFit {
     fast: Fast,
     alpha0: f64,
@@ -87,9 +86,6 @@ impl Growth for FastFit {
 
     fn on_window(&mut self, window: &Window) {
         self.fast.on_window(window);
-        if window.change == Change::Undo {
-            self.fit.undo();
-        }
     }
 
     fn extra(&self, put: Extra<'_>) {

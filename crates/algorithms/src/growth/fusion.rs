@@ -53,7 +53,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// TCP-Fusion's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fusion {
     d_min: f64,
     per_round: f64,
@@ -67,7 +67,6 @@ pub struct Fusion {
     increment: f64,
     /// The Reno window of (5); 0 before avoidance.
     reno: f64,
-    before: f64,
 }
 
 impl Fusion {
@@ -81,7 +80,6 @@ impl Fusion {
             rtt: 0.0,
             increment: 1.0,
             reno: 0.0,
-            before: 0.0,
         }
     }
 
@@ -130,7 +128,6 @@ impl Growth for Fusion {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.reno;
         self.rounds.interrupt();
         (self.over, self.increment) = (None, 1.0);
         let reno = if self.reno > 0.0 { self.reno } else { w };
@@ -142,13 +139,9 @@ impl Growth for Fusion {
     }
 
     fn on_window(&mut self, window: &Window) {
-        match window.change {
-            Change::Undo => self.reno = self.before,
-            Change::Idle => {
-                self.rounds.interrupt();
-                self.reno = 0.0;
-            }
-            Change::Recovered | Change::Established => {}
+        if window.change == Change::Idle {
+            self.rounds.interrupt();
+            self.reno = 0.0;
         }
     }
 

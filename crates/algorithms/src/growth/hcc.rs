@@ -46,7 +46,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// HCC's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Hcc {
     alpha: f64,
     low: f64,
@@ -56,7 +56,6 @@ pub struct Hcc {
     /// Largest mean RTT of a round, ns.
     rtt_max: f64,
     w_l: f64,
-    before: f64,
 }
 
 impl Hcc {
@@ -69,7 +68,6 @@ impl Hcc {
             over: None,
             rtt_max: 0.0,
             w_l: f64::INFINITY,
-            before: f64::INFINITY,
         }
     }
 
@@ -117,16 +115,13 @@ impl Growth for Hcc {
     fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {
         self.rounds.interrupt();
         self.over = None;
-        self.before = self.w_l;
         self.w_l = w;
         (w / 2.0).max(2.0) // (4)
     }
 
     fn on_window(&mut self, window: &Window) {
-        match window.change {
-            Change::Undo => self.w_l = self.before,
-            Change::Idle => self.rounds.interrupt(),
-            Change::Recovered | Change::Established => {}
+        if window.change == Change::Idle {
+            self.rounds.interrupt();
         }
     }
 

@@ -68,7 +68,7 @@ pub fn a(w: f64) -> f64 {
 }
 
 /// HighSpeed's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HighSpeed {
     /// Whole window for which `a` stands.
     at: f64,

@@ -81,7 +81,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Hybla.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Hybla {
     /// RTT0, ns.
     rtt0: f64,

@@ -18,8 +18,7 @@
 //! in ns-2.35 does.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
 };
 
 use super::reno::segments;
@@ -113,7 +112,7 @@ struct Pace {
 }
 
 /// Illinois' avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Illinois {
     alpha_min: f64,
     alpha_max: f64,
@@ -124,7 +123,6 @@ pub struct Illinois {
     inverted: bool,
     rtts: RoundRtt,
     now: Pace,
-    before: Pace,
 }
 
 impl Illinois {
@@ -141,7 +139,6 @@ impl Illinois {
             inverted: arguments.word("decrease") == "ns2",
             rtts: RoundRtt::default(),
             now: start,
-            before: start,
         }
     }
 
@@ -203,19 +200,12 @@ impl Growth for Illinois {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.now;
         let kept = if self.inverted { self.now.beta } else { 1.0 - self.now.beta };
         if event.cause == Cause::Timeout {
             self.now = Pace { alpha: 1.0, beta: 0.5, above: false, low: 0.0 };
             self.rtts.restart();
         }
         (w * kept).max(2.0) // (4)
-    }
-
-    fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Undo {
-            self.now = self.before;
-        }
     }
 
     fn extra(&self, put: Extra<'_>) {

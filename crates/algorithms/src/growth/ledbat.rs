@@ -146,7 +146,7 @@ impl History {
 }
 
 /// LEDBAT's window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ledbat {
     /// ns.
     target: f64,

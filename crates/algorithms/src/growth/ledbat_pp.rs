@@ -65,7 +65,7 @@ enum Phase {
 const LOW: f64 = 2.0;
 
 /// LEDBAT++'s window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LedbatPp {
     /// ns.
     target: f64,

@@ -120,7 +120,7 @@ impl Pairs {
 }
 
 /// Libra's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Libra {
     k1: f64,
     k2: f64,

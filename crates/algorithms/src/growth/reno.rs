@@ -58,7 +58,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Reno's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reno {
     counted: bool,
     from_cwnd: bool,

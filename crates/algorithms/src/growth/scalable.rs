@@ -45,7 +45,7 @@ pub static SPEC: Spec = Spec {
 const LEGACY_WINDOW: f64 = 16.0;
 
 /// Scalable's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Scalable {
     a: f64,
     b: f64,

@@ -14,8 +14,7 @@
 //! epoch of at least 0.5 s in which N moves by one. The paper leaves α within (0, 1); 1/8 is that of a public port.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
 };
 
 use super::reno::segments;
@@ -63,7 +62,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// TCP-FIT's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TcpFit {
     fit: Fit,
 }
@@ -96,12 +95,6 @@ impl Growth for TcpFit {
         let kept = w * (1.0 - taken(self.fit.flows())); // (2)
         self.fit.lose(event.cause == Cause::Timeout);
         kept.max(2.0)
-    }
-
-    fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Undo {
-            self.fit.undo();
-        }
     }
 
     fn extra(&self, put: Extra<'_>) {

@@ -70,7 +70,7 @@ enum Rounding {
 }
 
 /// Vegas' avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Vegas {
     alpha: f64,
     beta: f64,
@@ -191,11 +191,11 @@ impl Growth for Vegas {
             Change::Established if self.with_handshake => {
                 self.rounds.base = self.rounds.base.min(window.rtt.map_or(u64::MAX, |rtt| rtt.0));
             }
-            Change::Idle | Change::Undo => {
+            Change::Idle => {
                 self.rounds.interrupt();
                 self.floor = 2.0;
             }
-            Change::Recovered | Change::Established => {}
+            Change::Undo | Change::Recovered | Change::Established => {}
         }
     }
 

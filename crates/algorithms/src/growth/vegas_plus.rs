@@ -68,7 +68,7 @@ pub static SPEC: Spec = Spec {
     build: Build::Growth(|_, arguments| Box::new(VegasPlus::new(arguments))),
 };
 
-/// What an undo restores.
+/// What a reduction changes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mode {
     count: u32,
@@ -76,7 +76,7 @@ struct Mode {
 }
 
 /// Vegas+.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct VegasPlus {
     alpha: f64,
     beta: f64,
@@ -86,7 +86,6 @@ pub struct VegasPlus {
     /// R of the last round, ns, and the window at its end; 0 before the first.
     last: (f64, f64),
     now: Mode,
-    before: Mode,
 }
 
 impl VegasPlus {
@@ -99,7 +98,6 @@ impl VegasPlus {
             over: None,
             last: (0.0, 0.0),
             now: Mode::default(),
-            before: Mode::default(),
         }
     }
 
@@ -150,7 +148,6 @@ impl Growth for VegasPlus {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.now;
         self.rounds.interrupt();
         (self.over, self.last) = (None, (0.0, 0.0));
         self.now.count = if event.cause == Cause::Timeout { 0 } else { self.now.count / 2 };
@@ -159,10 +156,8 @@ impl Growth for VegasPlus {
     }
 
     fn on_window(&mut self, window: &Window) {
-        match window.change {
-            Change::Undo => self.now = self.before,
-            Change::Idle => self.rounds.interrupt(),
-            Change::Recovered | Change::Established => {}
+        if window.change == Change::Idle {
+            self.rounds.interrupt();
         }
     }
 

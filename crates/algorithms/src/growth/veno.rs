@@ -74,7 +74,7 @@ pub static SPEC: Spec = Spec {
 const RANDOM: f64 = 0.8;
 
 /// Veno's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Veno {
     beta: f64,
     last: bool,

@@ -67,7 +67,7 @@ pub(super) fn answer(event: &Congestion, w: f64, b: f64, rtt_min: u64) -> f64 {
 }
 
 /// Westwood's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Westwood {
     tau: f64,
     per_ack: bool,

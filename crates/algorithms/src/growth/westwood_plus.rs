@@ -79,7 +79,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Westwood+'s avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WestwoodPlus {
     cascade: bool,
     /// A loss leaves half of the window at least.

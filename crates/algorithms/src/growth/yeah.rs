@@ -61,7 +61,7 @@ const DELTA: f64 = 0.125;
 /// Segments per step in the fast mode, at most.
 const AI_COUNT: f64 = 100.0;
 
-/// What an undo restores.
+/// What a reduction changes.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
     w_reno: f64,
@@ -71,7 +71,7 @@ struct Counts {
 }
 
 /// YeAH's avoidance and start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Yeah {
     q_max: f64,
     phi: f64,
@@ -84,7 +84,6 @@ pub struct Yeah {
     over: Option<Round>,
     queue: f64,
     now: Counts,
-    before: Counts,
 }
 
 impl Yeah {
@@ -102,7 +101,6 @@ impl Yeah {
             over: None,
             queue: 0.0,
             now: counts,
-            before: counts,
         }
     }
 
@@ -155,7 +153,6 @@ impl Growth for Yeah {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.now;
         self.rounds.interrupt();
         self.over = None;
         let half = w / 2.0;
@@ -174,9 +171,8 @@ impl Growth for Yeah {
             Change::Established if self.with_handshake => {
                 self.rounds.base = self.rounds.base.min(window.rtt.map_or(u64::MAX, |rtt| rtt.0));
             }
-            Change::Undo => self.now = self.before,
             Change::Idle => self.rounds.interrupt(),
-            Change::Recovered | Change::Established => {}
+            Change::Undo | Change::Recovered | Change::Established => {}
         }
     }
 

@@ -40,7 +40,7 @@ pub struct Options {
 }
 
 /// BBR version 3.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bbr3 {
     pub(super) options: Options,
     pub(super) mss: f64,

@@ -26,7 +26,6 @@ pub struct Fit {
     cap: f64,
     steps: bool,
     n: f64,
-    before: f64,
     rtts: RoundRtt,
     /// Samples since the last decision.
     sum: u64,
@@ -40,7 +39,7 @@ impl Fit {
     #[must_use]
     pub fn new(alpha: f64, cap: f64, steps: bool) -> Self {
         let rtts = RoundRtt::default();
-        Self { alpha, cap, steps, n: 1.0, before: 1.0, rtts, sum: 0, samples: 0, decided: 0, due: false }
+        Self { alpha, cap, steps, n: 1.0, rtts, sum: 0, samples: 0, decided: 0, due: false }
     }
 
     /// N.
@@ -96,17 +95,11 @@ impl Fit {
 
     /// Congestion was seen: a timeout makes one flow of it.
     pub fn lose(&mut self, timeout: bool) {
-        self.before = self.n;
         if timeout {
             self.n = 1.0;
         }
         (self.sum, self.samples, self.due) = (0, 0, false);
         self.rtts.restart();
-    }
-
-    /// The last reduction is taken back.
-    pub fn undo(&mut self) {
-        self.n = self.before;
     }
 
     #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::{growth, slow_start};
 const SPARE: u64 = 2;
 
 /// The sender.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Told {
     fallback: Composed,
     mss: Bytes,

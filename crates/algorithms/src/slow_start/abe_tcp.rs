@@ -53,7 +53,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// ABE TCP.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AbeTcp {
     gain: f64,
     /// B and the last sample, bytes/s.

@@ -60,7 +60,7 @@ const GAIN: f64 = 0.25;
 const RISE: f64 = 0.1;
 
 /// AFStart.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AfStart {
     /// bytes/s; 0 while unknown.
     a: f64,

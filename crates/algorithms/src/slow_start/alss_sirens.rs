@@ -59,7 +59,7 @@ pub static SPEC: Spec = Spec {
 const KEPT: Duration = Duration::from_secs(1);
 
 /// Additive limited slow start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AlssSirens {
     most: f64,
     /// A, bytes/s, and when it came; infinite until reported.

@@ -62,7 +62,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Alternative slow start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AltSs {
     w0: f64,
     ssthresh: f64,

@@ -74,7 +74,7 @@ const SLOTS: u64 = 128;
 const PER_RTT: u64 = 32;
 
 /// Adaptive Start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Astart {
     floor_rtt: bool,
     /// bytes/s.

@@ -65,7 +65,7 @@ pub static SPEC: Spec = Spec {
 const LOW_WINDOW: f64 = 16.0;
 
 /// CCM-SS.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CcmSs {
     share: f64,
     full: bool,

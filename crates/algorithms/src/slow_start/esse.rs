@@ -91,7 +91,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Early slow start exit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Esse {
     share: f64,
     agreement: f64,

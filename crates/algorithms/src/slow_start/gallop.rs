@@ -55,7 +55,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Gallop.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Gallop {
     gamma: f64,
     paces: bool,

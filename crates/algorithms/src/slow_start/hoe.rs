@@ -54,7 +54,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Hoe's start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Hoe {
     k: usize,
     pairs: Pairs,

@@ -44,7 +44,7 @@ pub static SPEC: Spec = Spec {
 use crate::part::leave;
 
 /// HyStart.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HyStart {
     low_window: f64,
     hybrid: Hybrid,

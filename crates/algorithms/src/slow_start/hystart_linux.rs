@@ -53,7 +53,7 @@ const MAX_ALLOWANCE_NS: u64 = 1_000_000;
 const BURST_BYTES: f64 = 65_536.0 * 4.0;
 
 /// Linux' HyStart.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HyStartLinux {
     low_window: f64,
     paced: bool,

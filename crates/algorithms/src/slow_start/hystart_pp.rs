@@ -81,7 +81,7 @@ fn thresh(last: u64) -> u64 {
 }
 
 /// HyStart++.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HyStartPp {
     limit: f64,
     rounds: u32,

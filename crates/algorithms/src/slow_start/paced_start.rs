@@ -160,7 +160,7 @@ enum Phase {
 }
 
 /// Paced Start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PacedStart {
     wider: f64,
     most: u32,

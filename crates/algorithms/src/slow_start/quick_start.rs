@@ -85,7 +85,7 @@ enum Phase {
 }
 
 /// Quick-Start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct QuickStart {
     mss: Bytes,
     initial: f64,

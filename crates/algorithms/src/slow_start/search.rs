@@ -73,7 +73,7 @@ enum Drain {
 }
 
 /// SEARCH.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Search {
     sent_form: bool,
     thresh: f64,

@@ -64,7 +64,7 @@ enum Phase {
 }
 
 /// Swift-Start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SwiftStart {
     share: f64,
     k: usize,

@@ -53,7 +53,7 @@ pub static SPEC: Spec = Spec {
 use crate::part::leave;
 
 /// Vegas' slow start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct VegasSs {
     gamma: f64,
     each: bool,

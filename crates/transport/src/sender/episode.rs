@@ -293,6 +293,7 @@ impl Sender {
             self.board.unlose_all();
         }
         if self.restorable {
+            self.before.restore(&mut self.control);
             self.impose(now, Change::Undo, before, 0);
             self.cwnd = self.control_window().max(before);
         }

@@ -10,7 +10,7 @@ mod timers;
 mod transmit;
 
 use cwndlab_control::{
-    Ack, Change, CongestionControl, DeliveryRate, Feedback, Need, RecoveryKind, Spec, Ssthresh, Window,
+    Ack, BeforeReduction, Change, CongestionControl, DeliveryRate, Feedback, Need, RecoveryKind, Spec, Ssthresh, Window,
 };
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -58,6 +58,8 @@ pub struct Sender {
     pub(crate) rack_advanced: bool,
     /// The algorithm.
     pub control: Box<dyn CongestionControl>,
+    /// The algorithm before its last reduction, where that may be taken back.
+    pub(crate) before: BeforeReduction,
     /// What became of the segments.
     pub board: Scoreboard,
     pub(crate) mss: u32,
@@ -167,6 +169,7 @@ impl Sender {
         let cwnd = (control.cwnd().0 / u64::from(mss)).clamp(1, MOST_SEGMENTS) as u32;
         Self {
             control,
+            before: BeforeReduction::default(),
             board: if kind == RecoveryKind::Rack {
                 Scoreboard::by_time(stack.first_segment)
             } else {

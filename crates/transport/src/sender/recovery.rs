@@ -77,7 +77,7 @@ impl Sender {
         } else {
             self.board.outstanding().saturating_sub(if self.stack.limited_transmit { self.dupacks.min(2) } else { 0 })
         };
-        self.control.on_congestion(&Congestion {
+        let event = Congestion {
             now: Time(now),
             mss: Bytes(mss),
             cause,
@@ -88,7 +88,11 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             round: self.round,
-        });
+        };
+        if self.stack.undo && Self::uses_sack(self.kind) {
+            self.before.save(&*self.control, &event);
+        }
+        self.control.on_congestion(&event);
         self.target = self.control_window();
         if !repeated {
             self.derived_before = self.derived_ssthresh;
@@ -281,6 +285,7 @@ impl Sender {
         self.undo_from = None;
         self.derived_ssthresh = self.derived_before;
         self.count.undos += 1;
+        self.before.restore(&mut self.control);
         self.impose(now, Change::Undo, before, 0);
         self.board.unlose_all();
         self.state = if self.board.sacked > 0 { State::Disorder } else { State::Open };

@@ -65,11 +65,10 @@ pub(crate) fn rfc() -> Stack {
 }
 
 /// tcp_slow_start up to `ssthresh`, nothing beyond it, and CUBIC's 0.7 for a reduction (RFC 9438, section 4.6).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct SlowStart {
     cwnd: u64,
     ssthresh: u64,
-    before: (u64, u64),
 }
 
 impl CongestionControl for SlowStart {
@@ -82,7 +81,6 @@ impl CongestionControl for SlowStart {
 
     fn on_congestion(&mut self, event: &Congestion) {
         if !event.repeated {
-            self.before = (self.cwnd, self.ssthresh);
             self.ssthresh = (self.cwnd / MSS * 7 / 10).max(2) * MSS;
         }
         self.cwnd = if event.cause == Cause::Timeout { MSS } else { self.ssthresh };
@@ -94,12 +92,8 @@ impl CongestionControl for SlowStart {
 
     fn on_window(&mut self, window: &Window) {
         match window.change {
-            Change::Undo => {
-                self.cwnd = self.cwnd.max(self.before.0);
-                self.ssthresh = self.before.1;
-            }
             Change::Idle | Change::Recovered => self.cwnd = window.cwnd.0,
-            Change::Established => {}
+            Change::Undo | Change::Established => {}
         }
     }
 
@@ -142,7 +136,7 @@ pub(crate) struct Script {
 impl Script {
     /// A connection that is open after a handshake of `rtt` ms.
     pub(crate) fn new(stack: &Stack, rtt: f64) -> Self {
-        let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40, before: (0, 0) });
+        let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40 });
         let mut sender = Sender::new(control, RecoveryKind::Rack, stack);
         let mut line = Line::default();
         let window = 1_000_000;
