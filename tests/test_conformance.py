@@ -110,14 +110,14 @@ def test_check_prints_rows(cli: Cli) -> None:
 def test_a_rule_that_fails_is_exit_status_1(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def many(texts: list[str], **_: object) -> Iterator[tuple[int, Examined]]:
         for index, text in enumerate(texts):
-            fails = Rule(algorithm=text, rule="undo", holds=False, detail="course 'undo', event 7 at 1 s: because")
+            fails = Rule(algorithm=text, rule="undo", holds=False, detail="case 'undo', event 7 at 1 s: because")
             holds = Rule(algorithm=text, rule="state", holds=True, detail="12 answers")
             yield index, Examined(algorithm=text, rules=(fails, holds), ns_per_ack=None)
 
     monkeypatch.setattr(import_module("cwndlab.conformance"), "check_many", many)
     status, out, err = cli("check", "reno")
     assert (status, err) == (1, "")
-    assert "undo   no     course 'undo', event 7 at 1 s: because" in out
+    assert "undo   no     case 'undo', event 7 at 1 s: because" in out
     status, out, _ = cli("check", "reno", "bic")
     assert status == 1
     assert [line.split() for line in out.splitlines()[1:3]] == [
@@ -292,7 +292,7 @@ def test_a_wrong_class_breaks_the_rule_that_is_meant(
     assert found.broken == (rule,)
     detail = next(one.detail for one in found.rules if not one.holds)
     assert re.match(
-        r"course '[^']+', event \d+ at \d+\.\d{6} s: (an ACK of |a loss|a new flow|the last reduction)", detail
+        r"case '[^']+', event \d+ at \d+\.\d{6} s: (an ACK of |a loss|a new flow|the last reduction)", detail
     )
     assert why in detail
     if " raised " in why:
@@ -303,7 +303,7 @@ def test_a_wrong_class_breaks_the_rule_that_is_meant(
 def test_a_class_in_full_size_says_that_it_was_told_less() -> None:
     found = cwndlab.check(Raises)
     assert found.notes == (
-        "raises: the long course has 2000000 ACKs instead of 10000000, since a class in Python takes microseconds for "
+        "raises: the long case has 2000000 ACKs instead of 10000000, since a class in Python takes microseconds for "
         "each",
     )
 

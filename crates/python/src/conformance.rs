@@ -42,7 +42,7 @@ pub(crate) fn conformance<'py>(
         Build::Given(_) => {
             let (few, many) = (Size::SLOW.long_acks, Size::FULL.long_acks);
             notes.push(format!(
-                "{name}: the long course has {few} ACKs instead of {many}, since a class in Python takes microseconds \
+                "{name}: the long case has {few} ACKs instead of {many}, since a class in Python takes microseconds \
                  for each"
             ));
             Size::SLOW

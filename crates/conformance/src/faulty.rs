@@ -1,6 +1,6 @@
 //! Wrong algorithms, kept on purpose: Reno with one fault each, and the rules that find it.
 //!
-//! Whoever wonders what a rule wants reads the fault it finds. [`right`] is the same Reno without a fault and passes
+//! Whoever wonders what a rule wants reads the fault it finds. [`without_fault`] is the same Reno without a fault and passes
 //! everything.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,7 +74,7 @@ faults! {
 
 /// Reno, with a fault or without.
 #[derive(Clone, Debug)]
-struct Student {
+struct FaultyReno {
     fault: Option<Fault>,
     mss: f64,
     w: f64,
@@ -87,20 +87,20 @@ struct Student {
 
 /// Reno, right.
 #[must_use]
-pub fn right(path: &Path) -> Box<dyn CongestionControl> {
-    Box::new(Student::new(path, None))
+pub fn without_fault(path: &Path) -> Box<dyn CongestionControl> {
+    Box::new(FaultyReno::new(path, None))
 }
 
 /// Reno with this fault.
 #[must_use]
-pub fn wrong(fault: Fault, path: &Path) -> Box<dyn CongestionControl> {
+pub fn with_fault(fault: Fault, path: &Path) -> Box<dyn CongestionControl> {
     assert!(fault != Fault::PanicsWhenMade, "no flow today");
-    Box::new(Student::new(path, Some(fault)))
+    Box::new(FaultyReno::new(path, Some(fault)))
 }
 
 static SHARED: AtomicU64 = AtomicU64::new(0);
 
-impl Student {
+impl FaultyReno {
     fn new(path: &Path, fault: Option<Fault>) -> Self {
         let mss = path.mss.0 as f64;
         let w = path.initial_cwnd.0 as f64 / mss;
@@ -113,7 +113,7 @@ impl Student {
     }
 }
 
-impl CongestionControl for Student {
+impl CongestionControl for FaultyReno {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         if self.has(Fault::UnwrapsTheRtt) {
             self.rtt = ack.rtt.expect("every ACK has an RTT").as_secs();
