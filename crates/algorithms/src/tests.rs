@@ -176,8 +176,8 @@ fn number(row: &str) -> f64 {
 const CLAIMED: &[(&str, &[&str])] = &[
     ("cubic", &["algorithms/src/growth/cubic.rs", "algorithms/src/tests.rs"]),
     ("reno", &["algorithms/src/tests.rs"]),
-    ("tcp-fit", &["algorithms/src/part/fit.rs", "algorithms/src/growth/tcp_fit.rs"]),
-    ("cubic-fit", &["algorithms/src/part/fit.rs", "algorithms/src/growth/cubic_fit.rs"]),
+    ("tcp-fit", &["algorithms/src/part/virtual_flows.rs", "algorithms/src/growth/tcp_fit.rs"]),
+    ("cubic-fit", &["algorithms/src/part/virtual_flows.rs", "algorithms/src/growth/cubic_fit.rs"]),
     ("phcc", &["algorithms/src/growth/phcc.rs", "algorithms/src/part/likelihood.rs"]),
     ("quick-start", &["algorithms/src/slow_start/quick_start.rs"]),
     ("hystart", &["algorithms/src/part/hybrid.rs"]),

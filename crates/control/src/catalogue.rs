@@ -324,7 +324,7 @@ impl Algorithm {
     pub fn build(&self, path: &Path) -> Box<dyn CongestionControl> {
         match (self.growth.spec.build, self.slow_start.as_ref().map(|part| (part.spec.build, &part.arguments))) {
             (Build::Whole(make), _) => make(path, &self.growth.arguments),
-            (Build::Given(maker), _) => maker.make(path, &self.growth.arguments),
+            (Build::Dynamic(maker), _) => maker.make(path, &self.growth.arguments),
             (Build::Growth(make), start) => {
                 let start = start.map(|(build, arguments)| match build {
                     Build::SlowStart(make) => make(path, arguments),

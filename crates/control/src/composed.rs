@@ -4,7 +4,7 @@ use cwndlab_units::{Bytes, Rate};
 
 use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Window};
 use crate::event::{Event, EventKind};
-use crate::parts::{Asks, Growth, SlowStart};
+use crate::parts::{Capabilities, Growth, SlowStart};
 use crate::state::{Extra, Phase, Ssthresh, State};
 
 /// The largest window, bytes: 512 GiB, far beyond any path.
@@ -20,7 +20,7 @@ pub struct Composed {
     slow_start: Option<Box<dyn SlowStart>>,
     growth: Box<dyn Growth>,
     /// The slow start paces; it looks at ACKs outside of slow start; the growth paces.
-    asks: Asks,
+    capabilities: Capabilities,
     growth_paces: bool,
     mss: f64,
     /// The largest window, segments.
@@ -39,12 +39,12 @@ impl Composed {
         let mss = path.mss.0 as f64;
         let w = path.initial_cwnd.0 as f64 / mss;
         let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
-        let asks = slow_start.as_ref().map_or_else(Asks::default, |part| part.asks());
-        let growth_paces = growth.asks().pacing;
+        let capabilities = slow_start.as_ref().map_or_else(Capabilities::default, |part| part.capabilities());
+        let growth_paces = growth.capabilities().pacing;
         Self {
             slow_start,
             growth,
-            asks,
+            capabilities,
             growth_paces,
             mss,
             most: MAX_BYTES / mss,
@@ -117,7 +117,7 @@ impl CongestionControl for Composed {
         if may_grow {
             self.avoid(ack);
         }
-        if self.asks.outside {
+        if self.capabilities.outside {
             if let Some(part) = &mut self.slow_start {
                 self.ssthresh = part.outside(ack, self.w, self.ssthresh);
             }
@@ -166,7 +166,7 @@ impl CongestionControl for Composed {
 
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
-        if self.asks.pacing && self.w < self.ssthresh {
+        if self.capabilities.pacing && self.w < self.ssthresh {
             return self.slow_start.as_ref().and_then(|part| part.pacing_rate());
         }
         if self.growth_paces {

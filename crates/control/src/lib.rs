@@ -25,7 +25,7 @@ pub use contract::{
 };
 pub use event::{Event, EventKind, Reason};
 pub use kernel_name::kernel_name;
-pub use parts::{Asks, Exit, Growth, SlowStart, Step};
+pub use parts::{Capabilities, Exit, Growth, SlowStart, Step};
 pub use snapshot::BeforeReduction;
 pub use spec::{Arguments, Build, Confidence, Domain, Kind, Make, Need, Parameter, RecoveryKind, Spec, Value};
 pub use state::{Extra, Phase, Ssthresh, State};

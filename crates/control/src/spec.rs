@@ -142,7 +142,7 @@ pub enum Build {
     /// A whole algorithm.
     Whole(fn(&Path, &Arguments) -> Box<dyn CongestionControl>),
     /// A whole algorithm that was handed over at run time.
-    Given(&'static dyn Make),
+    Dynamic(&'static dyn Make),
     /// A recovery, which the transport performs.
     Recovery(RecoveryKind),
     /// Nothing to make: a mechanism that is part of the transport.
@@ -262,7 +262,7 @@ mod tests {
         needs: &[],
         refuses: &[],
         model_based: false,
-        build: Build::Given(&Segments),
+        build: Build::Dynamic(&Segments),
     };
 
     /// By hand: 3 segments of 1000 bytes.

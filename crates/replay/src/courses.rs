@@ -113,7 +113,7 @@ fn watched(algorithm: &Algorithm, entries: SharedEntries, path: Arc<Mutex<Option
     let needs: Vec<_> = algorithm.all_needs().collect();
     let spec: &'static Spec = Box::leak(Box::new(Spec {
         kind: Kind::Whole,
-        build: Build::Given(maker),
+        build: Build::Dynamic(maker),
         needs: Box::leak(needs.into_boxed_slice()),
         ..*algorithm.growth.spec
     }));

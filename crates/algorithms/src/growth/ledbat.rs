@@ -22,7 +22,7 @@ use cwndlab_control::{
 };
 
 use super::reno::segments;
-use crate::part::leave;
+use crate::part::exit;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -168,7 +168,7 @@ impl Growth for Ledbat {
 
     fn start(&mut self, _: &Ack, w: f64, _: f64) -> Step {
         // After a timeout one segment is left: the floor of (4) holds again.
-        Step::with_exit((2.0 - w).max(0.0), Some(leave::now(Reason::None, w, f64::NAN)))
+        Step::with_exit((2.0 - w).max(0.0), Some(exit::now(Reason::None, w, f64::NAN)))
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {

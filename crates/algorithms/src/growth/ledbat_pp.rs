@@ -46,7 +46,7 @@ pub static SPEC: Spec = Spec {
     model_based: false,
     build: Build::Growth(|_, arguments| Box::new(LedbatPp::new(arguments))),
 };
-use crate::part::leave;
+use crate::part::exit;
 
 /// Where it is in (5); times in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -156,7 +156,7 @@ impl Growth for LedbatPp {
         let ends = !self.begun && q > 0.75 * self.target; // (4)
         Step::with_exit(
             self.gain(self.history.base()) * segments(ack),
-            ends.then(|| leave::now(Reason::Delay, w, f64::NAN)),
+            ends.then(|| exit::now(Reason::Delay, w, f64::NAN)),
         )
     }
 

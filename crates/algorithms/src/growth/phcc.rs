@@ -27,7 +27,7 @@ use cwndlab_control::{
 use cwndlab_units::{Bytes, Rate};
 
 use super::reno::segments;
-use crate::part::leave;
+use crate::part::exit;
 use crate::part::likelihood::Likelihood;
 
 /// The entry.
@@ -204,7 +204,7 @@ impl Phcc {
             let before = self.phase;
             self.decide(ack.prior_in_flight.0 as f64 / self.mss);
             if before == Stage::Start && self.phase != before {
-                event = Some(leave::now(Reason::DelayMinimum, self.now.w, self.now.ssthresh).event);
+                event = Some(exit::now(Reason::DelayMinimum, self.now.w, self.now.ssthresh).event);
             }
         }
         (self.round, self.sum_rtt, self.samples, self.lost) = (ack.round, 0.0, 0.0, false);

@@ -52,7 +52,7 @@ pub static SPEC: Spec = Spec {
     model_based: false,
     build: Build::Growth(|_, arguments| Box::new(Yeah::new(arguments))),
 };
-use crate::part::leave;
+use crate::part::exit;
 
 /// ε, the most that a decongestion takes.
 const EPSILON: f64 = 0.5;
@@ -144,7 +144,7 @@ impl Growth for Yeah {
         if next >= w {
             return Step::grow(grow);
         }
-        Step::with_exit(next - w, Some(leave::now(Reason::Delay, next, w - self.queue)))
+        Step::with_exit(next - w, Some(exit::now(Reason::Delay, next, w - self.queue)))
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
