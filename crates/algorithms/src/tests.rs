@@ -13,11 +13,11 @@ fn all_texts() -> Vec<String> {
         let entry = catalogue.specs.iter().find(|spec| spec.kind == Kind::SlowStart && spec.name == start);
         entry.is_some_and(|spec| spec.refuses.iter().any(|(other, _)| *other == growth))
     };
-    names(Kind::Growth)
+    names(Kind::CongestionAvoidance)
         .flat_map(|growth| names(Kind::SlowStart).map(move |start| (growth, start)))
         .filter(|(growth, start)| !refused(growth, start))
         .map(|(growth, start)| format!("{growth}+{start}"))
-        .chain(names(Kind::Growth).map(str::to_owned))
+        .chain(names(Kind::CongestionAvoidance).map(str::to_owned))
         .collect()
 }
 

@@ -143,7 +143,7 @@ pub fn check_until(
 pub fn texts(catalogue: &Catalogue) -> Vec<String> {
     let of = |kinds: &'static [Kind]| catalogue.specs.iter().filter(|spec| kinds.contains(&spec.kind));
     let mut texts: Vec<String> = Vec::new();
-    for spec in of(&[Kind::Growth, Kind::Whole, Kind::Router]) {
+    for spec in of(&[Kind::CongestionAvoidance, Kind::Whole, Kind::Router]) {
         // A scheme of routers alone, such as SIRENS, names no sender.
         texts.extend(catalogue.parse(spec.name).map(|algorithm| algorithm.to_string()));
     }

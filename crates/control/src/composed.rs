@@ -4,7 +4,7 @@ use cwndlab_units::{Bytes, Rate};
 
 use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Window};
 use crate::event::{Event, EventKind};
-use crate::parts::{Capabilities, Growth, SlowStart};
+use crate::parts::{Capabilities, CongestionAvoidance, SlowStart};
 use crate::state::{Extra, Phase, Ssthresh, State};
 
 /// The largest window, bytes: 512 GiB, far beyond any path.
@@ -18,7 +18,7 @@ const MIN_SSTHRESH: f64 = 2.0;
 pub struct Composed {
     /// `None`: the growth brings its own.
     slow_start: Option<Box<dyn SlowStart>>,
-    growth: Box<dyn Growth>,
+    growth: Box<dyn CongestionAvoidance>,
     /// The slow start paces; it looks at ACKs outside of slow start; the growth paces.
     capabilities: Capabilities,
     growth_paces: bool,
@@ -35,7 +35,7 @@ pub struct Composed {
 impl Composed {
     /// Joins the two at the start of a flow.
     #[must_use]
-    pub fn new(path: &Path, slow_start: Option<Box<dyn SlowStart>>, growth: Box<dyn Growth>) -> Self {
+    pub fn new(path: &Path, slow_start: Option<Box<dyn SlowStart>>, growth: Box<dyn CongestionAvoidance>) -> Self {
         let mss = path.mss.0 as f64;
         let w = path.initial_cwnd.0 as f64 / mss;
         let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
@@ -216,7 +216,7 @@ mod tests {
     #[derive(Clone, Debug)]
     struct Still;
 
-    impl Growth for Still {
+    impl CongestionAvoidance for Still {
         fn on_ack(&mut self, _: &Ack, w: f64) -> f64 {
             w
         }
@@ -243,7 +243,7 @@ mod tests {
     #[derive(Clone, Debug)]
     struct Thousandth;
 
-    impl Growth for Thousandth {
+    impl CongestionAvoidance for Thousandth {
         fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
             w + ack.acked.0 as f64 / ack.mss.0 as f64 / 1000.0
         }

@@ -8,7 +8,7 @@ use cwndlab_units::Rate;
 
 use crate::contract::{Ack, Congestion, Window};
 use crate::event::Event;
-use crate::snapshot::{GrowthSnapshot, SlowStartSnapshot};
+use crate::snapshot::{CongestionAvoidanceSnapshot, SlowStartSnapshot};
 use crate::state::Extra;
 
 /// What a slow start answers to an ACK.
@@ -104,7 +104,7 @@ pub trait SlowStart: fmt::Debug + Send + SlowStartSnapshot {
 }
 
 /// How the window grows in congestion avoidance, and what a congestion event costs.
-pub trait Growth: fmt::Debug + Send + GrowthSnapshot {
+pub trait CongestionAvoidance: fmt::Debug + Send + CongestionAvoidanceSnapshot {
     /// Data was acknowledged in avoidance, the window limiting: the new window, in segments.
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64;
 

@@ -1,7 +1,7 @@
 //! Copies of algorithms behind a pointer: what a transport keeps of an algorithm before a congestion event.
 
 use crate::contract::{Congestion, CongestionControl};
-use crate::parts::{Growth, SlowStart};
+use crate::parts::{CongestionAvoidance, SlowStart};
 
 macro_rules! snapshot {
     ($($trait:ident of $kind:ident;)*) => {
@@ -30,7 +30,7 @@ macro_rules! snapshot {
 snapshot! {
     Snapshot of CongestionControl;
     SlowStartSnapshot of SlowStart;
-    GrowthSnapshot of Growth;
+    CongestionAvoidanceSnapshot of CongestionAvoidance;
 }
 
 /// An algorithm as it stood before its last reduction: what an undo restores.

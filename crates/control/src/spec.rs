@@ -3,13 +3,13 @@
 use std::fmt;
 
 use crate::contract::{CongestionControl, Path, Scheme};
-use crate::parts::{Growth, SlowStart};
+use crate::parts::{CongestionAvoidance, SlowStart};
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// How the window grows in avoidance.
-    Growth,
+    CongestionAvoidance,
     /// How it grows before.
     SlowStart,
     /// What is retransmitted, and the window until a loss is repaired.
@@ -136,7 +136,7 @@ pub trait Make: fmt::Debug + Sync {
 #[derive(Clone, Copy, Debug)]
 pub enum Build {
     /// A growth.
-    Growth(fn(&Path, &Arguments) -> Box<dyn Growth>),
+    CongestionAvoidance(fn(&Path, &Arguments) -> Box<dyn CongestionAvoidance>),
     /// A slow start.
     SlowStart(fn(&Path, &Arguments) -> Box<dyn SlowStart>),
     /// A whole algorithm.

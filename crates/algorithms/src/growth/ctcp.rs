@@ -17,8 +17,8 @@
 //! Differs from the source: the draft leaves λ open; 1/4 as in the Linux port.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 use cwndlab_units::maths::{pow, sqrt};
 
@@ -28,7 +28,7 @@ use super::reno::segments;
 pub static SPEC: Spec = Spec {
     name: "ctcp",
     title: "Compound TCP",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1109/INFOCOM.2006.188; draft-sridharan-tcpm-ctcp-02",
     year: 2006,
     confidence: Confidence::High,
@@ -97,7 +97,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Ctcp::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Ctcp::new(arguments))),
 };
 
 /// Compound's avoidance.
@@ -172,7 +172,7 @@ impl Ctcp {
     }
 }
 
-impl Growth for Ctcp {
+impl CongestionAvoidance for Ctcp {
     fn observe(&mut self, ack: &Ack, _: f64) {
         self.mss = ack.mss.0 as f64;
         if let Some(rtt) = ack.rtt {

@@ -17,8 +17,8 @@
 //! epoch is moved by the time between two growing ACKs that an unused window separates.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 use cwndlab_units::maths::cbrt;
 
@@ -28,7 +28,7 @@ use super::reno::{flight, segments};
 pub static SPEC: Spec = Spec {
     name: "cubic",
     title: "CUBIC",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "RFC 9438",
     year: 2023,
     confidence: Confidence::High,
@@ -76,7 +76,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Cubic::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic::new(arguments))),
 };
 
 /// Makes one.
@@ -157,7 +157,7 @@ impl Cubic {
     }
 }
 
-impl Growth for Cubic {
+impl CongestionAvoidance for Cubic {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if !ack.cwnd_limited && !self.idle {
             self.idle = true;

@@ -18,7 +18,8 @@
 //! window is not used.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value,
 };
 use cwndlab_units::maths::cbrt;
 
@@ -28,7 +29,7 @@ use super::reno::segments;
 pub static SPEC: Spec = Spec {
     name: "cubic-8312",
     title: "CUBIC (RFC 8312)",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "RFC 8312",
     year: 2018,
     confidence: Confidence::High,
@@ -72,7 +73,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Cubic8312::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic8312::new(arguments))),
 };
 
 /// What a reduction changes.
@@ -139,7 +140,7 @@ impl Cubic8312 {
     }
 }
 
-impl Growth for Cubic8312 {
+impl CongestionAvoidance for Cubic8312 {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let now = ack.now.0;

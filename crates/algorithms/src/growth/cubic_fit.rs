@@ -17,7 +17,8 @@
 //! at w_epoch.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value, Window,
 };
 
 use super::cubic::Cubic;
@@ -27,7 +28,7 @@ use crate::part::virtual_flows::VirtualFlows;
 pub static SPEC: Spec = Spec {
     name: "cubic-fit",
     title: "CUBIC-FIT",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1109/LCOMM.2013.060513.130664",
     year: 2013,
     confidence: Confidence::Low,
@@ -100,7 +101,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(CubicFit::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicFit::new(arguments))),
 };
 
 /// CUBIC-FIT's avoidance.
@@ -134,7 +135,7 @@ impl CubicFit {
     }
 }
 
-impl Growth for CubicFit {
+impl CongestionAvoidance for CubicFit {
     #[inline]
     fn observe(&mut self, ack: &Ack, w: f64) {
         self.virtual_flows.observe(ack);

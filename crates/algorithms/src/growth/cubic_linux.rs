@@ -17,8 +17,8 @@
 //! Differs from the source: (1) and the cube of (2) in floating point rather than in Linux' shifted integers.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 use cwndlab_units::maths::{cbrt, floor};
 
@@ -28,7 +28,7 @@ use super::reno::segments;
 pub static SPEC: Spec = Spec {
     name: "cubic-linux",
     title: "CUBIC (Linux)",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1145/1400097.1400105; Linux tcp_cubic.c v2.3",
     year: 2008,
     confidence: Confidence::High,
@@ -63,7 +63,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(CubicLinux::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicLinux::new(arguments))),
 };
 
 /// C: 41 · 10 / 1024 segments/s³.
@@ -179,7 +179,7 @@ impl CubicLinux {
     }
 }
 
-impl Growth for CubicLinux {
+impl CongestionAvoidance for CubicLinux {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         let Some(rtt) = ack.rtt else { return };

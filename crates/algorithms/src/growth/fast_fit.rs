@@ -15,7 +15,8 @@
 //! Differs from the source: how the two are joined is our choice, and FAST's doubling below 0.75 ms is left out.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value, Window,
 };
 
 use super::fast::Fast;
@@ -26,7 +27,7 @@ use crate::part::virtual_flows::VirtualFlows;
 pub static SPEC: Spec = Spec {
     name: "fast-fit",
     title: "FAST-FIT",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "Wang et al., Frontiers of Computer Science 2014",
     year: 2014,
     confidence: Confidence::Low,
@@ -43,7 +44,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(FastFit::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(FastFit::new(arguments))),
 };
 
 /// FAST-FIT's avoidance.
@@ -65,7 +66,7 @@ impl FastFit {
     }
 }
 
-impl Growth for FastFit {
+impl CongestionAvoidance for FastFit {
     fn observe(&mut self, ack: &Ack, w: f64) {
         self.virtual_flows.observe(ack);
         self.fast.observe(ack, w);

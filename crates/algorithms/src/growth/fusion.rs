@@ -18,8 +18,8 @@
 //! The loop-back shortcut of Solaris that is called TCP fusion is unrelated.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 
 use super::reno::segments;
@@ -29,7 +29,7 @@ use crate::part::rounds::{queued, Round, Rounds};
 pub static SPEC: Spec = Spec {
     name: "fusion",
     title: "TCP-Fusion",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "Kaneko et al., PFLDnet 2007",
     year: 2007,
     confidence: Confidence::Medium,
@@ -49,7 +49,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Fusion::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Fusion::new(arguments))),
 };
 
 /// TCP-Fusion's avoidance.
@@ -109,7 +109,7 @@ impl Fusion {
     }
 }
 
-impl Growth for Fusion {
+impl CongestionAvoidance for Fusion {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(round) = self.rounds.observe(ack).filter(Round::decides) {
             self.learn(&round);

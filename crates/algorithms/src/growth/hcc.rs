@@ -16,7 +16,8 @@
 //! Differs from the source: which is known by its idea only: delay first, loss second, and a reference window.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value, Window,
 };
 
 use super::fast::update;
@@ -26,7 +27,7 @@ use crate::part::rounds::{Round, Rounds};
 pub static SPEC: Spec = Spec {
     name: "hcc",
     title: "HCC TCP (hybrid congestion control for high-speed networks)",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "Xu et al., J. Network and Computer Applications 2011",
     year: 2011,
     confidence: Confidence::Low,
@@ -42,7 +43,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Hcc::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Hcc::new(arguments))),
 };
 
 /// HCC's avoidance.
@@ -96,7 +97,7 @@ impl Hcc {
     }
 }
 
-impl Growth for Hcc {
+impl CongestionAvoidance for Hcc {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(round) = self.rounds.observe(ack) {
             self.rtt_max = self.rtt_max.max(round.mean);

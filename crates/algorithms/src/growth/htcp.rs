@@ -17,7 +17,7 @@
 //! `rtt_scaling = linux` has α(Δ) in whole numbers before and after (4), at least 1.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
 };
 use cwndlab_units::maths::floor;
 
@@ -28,7 +28,7 @@ use crate::part::htcp_ns3::Ns3;
 pub static SPEC: Spec = Spec {
     name: "htcp",
     title: "H-TCP",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "PFLDnet 2004; draft-leith-tcp-htcp-06; Linux tcp_htcp.c",
     year: 2004,
     confidence: Confidence::High,
@@ -86,7 +86,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Htcp::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Htcp::new(arguments))),
 };
 
 const BETA_MIN: f64 = 0.5;
@@ -231,7 +231,7 @@ impl Htcp {
     }
 }
 
-impl Growth for Htcp {
+impl CongestionAvoidance for Htcp {
     #[inline]
     fn observe(&mut self, ack: &Ack, w: f64) {
         if self.now.since.is_none() {

@@ -18,7 +18,8 @@
 //! in ns-2.35 does.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value,
 };
 
 use super::reno::segments;
@@ -28,7 +29,7 @@ use crate::part::round_rtt::{Round, RoundRtt};
 pub static SPEC: Spec = Spec {
     name: "illinois",
     title: "TCP-Illinois",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1016/j.peva.2007.12.007",
     year: 2006,
     confidence: Confidence::High,
@@ -97,7 +98,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Illinois::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Illinois::new(arguments))),
 };
 
 /// What delay decided.
@@ -186,7 +187,7 @@ impl Illinois {
     }
 }
 
-impl Growth for Illinois {
+impl CongestionAvoidance for Illinois {
     #[inline]
     fn observe(&mut self, ack: &Ack, w: f64) {
         if let Some(round) = self.rtts.observe(ack) {

@@ -18,7 +18,7 @@
 //! in flight, as printed, a host that sends in bursts would never get beyond its first windows.
 
 use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Reason, Spec, Step, Value,
+    Ack, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Reason, Spec, Step, Value,
 };
 
 use super::reno::segments;
@@ -28,7 +28,7 @@ use crate::part::exit;
 pub static SPEC: Spec = Spec {
     name: "ledbat",
     title: "LEDBAT (low extra delay background transport)",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "RFC 6817",
     year: 2012,
     confidence: Confidence::High,
@@ -63,7 +63,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| {
+    build: Build::CongestionAvoidance(|_, arguments| {
         Box::new(Ledbat {
             target: arguments.number("target") * 1e9,
             gain: arguments.number("gain"),
@@ -161,7 +161,7 @@ impl Ledbat {
     }
 }
 
-impl Growth for Ledbat {
+impl CongestionAvoidance for Ledbat {
     fn observe(&mut self, ack: &Ack, _: f64) {
         self.history.observe(ack);
     }

@@ -17,8 +17,8 @@
 //! Differs from the source: the initial window is the stack's, not two segments.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Reason, Spec,
-    Step, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Reason, Spec, Step, Value, Window,
 };
 
 use super::ledbat::History;
@@ -28,7 +28,7 @@ use super::reno::segments;
 pub static SPEC: Spec = Spec {
     name: "ledbat-pp",
     title: "LEDBAT++",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "draft-irtf-iccrg-ledbat-plus-plus",
     year: 2020,
     confidence: Confidence::High,
@@ -44,7 +44,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(LedbatPp::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(LedbatPp::new(arguments))),
 };
 use crate::part::exit;
 
@@ -145,7 +145,7 @@ impl LedbatPp {
     }
 }
 
-impl Growth for LedbatPp {
+impl CongestionAvoidance for LedbatPp {
     fn observe(&mut self, ack: &Ack, _: f64) {
         self.history.observe(ack);
     }

@@ -14,7 +14,8 @@
 //! epoch of at least 0.5 s in which N moves by one. The paper leaves α within (0, 1); 1/8 is that of a public port.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value,
 };
 
 use super::reno::segments;
@@ -24,7 +25,7 @@ use crate::part::virtual_flows::VirtualFlows;
 pub static SPEC: Spec = Spec {
     name: "tcp-fit",
     title: "TCP-FIT",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1109/INFCOM.2011.5935022",
     year: 2011,
     confidence: Confidence::Medium,
@@ -58,7 +59,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(TcpFit::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(TcpFit::new(arguments))),
 };
 
 /// TCP-FIT's avoidance.
@@ -79,7 +80,7 @@ pub(super) fn taken(n: f64) -> f64 {
     2.0 / (3.0 * n + 1.0)
 }
 
-impl Growth for TcpFit {
+impl CongestionAvoidance for TcpFit {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         self.virtual_flows.observe(ack);

@@ -17,8 +17,8 @@
 //! Differs from the source: its text was not at hand; when it goes back to the moderate mode is our choice.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 
 use super::reno::segments;
@@ -28,7 +28,7 @@ use crate::part::rounds::{queued, Round, Rounds};
 pub static SPEC: Spec = Spec {
     name: "vegas-plus",
     title: "TCP Vegas+",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "Hasegawa, Kurata, Murata, ICNP 2000",
     year: 2000,
     confidence: Confidence::Medium,
@@ -65,7 +65,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(VegasPlus::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(VegasPlus::new(arguments))),
 };
 
 /// What a reduction changes.
@@ -132,7 +132,7 @@ impl VegasPlus {
     }
 }
 
-impl Growth for VegasPlus {
+impl CongestionAvoidance for VegasPlus {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(round) = self.rounds.observe(ack) {
             self.over = Some(round);

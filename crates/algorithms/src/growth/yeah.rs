@@ -18,8 +18,8 @@
 //! queue is slow (`phi = 1000`).
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Reason, Spec,
-    Step, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Reason, Spec, Step, Value, Window,
 };
 
 use super::reno::{counted, segments, PER_ACK};
@@ -29,7 +29,7 @@ use crate::part::rounds::{queued, Round, Rounds};
 pub static SPEC: Spec = Spec {
     name: "yeah",
     title: "YeAH-TCP",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "Baiocchi, Castellani, Vacirca, PFLDnet 2007",
     year: 2007,
     confidence: Confidence::High,
@@ -50,7 +50,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Yeah::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Yeah::new(arguments))),
 };
 use crate::part::exit;
 
@@ -128,7 +128,7 @@ impl Yeah {
     }
 }
 
-impl Growth for Yeah {
+impl CongestionAvoidance for Yeah {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(round) = self.rounds.observe(ack) {
             self.over = Some(round);
