@@ -12,7 +12,6 @@ class DelayAimd:
     def __init__(self, path, g=1.5):
         self.w = path.initial_cwnd
         self.ssthresh = path.initial_ssthresh
-        self.before = self.w, self.ssthresh
         self.g = g
         self.round = 0
 
@@ -29,14 +28,11 @@ class DelayAimd:
 
     def on_congestion(self, event):
         if not event.repeated:
-            self.before = self.w, self.ssthresh
             self.ssthresh = max(self.w / 2, 2)  # (3)
         self.w = 1 if event.restart else self.ssthresh
 
     def on_window(self, window):
-        if window.change == "undo":  # nothing was lost after all
-            self.w, self.ssthresh = max(self.w, self.before[0]), self.before[1]
-        elif window.change != "established":
+        if window.change != "established":
             self.w = window.cwnd  # after idleness or a recovery
 
     def cwnd(self):

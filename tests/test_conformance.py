@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -109,14 +110,14 @@ def test_check_prints_rows(cli: Cli) -> None:
 def test_a_rule_that_fails_is_exit_status_1(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def many(texts: list[str], **_: object) -> Iterator[tuple[int, Examined]]:
         for index, text in enumerate(texts):
-            fails = Rule(algorithm=text, rule="undo", holds=False, detail="course 'undo', event 7 at 1 s: because")
+            fails = Rule(algorithm=text, rule="undo", holds=False, detail="case 'undo', event 7 at 1 s: because")
             holds = Rule(algorithm=text, rule="state", holds=True, detail="12 answers")
             yield index, Examined(algorithm=text, rules=(fails, holds), ns_per_ack=None)
 
     monkeypatch.setattr(import_module("cwndlab.conformance"), "check_many", many)
     status, out, err = cli("check", "reno")
     assert (status, err) == (1, "")
-    assert "undo   no     course 'undo', event 7 at 1 s: because" in out
+    assert "undo   no     case 'undo', event 7 at 1 s: because" in out
     status, out, _ = cli("check", "reno", "bic")
     assert status == 1
     assert [line.split() for line in out.splitlines()[1:3]] == [
@@ -169,7 +170,6 @@ class Right:
     def __init__(self, path: NetworkPath, segments: float = 0.0) -> None:
         self.w = segments or path.initial_cwnd
         self.ssthresh = path.initial_ssthresh
-        self.before = self.w, self.ssthresh
         self.acks = 0
 
     def on_ack(self, ack: Ack) -> None:
@@ -184,14 +184,11 @@ class Right:
 
     def on_congestion(self, event: Congestion) -> None:
         if not event.repeated:
-            self.before = self.w, self.ssthresh
             self.ssthresh = max(self.w / 2, 2)
         self.w = 1 if event.restart else self.ssthresh
 
     def on_window(self, window: Window) -> None:
-        if window.change == "undo":
-            self.w, self.ssthresh = max(self.w, self.before[0]), self.before[1]
-        elif window.change != "established":
+        if window.change != "established":
             self.w = window.cwnd
 
     def cwnd(self) -> Any:
@@ -234,10 +231,15 @@ class GrowsUnused(Right):
             self.w += 1
 
 
-class IgnoresUndo(Right):
-    def on_window(self, window: Window) -> None:
-        if window.change in ("idle", "recovered"):
-            self.w = window.cwnd
+class CopiesNothing(Right):
+    def __deepcopy__(self, memo: object) -> CopiesNothing:
+        return self
+
+
+class HoldsALock(Right):
+    def __init__(self, path: NetworkPath) -> None:
+        super().__init__(path)
+        self.lock = threading.Lock()
 
 
 class Shares(Right):
@@ -277,7 +279,8 @@ def test_a_right_class_keeps_every_rule() -> None:
         (Stands, "pacing", "pacing_rate() is 0 after on_ack (it returns segments per second, above 0 and"),
         (Lists, "state", "state() is [1] (it returns a dict of names and numbers)"),
         (GrowsUnused, "unused-window", "on_ack grows the window although `cwnd_limited` is false"),
-        (IgnoresUndo, "undo", "the undo of a reduction restores the"),
+        (CopiesNothing, "undo", "the undo of a reduction restores the"),
+        (HoldsALock, "no-panic", "copy.deepcopy of the object raised TypeError: cannot pickle '_thread.lock' object"),
         (Shares, "same-windows", "a second instance, told the same, has"),
         (FailsAtOnce, "no-panic", "__init__ raised OSError: no flow today ("),
     ],
@@ -288,17 +291,19 @@ def test_a_wrong_class_breaks_the_rule_that_is_meant(
     found = cwndlab.check(kind, quick=True)
     assert found.broken == (rule,)
     detail = next(one.detail for one in found.rules if not one.holds)
-    assert re.match(r"course '[^']+', event \d+ at \d+\.\d{6} s: (an ACK of |a new flow|the last reduction)", detail)
+    assert re.match(
+        r"case '[^']+', event \d+ at \d+\.\d{6} s: (an ACK of |a loss|a new flow|the last reduction)", detail
+    )
     assert why in detail
     if " raised " in why:
-        assert re.search(r"\(\S*test_conformance\.py, line \d+\)", detail)
+        assert re.search(r"\(\S*(test_conformance|copy)\.py, line \d+\)", detail)
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_class_in_full_size_says_that_it_was_told_less() -> None:
     found = cwndlab.check(Raises)
     assert found.notes == (
-        "raises: the long course has 2000000 ACKs instead of 10000000, since a class in Python takes microseconds for "
+        "raises: the long case has 2000000 ACKs instead of 10000000, since a class in Python takes microseconds for "
         "each",
     )
 

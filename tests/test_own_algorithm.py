@@ -37,7 +37,6 @@ class PyReno:
     def __init__(self, path: NetworkPath) -> None:
         self.w = path.initial_cwnd
         self.ssthresh = path.initial_ssthresh
-        self.before = (self.w, self.ssthresh)
 
     def on_ack(self, ack: Ack) -> None:
         if ack.recovering or not ack.cwnd_limited:
@@ -54,15 +53,11 @@ class PyReno:
 
     def on_congestion(self, event: Congestion) -> None:
         if not event.repeated:
-            self.before = (self.w, self.ssthresh)
             self.ssthresh = max(event.in_flight / 2, 2)
         self.w = 1 if event.restart else self.ssthresh
 
     def on_window(self, window: Window) -> None:
-        if window.change == "undo":
-            self.w = max(self.w, self.before[0])
-            self.ssthresh = self.before[1]
-        elif window.change != "established":
+        if window.change != "established":
             self.w = window.cwnd
 
     def cwnd(self) -> float:

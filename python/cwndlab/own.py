@@ -5,7 +5,8 @@ contract in Rust has; optional are ``on_timeout``, ``on_window``, ``on_sent``, `
 attribute ``ssthresh``. ``on_ack`` returns ``None``, or an event of two strings for the records: what
 happened and why. Amounts are in segments, as papers write them, times in seconds, rates in segments per second.
 What the methods are told is described by `Ack`, `Congestion`, `Path`, `Window` and `Sent`;
-``docs/add-an-algorithm.md`` shows it all.
+The transport copies an object by ``copy.deepcopy`` before a congestion event, and restores the copy where the reduction
+was spurious. ``docs/add-an-algorithm.md`` shows it all.
 """
 
 from __future__ import annotations

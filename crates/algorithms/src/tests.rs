@@ -1,7 +1,7 @@
 use super::*;
 use cwndlab_conformance::{check_sized, Size};
-use cwndlab_control::testing::{ack_at, loss, path};
-use cwndlab_control::Kind;
+use cwndlab_control::testing::{ack_at, established, loss, path, timeout};
+use cwndlab_control::{Ack, BeforeReduction, Kind};
 use cwndlab_units::maths::pow;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +13,11 @@ fn all_texts() -> Vec<String> {
         let entry = catalogue.specs.iter().find(|spec| spec.kind == Kind::SlowStart && spec.name == start);
         entry.is_some_and(|spec| spec.refuses.iter().any(|(other, _)| *other == growth))
     };
-    names(Kind::Growth)
+    names(Kind::CongestionAvoidance)
         .flat_map(|growth| names(Kind::SlowStart).map(move |start| (growth, start)))
         .filter(|(growth, start)| !refused(growth, start))
         .map(|(growth, start)| format!("{growth}+{start}"))
-        .chain(names(Kind::Growth).map(str::to_owned))
+        .chain(names(Kind::CongestionAvoidance).map(str::to_owned))
         .collect()
 }
 
@@ -176,8 +176,8 @@ fn number(row: &str) -> f64 {
 const CLAIMED: &[(&str, &[&str])] = &[
     ("cubic", &["algorithms/src/growth/cubic.rs", "algorithms/src/tests.rs"]),
     ("reno", &["algorithms/src/tests.rs"]),
-    ("tcp-fit", &["algorithms/src/part/fit.rs", "algorithms/src/growth/tcp_fit.rs"]),
-    ("cubic-fit", &["algorithms/src/part/fit.rs", "algorithms/src/growth/cubic_fit.rs"]),
+    ("tcp-fit", &["algorithms/src/part/virtual_flows.rs", "algorithms/src/growth/tcp_fit.rs"]),
+    ("cubic-fit", &["algorithms/src/part/virtual_flows.rs", "algorithms/src/growth/cubic_fit.rs"]),
     ("phcc", &["algorithms/src/growth/phcc.rs", "algorithms/src/part/likelihood.rs"]),
     ("quick-start", &["algorithms/src/slow_start/quick_start.rs"]),
     ("hystart", &["algorithms/src/part/hybrid.rs"]),
@@ -292,6 +292,28 @@ fn broken(texts: &[String], size: &Size) -> Vec<String> {
         let workers: Vec<_> = (0..4).map(|_| scope.spawn(examine)).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     })
+}
+
+/// RFC 4015, section 3, and RFC 9438, section 4.9: after a spurious reduction an algorithm is what it was before. One that
+/// follows a model of the path keeps what it learned (Linux, `bbr_undo_cwnd`).
+#[test]
+fn an_undo_restores_the_whole_state_of_every_algorithm_without_a_model() {
+    for text in cwndlab_conformance::texts(&catalogue()) {
+        let algorithm = catalogue().parse(&text).unwrap_or_else(|fault| panic!("{text}: {}", fault.what));
+        let mut flow = algorithm.build(&path(10));
+        flow.on_window(&established(100, None));
+        for n in 0..40 {
+            let _ = flow.on_ack(&Ack { round: n / 10, ..ack_at(1_000_000_000 + n * 5_000_000, 1) });
+        }
+        let keeps = flow.state(None).phase.follows_model();
+        let (stood, mut before) = (format!("{flow:?}"), BeforeReduction::default());
+        let event = timeout(20);
+        before.save(&*flow, &event);
+        flow.on_congestion(&event);
+        assert_ne!(format!("{flow:?}"), stood, "{text}");
+        before.restore(&mut flow);
+        assert_eq!(format!("{flow:?}") == stood, !keeps, "{text}");
+    }
 }
 
 /// The public battery on every growth with its companion, every whole algorithm, and every slow start under Reno and

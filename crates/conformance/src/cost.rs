@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Window};
 
-use crate::courses::{answering, path};
+use crate::cases::{answering, path};
+use crate::harness::{Harness, Tally};
 use crate::panics::{guarded, Quiet};
-use crate::probe::{Probe, Tally};
-use crate::road::{Journey, Road, MS};
+use crate::path_model::{ModelFlow, PathModel, MS};
 use crate::rules::Event;
-use crate::Says;
+use crate::Traits;
 
 /// Events that are told in one go: few enough for the second-level cache, many enough for the clock.
 const CHUNK: usize = 512;
@@ -43,14 +43,14 @@ impl Told {
 #[must_use]
 #[allow(clippy::disallowed_methods, reason = "the host's time is what is measured; no answer depends on it")]
 pub fn ns_per_ack(
-    says: &Says,
+    traits: &Traits,
     make: &dyn Fn(&Path) -> Box<dyn CongestionControl>,
     acks: usize,
     times: u32,
 ) -> Option<f64> {
     let _quiet = Quiet::new();
-    let begin = path(says, 10, None);
-    let tape = record(says, make, &begin, acks)?;
+    let begin = path(traits, 10, None);
+    let tape = record(traits, make, &begin, acks)?;
     let told = tape.iter().filter(|told| matches!(told, Told::Ack(_))).count();
     let pass = || {
         let mut flow = make(&begin);
@@ -80,16 +80,17 @@ pub fn ns_per_ack(
 }
 
 fn record(
-    says: &Says,
+    traits: &Traits,
     make: &dyn Fn(&Path) -> Box<dyn CongestionControl>,
     begin: &Path,
     acks: usize,
 ) -> Option<Vec<Told>> {
-    let road = Road { rate: 100_000_000, rtt: 50 * MS, buffer: 625_000, acks: acks as u64, ..Road::default() };
+    let model =
+        PathModel { rate: 100_000_000, rtt: 50 * MS, buffer: 625_000, acks: acks as u64, ..PathModel::default() };
     let never = AtomicBool::new(false);
-    let mut tally = Tally::new(says, &never);
-    let mut probe = Probe::new("cost", make, begin, &mut tally)?;
-    probe.tape = Some(Vec::with_capacity(acks + acks / 16));
-    Journey::begin(answering(says, road), &mut probe, 1).and_then(|mut journey| journey.run()).ok()?;
-    probe.tape.take()
+    let mut tally = Tally::new(traits, &never);
+    let mut harness = Harness::new("cost", make, begin, &mut tally)?;
+    harness.tape = Some(Vec::with_capacity(acks + acks / 16));
+    ModelFlow::begin(answering(traits, model), &mut harness, 1).and_then(|mut flow| flow.run()).ok()?;
+    harness.tape.take()
 }

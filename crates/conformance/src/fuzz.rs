@@ -2,44 +2,44 @@
 //!
 //! Wild streams keep what every transport keeps: the clock, the bytes delivered and the rounds never go back, no RTT is
 //! below the least, no more is acknowledged than ten segments or a window, no more is marked than was acknowledged, a
-//! repeated timeout is a timeout, a timeout restarts. Every value is within the range of the courses, RTTs from 0.1 ms
+//! repeated timeout is a timeout, a timeout restarts. Every value is within the range of the cases, RTTs from 0.1 ms
 //! to 10 s and idleness up to an hour; what follows what is chance.
 
 use cwndlab_control::{Cause, Change, DeliveryRate, Feedback, Path, Sent};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
+use crate::cases::{answering, path, MSS};
 use crate::chance::Chance;
-use crate::courses::{answering, path, MSS};
-use crate::probe::{Going, Maker, Probe, Tally};
-use crate::road::{Journey, Road, MS, S};
+use crate::harness::{Going, Harness, Maker, Tally};
+use crate::path_model::{ModelFlow, PathModel, MS, S};
 use crate::script::Script;
-use crate::{Says, Size};
+use crate::{Size, Traits};
 
-pub(crate) fn run(says: &Says, make: Maker<'_>, size: &Size, tally: &mut Tally<'_>) {
+pub(crate) fn run(traits: &Traits, make: Maker<'_>, size: &Size, tally: &mut Tally<'_>) {
     for seed in 1..=size.streams {
         let mut chance = Chance::new(seed);
-        let (road, begin) = consistent(says, size, &mut chance);
-        if let Some(mut probe) = Probe::new(&format!("consistent stream {seed}"), make, &begin, tally) {
-            let road = answering(says, road);
-            let _ = Journey::begin(road, &mut probe, seed).and_then(|mut journey| journey.run());
+        let (model, begin) = consistent(traits, size, &mut chance);
+        if let Some(mut harness) = Harness::new(&format!("consistent stream {seed}"), make, &begin, tally) {
+            let model = answering(traits, model);
+            let _ = ModelFlow::begin(model, &mut harness, seed).and_then(|mut flow| flow.run());
         }
         let mut chance = Chance::new(seed ^ 0xdead);
-        let begin = beginning(says, &mut chance);
-        if let Some(mut probe) = Probe::new(&format!("wild stream {seed}"), make, &begin, tally) {
-            let _ = wild(&mut probe, size.events, &mut chance);
+        let begin = beginning(traits, &mut chance);
+        if let Some(mut harness) = Harness::new(&format!("wild stream {seed}"), make, &begin, tally) {
+            let _ = wild(&mut harness, size.events, &mut chance);
         }
     }
 }
 
-fn beginning(says: &Says, chance: &mut Chance) -> Path {
+fn beginning(traits: &Traits, chance: &mut Chance) -> Path {
     let ssthresh = if chance.one_in(2) { Some(chance.magnitude(2, 1000)) } else { None };
-    let mut path = path(says, chance.pick(&[1, 2, 3, 4, 10, 10, 32, 500]), ssthresh);
+    let mut path = path(traits, chance.pick(&[1, 2, 3, 4, 10, 10, 32, 500]), ssthresh);
     path.seed = chance.bits();
     path.paced = path.paced || chance.one_in(2);
     path
 }
 
-fn consistent(says: &Says, size: &Size, chance: &mut Chance) -> (Road, Path) {
+fn consistent(traits: &Traits, size: &Size, chance: &mut Chance) -> (PathModel, Path) {
     let rate = chance.magnitude(100_000, 10_000_000_000);
     let rtt = chance.magnitude(MS / 10, 10 * S);
     let bdp = (u128::from(rate) * u128::from(rtt) / 8_000_000_000).min(30_000_000) as u64;
@@ -50,7 +50,7 @@ fn consistent(says: &Says, size: &Size, chance: &mut Chance) -> (Road, Path) {
             None
         }
     };
-    let road = Road {
+    let model = PathModel {
         rate,
         rtt,
         buffer: (bdp / 100 * chance.magnitude(1, 400)).max(2 * MSS),
@@ -64,21 +64,21 @@ fn consistent(says: &Says, size: &Size, chance: &mut Chance) -> (Road, Path) {
         idle_restart: chance.one_in(2),
         report_every: rarely(chance, 4, MS / 10, rtt.max(MS)).unwrap_or(0),
         feedback: Some(chance.between(1, 200)),
-        mischief: Some(chance.magnitude(5, 500)),
+        anomaly: Some(chance.magnitude(5, 500)),
         acks: size.events,
-        ..Road::default()
+        ..PathModel::default()
     };
-    (road, beginning(says, chance))
+    (model, beginning(traits, chance))
 }
 
-fn wild(probe: &mut Probe<'_, '_>, events: u64, chance: &mut Chance) -> Going {
-    let mut script = Script::begin(probe)?;
+fn wild(harness: &mut Harness<'_, '_>, events: u64, chance: &mut Chance) -> Going {
+    let mut script = Script::begin(harness)?;
     let mut least = u64::MAX;
     for _ in 0..events {
         if !chance.one_in(4) {
             script.now += chance.magnitude(1, 10 * S);
         }
-        let window = script.probe.window().0.clamp(MSS, 1 << 41);
+        let window = script.harness.window().0.clamp(MSS, 1 << 41);
         let less = (chance.between(1, window) / MSS).max(1) * MSS;
         match chance.below(40) {
             0 => script.undo()?,
@@ -108,7 +108,7 @@ fn wild(probe: &mut Probe<'_, '_>, events: u64, chance: &mut Chance) -> Going {
                     retransmission: chance.one_in(5),
                     app_limited: chance.one_in(3),
                 };
-                script.probe.sent(&sent)?;
+                script.harness.sent(&sent)?;
             }
             _ => wild_ack(&mut script, &mut least, chance)?,
         }
@@ -117,7 +117,7 @@ fn wild(probe: &mut Probe<'_, '_>, events: u64, chance: &mut Chance) -> Going {
 }
 
 fn wild_ack(script: &mut Script<'_, '_, '_>, least: &mut u64, chance: &mut Chance) -> Going {
-    let most = script.probe.window().0.clamp(10 * MSS, 1_000_000);
+    let most = script.harness.window().0.clamp(10 * MSS, 1_000_000);
     let bytes = if chance.one_in(20) { 0 } else { chance.magnitude(1, most) };
     let prior = script.delivered;
     let mut ack = script.make(bytes);
@@ -151,5 +151,5 @@ fn wild_ack(script: &mut Script<'_, '_, '_>, least: &mut u64, chance: &mut Chanc
         let rate = Rate(chance.magnitude(1, 100_000_000_000));
         ack.feedback = Some(Feedback { rate, accelerated: Bytes(chance.between(0, bytes)) });
     }
-    script.probe.ack(&ack)
+    script.harness.ack(&ack)
 }

@@ -57,7 +57,7 @@ pub struct Broken {
 }
 
 impl Broken {
-    /// Ends the course. No hook is called and nothing is printed.
+    /// Ends the case. No hook is called and nothing is printed.
     pub fn unwind(self) -> ! {
         resume_unwind(Box::new(self))
     }

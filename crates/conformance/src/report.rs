@@ -5,14 +5,14 @@ use std::fmt;
 use cwndlab_units::{Bytes, Time};
 use serde::Serialize;
 
-use crate::words::{instant, segments};
+use crate::describe::{instant, segments};
 
 /// The event that broke a rule first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The course on which it happened.
-    pub course: String,
-    /// Its number on that course, from 1; 0 is the making.
+    /// The case on which it happened.
+    pub case: String,
+    /// Its number on that case, from 1; 0 is the making.
     pub event: u64,
     /// Simulated time.
     pub now: Time,
@@ -32,8 +32,8 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { course, event, now, what, before, after, mss, why, since } = self;
-        write!(f, "course '{course}', event {event} at {}: {what}: ", instant(*now))?;
+        let Self { case, event, now, what, before, after, mss, why, since } = self;
+        write!(f, "case '{case}', event {event} at {}: {what}: ", instant(*now))?;
         write!(
             f,
             "the window goes from {} to {} segments of {} B: {why}",
@@ -86,7 +86,7 @@ pub struct Report {
     pub algorithm: String,
     /// One per rule, in their order.
     pub findings: Vec<Finding>,
-    /// Events on all courses together.
+    /// Events on all cases together.
     pub events: u64,
     /// Cost of an ACK as [`cost`](crate::cost) measures it; `None` where it panicked.
     pub ns_per_ack: Option<f64>,

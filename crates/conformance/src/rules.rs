@@ -3,7 +3,7 @@
 use cwndlab_control::{Ack, Cause, Change, Congestion, Path, Sent, State, Window};
 use cwndlab_units::{Bytes, Rate, Time};
 
-use crate::words::segments;
+use crate::describe::segments;
 
 /// What an algorithm was told.
 #[derive(Clone, Copy, Debug)]
@@ -47,9 +47,9 @@ pub struct Step<'a> {
     pub before: Bytes,
     /// The window after.
     pub after: Bytes,
-    /// The window before the last reduction; the initial one where there was none.
+    /// The window before the last reduction; zero where there was none.
     pub stood: Bytes,
-    /// The largest window of the course so far.
+    /// The largest window of the case so far.
     pub peak: Bytes,
     /// The pacing rate after.
     pub pacing: Option<Rate>,
@@ -91,7 +91,7 @@ pub struct Rule {
     /// Its name.
     pub name: &'static str,
     /// What it demands, in one sentence.
-    pub says: &'static str,
+    pub demand: &'static str,
     /// It does not hold for what keeps a model of the path.
     pub excepts_models: bool,
     /// Looks at a step.
@@ -265,7 +265,7 @@ pub fn state(step: &Step<'_>) -> Verdict {
     })
 }
 
-/// Judged at the end of a course, not at a step.
+/// Judged at the end of a case, not at a step.
 fn elsewhere(_: &Step<'_>) -> Verdict {
     Silent
 }
@@ -278,10 +278,10 @@ pub const NO_PANIC: usize = 13;
 pub const COST: usize = 14;
 
 macro_rules! rules {
-    ($($name:literal, $says:literal, $models:literal, $judge:expr;)*) => {
+    ($($name:literal, $demand:literal, $models:literal, $judge:expr;)*) => {
         /// All of them; the order is that of a report.
         pub static RULES: &[Rule] =
-            &[$(Rule { name: $name, says: $says, excepts_models: $models, judge: $judge }),*];
+            &[$(Rule { name: $name, demand: $demand, excepts_models: $models, judge: $judge }),*];
     };
 }
 

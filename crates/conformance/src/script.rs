@@ -1,14 +1,14 @@
-//! Events by hand: what no path brings about, told in the order that a course wants.
+//! Events by hand: what no path brings about, told in the order that a case wants.
 
 use cwndlab_control::{Ack, Cause, Change, Congestion, DeliveryRate, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::probe::{Going, Probe};
-use crate::road::{MS, S};
+use crate::harness::{Going, Harness};
+use crate::path_model::{MS, S};
 
 /// Tells a flow what it is told to tell; clock, bytes delivered and rounds only go forward.
 pub(crate) struct Script<'a, 'b, 'c> {
-    pub(crate) probe: &'a mut Probe<'b, 'c>,
+    pub(crate) harness: &'a mut Harness<'b, 'c>,
     pub(crate) now: u64,
     pub(crate) rtt: u64,
     pub(crate) delivered: u64,
@@ -18,8 +18,8 @@ pub(crate) struct Script<'a, 'b, 'c> {
 
 impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
     /// A flow of 50 ms whose handshake was done at one second.
-    pub(crate) fn begin(probe: &'a mut Probe<'b, 'c>) -> Result<Self, crate::probe::Ended> {
-        let mut script = Self { probe, now: S, rtt: 50 * MS, delivered: 0, round: 0, round_bytes: 0 };
+    pub(crate) fn begin(harness: &'a mut Harness<'b, 'c>) -> Result<Self, crate::harness::Ended> {
+        let mut script = Self { harness, now: S, rtt: 50 * MS, delivered: 0, round: 0, round_bytes: 0 };
         script.window(Change::Established, 0, 0)?;
         Ok(script)
     }
@@ -28,14 +28,14 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
     pub(crate) fn make(&mut self, bytes: u64) -> Ack {
         self.delivered += bytes;
         self.round_bytes += bytes;
-        let window = self.probe.window().0.min(1 << 41);
+        let window = self.harness.window().0.min(1 << 41);
         if self.round_bytes >= window {
             (self.round, self.round_bytes) = (self.round + 1, 0);
         }
         let rtt = Duration(self.rtt);
         Ack {
             now: Time(self.now),
-            mss: self.probe.mss(),
+            mss: self.harness.mss(),
             acked: Bytes(bytes),
             acks: 1,
             interval: Duration::ZERO,
@@ -64,32 +64,32 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
 
     /// `count` ACKs of a segment each, spread over a round trip per window.
     pub(crate) fn acks(&mut self, count: u64) -> Going {
-        let mss = self.probe.mss().0;
+        let mss = self.harness.mss().0;
         for _ in 0..count {
-            let windows = (self.probe.window().0 / mss).clamp(1, 1 << 20);
+            let windows = (self.harness.window().0 / mss).clamp(1, 1 << 20);
             self.now += self.rtt / windows;
             let ack = self.make(mss);
-            self.probe.ack(&ack)?;
+            self.harness.ack(&ack)?;
         }
         Ok(())
     }
 
     /// A congestion event of a window in flight.
     pub(crate) fn congestion(&mut self, cause: Cause, restart: bool, repeated: bool) -> Going {
-        let flight = self.probe.window().0.clamp(self.probe.mss().0, 1 << 41);
+        let flight = self.harness.window().0.clamp(self.harness.mss().0, 1 << 41);
         self.congestion_at(cause, restart, repeated, flight)
     }
 
     /// The same with `flight` bytes.
     pub(crate) fn congestion_at(&mut self, cause: Cause, restart: bool, repeated: bool, flight: u64) -> Going {
         let lost = match cause {
-            Cause::Loss => self.probe.mss().0,
+            Cause::Loss => self.harness.mss().0,
             Cause::Ecn => 0,
             Cause::Timeout => flight,
         };
-        self.probe.congestion(&Congestion {
+        self.harness.congestion(&Congestion {
             now: Time(self.now),
-            mss: self.probe.mss(),
+            mss: self.harness.mss(),
             cause,
             restart,
             repeated,
@@ -104,10 +104,10 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
     /// The transport changed the window to `cwnd`.
     pub(crate) fn window(&mut self, change: Change, cwnd: u64, idle: u64) -> Going {
         let established = change == Change::Established;
-        self.probe.on_window(&Window {
+        self.harness.on_window(&Window {
             now: Time(self.now),
             change,
-            cwnd: if established { self.probe.window() } else { Bytes(cwnd) },
+            cwnd: if established { self.harness.window() } else { Bytes(cwnd) },
             idle: Duration(idle),
             rtt: established.then_some(Duration(self.rtt)),
             feedback: None,
@@ -116,7 +116,7 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
 
     /// The last reduction was spurious.
     pub(crate) fn undo(&mut self) -> Going {
-        let window = self.probe.window().0;
+        let window = self.harness.window().0;
         self.window(Change::Undo, window, 0)
     }
 }

@@ -2,17 +2,17 @@ use super::*;
 use cwndlab_control::{Ack, Congestion, Event, Window};
 use cwndlab_units::Bytes;
 
+use crate::faulty::Fault;
 use crate::rules::RULES;
-use crate::wrong::Fault;
 
 fn examine(fault: Fault) -> Report {
-    check_sized(&format!("{fault:?}"), Says::default(), |path| wrong::wrong(fault, path), &Size::SMALL)
+    check_sized(&format!("{fault:?}"), Traits::default(), |path| faulty::with_fault(fault, path), &Size::SMALL)
 }
 
-/// RFC 5681, section 3.1, as `wrong::right` has it: nothing of the battery forbids it.
+/// RFC 5681, section 3.1, as `faulty::without_fault` has it: nothing of the battery forbids it.
 #[test]
 fn a_right_reno_passes_everything() {
-    let report = check_sized("reno", Says::default(), wrong::right, &Size::SMALL);
+    let report = check_sized("reno", Traits::default(), faulty::without_fault, &Size::SMALL);
     assert!(report.holds(), "{report}");
     for finding in &report.findings {
         assert!(finding.judged > 0 || ["pacing", "cost"].contains(&finding.rule), "{} was never judged", finding.rule);
@@ -48,7 +48,7 @@ fn a_violation_says_where_what_and_why() {
     assert_eq!((row.algorithm.as_str(), row.rule), ("GrowsUnused", "unused-window"));
     assert_eq!(
         row.detail,
-        "course 'app-limited', event 8 at 0.100584 s: an ACK of 1460 B (RTT 50.584 ms, min 50.000 ms, 5 segments in \
+        "case 'app-limited', event 8 at 0.100584 s: an ACK of 1460 B (RTT 50.584 ms, min 50.000 ms, 5 segments in \
          flight, round 1, app-limited, window not used): the window goes from 10 to 11 segments of 1460 B: on_ack grows \
          the window although `cwnd_limited` is false: the window was not used"
     );
@@ -58,11 +58,11 @@ fn a_violation_says_where_what_and_why() {
 fn a_panic_is_told_with_its_text_and_place() {
     let report = examine(Fault::UnwrapsTheRtt);
     let row = report.rows().into_iter().find(|row| !row.holds).unwrap();
-    assert!(row.detail.contains("panics: every ACK has an RTT (crates/conformance/src/wrong.rs:"), "{}", row.detail);
+    assert!(row.detail.contains("panics: every ACK has an RTT (crates/conformance/src/faulty.rs:"), "{}", row.detail);
 }
 
 /// An adapter to another language: its algorithm answers to the fifth ACK what is no window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Adapter(Box<dyn CongestionControl>, u32, &'static str);
 
 impl CongestionControl for Adapter {
@@ -90,13 +90,14 @@ impl CongestionControl for Adapter {
 #[test]
 fn what_ends_its_course_names_the_rule() {
     for (named, meant) in [("one-segment", "one-segment"), ("no-panic", "no-panic"), ("no rule", "no-panic")] {
-        let make = |path: &Path| -> Box<dyn CongestionControl> { Box::new(Adapter(wrong::right(path), 0, named)) };
-        let report = check_sized("adapter", Says::default(), make, &Size::SMALL);
-        // No course lasts long enough for a window to come back or not.
+        let make =
+            |path: &Path| -> Box<dyn CongestionControl> { Box::new(Adapter(faulty::without_fault(path), 0, named)) };
+        let report = check_sized("adapter", Traits::default(), make, &Size::SMALL);
+        // No case lasts long enough for a window to come back or not.
         assert_eq!(report.broken(), [meant], "{report}");
         assert_eq!(report.ns_per_ack, None);
         let row = report.rows().into_iter().find(|row| !row.holds).unwrap();
-        assert!(row.detail.starts_with("course 'bottleneck', event "), "{}", row.detail);
+        assert!(row.detail.starts_with("case 'bottleneck', event "), "{}", row.detail);
         assert!(row.detail.ends_with(" segments of 1460 B: cwnd() is nan"), "{}", row.detail);
     }
 }
@@ -110,8 +111,8 @@ fn rows_are_algorithm_rule_holds_detail() {
 
 #[test]
 fn what_is_model_based_is_excepted_and_the_report_says_so() {
-    let says = Says { model_based: true, ..Says::default() };
-    let report = check_sized("model", says, |path| wrong::wrong(Fault::GrowsUnused, path), &Size::SMALL);
+    let traits = Traits { model_based: true, ..Traits::default() };
+    let report = check_sized("model", traits, |path| faulty::with_fault(Fault::GrowsUnused, path), &Size::SMALL);
     assert!(report.holds(), "{report}");
     let excepted: Vec<_> =
         report.findings.iter().filter(|finding| finding.note.starts_with("excepted")).map(|one| one.rule).collect();
@@ -120,7 +121,10 @@ fn what_is_model_based_is_excepted_and_the_report_says_so() {
 
 #[test]
 fn a_wish_to_stop_is_obeyed() {
-    assert_eq!(check_until("reno", Says::default(), wrong::right, &Size::FULL, &AtomicBool::new(true)), None);
+    assert_eq!(
+        check_until("reno", Traits::default(), faulty::without_fault, &Size::FULL, &AtomicBool::new(true)),
+        None
+    );
 }
 
 #[test]

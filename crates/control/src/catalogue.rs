@@ -138,7 +138,7 @@ fn read_value(part: &str, parameter: &'static Parameter, text: &str) -> Result<V
 
 fn kind_in_words(kind: Kind) -> &'static str {
     match kind {
-        Kind::Growth => "a growth",
+        Kind::CongestionAvoidance => "a growth",
         Kind::SlowStart => "a slow start",
         Kind::Recovery => "a recovery",
         Kind::Whole => "a whole algorithm",
@@ -178,7 +178,7 @@ impl Catalogue {
             return fault(format!("'{name}' is '{target}', not {wanted}"), form);
         }
         let fits = |name: &str| self.meant(name).is_none_or(|spec| kinds.contains(&spec.kind));
-        let whole = kinds.contains(&Kind::Growth);
+        let whole = kinds.contains(&Kind::CongestionAvoidance);
         let aliases =
             self.aliases.iter().filter(|(alias, target)| fits(alias) && (whole || self.find(target).is_some()));
         let names = self
@@ -225,7 +225,7 @@ impl Catalogue {
     pub fn parse(&self, text: &str) -> Result<Algorithm, Fault> {
         let (growth, slow_start, recovery) = split(text)?;
         let written = read(growth)?;
-        let kinds = [Kind::Growth, Kind::Whole, Kind::Router];
+        let kinds = [Kind::CongestionAvoidance, Kind::Whole, Kind::Router];
         if self.of_kind(written.name, &kinds).is_none() {
             if let Some(target) = self.alias(written.name).filter(|target| target.contains(['+', '/', '('])) {
                 return self.preset(&written, target, slow_start, recovery);
@@ -248,7 +248,7 @@ impl Catalogue {
         let mut whole = self.parse(target)?;
         if !written.arguments.is_empty() {
             let named = Written { name: whole.growth.spec.name, arguments: written.arguments.clone() };
-            whole.growth = self.part(&named, &[Kind::Growth, Kind::Whole, Kind::Router])?;
+            whole.growth = self.part(&named, &[Kind::CongestionAvoidance, Kind::Whole, Kind::Router])?;
         }
         if slow_start.is_some() {
             whole.slow_start = self.slow_start(&whole.growth, slow_start)?;
@@ -298,8 +298,8 @@ impl Algorithm {
     pub fn build(&self, path: &Path) -> Box<dyn CongestionControl> {
         match (self.growth.spec.build, self.slow_start.as_ref().map(|part| (part.spec.build, &part.arguments))) {
             (Build::Whole(make), _) => make(path, &self.growth.arguments),
-            (Build::Given(maker), _) => maker.make(path, &self.growth.arguments),
-            (Build::Growth(make), start) => {
+            (Build::Dynamic(maker), _) => maker.make(path, &self.growth.arguments),
+            (Build::CongestionAvoidance(make), start) => {
                 let start = start.map(|(build, arguments)| match build {
                     Build::SlowStart(make) => make(path, arguments),
                     _ => unreachable!("parse joins a growth with a slow start"),

@@ -4,7 +4,7 @@ use cwndlab_units::{Bytes, Rate};
 
 use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Window};
 use crate::event::{Event, EventKind};
-use crate::parts::{Asks, Growth, SlowStart};
+use crate::parts::{Capabilities, CongestionAvoidance, SlowStart};
 use crate::state::{Extra, Phase, Ssthresh, State};
 
 /// The largest window, bytes: 512 GiB, far beyond any path.
@@ -14,13 +14,13 @@ const MAX_BYTES: f64 = (1u64 << 39) as f64;
 const MIN_SSTHRESH: f64 = 2.0;
 
 /// A slow start and a growth as one [`CongestionControl`]. The window is in segments, as the papers write it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Composed {
     /// `None`: the growth brings its own.
     slow_start: Option<Box<dyn SlowStart>>,
-    growth: Box<dyn Growth>,
+    growth: Box<dyn CongestionAvoidance>,
     /// The slow start paces; it looks at ACKs outside of slow start; the growth paces.
-    asks: Asks,
+    capabilities: Capabilities,
     growth_paces: bool,
     mss: f64,
     /// The largest window, segments.
@@ -30,23 +30,21 @@ pub struct Composed {
     /// Conservative slow start (RFC 9406); the transport repairs a loss.
     conservative: bool,
     recovering: bool,
-    /// Window and threshold before the last reduction, for an undo.
-    before: (f64, f64),
 }
 
 impl Composed {
     /// Joins the two at the start of a flow.
     #[must_use]
-    pub fn new(path: &Path, slow_start: Option<Box<dyn SlowStart>>, growth: Box<dyn Growth>) -> Self {
+    pub fn new(path: &Path, slow_start: Option<Box<dyn SlowStart>>, growth: Box<dyn CongestionAvoidance>) -> Self {
         let mss = path.mss.0 as f64;
         let w = path.initial_cwnd.0 as f64 / mss;
         let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
-        let asks = slow_start.as_ref().map_or_else(Asks::default, |part| part.asks());
-        let growth_paces = growth.asks().pacing;
+        let capabilities = slow_start.as_ref().map_or_else(Capabilities::default, |part| part.capabilities());
+        let growth_paces = growth.capabilities().pacing;
         Self {
             slow_start,
             growth,
-            asks,
+            capabilities,
             growth_paces,
             mss,
             most: MAX_BYTES / mss,
@@ -54,7 +52,6 @@ impl Composed {
             ssthresh,
             conservative: false,
             recovering: false,
-            before: (w, ssthresh),
         }
     }
 
@@ -120,7 +117,7 @@ impl CongestionControl for Composed {
         if may_grow {
             self.avoid(ack);
         }
-        if self.asks.outside {
+        if self.capabilities.outside {
             if let Some(part) = &mut self.slow_start {
                 self.ssthresh = part.outside(ack, self.w, self.ssthresh);
             }
@@ -131,7 +128,6 @@ impl CongestionControl for Composed {
     fn on_congestion(&mut self, event: &Congestion) {
         let mut ssthresh = self.ssthresh;
         if !event.repeated {
-            self.before = (self.w, self.ssthresh);
             ssthresh = self.growth.on_congestion(event, self.w);
         }
         if let Some(part) = &mut self.slow_start {
@@ -154,10 +150,7 @@ impl CongestionControl for Composed {
     fn on_window(&mut self, window: &Window) {
         self.recovering = false;
         match window.change {
-            Change::Undo => {
-                self.w = self.w.max(self.before.0);
-                self.ssthresh = self.before.1;
-            }
+            Change::Undo => {}
             Change::Idle | Change::Recovered => self.w = window.cwnd.0 as f64 / self.mss,
             Change::Established => {
                 if let Some(part) = &mut self.slow_start {
@@ -173,7 +166,7 @@ impl CongestionControl for Composed {
 
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
-        if self.asks.pacing && self.w < self.ssthresh {
+        if self.capabilities.pacing && self.w < self.ssthresh {
             return self.slow_start.as_ref().and_then(|part| part.pacing_rate());
         }
         if self.growth_paces {
@@ -211,7 +204,7 @@ mod tests {
     use crate::parts::{Exit, Step};
     use crate::testing::{ack, path};
 
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Falling;
 
     impl SlowStart for Falling {
@@ -220,10 +213,10 @@ mod tests {
         }
     }
 
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Still;
 
-    impl Growth for Still {
+    impl CongestionAvoidance for Still {
         fn on_ack(&mut self, _: &Ack, w: f64) -> f64 {
             w
         }
@@ -234,7 +227,7 @@ mod tests {
     }
 
     /// Leaves at the present window with its third ACK.
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Third(u32);
 
     impl SlowStart for Third {
@@ -247,10 +240,10 @@ mod tests {
     }
 
     /// Adds a thousandth of what it is given.
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Thousandth;
 
-    impl Growth for Thousandth {
+    impl CongestionAvoidance for Thousandth {
         fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
             w + ack.acked.0 as f64 / ack.mss.0 as f64 / 1000.0
         }

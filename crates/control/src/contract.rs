@@ -8,13 +8,17 @@ use std::fmt;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::event::Event;
+use crate::snapshot::Snapshot;
 use crate::state::{Extra, State};
 
 /// A congestion control as the transport sees it: three methods to write, four with a default.
 ///
+/// It is [cloned](Snapshot) in front of a congestion event and the copy takes its place where the reduction was spurious, so
+/// that no algorithm implements an undo: `#[derive(Clone)]` is enough.
+///
 /// The same sequence of calls must give the same answers: no clock, no chance but
 /// [`Path::seed`], no global state.
-pub trait CongestionControl: fmt::Debug + Send {
+pub trait CongestionControl: fmt::Debug + Send + Snapshot {
     /// Data was acknowledged. An event that is returned becomes a row of the records' table `events`; the first ACK also
     /// returns what the handshake decided.
     fn on_ack(&mut self, ack: &Ack) -> Option<Event>;
@@ -227,7 +231,8 @@ pub struct Sent {
 /// Why the transport changed the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// The reduction was spurious: restore what stood before it.
+    /// The reduction was spurious. The transport has restored the algorithm as it stood before
+    /// ([`BeforeReduction`](crate::BeforeReduction)); one that follows a model of the path learns that nothing was lost.
     Undo,
     /// The flow was idle; the window restarts at `cwnd` (RFC 5681, section 4.1; RFC 2861).
     Idle,
@@ -245,7 +250,7 @@ pub struct Window {
     pub now: Time,
     /// Why.
     pub change: Change,
-    /// The new window (for [`Change::Undo`]: at least this).
+    /// The new window; for [`Change::Undo`] that of the transport during the repair.
     pub cwnd: Bytes,
     /// How long the flow was idle, for [`Change::Idle`].
     pub idle: Duration,

@@ -2,7 +2,7 @@
 //!
 //! - [`contract`]: [`CongestionControl`] and what the transport reports to it;
 //! - [`event`] and [`state`]: what an algorithm returns of itself;
-//! - [`parts`]: [`SlowStart`] and [`Growth`], the two parts that [`Composed`] joins;
+//! - [`parts`]: [`SlowStart`] and [`CongestionAvoidance`], the two parts that [`Composed`] joins;
 //! - [`spec`]: the entry by which an algorithm is known everywhere: name, parameters, source;
 //! - [`catalogue`]: all entries, and the text form `GROWTH[+SLOW_START][/RECOVERY]`.
 //! - [`kernel_name()`]: the name of an algorithm in the kernel.
@@ -13,6 +13,7 @@ pub mod contract;
 pub mod event;
 pub mod kernel_name;
 pub mod parts;
+pub mod snapshot;
 pub mod spec;
 pub mod state;
 pub mod testing;
@@ -24,6 +25,7 @@ pub use contract::{
 };
 pub use event::{Event, EventKind, Reason};
 pub use kernel_name::kernel_name;
-pub use parts::{Asks, Exit, Growth, SlowStart, Step};
+pub use parts::{Capabilities, CongestionAvoidance, Exit, SlowStart, Step};
+pub use snapshot::BeforeReduction;
 pub use spec::{Arguments, Build, Confidence, Domain, Kind, Make, Need, Parameter, RecoveryKind, Spec, Value};
 pub use state::{Extra, Phase, Ssthresh, State};

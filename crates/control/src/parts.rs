@@ -8,6 +8,7 @@ use cwndlab_units::Rate;
 
 use crate::contract::{Ack, Congestion, Window};
 use crate::event::Event;
+use crate::snapshot::{CongestionAvoidanceSnapshot, SlowStartSnapshot};
 use crate::state::Extra;
 
 /// What a slow start answers to an ACK.
@@ -54,17 +55,17 @@ pub struct Exit {
     pub event: Event,
 }
 
-/// What a part asks for beyond the ordinary.
+/// What a part does beyond the ordinary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asks {
-    /// It answers `pacing_rate`.
+pub struct Capabilities {
+    /// It returns a `pacing_rate`.
     pub pacing: bool,
     /// A slow start that wants to see the ACKs outside of slow start too.
     pub outside: bool,
 }
 
 /// How the window grows while `w < ssthresh`, and when that ends.
-pub trait SlowStart: fmt::Debug + Send {
+pub trait SlowStart: fmt::Debug + Send + SlowStartSnapshot {
     /// Data was acknowledged in slow start. `w` and `ssthresh` in segments; asked only while `w < ssthresh`.
     fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step;
 
@@ -79,20 +80,20 @@ pub trait SlowStart: fmt::Debug + Send {
         ssthresh
     }
 
-    /// An ACK outside of slow start, `w ≥ ssthresh`, for those that [ask](Asks): a higher `ssthresh` begins slow start
-    /// anew.
+    /// An ACK outside of slow start, `w ≥ ssthresh`, for those that [declare](Capabilities) it: a higher `ssthresh` begins
+    /// slow start anew.
     fn outside(&mut self, _ack: &Ack, _w: f64, ssthresh: f64) -> f64 {
         ssthresh
     }
 
-    /// The rate at which to send while in slow start, for those that [ask](Asks) to pace.
+    /// The rate at which to send while in slow start, for those that [declare](Capabilities) it.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// What it asks for; read once, when the flow begins.
-    fn asks(&self) -> Asks {
-        Asks::default()
+    /// What it is capable of; read once, when the flow begins.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
     }
 
     /// The transport changed the window (idle restart, undo).
@@ -103,7 +104,7 @@ pub trait SlowStart: fmt::Debug + Send {
 }
 
 /// How the window grows in congestion avoidance, and what a congestion event costs.
-pub trait Growth: fmt::Debug + Send {
+pub trait CongestionAvoidance: fmt::Debug + Send + CongestionAvoidanceSnapshot {
     /// Data was acknowledged in avoidance, the window limiting: the new window, in segments.
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64;
 
@@ -116,14 +117,14 @@ pub trait Growth: fmt::Debug + Send {
         Step::grow(ack.acked.0 as f64 / ack.mss.0 as f64)
     }
 
-    /// The rate at which to send in avoidance (and in a start of its own), for those that [ask](Asks) to pace.
+    /// The rate at which to send in avoidance (and in a start of its own), for those that [declare](Capabilities) it.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// What it asks for; read once, when the flow begins.
-    fn asks(&self) -> Asks {
-        Asks::default()
+    /// What it is capable of; read once, when the flow begins.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
     }
 
     /// Every ACK of every phase, before anything grows: for those that keep RTTs or rounds.

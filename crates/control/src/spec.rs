@@ -3,13 +3,13 @@
 use std::fmt;
 
 use crate::contract::{CongestionControl, Path, Scheme};
-use crate::parts::{Growth, SlowStart};
+use crate::parts::{CongestionAvoidance, SlowStart};
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// How the window grows in avoidance.
-    Growth,
+    CongestionAvoidance,
     /// How it grows before.
     SlowStart,
     /// What is retransmitted, and the window until a loss is repaired.
@@ -136,13 +136,13 @@ pub trait Make: fmt::Debug + Sync {
 #[derive(Clone, Copy, Debug)]
 pub enum Build {
     /// A growth.
-    Growth(fn(&Path, &Arguments) -> Box<dyn Growth>),
+    CongestionAvoidance(fn(&Path, &Arguments) -> Box<dyn CongestionAvoidance>),
     /// A slow start.
     SlowStart(fn(&Path, &Arguments) -> Box<dyn SlowStart>),
     /// A whole algorithm.
     Whole(fn(&Path, &Arguments) -> Box<dyn CongestionControl>),
     /// A whole algorithm that was handed over at run time.
-    Given(&'static dyn Make),
+    Dynamic(&'static dyn Make),
     /// A recovery, which the transport performs.
     Recovery(RecoveryKind),
     /// Nothing to make: a mechanism that is part of the transport.
@@ -214,7 +214,7 @@ mod tests {
     use crate::Catalogue;
     use cwndlab_units::Bytes;
 
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Fixed(Bytes);
 
     impl CongestionControl for Fixed {
@@ -262,7 +262,7 @@ mod tests {
         needs: &[],
         refuses: &[],
         model_based: false,
-        build: Build::Given(&Segments),
+        build: Build::Dynamic(&Segments),
     };
 
     /// By hand: 3 segments of 1000 bytes.

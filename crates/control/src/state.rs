@@ -79,6 +79,13 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// The algorithm follows a model of the path or the routers' rate, which outlives a reduction that was spurious.
+    #[must_use]
+    pub fn follows_model(self) -> bool {
+        use Phase::{Drain, ProbeBw, ProbeRtt, RouterControlled, Startup};
+        matches!(self, Startup | Drain | ProbeBw | ProbeRtt | RouterControlled)
+    }
+
     /// Slow start, conservative or not: the window is below the threshold.
     #[must_use]
     pub fn is_slow_start(self) -> bool {

@@ -1,6 +1,8 @@
 //! Reports of the kernel become the calls of the contract; the algorithm's window becomes the answer.
 
-use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionControl, DeliveryRate, Path, Sent, Window};
+use cwndlab_control::{
+    Ack, Algorithm, BeforeReduction, Cause, Change, Congestion, CongestionControl, DeliveryRate, Path, Sent, Window,
+};
 use cwndlab_units::{Bytes, Duration, Rate};
 
 use crate::report::{Decision, Kind, Report, State};
@@ -13,6 +15,7 @@ use crate::report::{Decision, Kind, Report, State};
 #[derive(Debug)]
 pub struct Decider {
     control: Box<dyn CongestionControl>,
+    before: BeforeReduction,
     model_based: bool,
     mss: u64,
     state: State,
@@ -45,6 +48,7 @@ impl Decider {
         let target = (control.cwnd().0 / mss).max(1) as u32;
         Self {
             control,
+            before: BeforeReduction::default(),
             model_based,
             mss,
             state: State::Open,
@@ -70,7 +74,10 @@ impl Decider {
         match report.kind {
             Kind::Open | Kind::Close | Kind::Acks => {}
             Kind::State { congestion, ece } => self.change(report, congestion, ece),
-            Kind::Undo => self.impose(report, Change::Undo, Duration::ZERO),
+            Kind::Undo => {
+                self.before.restore(&mut self.control);
+                self.impose(report, Change::Undo, Duration::ZERO);
+            }
             Kind::Idle(idle) => self.wake(report, idle),
         }
         self.decision()
@@ -142,7 +149,7 @@ impl Decider {
         // the window begins anew and the threshold stays (tcp_enter_loss).
         let repeated = report.state == State::Loss && !congestion;
         if congestion || (repeated && before >= State::Cwr) {
-            self.control.on_congestion(&Congestion {
+            let event = Congestion {
                 now: report.now,
                 mss: Bytes(self.mss),
                 cause,
@@ -153,7 +160,9 @@ impl Decider {
                 srtt: report.srtt,
                 min_rtt: report.min_rtt,
                 round: self.round,
-            });
+            };
+            self.before.save(&*self.control, &event);
+            self.control.on_congestion(&event);
             self.target = self.window();
         }
         if self.model_based && before >= State::Cwr && report.state < State::Cwr {
@@ -335,7 +344,7 @@ mod tests {
         assert_eq!(decider.report(&Report { advanced: false, ..acks(3, State::Disorder) }).cwnd, 10);
     }
 
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Told(Sender<String>);
 
     impl CongestionControl for Told {

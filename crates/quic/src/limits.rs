@@ -42,8 +42,8 @@ fn paces(algorithm: &Algorithm) -> bool {
         || algorithm.needs(Need::Spacing)
         || algorithm.growth.spec.model_based
         || std::iter::once(&algorithm.growth).chain(&algorithm.slow_start).any(|part| match part.spec.build {
-            Build::Growth(make) => make(&any_path(), &part.arguments).asks().pacing,
-            Build::SlowStart(make) => make(&any_path(), &part.arguments).asks().pacing,
+            Build::CongestionAvoidance(make) => make(&any_path(), &part.arguments).capabilities().pacing,
+            Build::SlowStart(make) => make(&any_path(), &part.arguments).capabilities().pacing,
             _ => false,
         })
 }

@@ -13,7 +13,10 @@ const MTU: u16 = 1200;
 /// Every text that QUIC can run: growths with their companions, whole algorithms, and all slow starts under Reno.
 fn texts() -> Vec<String> {
     let catalogue = cwndlab_algorithms::catalogue();
-    let growths = catalogue.specs.iter().filter(|spec| matches!(spec.kind, Kind::Growth | Kind::Whole | Kind::Router));
+    let growths = catalogue
+        .specs
+        .iter()
+        .filter(|spec| matches!(spec.kind, Kind::CongestionAvoidance | Kind::Whole | Kind::Router));
     let starts = catalogue.specs.iter().filter(|spec| spec.kind == Kind::SlowStart);
     let names = growths.map(|spec| spec.name.to_owned()).chain(starts.map(|spec| format!("reno+{}", spec.name)));
     names.filter(|text| controller(text).is_ok()).collect()
@@ -125,7 +128,7 @@ fn every_algorithm_without_router_support_runs() {
     let refused: Vec<&str> = catalogue
         .specs
         .iter()
-        .filter(|spec| matches!(spec.kind, Kind::Growth | Kind::Whole | Kind::Router))
+        .filter(|spec| matches!(spec.kind, Kind::CongestionAvoidance | Kind::Whole | Kind::Router))
         .filter(|spec| controller(spec.name).is_err())
         .map(|spec| spec.name)
         .collect();

@@ -167,7 +167,7 @@ fn persistent_congestion_leaves_two_packets_and_the_window_recovers() {
 }
 
 /// A window of ten packets for ever.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Ten;
 
 impl CongestionControl for Ten {

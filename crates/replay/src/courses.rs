@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cwndlab_control::{Algorithm, Arguments, Build, CongestionControl, Kind, Make, Path, Spec};
 use cwndlab_scenario::Scenario;
 
-use crate::tape::{unwound, Recorder, Reel, Tape};
+use crate::event_log::{take_entries, EventLog, Recorder, SharedEntries};
 
 /// A path and what is sent over it.
 #[derive(Clone, Copy, Debug)]
@@ -75,19 +75,19 @@ impl Course {
 
     /// What `algorithm` is told on it. Panics where the scenario is wrong: a fault of ours.
     #[must_use]
-    pub fn record(&self, algorithm: &Algorithm) -> Tape {
+    pub fn record(&self, algorithm: &Algorithm) -> EventLog {
         let scenario = Scenario::from_toml(&self.scenario(), None).unwrap_or_else(|faults| panic!("{}", faults[0]));
         let (mut plan, _) =
             scenario.plan(&cwndlab_simulator::catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-        let reel = Reel::default();
+        let entries = SharedEntries::default();
         let kept = Arc::new(Mutex::new(None));
-        plan.flows[0].algorithm = Some(watched(algorithm, Arc::clone(&reel), Arc::clone(&kept)));
+        plan.flows[0].algorithm = Some(watched(algorithm, Arc::clone(&entries), Arc::clone(&kept)));
         if let Some(recovery) = algorithm.recovery_kind() {
             plan.flows[0].recovery = recovery;
         }
         cwndlab_simulator::run(&plan, 1, &AtomicBool::new(false), None).expect("nobody cancels");
         let path = kept.lock().unwrap_or_else(PoisonError::into_inner).take().expect("a flow was made");
-        Tape { path, entries: unwound(&reel) }
+        EventLog { path, entries: take_entries(&entries) }
     }
 }
 
@@ -95,25 +95,25 @@ impl Course {
 #[derive(Debug)]
 struct Watch {
     algorithm: Algorithm,
-    reel: Reel,
+    entries: SharedEntries,
     path: Arc<Mutex<Option<Path>>>,
 }
 
 impl Make for Watch {
     fn make(&self, path: &Path, _: &Arguments) -> Box<dyn CongestionControl> {
         *self.path.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.clone());
-        Box::new(Recorder::new(self.algorithm.build(path), Arc::clone(&self.reel)))
+        Box::new(Recorder::new(self.algorithm.build(path), Arc::clone(&self.entries)))
     }
 }
 
 /// The same algorithm with a recorder around it: its entry asks the transport for the same.
-fn watched(algorithm: &Algorithm, reel: Reel, path: Arc<Mutex<Option<Path>>>) -> Algorithm {
+fn watched(algorithm: &Algorithm, entries: SharedEntries, path: Arc<Mutex<Option<Path>>>) -> Algorithm {
     // Entries live as long as the program; one per recording stays, some hundred bytes.
-    let maker: &'static Watch = Box::leak(Box::new(Watch { algorithm: algorithm.clone(), reel, path }));
+    let maker: &'static Watch = Box::leak(Box::new(Watch { algorithm: algorithm.clone(), entries, path }));
     let needs: Vec<_> = algorithm.all_needs().collect();
     let spec: &'static Spec = Box::leak(Box::new(Spec {
         kind: Kind::Whole,
-        build: Build::Given(maker),
+        build: Build::Dynamic(maker),
         needs: Box::leak(needs.into_boxed_slice()),
         ..*algorithm.growth.spec
     }));

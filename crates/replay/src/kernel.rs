@@ -6,8 +6,8 @@ use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionContr
 use cwndlab_kernel::{Decider, Kind, RateSample, Report, State};
 use cwndlab_units::Duration;
 
-use crate::tape::{unwound, Recorder, Reel, Tape, Told};
-use crate::verdict::{Answer, Heard};
+use crate::event_log::{take_entries, EventLog, Recorder, Replayer, Reported, SharedEntries};
+use crate::verdict::{Answer, Replayed};
 
 /// The kernel's side of a connection, as far as it can be told from what the algorithm was told.
 struct Datapath {
@@ -25,35 +25,36 @@ struct Datapath {
     in_flight: u64,
 }
 
-/// Replays the tape through a decider of its own.
+/// Replays the log through a decider of its own.
 #[must_use]
-pub fn replay(algorithm: &Algorithm, tape: &Tape) -> Heard {
-    let mut heard = replay_on(tape, algorithm.growth.spec.model_based, algorithm.build(&tape.path), |report| report);
-    heard.minds_sends = minds_sends(tape, algorithm.build(&tape.path));
-    heard
+pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Replayed {
+    let mut replayed = replay_on(log, algorithm.growth.spec.model_based, algorithm.build(&log.path), |report| report);
+    replayed.depends_on_sends = depends_on_sends(log, algorithm.build(&log.path));
+    replayed
 }
 
 /// Whether the answers change where nothing is told of segments that leave.
-fn minds_sends(tape: &Tape, mut control: Box<dyn CongestionControl>) -> bool {
-    let heard = tape.entries.iter().filter(|entry| !matches!(entry.told, Told::Sent(_)));
-    heard.into_iter().any(|entry| {
-        entry.told.tell(&mut *control);
-        control.cwnd() != entry.cwnd
+fn depends_on_sends(log: &EventLog, control: Box<dyn CongestionControl>) -> bool {
+    let mut replayer = Replayer::new(control);
+    let replayed = log.entries.iter().filter(|entry| !matches!(entry.told, Reported::Sent(_)));
+    replayed.into_iter().any(|entry| {
+        replayer.report(&entry.told);
+        replayer.control.cwnd() != entry.cwnd
     })
 }
 
 /// The same with a control made elsewhere, and every report changed by `spoil`.
 #[must_use]
 pub fn replay_on(
-    tape: &Tape,
+    log: &EventLog,
     model_based: bool,
     control: Box<dyn CongestionControl>,
     spoil: impl Fn(Report) -> Report,
-) -> Heard {
-    let reel = Reel::default();
-    let mut decider = Decider::of(Box::new(Recorder::new(control, Arc::clone(&reel))), model_based, &tape.path);
+) -> Replayed {
+    let entries = SharedEntries::default();
+    let mut decider = Decider::of(Box::new(Recorder::new(control, Arc::clone(&entries))), model_based, &log.path);
     let mut datapath = Datapath {
-        mss: tape.path.mss.0,
+        mss: log.path.mss.0,
         state: State::Open,
         nxt: 0,
         round: 0,
@@ -64,30 +65,30 @@ pub fn replay_on(
         min_rtt: Duration::ZERO,
         in_flight: 0,
     };
-    let mut heard = Heard::default();
-    for (at, entry) in tape.entries.iter().enumerate() {
+    let mut replayed = Replayed::default();
+    for (at, entry) in log.entries.iter().enumerate() {
         let reports = match &entry.told {
-            Told::Sent(sent) => {
+            Reported::Sent(sent) => {
                 datapath.sent += 1;
                 datapath.nxt += if sent.retransmission { 0 } else { sent.size.0 };
                 datapath.in_flight = sent.in_flight.0;
                 continue;
             }
-            Told::Ack(ack) => datapath.ack(ack),
-            Told::Congestion(event) => vec![datapath.congestion(event)],
-            Told::Window(window) => datapath.window(window),
+            Reported::Ack(ack) => datapath.ack(ack),
+            Reported::Congestion(event) => vec![datapath.congestion(event)],
+            Reported::Window(window) => datapath.window(window),
         };
         for report in reports {
             decider.report(&spoil(report));
         }
-        heard.told.extend(unwound(&reel).into_iter().map(|one| (at, one.told)));
+        replayed.told.extend(take_entries(&entries).into_iter().map(|one| (at, one.told)));
         // While a reduction is under way the kernel leads the window itself (PRR), as the simulator's transport does.
         let leads = matches!(datapath.state, State::Cwr | State::Recovery) && !model_based;
         if !leads {
-            heard.answers.push(Answer { at, segments: u64::from(decider.decision().cwnd), least: 1 });
+            replayed.answers.push(Answer { at, segments: u64::from(decider.decision().cwnd), least: 1 });
         }
     }
-    heard
+    replayed
 }
 
 impl Datapath {

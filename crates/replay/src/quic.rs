@@ -7,8 +7,8 @@ use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionContr
 use cwndlab_quic::{Adapter, Factory, Refused};
 use quinn_proto::congestion::Controller;
 
-use crate::tape::{unwound, Recorder, Reel, Tape, Told};
-use crate::verdict::{Answer, Heard};
+use crate::event_log::{take_entries, EventLog, Recorder, Reported, SharedEntries};
+use crate::verdict::{Answer, Replayed};
 
 /// Bytes of a handshake, whose acknowledgement gives the first RTT.
 const HANDSHAKE: u64 = 1200;
@@ -51,60 +51,60 @@ pub enum Spoil {
     NoLosses,
 }
 
-/// Replays the tape through an adapter of its own.
+/// Replays the log through an adapter of its own.
 ///
 /// # Errors
 ///
 /// The algorithm does not run over QUIC.
-pub fn replay(algorithm: &Algorithm, tape: &Tape) -> Result<Heard, Refused> {
+pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Result<Replayed, Refused> {
     Factory::new(algorithm)?;
-    let (one, path) = (algorithm.clone(), tape.path.clone());
+    let (one, path) = (algorithm.clone(), log.path.clone());
     let make = move || one.build(&path);
-    Ok(replay_on(tape, algorithm.growth.spec.model_based, Arc::new(make), Spoil::Nothing))
+    Ok(replay_on(log, algorithm.growth.spec.model_based, Arc::new(make), Spoil::Nothing))
 }
 
 /// The same with a control made elsewhere, and calls spoiled.
 #[must_use]
 pub fn replay_on(
-    tape: &Tape,
+    log: &EventLog,
     model_based: bool,
     make: Arc<dyn Fn() -> Box<dyn CongestionControl> + Send + Sync>,
     spoil: Spoil,
-) -> Heard {
-    let reel = Reel::default();
-    let kept = Arc::clone(&reel);
-    // The path of the record, that all places begin alike; what the adapter makes of its own is tested where it stands.
+) -> Replayed {
+    let entries = SharedEntries::default();
+    let kept = Arc::clone(&entries);
+    // The path of the record, that all backends begin alike; what the adapter makes of its own is tested where it stands.
     let maker = move |_: &_| Box::new(Recorder::new(make(), Arc::clone(&kept))) as Box<dyn CongestionControl>;
-    let mss = tape.path.mss.0;
+    let mss = log.path.mss.0;
     let factory = Factory::made_by("replayed", model_based, Arc::new(maker))
-        .initial_window_packets(tape.path.initial_cwnd.0 / mss);
+        .initial_window_packets(log.path.initial_cwnd.0 / mss);
     let base = origin();
     let adapter = factory.adapter(base, mss as u16);
     let mut stack =
-        Stack { adapter, base, out: Vec::new(), sent: 0, called: 0, cwnd: tape.path.initial_cwnd.0, mss, srtt: 0 };
-    let mut heard = Heard::default();
+        Stack { adapter, base, out: Vec::new(), sent: 0, called: 0, cwnd: log.path.initial_cwnd.0, mss, srtt: 0 };
+    let mut replayed = Replayed::default();
     let mut held = None;
-    for (at, entry) in tape.entries.iter().enumerate() {
+    for (at, entry) in log.entries.iter().enumerate() {
         match &entry.told {
-            Told::Sent(sent) => stack.sent(sent),
-            Told::Ack(ack) => stack.ack(ack, held.take(), spoil),
+            Reported::Sent(sent) => stack.sent(sent),
+            Reported::Ack(ack) => stack.ack(ack, held.take(), spoil),
             // The stack acknowledges first and looks for losses then.
-            Told::Congestion(event) if ack_follows(tape, at) => {
+            Reported::Congestion(event) if ack_follows(log, at) => {
                 held = Some(event);
-                heard.joined.push(at);
+                replayed.joined.push(at);
                 continue;
             }
-            Told::Congestion(event) => stack.timer(event),
-            Told::Window(window) => stack.window(window),
+            Reported::Congestion(event) => stack.timer(event),
+            Reported::Window(window) => stack.window(window),
         }
         let window = stack.adapter.window() - 1;
         stack.cwnd = entry.cwnd.0;
-        heard.told.extend(unwound(&reel).into_iter().map(|one| (at, one.told)));
-        if held.is_none() && !matches!(entry.told, Told::Sent(_)) {
-            heard.answers.push(Answer { at, segments: window / mss, least: 2 });
+        replayed.told.extend(take_entries(&entries).into_iter().map(|one| (at, one.told)));
+        if held.is_none() && !matches!(entry.told, Reported::Sent(_)) {
+            replayed.answers.push(Answer { at, segments: window / mss, least: 2 });
         }
     }
-    heard
+    replayed
 }
 
 /// Where time begins: only differences count.
@@ -114,10 +114,10 @@ fn origin() -> Instant {
 }
 
 /// The ACK that brought the congestion comes next.
-fn ack_follows(tape: &Tape, at: usize) -> bool {
-    let now = tape.entries[at].told.now();
-    let mut rest = tape.entries[at + 1..].iter().take_while(|one| one.told.now() == now);
-    matches!(rest.find(|one| !matches!(one.told, Told::Window(_))), Some(one) if matches!(one.told, Told::Ack(_)))
+fn ack_follows(log: &EventLog, at: usize) -> bool {
+    let now = log.entries[at].told.now();
+    let mut rest = log.entries[at + 1..].iter().take_while(|one| one.told.now() == now);
+    matches!(rest.find(|one| !matches!(one.told, Reported::Window(_))), Some(one) if matches!(one.told, Reported::Ack(_)))
 }
 
 impl Stack {

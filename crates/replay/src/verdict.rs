@@ -1,16 +1,16 @@
-//! What arrived at the algorithm, and its windows, held against the record.
+//! The verdict on a backend: the events that reached the algorithm and its windows, compared with the record.
 
 use std::fmt;
 
 use cwndlab_control::CongestionControl;
 
+use crate::compare::differences;
 use crate::courses::Course;
-use crate::hearing::told_differently;
-use crate::tape::{Tape, Told};
+use crate::event_log::{EventLog, Replayer, Reported};
 
 /// Where an algorithm answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum Backend {
     /// Told the record itself once more.
     Simulator,
     /// Behind the kernel decider.
@@ -19,7 +19,7 @@ pub enum Place {
     Quic,
 }
 
-impl Place {
+impl Backend {
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -31,11 +31,11 @@ impl Place {
     }
 }
 
-/// Why a place cannot know what the simulator's transport tells.
+/// What a backend cannot know of what the simulator's transport reports, and why.
 ///
 /// In the order of what they do to a window: of several that came before it the last is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Nature {
+pub enum KnownDifference {
     /// The kernel's datapath.
     Sends,
     /// QUIC: packets of their own number.
@@ -56,7 +56,7 @@ pub enum Nature {
     Timer,
 }
 
-impl Nature {
+impl KnownDifference {
     /// The reason, in a sentence.
     #[must_use]
     pub fn reason(self) -> &'static str {
@@ -76,34 +76,34 @@ impl Nature {
     }
 }
 
-/// A window that a place answered.
+/// A window that a backend answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The event on the tape.
+    /// The event in the log.
     pub at: usize,
     /// Whole segments.
     pub segments: u64,
-    /// The least that the place allows.
+    /// The least that the backend allows.
     pub least: u64,
 }
 
-/// What happened in a place.
+/// What happened in a backend.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
-    /// What the algorithm was told, and by which event of the tape.
-    pub told: Vec<(usize, Told)>,
+pub struct Replayed {
+    /// What the algorithm was told, and by which event of the log.
+    pub told: Vec<(usize, Reported)>,
     /// What it answered.
     pub answers: Vec<Answer>,
     /// Events that were told together with the next ACK.
     pub joined: Vec<usize>,
     /// The algorithm answers otherwise where it is not told of each segment that leaves.
-    pub minds_sends: bool,
+    pub depends_on_sends: bool,
 }
 
 /// The first of a kind of difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Number of the event on the tape, from 1.
+    /// Number of the event in the log, from 1.
     pub event: usize,
     /// When, nanoseconds.
     pub now_ns: u64,
@@ -113,26 +113,26 @@ pub struct Difference {
     pub field: &'static str,
     /// In the record.
     pub recorded: String,
-    /// In the place.
-    pub heard: String,
+    /// In the backend.
+    pub replayed: String,
     /// Why it must be so; `None`: there is no reason.
-    pub nature: Option<Nature>,
+    pub known: Option<KnownDifference>,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { event, now_ns, told, field, recorded, heard, .. } = self;
+        let Self { event, now_ns, told, field, recorded, replayed, .. } = self;
         let seconds = *now_ns as f64 / 1e9;
-        write!(f, "event {event} at {seconds:.6} s, {told}: {field} is {recorded} in the record and {heard} here")
+        write!(f, "event {event} at {seconds:.6} s, {told}: {field} is {recorded} in the record and {replayed} here")
     }
 }
 
-/// What became of a course in a place.
+/// What became of a course in a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// All windows are the same.
     Same,
-    /// Windows part after a difference by nature.
+    /// Windows part after a known difference.
     ByNature,
     /// They part, or the algorithm is told something else, for no reason.
     Differs,
@@ -153,13 +153,13 @@ impl Verdict {
     }
 }
 
-/// What was found on one course in one place.
+/// What was found on one course in one backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The course.
     pub course: &'static str,
-    /// The place.
-    pub place: Place,
+    /// The backend.
+    pub backend: Backend,
     /// The verdict.
     pub verdict: Verdict,
     /// Windows that were compared, and how many of them differ, and by how many segments at most.
@@ -170,7 +170,7 @@ pub struct Finding {
     pub most_segments: u64,
     /// The first window that differs.
     pub window: Option<Difference>,
-    /// The first difference of what was told, of each nature.
+    /// The first difference of the events of each known kind.
     pub told: Vec<Difference>,
     /// Why it is absent.
     pub absent: String,
@@ -179,10 +179,10 @@ pub struct Finding {
 impl Finding {
     /// The algorithm does not run there.
     #[must_use]
-    pub fn absent(course: &Course, place: Place, why: String) -> Self {
+    pub fn absent(course: &Course, backend: Backend, why: String) -> Self {
         Self {
             course: course.name,
-            place,
+            backend,
             verdict: Verdict::Absent,
             windows: 0,
             differing: 0,
@@ -196,51 +196,52 @@ impl Finding {
     /// The difference that counts: one without a reason, else the first window.
     #[must_use]
     pub fn first(&self) -> Option<&Difference> {
-        self.told.iter().find(|one| one.nature.is_none()).or(self.window.as_ref())
+        self.told.iter().find(|one| one.known.is_none()).or(self.window.as_ref())
     }
 }
 
 /// The record told once more, to the byte.
 #[must_use]
-pub fn simulator(course: &Course, tape: &Tape, mut control: Box<dyn CongestionControl>) -> Finding {
-    let mut finding = Finding { verdict: Verdict::Same, ..Finding::absent(course, Place::Simulator, String::new()) };
-    for (at, entry) in tape.entries.iter().enumerate() {
-        entry.told.tell(&mut *control);
+pub fn simulator(course: &Course, log: &EventLog, control: Box<dyn CongestionControl>) -> Finding {
+    let mut finding = Finding { verdict: Verdict::Same, ..Finding::absent(course, Backend::Simulator, String::new()) };
+    let mut replayer = Replayer::new(control);
+    for (at, entry) in log.entries.iter().enumerate() {
+        replayer.report(&entry.told);
         finding.windows += 1;
-        let (cwnd, pacing) = (control.cwnd(), control.pacing_rate());
+        let (cwnd, pacing) = (replayer.control.cwnd(), replayer.control.pacing_rate());
         if cwnd == entry.cwnd && pacing == entry.pacing {
             continue;
         }
         finding.differing += 1;
         finding.verdict = Verdict::Differs;
-        finding.most_segments = finding.most_segments.max(cwnd.0.abs_diff(entry.cwnd.0) / tape.path.mss.0);
+        finding.most_segments = finding.most_segments.max(cwnd.0.abs_diff(entry.cwnd.0) / log.path.mss.0);
         finding.window.get_or_insert_with(|| {
-            difference(tape, at, "the window", format!("{} B", entry.cwnd.0), format!("{} B", cwnd.0), None)
+            difference(log, at, "the window", format!("{} B", entry.cwnd.0), format!("{} B", cwnd.0), None)
         });
     }
     finding
 }
 
 pub(crate) fn difference(
-    tape: &Tape,
+    log: &EventLog,
     at: usize,
     field: &'static str,
     recorded: String,
-    heard: String,
-    nature: Option<Nature>,
+    replayed: String,
+    known: Option<KnownDifference>,
 ) -> Difference {
-    let told = &tape.entries[at].told;
-    Difference { event: at + 1, now_ns: told.now().0, told: told.words(), field, recorded, heard, nature }
+    let told = &log.entries[at].told;
+    Difference { event: at + 1, now_ns: told.now().0, told: told.words(), field, recorded, replayed, known }
 }
 
-/// Holds a place against the record.
+/// Compares a backend with the record.
 #[must_use]
-pub fn judge(course: &Course, place: Place, tape: &Tape, heard: &Heard) -> Finding {
-    let mut finding = Finding { verdict: Verdict::Same, ..Finding::absent(course, place, String::new()) };
-    finding.told = told_differently(place, tape, heard);
-    let mss = tape.path.mss.0;
-    for answer in &heard.answers {
-        let recorded = (tape.entries[answer.at].cwnd.0 / mss).max(answer.least);
+pub fn judge(course: &Course, backend: Backend, log: &EventLog, replayed: &Replayed) -> Finding {
+    let mut finding = Finding { verdict: Verdict::Same, ..Finding::absent(course, backend, String::new()) };
+    finding.told = differences(backend, log, replayed);
+    let mss = log.path.mss.0;
+    for answer in &replayed.answers {
+        let recorded = (log.entries[answer.at].cwnd.0 / mss).max(answer.least);
         finding.windows += 1;
         if answer.segments == recorded {
             continue;
@@ -248,17 +249,16 @@ pub fn judge(course: &Course, place: Place, tape: &Tape, heard: &Heard) -> Findi
         finding.differing += 1;
         finding.most_segments = finding.most_segments.max(answer.segments.abs_diff(recorded));
         if finding.window.is_none() {
-            let nature =
-                finding.told.iter().filter(|one| one.event <= answer.at + 1).filter_map(|one| one.nature).max();
+            let known = finding.told.iter().filter(|one| one.event <= answer.at + 1).filter_map(|one| one.known).max();
             let text = |segments: u64| format!("{segments} segments");
             finding.window =
-                Some(difference(tape, answer.at, "the window", text(recorded), text(answer.segments), nature));
+                Some(difference(log, answer.at, "the window", text(recorded), text(answer.segments), known));
         }
     }
     finding.verdict = match &finding.window {
-        _ if finding.told.iter().any(|one| one.nature.is_none()) => Verdict::Differs,
+        _ if finding.told.iter().any(|one| one.known.is_none()) => Verdict::Differs,
         None => Verdict::Same,
-        Some(one) if one.nature.is_some() => Verdict::ByNature,
+        Some(one) if one.known.is_some() => Verdict::ByNature,
         Some(_) => Verdict::Differs,
     };
     finding

@@ -67,7 +67,7 @@ fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
         );
     }
     let class = table.string("class", faults);
-    let kind = table.word_of("kind", &[("whole", Kind::Whole), ("growth", Kind::Growth)], faults);
+    let kind = table.word_of("kind", &[("whole", Kind::Whole), ("growth", Kind::CongestionAvoidance)], faults);
     let mut parameters = Map::new();
     match table.get("parameters") {
         None => {}

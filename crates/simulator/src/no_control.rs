@@ -4,7 +4,7 @@ use cwndlab_control::{Ack, Congestion, CongestionControl, Event};
 use cwndlab_units::Bytes;
 
 /// A constant window, which nothing uses.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NoControl(pub(crate) Bytes);
 
 impl CongestionControl for NoControl {

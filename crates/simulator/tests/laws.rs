@@ -333,7 +333,7 @@ fn named(kinds: &[Kind]) -> Vec<&'static str> {
 /// Every congestion avoidance, every whole algorithm, and every router scheme with a sender of its own.
 fn senders() -> Vec<&'static str> {
     let catalogue = catalogue();
-    let all = named(&[Kind::Growth, Kind::Whole, Kind::Router]);
+    let all = named(&[Kind::CongestionAvoidance, Kind::Whole, Kind::Router]);
     all.into_iter().filter(|name| catalogue.parse(name).is_ok()).collect()
 }
 

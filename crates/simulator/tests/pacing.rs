@@ -104,7 +104,7 @@ fn quick_start_paces_at_the_approved_rate_headers_included() {
 }
 
 /// A window of ten segments, never paced.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Ten {
     sent: Arc<AtomicU64>,
 }

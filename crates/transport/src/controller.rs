@@ -1,7 +1,7 @@
 //! The algorithm of a sender: every call of the transport into [`CongestionControl`] is in this file.
 
 use cwndlab_control::{
-    Ack, Change, Congestion, CongestionControl, Event, Feedback, Need, Sent, Spec, Ssthresh, Window,
+    Ack, BeforeReduction, Change, Congestion, CongestionControl, Event, Feedback, Need, Sent, Spec, Ssthresh, Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -11,6 +11,8 @@ use crate::wire::MAX_WINDOW;
 #[derive(Debug)]
 pub(crate) struct Controller {
     algorithm: Box<dyn CongestionControl>,
+    /// The algorithm before its last reduction, which an undo restores.
+    before_reduction: BeforeReduction,
     mss: u32,
     /// The window stays the algorithm's during recovery and after idleness (Linux: a module with `cong_control`).
     pub(crate) model_based: bool,
@@ -30,6 +32,7 @@ impl Controller {
     pub(crate) fn new(algorithm: Box<dyn CongestionControl>, mss: u32) -> Self {
         Self {
             algorithm,
+            before_reduction: BeforeReduction::default(),
             mss,
             model_based: false,
             spaced: false,
@@ -113,14 +116,18 @@ impl Controller {
         lost
     }
 
-    /// Reports an ACK; returns the algorithm's event.
+    /// Reports an ACK; returns what happened to the algorithm upon it.
     #[inline]
     pub(crate) fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.algorithm.on_ack(ack)
     }
 
-    /// Reports congestion while `flight` segments are in flight; returns the new `ssthresh`, segments.
-    pub(crate) fn on_congestion(&mut self, event: &Congestion, flight: u32) -> u32 {
+    /// Reports congestion while `flight` segments are in flight; returns the new `ssthresh`, segments. `undoable`: the
+    /// reduction may turn out to be spurious.
+    pub(crate) fn on_congestion(&mut self, event: &Congestion, flight: u32, undoable: bool) -> u32 {
+        if undoable {
+            self.before_reduction.save(&*self.algorithm, event);
+        }
         self.algorithm.on_congestion(event);
         let window = self.window();
         if !event.repeated {
@@ -135,8 +142,9 @@ impl Controller {
         self.algorithm.on_window(&Window { now, change, cwnd: self.bytes(cwnd), idle, rtt: None, feedback: None });
     }
 
-    /// A reduction was spurious: the algorithm restores its state from before it. Returns the window, at least `cwnd`.
+    /// A reduction was spurious: restores the algorithm as it was before. Returns the window, at least `cwnd`.
     pub(crate) fn undo(&mut self, now: Time, cwnd: u32) -> u32 {
+        self.before_reduction.restore(&mut self.algorithm);
         self.notify_window(now, Change::Undo, cwnd, Duration::ZERO);
         self.window().max(cwnd)
     }
@@ -170,7 +178,7 @@ mod tests {
     use super::*;
 
     /// An algorithm with a constant window.
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     struct Fixed(u64);
 
     impl CongestionControl for Fixed {
@@ -200,9 +208,9 @@ mod tests {
     fn a_threshold_is_derived_for_an_algorithm_that_keeps_none() {
         let mut controller = Controller::new(Box::new(Fixed(8000)), 1000);
         assert!(controller.is_below_ssthresh(1_000_000, 1));
-        controller.on_congestion(&cwndlab_control::testing::loss(16), 16);
+        controller.on_congestion(&cwndlab_control::testing::loss(16), 16, false);
         assert_eq!([7, 8].map(|cwnd| controller.is_below_ssthresh(cwnd, 1)), [true, false]);
-        controller.on_congestion(&cwndlab_control::testing::timeout(10), 10);
+        controller.on_congestion(&cwndlab_control::testing::timeout(10), 10, false);
         assert_eq!([4, 5].map(|cwnd| controller.is_below_ssthresh(cwnd, 1)), [true, false]);
         controller.restore_derived_ssthresh();
         assert_eq!([7, 8].map(|cwnd| controller.is_below_ssthresh(cwnd, 1)), [true, false]);

@@ -8,7 +8,7 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 /// Wraps an algorithm: it receives at most one ACK report per `interval` (congestion is reported at once), and a decision
 /// takes effect with the first ACK at least `delay` later.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DelayedControl {
     inner: Box<dyn CongestionControl>,
     delay: Duration,
@@ -45,8 +45,7 @@ impl DelayedControl {
 
     fn report(&mut self, now: Time) {
         if let Some(ack) = self.unreported.take() {
-            // The congestion that hurries the report makes a row of its own.
-            let _ = self.inner.on_ack(&ack);
+            let _ = self.inner.on_ack(&ack); // the congestion that hastens the report is an event itself
             self.last_report = now;
             self.queue_decision(now);
         }

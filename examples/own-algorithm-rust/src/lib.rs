@@ -9,13 +9,15 @@
 //!
 //! Units: segments. Differs from the source: nothing.
 
-use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+use cwndlab_control::{
+    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Spec, Value,
+};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
     name: "gentle",
     title: "Gentle",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "docs/add-an-algorithm.md",
     year: 2026,
     confidence: Confidence::High,
@@ -33,11 +35,11 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Gentle::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Gentle::new(arguments))),
 };
 
 /// Gentle's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Gentle {
     a: f64,
 }
@@ -48,7 +50,7 @@ impl Gentle {
     }
 }
 
-impl Growth for Gentle {
+impl CongestionAvoidance for Gentle {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let n = ack.acked.0 as f64 / ack.mss.0 as f64;
         w + self.a * n / w // (1)

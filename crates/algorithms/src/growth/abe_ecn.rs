@@ -12,8 +12,8 @@
 //! too; K follows from the window that (1) leaves.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Need, Parameter, Path, Spec,
-    Value, Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
+    Path, Spec, Value, Window,
 };
 
 use super::reno::flight;
@@ -23,7 +23,7 @@ use super::{cubic, reno};
 pub static SPEC: Spec = Spec {
     name: "abe-ecn",
     title: "Alternative Backoff with ECN",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "RFC 8511",
     year: 2018,
     confidence: Confidence::High,
@@ -62,13 +62,13 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Ecn],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|path, arguments| Box::new(AbeEcn::new(path, arguments))),
+    build: Build::CongestionAvoidance(|path, arguments| Box::new(AbeEcn::new(path, arguments))),
 };
 
 /// A base with another answer to marks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AbeEcn {
-    base: Box<dyn Growth>,
+    base: Box<dyn CongestionAvoidance>,
     beta: f64,
 }
 
@@ -78,12 +78,12 @@ impl AbeEcn {
             "cubic" => (&cubic::SPEC, arguments.number("beta_cubic")),
             _ => (&reno::SPEC, arguments.number("beta_reno")),
         };
-        let Build::Growth(make) = spec.build else { unreachable!("both bases are growths") };
+        let Build::CongestionAvoidance(make) = spec.build else { unreachable!("both bases are growths") };
         Self { base: make(path, &Arguments::defaults(spec.parameters)), beta }
     }
 }
 
-impl Growth for AbeEcn {
+impl CongestionAvoidance for AbeEcn {
     #[inline]
     fn observe(&mut self, ack: &Ack, w: f64) {
         self.base.observe(ack, w);
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn it_grows_as_its_base() {
         for (base, spec) in [("reno", &reno::SPEC), ("cubic", &cubic::SPEC)] {
-            let Build::Growth(make) = spec.build else { unreachable!() };
+            let Build::CongestionAvoidance(make) = spec.build else { unreachable!() };
             let (mut ours, mut theirs) = (flow(base), make(&path(10), &Arguments::defaults(spec.parameters)));
             let (mut w, mut v) = (ours.on_congestion(&loss(100), 100.0), theirs.on_congestion(&loss(100), 100.0));
             for step in 0..500 {

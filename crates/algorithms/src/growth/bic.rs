@@ -18,7 +18,8 @@
 //! Differs from the source: ns-3 has smooth = 5 and W_max = β w where (6) has w (1 + β)/2. The paper has S_max = 32, β = 0.875 and halves the distance (B = 2): `bic(smax=32, beta=0.875, b=2)`.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value,
 };
 
 use cwndlab_units::maths::floor;
@@ -29,7 +30,7 @@ use super::reno::segments;
 pub static SPEC: Spec = Spec {
     name: "bic",
     title: "BIC",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1109/INFCOM.2004.1354672; Linux tcp_bic.c",
     year: 2004,
     confidence: Confidence::High,
@@ -98,11 +99,11 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Bic::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Bic::new(arguments))),
 };
 
 /// BIC's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bic {
     s_max: f64,
     b: f64,
@@ -170,7 +171,7 @@ impl Bic {
     }
 }
 
-impl Growth for Bic {
+impl CongestionAvoidance for Bic {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         if !self.whole {
             return w + segments(ack) / self.count(w);

@@ -104,7 +104,7 @@ const NEARLY_EMPTY: f64 = 0.1;
 const FULL_ROUNDS: u64 = 5;
 const MAX_ROUNDS: u64 = 4;
 
-/// What an undo restores.
+/// What a reduction changes.
 #[derive(Clone, Copy, Debug)]
 struct Decision {
     w: f64,
@@ -115,11 +115,10 @@ struct Decision {
 }
 
 /// Copa.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Copa {
     mss: f64,
     now: Decision,
-    before: Decision,
     /// 1/δ of the default mode.
     default: f64,
     by_last: bool,
@@ -148,7 +147,6 @@ impl Copa {
         Self {
             mss,
             now,
-            before: now,
             default,
             by_last: arguments.word("delay") == "last",
             switches: arguments.word("mode") == "switch",
@@ -249,9 +247,6 @@ impl CongestionControl for Copa {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        if !event.repeated {
-            self.before = self.now;
-        }
         if event.restart {
             self.now = Decision { w: 1.0, velocity: 1.0, slow_start: true, ..self.now };
             self.settled = false;
@@ -271,8 +266,7 @@ impl CongestionControl for Copa {
                 self.emptied = window.now.0;
                 self.delays.rtt = window.rtt.map_or(0.0, |rtt| rtt.0 as f64); // paces alone: a small packet is no sample
             }
-            Change::Undo => self.now = Decision { w: self.before.w.max(self.now.w), ..self.before },
-            Change::Idle | Change::Recovered => {}
+            Change::Undo | Change::Idle | Change::Recovered => {}
         }
     }
 
@@ -370,12 +364,10 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_leaves_one_segment_and_an_undo_gives_it_back() {
+    fn a_timeout_leaves_one_segment() {
         let mut flow = copa(40.0);
         flow.on_congestion(&timeout(40));
         assert_eq!(flow.cwnd(), Bytes(1000));
         flow.on_congestion(&Congestion { repeated: true, ..timeout(1) });
-        flow.on_window(&undo());
-        assert_eq!(flow.cwnd(), Bytes(40_000));
     }
 }

@@ -17,8 +17,8 @@
 //! Differs from the source: the draft leaves λ open; 1/4 as in the Linux port.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 use cwndlab_units::maths::{pow, sqrt};
 
@@ -28,7 +28,7 @@ use super::reno::segments;
 pub static SPEC: Spec = Spec {
     name: "ctcp",
     title: "Compound TCP",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1109/INFOCOM.2006.188; draft-sridharan-tcpm-ctcp-02",
     year: 2006,
     confidence: Confidence::High,
@@ -97,11 +97,11 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Ctcp::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Ctcp::new(arguments))),
 };
 
 /// Compound's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ctcp {
     alpha: f64,
     beta: f64,
@@ -120,8 +120,6 @@ pub struct Ctcp {
     diff_reno: Option<f64>,
     /// The whole window at the start of the round that is being measured.
     measured: f64,
-    /// dwnd and γ before the last reduction.
-    before: (f64, f64),
     /// Bytes.
     mss: f64,
 }
@@ -146,7 +144,6 @@ impl Ctcp {
             samples: 0,
             diff_reno: None,
             measured: 0.0,
-            before: (0.0, gamma),
             mss: 1.0,
         }
     }
@@ -175,7 +172,7 @@ impl Ctcp {
     }
 }
 
-impl Growth for Ctcp {
+impl CongestionAvoidance for Ctcp {
     fn observe(&mut self, ack: &Ack, _: f64) {
         self.mss = ack.mss.0 as f64;
         if let Some(rtt) = ack.rtt {
@@ -199,7 +196,6 @@ impl Growth for Ctcp {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = (self.dwnd, self.gamma);
         if event.cause == Cause::Timeout {
             (self.dwnd, self.gamma, self.diff_reno) = (0.0, self.gamma0, None);
             return (w / 2.0).max(2.0);
@@ -214,10 +210,9 @@ impl Growth for Ctcp {
 
     fn on_window(&mut self, window: &Window) {
         match window.change {
-            Change::Undo => (self.dwnd, self.gamma) = self.before,
             Change::Idle => self.dwnd = 0.0, // slow start begins again
             Change::Recovered => self.dwnd = self.dwnd.min(window.cwnd.0 as f64 / self.mss),
-            Change::Established => {}
+            Change::Undo | Change::Established => {}
         }
     }
 

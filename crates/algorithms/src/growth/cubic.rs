@@ -17,8 +17,8 @@
 //! epoch is moved by the time between two growing ACKs that an unused window separates.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 use cwndlab_units::maths::cbrt;
 
@@ -28,7 +28,7 @@ use super::reno::{flight, segments};
 pub static SPEC: Spec = Spec {
     name: "cubic",
     title: "CUBIC",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "RFC 9438",
     year: 2023,
     confidence: Confidence::High,
@@ -76,7 +76,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Cubic::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic::new(arguments))),
 };
 
 /// Makes one.
@@ -85,7 +85,7 @@ pub fn make(arguments: &Arguments) -> Cubic {
     Cubic::new(arguments)
 }
 
-/// What an undo restores.
+/// What a reduction changes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Epoch {
     w_max: f64,
@@ -97,7 +97,7 @@ struct Epoch {
 }
 
 /// CUBIC's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cubic {
     /// How many flows it stands for: N C and N α (`cubic-fit`); else 1.
     pub(super) flows: f64,
@@ -108,7 +108,6 @@ pub struct Cubic {
     reno_friendly: bool,
     from_cwnd: bool,
     now: Epoch,
-    before: Epoch,
     after_timeout: bool,
     last_ack: u64,
     idle: bool,
@@ -126,7 +125,6 @@ impl Cubic {
             reno_friendly: arguments.word("reno_friendly") == "on",
             from_cwnd: arguments.word("base") == "cwnd",
             now: Epoch::default(),
-            before: Epoch::default(),
             after_timeout: false,
             last_ack: 0,
             idle: false,
@@ -159,7 +157,7 @@ impl Cubic {
     }
 }
 
-impl Growth for Cubic {
+impl CongestionAvoidance for Cubic {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if !ack.cwnd_limited && !self.idle {
             self.idle = true;
@@ -190,7 +188,6 @@ impl Growth for Cubic {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.now;
         self.now.start = None;
         self.now.prior = w;
         let shrinks = self.fast_convergence && w < self.now.w_max;
@@ -201,10 +198,8 @@ impl Growth for Cubic {
     }
 
     fn on_window(&mut self, window: &Window) {
-        match window.change {
-            Change::Undo => self.now = self.before,
-            Change::Idle => self.now.start = self.now.start.map(|start| (start + window.idle.0).min(window.now.0)),
-            Change::Recovered | Change::Established => {}
+        if window.change == Change::Idle {
+            self.now.start = self.now.start.map(|start| (start + window.idle.0).min(window.now.0));
         }
     }
 
@@ -260,16 +255,6 @@ mod tests {
     #[test]
     fn alpha_is_that_of_equation_4() {
         assert!((cubic().alpha - 0.529_411_764_705_882_4).abs() < 1e-15);
-    }
-
-    /// RFC 9438, section 4.9: an undo brings back what stood before.
-    #[test]
-    fn an_undo_restores_the_epoch() {
-        let mut flow = after_loss_at(100.0);
-        let k = flow.now.k;
-        let _ = flow.on_congestion(&loss(90), 90.0);
-        flow.on_window(&cwndlab_control::testing::undo());
-        assert_eq!((flow.now.w_max, flow.now.k), (100.0, k));
     }
 
     /// Section 4.2: in one round trip the window grows by half at most.

@@ -18,8 +18,8 @@
 //! window is not used.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value,
 };
 use cwndlab_units::maths::cbrt;
 
@@ -29,7 +29,7 @@ use super::reno::segments;
 pub static SPEC: Spec = Spec {
     name: "cubic-8312",
     title: "CUBIC (RFC 8312)",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "RFC 8312",
     year: 2018,
     confidence: Confidence::High,
@@ -73,10 +73,10 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Cubic8312::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic8312::new(arguments))),
 };
 
-/// What an undo restores.
+/// What a reduction changes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Epoch {
     /// The last maximum: what (1), (2) and (4) use.
@@ -91,7 +91,7 @@ struct Epoch {
 }
 
 /// CUBIC's avoidance of RFC 8312.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cubic8312 {
     c: f64,
     beta: f64,
@@ -99,7 +99,6 @@ pub struct Cubic8312 {
     fast_convergence: bool,
     reno_friendly: bool,
     now: Epoch,
-    before: Epoch,
     /// No maximum to return to: slow start ended without a loss, or after a timeout (section 4.7).
     unknown: bool,
 }
@@ -114,7 +113,6 @@ impl Cubic8312 {
             fast_convergence: arguments.word("fast_convergence") == "on",
             reno_friendly: arguments.word("reno_friendly") == "on",
             now: Epoch::default(),
-            before: Epoch::default(),
             unknown: true,
         }
     }
@@ -142,7 +140,7 @@ impl Cubic8312 {
     }
 }
 
-impl Growth for Cubic8312 {
+impl CongestionAvoidance for Cubic8312 {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let now = ack.now.0;
@@ -161,20 +159,12 @@ impl Growth for Cubic8312 {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.now;
         self.now.start = None;
         let shrinks = self.fast_convergence && w < self.now.last_max;
         self.now.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
         self.now.last_max = w;
         self.unknown = event.cause == Cause::Timeout;
         (self.beta * w).max(2.0)
-    }
-
-    fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Undo {
-            self.now = self.before;
-            self.unknown = self.now.start.is_none() && self.now.w_max == 0.0;
-        }
     }
 
     fn extra(&self, put: Extra<'_>) {
@@ -186,7 +176,7 @@ impl Growth for Cubic8312 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::{ack_at, loss, timeout, undo};
+    use cwndlab_control::testing::{ack_at, loss, timeout};
 
     fn after_loss_at(w_max: f64) -> Cubic8312 {
         let mut flow = Cubic8312::new(&Arguments::defaults(SPEC.parameters));
@@ -220,8 +210,6 @@ mod tests {
     fn fast_convergence_and_timeouts() {
         let mut flow = after_loss_at(100.0);
         assert_eq!((flow.on_congestion(&loss(80), 80.0), flow.now.w_max), (56.0, 68.0));
-        flow.on_window(&undo());
-        assert_eq!(flow.now.w_max, 100.0);
         let _ = flow.on_congestion(&timeout(80), 80.0);
         flow.begin(0, 40.0);
         assert_eq!((flow.now.w_max, flow.now.k), (40.0, 0.0));

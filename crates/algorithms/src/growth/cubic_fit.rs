@@ -7,7 +7,7 @@
 //! W(t) = N C (t − K)³ + W_max,  K = ((W_max − w_epoch) / (N C))^(1/3)    (1)
 //! W_est grows by N α n / w                                               (2)
 //! each congestion: w −= max(b_N w, 1),  b_N = 4 b / (b + N³ (4 − b))     (3)   b = 0.3: N times CUBIC's response
-//! N: by the queueing delay                                               (part/fit.rs)
+//! N: by the queueing delay                                               (part/virtual_flows.rs)
 //! a timeout: N = 1
 //! ```
 //!
@@ -17,18 +17,18 @@
 //! at w_epoch.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value, Window,
 };
 
 use super::cubic::Cubic;
-use crate::part::fit::Fit;
+use crate::part::virtual_flows::VirtualFlows;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
     name: "cubic-fit",
     title: "CUBIC-FIT",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1109/LCOMM.2013.060513.130664",
     year: 2013,
     confidence: Confidence::Low,
@@ -101,14 +101,14 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(CubicFit::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicFit::new(arguments))),
 };
 
 /// CUBIC-FIT's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CubicFit {
     cubic: Cubic,
-    fit: Fit,
+    virtual_flows: VirtualFlows,
     /// What a loss takes of one flow.
     b: f64,
 }
@@ -123,29 +123,29 @@ impl CubicFit {
         let steps = arguments.word("update") == "step";
         Self {
             cubic: Cubic::new(arguments),
-            fit: Fit::new(arguments.number("alpha"), arguments.number("max_flows"), steps),
+            virtual_flows: VirtualFlows::new(arguments.number("alpha"), arguments.number("max_flows"), steps),
             b: 1.0 - arguments.number("beta"),
         }
     }
 
     fn decrease(&mut self) {
-        let n = self.fit.flows();
+        let n = self.virtual_flows.flows();
         // One flow is CUBIC to the last bit.
         self.cubic.beta = if n > 1.0 { 1.0 - taken(self.b, n) } else { 1.0 - self.b };
     }
 }
 
-impl Growth for CubicFit {
+impl CongestionAvoidance for CubicFit {
     #[inline]
     fn observe(&mut self, ack: &Ack, w: f64) {
-        self.fit.observe(ack);
+        self.virtual_flows.observe(ack);
         self.cubic.observe(ack, w);
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        if self.fit.decide() {
-            self.cubic.stand_for(self.fit.flows()); // (1), (2)
+        if self.virtual_flows.decide() {
+            self.cubic.stand_for(self.virtual_flows.flows()); // (1), (2)
             self.decrease();
         }
         self.cubic.on_ack(ack, w)
@@ -153,23 +153,18 @@ impl Growth for CubicFit {
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         let kept = self.cubic.on_congestion(event, w).min(w - 1.0); // (3)
-        self.fit.lose(event.cause == Cause::Timeout);
-        self.cubic.stand_for(self.fit.flows());
+        self.virtual_flows.lose(event.cause == Cause::Timeout);
+        self.cubic.stand_for(self.virtual_flows.flows());
         self.decrease();
         kept.max(2.0)
     }
 
     fn on_window(&mut self, window: &Window) {
         self.cubic.on_window(window);
-        if window.change == Change::Undo {
-            self.fit.undo();
-            self.cubic.flows = self.fit.flows(); // the K that came back was that of these flows
-            self.decrease();
-        }
     }
 
     fn extra(&self, put: Extra<'_>) {
-        put("flows", self.fit.flows());
+        put("flows", self.virtual_flows.flows());
         self.cubic.extra(put);
     }
 }
@@ -200,14 +195,15 @@ mod tests {
     /// The sheet's cross-check: one flow is `cubic`.
     #[test]
     fn one_flow_is_cubic() {
-        let (mut fit, mut cubic) = (flow(), Cubic::new(&Arguments::defaults(super::super::cubic::SPEC.parameters)));
-        assert_eq!(fit.on_congestion(&loss(100), 100.0), cubic.on_congestion(&loss(100), 100.0));
+        let (mut virtual_flows, mut cubic) =
+            (flow(), Cubic::new(&Arguments::defaults(super::super::cubic::SPEC.parameters)));
+        assert_eq!(virtual_flows.on_congestion(&loss(100), 100.0), cubic.on_congestion(&loss(100), 100.0));
         let (mut one, mut other) = (70.0, 70.0);
         for k in 0..400 {
             let ack = ack_at(1_000_000_000 + k * 10_000_000, 1); // one round only: nothing decides on N
-            fit.observe(&ack, one);
+            virtual_flows.observe(&ack, one);
             cubic.observe(&ack, other);
-            (one, other) = (fit.on_ack(&ack, one), cubic.on_ack(&ack, other));
+            (one, other) = (virtual_flows.on_ack(&ack, one), cubic.on_ack(&ack, other));
             assert_eq!(one, other, "ACK {k}");
         }
     }
@@ -217,7 +213,7 @@ mod tests {
     #[test]
     fn two_flows_fall_less_and_grow_twice() {
         let mut flow = flow();
-        flow.fit.set(2.0);
+        flow.virtual_flows.set(2.0);
         flow.cubic.stand_for(2.0);
         flow.decrease();
         let w = flow.on_congestion(&loss(100), 100.0);
@@ -226,13 +222,11 @@ mod tests {
         let mut k = f64::NAN;
         flow.extra(&mut |name, value| k = if name == "k_s" { value } else { k });
         assert!((k - 1.711_9).abs() < 1e-3, "{k}");
-        flow.fit.set(10.0);
+        flow.virtual_flows.set(10.0);
         flow.cubic.stand_for(10.0);
         flow.decrease();
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 99.0);
         let _ = flow.on_congestion(&timeout(99), 99.0);
-        assert_eq!((flow.fit.flows(), flow.cubic.beta), (1.0, 0.7));
-        flow.on_window(&cwndlab_control::testing::undo());
-        assert_eq!(flow.fit.flows(), 10.0);
+        assert_eq!((flow.virtual_flows.flows(), flow.cubic.beta), (1.0, 0.7));
     }
 }

@@ -17,8 +17,8 @@
 //! Differs from the source: (1) and the cube of (2) in floating point rather than in Linux' shifted integers.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 use cwndlab_units::maths::{cbrt, floor};
 
@@ -28,7 +28,7 @@ use super::reno::segments;
 pub static SPEC: Spec = Spec {
     name: "cubic-linux",
     title: "CUBIC (Linux)",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1145/1400097.1400105; Linux tcp_cubic.c v2.3",
     year: 2008,
     confidence: Confidence::High,
@@ -63,7 +63,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(CubicLinux::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicLinux::new(arguments))),
 };
 
 /// C: 41 · 10 / 1024 segments/s³.
@@ -74,7 +74,7 @@ const MIN_UPDATE_NS: u64 = 1_000_000_000 / 32;
 const EPOCH_GRACE_NS: u64 = 1_000_000_000;
 
 /// Linux' CUBIC.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CubicLinux {
     beta: f64,
     friendly_scale: f64,
@@ -179,7 +179,7 @@ impl CubicLinux {
     }
 }
 
-impl Growth for CubicLinux {
+impl CongestionAvoidance for CubicLinux {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         let Some(rtt) = ack.rtt else { return };
@@ -223,9 +223,13 @@ impl Growth for CubicLinux {
     }
 
     fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Idle && self.epoch != 0 {
+        match window.change {
             // Linux, cubictcp_cwnd_event: the curve waits, but never begins in the future.
-            self.epoch = (self.epoch + window.idle.0).min(window.now.0);
+            Change::Idle if self.epoch != 0 => self.epoch = (self.epoch + window.idle.0).min(window.now.0),
+            // Linux, tcp_reno_undo_cwnd: window and threshold come back. The reduction ended the epoch and left a maximum that
+            // is not above the window, so that the curve begins anew there.
+            Change::Undo => (self.epoch, self.last_max, self.credit) = (0, 1.0, 0.0),
+            _ => {}
         }
     }
 

@@ -20,7 +20,8 @@
 //! ns-2.35 freezes where no ACK is delayed.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value,
 };
 use cwndlab_units::maths::{cbrt, floor};
 
@@ -28,7 +29,7 @@ use cwndlab_units::maths::{cbrt, floor};
 pub static SPEC: Spec = Spec {
     name: "cubic-ns2",
     title: "CUBIC (2006, ns-2)",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "PFLDnet 2005; Linux 2.6.22 tcp_cubic.c v2.1",
     year: 2006,
     confidence: Confidence::High,
@@ -65,14 +66,14 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(CubicNs2::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicNs2::new(arguments))),
 };
 
 const B: f64 = 2.5;
 const C: f64 = 0.4;
 
 /// CUBIC v2.1.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CubicNs2 {
     ratio: f64,
     clamp: Option<f64>,
@@ -151,7 +152,7 @@ impl CubicNs2 {
     }
 }
 
-impl Growth for CubicNs2 {
+impl CongestionAvoidance for CubicNs2 {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(rtt) = ack.rtt {
             if self.delay_min == 0 || rtt.0 < self.delay_min {

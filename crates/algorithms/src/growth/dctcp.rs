@@ -16,7 +16,8 @@
 //! the windows that ended before that ACK. α is kept over losses, timeouts and idleness.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Need, Parameter, Spec, Value,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
+    Spec, Value,
 };
 
 use super::reno::{flight, segments};
@@ -25,7 +26,7 @@ use super::reno::{flight, segments};
 pub static SPEC: Spec = Spec {
     name: "dctcp",
     title: "Data Center TCP",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1145/1851182.1851192; RFC 8257",
     year: 2010,
     confidence: Confidence::High,
@@ -70,14 +71,14 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Ecn],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Dctcp::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Dctcp::new(arguments))),
 };
 
 /// Linux' 1 in α.
 const ONE: u64 = 1024;
 
 /// DCTCP's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Dctcp {
     g: f64,
     alpha: f64,
@@ -129,7 +130,7 @@ impl Dctcp {
     }
 }
 
-impl Growth for Dctcp {
+impl CongestionAvoidance for Dctcp {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         self.acked += ack.acked.0;

@@ -15,7 +15,8 @@
 //! Differs from the source: the growth is spread over the ACKs of a round, not paced.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value, Window,
 };
 
 use super::reno::segments;
@@ -25,7 +26,7 @@ use crate::part::rounds::queued;
 pub static SPEC: Spec = Spec {
     name: "fast",
     title: "FAST TCP",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1109/INFCOM.2004.1354670",
     year: 2004,
     confidence: Confidence::High,
@@ -92,7 +93,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Fast::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Fast::new(arguments))),
 };
 
 /// (2), in segments and seconds or any unit of both times.
@@ -138,7 +139,7 @@ impl Delay {
 }
 
 /// FAST's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fast {
     /// Segments to keep in the queue.
     pub(crate) alpha: f64,
@@ -207,7 +208,7 @@ impl Fast {
     }
 }
 
-impl Growth for Fast {
+impl CongestionAvoidance for Fast {
     fn observe(&mut self, ack: &Ack, w: f64) {
         self.delay.observe(ack, w);
     }
@@ -233,7 +234,7 @@ impl Growth for Fast {
     }
 
     fn on_window(&mut self, window: &Window) {
-        if window.change != Change::Established {
+        if matches!(window.change, Change::Idle | Change::Recovered) {
             (self.slope, self.starts) = (0.0, [0.0; 2]);
         }
     }

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! every other round: w = min(2 w, (1 − γ) w + γ (base / R w + N α₀))   (1)   FAST, for N flows
-//! once per round: N = clamp(N + α − N (R̄ − base) / R̄, 1, 64)           (2)   TCP-FIT, part/fit.rs
+//! once per round: N = clamp(N + α − N (R̄ − base) / R̄, 1, 64)           (2)   TCP-FIT, part/virtual_flows.rs
 //! each congestion: w = w (1 − 2 / (3 N + 1))                            (3)
 //! a timeout: N = 1
 //! ```
@@ -15,19 +15,19 @@
 //! Differs from the source: how the two are joined is our choice, and FAST's doubling below 0.75 ms is left out.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value, Window,
 };
 
 use super::fast::Fast;
 use super::tcp_fit::taken;
-use crate::part::fit::Fit;
+use crate::part::virtual_flows::VirtualFlows;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
     name: "fast-fit",
     title: "FAST-FIT",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "Wang et al., Frontiers of Computer Science 2014",
     year: 2014,
     confidence: Confidence::Low,
@@ -44,15 +44,15 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(FastFit::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(FastFit::new(arguments))),
 };
 
 /// FAST-FIT's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FastFit {
     fast: Fast,
     alpha0: f64,
-    fit: Fit,
+    virtual_flows: VirtualFlows,
 }
 
 impl FastFit {
@@ -61,39 +61,36 @@ impl FastFit {
         Self {
             fast: Fast::plain(alpha0, arguments.number("gamma")),
             alpha0,
-            fit: Fit::new(arguments.number("alpha"), arguments.number("max_flows"), false),
+            virtual_flows: VirtualFlows::new(arguments.number("alpha"), arguments.number("max_flows"), false),
         }
     }
 }
 
-impl Growth for FastFit {
+impl CongestionAvoidance for FastFit {
     fn observe(&mut self, ack: &Ack, w: f64) {
-        self.fit.observe(ack);
+        self.virtual_flows.observe(ack);
         self.fast.observe(ack, w);
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        self.fit.decide(); // (2)
-        self.fast.alpha = self.fit.flows() * self.alpha0;
+        self.virtual_flows.decide(); // (2)
+        self.fast.alpha = self.virtual_flows.flows() * self.alpha0;
         self.fast.on_ack(ack, w) // (1)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         let _ = self.fast.on_congestion(event, w);
-        let kept = w * (1.0 - taken(self.fit.flows())); // (3)
-        self.fit.lose(event.cause == Cause::Timeout);
+        let kept = w * (1.0 - taken(self.virtual_flows.flows())); // (3)
+        self.virtual_flows.lose(event.cause == Cause::Timeout);
         kept.max(2.0)
     }
 
     fn on_window(&mut self, window: &Window) {
         self.fast.on_window(window);
-        if window.change == Change::Undo {
-            self.fit.undo();
-        }
     }
 
     fn extra(&self, put: Extra<'_>) {
-        put("flows", self.fit.flows());
+        put("flows", self.virtual_flows.flows());
     }
 }
 
@@ -106,7 +103,7 @@ mod tests {
 
     fn flow(n: f64) -> FastFit {
         let mut flow = FastFit::new(&Arguments::defaults(SPEC.parameters));
-        flow.fit.set(n);
+        flow.virtual_flows.set(n);
         flow
     }
 
@@ -126,7 +123,7 @@ mod tests {
         }
         let mut flow = flow(5.0);
         let _ = flow.on_congestion(&timeout(100), 100.0);
-        assert_eq!(flow.fit.flows(), 1.0);
+        assert_eq!(flow.virtual_flows.flows(), 1.0);
         // Its queue is that of one flow again: from 50 segments at 110 ms to 0.5 · 50 + 0.5 (50 / 1.1 + 20), not + 100.
         let mut back = ack_at(2_000_000_000, 50);
         (back.rtt, back.round) = (Some(Duration::from_millis(110)), 9);

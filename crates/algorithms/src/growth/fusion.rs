@@ -18,8 +18,8 @@
 //! The loop-back shortcut of Solaris that is called TCP fusion is unrelated.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 
 use super::reno::segments;
@@ -29,7 +29,7 @@ use crate::part::rounds::{queued, Round, Rounds};
 pub static SPEC: Spec = Spec {
     name: "fusion",
     title: "TCP-Fusion",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "Kaneko et al., PFLDnet 2007",
     year: 2007,
     confidence: Confidence::Medium,
@@ -49,11 +49,11 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Fusion::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Fusion::new(arguments))),
 };
 
 /// TCP-Fusion's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fusion {
     d_min: f64,
     per_round: f64,
@@ -67,7 +67,6 @@ pub struct Fusion {
     increment: f64,
     /// The Reno window of (5); 0 before avoidance.
     reno: f64,
-    before: f64,
 }
 
 impl Fusion {
@@ -81,7 +80,6 @@ impl Fusion {
             rtt: 0.0,
             increment: 1.0,
             reno: 0.0,
-            before: 0.0,
         }
     }
 
@@ -111,7 +109,7 @@ impl Fusion {
     }
 }
 
-impl Growth for Fusion {
+impl CongestionAvoidance for Fusion {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(round) = self.rounds.observe(ack).filter(Round::decides) {
             self.learn(&round);
@@ -130,7 +128,6 @@ impl Growth for Fusion {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.reno;
         self.rounds.interrupt();
         (self.over, self.increment) = (None, 1.0);
         let reno = if self.reno > 0.0 { self.reno } else { w };
@@ -142,13 +139,9 @@ impl Growth for Fusion {
     }
 
     fn on_window(&mut self, window: &Window) {
-        match window.change {
-            Change::Undo => self.reno = self.before,
-            Change::Idle => {
-                self.rounds.interrupt();
-                self.reno = 0.0;
-            }
-            Change::Recovered | Change::Established => {}
+        if window.change == Change::Idle {
+            self.rounds.interrupt();
+            self.reno = 0.0;
         }
     }
 

@@ -16,7 +16,8 @@
 //! Differs from the source: which is known by its idea only: delay first, loss second, and a reference window.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value, Window,
 };
 
 use super::fast::update;
@@ -26,7 +27,7 @@ use crate::part::rounds::{Round, Rounds};
 pub static SPEC: Spec = Spec {
     name: "hcc",
     title: "HCC TCP (hybrid congestion control for high-speed networks)",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "Xu et al., J. Network and Computer Applications 2011",
     year: 2011,
     confidence: Confidence::Low,
@@ -42,11 +43,11 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Hcc::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Hcc::new(arguments))),
 };
 
 /// HCC's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Hcc {
     alpha: f64,
     low: f64,
@@ -56,7 +57,6 @@ pub struct Hcc {
     /// Largest mean RTT of a round, ns.
     rtt_max: f64,
     w_l: f64,
-    before: f64,
 }
 
 impl Hcc {
@@ -69,7 +69,6 @@ impl Hcc {
             over: None,
             rtt_max: 0.0,
             w_l: f64::INFINITY,
-            before: f64::INFINITY,
         }
     }
 
@@ -98,7 +97,7 @@ impl Hcc {
     }
 }
 
-impl Growth for Hcc {
+impl CongestionAvoidance for Hcc {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(round) = self.rounds.observe(ack) {
             self.rtt_max = self.rtt_max.max(round.mean);
@@ -117,16 +116,13 @@ impl Growth for Hcc {
     fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {
         self.rounds.interrupt();
         self.over = None;
-        self.before = self.w_l;
         self.w_l = w;
         (w / 2.0).max(2.0) // (4)
     }
 
     fn on_window(&mut self, window: &Window) {
-        match window.change {
-            Change::Undo => self.w_l = self.before,
-            Change::Idle => self.rounds.interrupt(),
-            Change::Recovered | Change::Established => {}
+        if window.change == Change::Idle {
+            self.rounds.interrupt();
         }
     }
 

@@ -12,7 +12,9 @@
 //!
 //! Units: segments. Differs from the source: a(w) is evaluated once per whole segment of window; u is held at 1 above 83000.
 
-use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+use cwndlab_control::{
+    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Spec, Value,
+};
 use cwndlab_units::maths::{exp, floor, ln};
 
 use super::reno::segments;
@@ -21,7 +23,7 @@ use super::reno::segments;
 pub static SPEC: Spec = Spec {
     name: "highspeed",
     title: "HighSpeed TCP",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "RFC 3649",
     year: 2003,
     confidence: Confidence::High,
@@ -35,7 +37,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, _: &Arguments| Box::new(HighSpeed { at: -1.0, a: 1.0 })),
+    build: Build::CongestionAvoidance(|_, _: &Arguments| Box::new(HighSpeed { at: -1.0, a: 1.0 })),
 };
 
 const LOW_WINDOW: f64 = 38.0;
@@ -68,14 +70,14 @@ pub fn a(w: f64) -> f64 {
 }
 
 /// HighSpeed's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HighSpeed {
     /// Whole window for which `a` stands.
     at: f64,
     a: f64,
 }
 
-impl Growth for HighSpeed {
+impl CongestionAvoidance for HighSpeed {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let whole = floor(w);
         if whole != self.at {

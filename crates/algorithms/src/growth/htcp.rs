@@ -17,7 +17,7 @@
 //! `rtt_scaling = linux` has α(Δ) in whole numbers before and after (4), at least 1.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
 };
 use cwndlab_units::maths::floor;
 
@@ -28,7 +28,7 @@ use crate::part::htcp_ns3::Ns3;
 pub static SPEC: Spec = Spec {
     name: "htcp",
     title: "H-TCP",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "PFLDnet 2004; draft-leith-tcp-htcp-06; Linux tcp_htcp.c",
     year: 2004,
     confidence: Confidence::High,
@@ -86,7 +86,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Htcp::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Htcp::new(arguments))),
 };
 
 const BETA_MIN: f64 = 0.5;
@@ -98,7 +98,7 @@ const SHORT_RTT_NS: u64 = 10_000_000;
 /// Round trips after an event that say nothing yet.
 const SETTLING: u64 = 3;
 
-/// What an undo restores.
+/// What a reduction changes.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     /// The last congestion event, or the start, ns.
@@ -112,7 +112,7 @@ struct Epoch {
 }
 
 /// H-TCP's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Htcp {
     delta_l: f64,
     adaptive_backoff: bool,
@@ -122,7 +122,6 @@ pub struct Htcp {
     smoothed: bool,
     ns3: Option<Ns3>,
     now: Epoch,
-    before: Epoch,
     rtt_min: u64,
     lost: bool,
     /// Throughput: smoothed, and the largest of this epoch.
@@ -147,7 +146,6 @@ impl Htcp {
             smoothed: arguments.word("rtt") == "smoothed",
             ns3: (arguments.word("module") == "ns3").then(Ns3::default),
             now,
-            before: now,
             rtt_min: u64::MAX,
             lost: false,
             b: 0.0,
@@ -233,7 +231,7 @@ impl Htcp {
     }
 }
 
-impl Growth for Htcp {
+impl CongestionAvoidance for Htcp {
     #[inline]
     fn observe(&mut self, ack: &Ack, w: f64) {
         if self.now.since.is_none() {
@@ -258,7 +256,6 @@ impl Growth for Htcp {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.now;
         if let Some(ns3) = &mut self.ns3 {
             (self.now.beta, self.now.since) = (ns3.beta(), Some(event.now.0));
             return (self.now.beta * flight(event)).max(2.0);
@@ -272,12 +269,6 @@ impl Growth for Htcp {
         (self.now.beta * w).max(2.0) // (3)
     }
 
-    fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Undo {
-            self.now = self.before;
-        }
-    }
-
     fn extra(&self, put: Extra<'_>) {
         put("alpha_segments", self.alpha);
         put("beta", self.now.beta);
@@ -287,7 +278,7 @@ impl Growth for Htcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::{loss, undo};
+    use cwndlab_control::testing::loss;
 
     fn flow() -> Htcp {
         Htcp::new(&Arguments::defaults(SPEC.parameters))
@@ -325,8 +316,6 @@ mod tests {
             flow.b_max = 1_333.0;
             assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
             assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
-            flow.on_window(&undo());
-            assert_eq!(flow.now.b_before, 1_333.0);
         }
     }
 }

@@ -16,7 +16,8 @@
 //! ssthresh is not multiplied by ρ. Hoe's ssthresh and pacing, the paper's companions, are not part of it.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Step, Value,
+    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Step,
+    Value,
 };
 use cwndlab_units::maths::{exp2, floor};
 
@@ -26,7 +27,7 @@ use super::reno::segments;
 pub static SPEC: Spec = Spec {
     name: "hybla",
     title: "TCP Hybla",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1002/sat.799",
     year: 2004,
     confidence: Confidence::High,
@@ -77,11 +78,11 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Hybla::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Hybla::new(arguments))),
 };
 
 /// Hybla.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Hybla {
     /// RTT0, ns.
     rtt0: f64,
@@ -123,7 +124,7 @@ impl Hybla {
     }
 }
 
-impl Growth for Hybla {
+impl CongestionAvoidance for Hybla {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         if ack.srtt.0 > 0 && ack.srtt.0 < self.rtt_min {

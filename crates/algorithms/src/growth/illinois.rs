@@ -18,8 +18,8 @@
 //! in ns-2.35 does.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value,
 };
 
 use super::reno::segments;
@@ -29,7 +29,7 @@ use crate::part::round_rtt::{Round, RoundRtt};
 pub static SPEC: Spec = Spec {
     name: "illinois",
     title: "TCP-Illinois",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1016/j.peva.2007.12.007",
     year: 2006,
     confidence: Confidence::High,
@@ -98,7 +98,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Illinois::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Illinois::new(arguments))),
 };
 
 /// What delay decided.
@@ -113,7 +113,7 @@ struct Pace {
 }
 
 /// Illinois' avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Illinois {
     alpha_min: f64,
     alpha_max: f64,
@@ -124,7 +124,6 @@ pub struct Illinois {
     inverted: bool,
     rtts: RoundRtt,
     now: Pace,
-    before: Pace,
 }
 
 impl Illinois {
@@ -141,7 +140,6 @@ impl Illinois {
             inverted: arguments.word("decrease") == "ns2",
             rtts: RoundRtt::default(),
             now: start,
-            before: start,
         }
     }
 
@@ -189,7 +187,7 @@ impl Illinois {
     }
 }
 
-impl Growth for Illinois {
+impl CongestionAvoidance for Illinois {
     #[inline]
     fn observe(&mut self, ack: &Ack, w: f64) {
         if let Some(round) = self.rtts.observe(ack) {
@@ -203,19 +201,12 @@ impl Growth for Illinois {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.now;
         let kept = if self.inverted { self.now.beta } else { 1.0 - self.now.beta };
         if event.cause == Cause::Timeout {
             self.now = Pace { alpha: 1.0, beta: 0.5, above: false, low: 0.0 };
             self.rtts.restart();
         }
         (w * kept).max(2.0) // (4)
-    }
-
-    fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Undo {
-            self.now = self.before;
-        }
     }
 
     fn extra(&self, put: Extra<'_>) {

@@ -81,7 +81,7 @@ pub static SPEC: Spec = Spec {
 const MIN_SSTHRESH: f64 = 2.0;
 
 /// The algorithm.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Iotcc {
     literal: bool,
     capped: bool,
@@ -98,7 +98,6 @@ pub struct Iotcc {
     mss: f64,
     w: f64,
     ssthresh: f64,
-    before: (f64, f64),
     /// Last sample and its extremes, s; 0 before the first.
     rtt: f64,
     rtt_min: f64,
@@ -133,7 +132,6 @@ impl Iotcc {
             mss,
             w,
             ssthresh,
-            before: (w, ssthresh),
             rtt: 0.0,
             rtt_min: f64::INFINITY,
             rtt_max: 0.0,
@@ -234,7 +232,6 @@ impl CongestionControl for Iotcc {
 
     fn on_congestion(&mut self, event: &Congestion) {
         if !event.repeated {
-            self.before = (self.w, self.ssthresh);
             self.ssthresh = (flight(event).min(self.w) / 2.0).max(MIN_SSTHRESH);
             // (9)
         }
@@ -250,10 +247,7 @@ impl CongestionControl for Iotcc {
 
     fn on_window(&mut self, window: &Window) {
         match window.change {
-            Change::Undo => {
-                self.w = self.w.max(self.before.0);
-                self.ssthresh = self.before.1;
-            }
+            Change::Undo => {}
             Change::Idle | Change::Recovered => self.w = (window.cwnd.0 as f64 / self.mss).max(1.0),
             Change::Established => self.establish(window),
         }
@@ -389,8 +383,7 @@ mod tests {
         flow.w = 100.0;
         flow.on_congestion(&loss(100));
         assert_eq!((flow.w, flow.ssthresh), (50.0, 50.0));
-        flow.on_window(&undo());
-        assert_eq!((flow.w, flow.ssthresh), (100.0, 300.0));
+        flow.w = 100.0;
         flow.on_congestion(&timeout(100));
         assert_eq!((flow.w, flow.ssthresh), (1.0, 50.0));
         flow.on_congestion(&Congestion { repeated: true, ..timeout(1) });

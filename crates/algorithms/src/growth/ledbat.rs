@@ -18,17 +18,17 @@
 //! in flight, as printed, a host that sends in bursts would never get beyond its first windows.
 
 use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Reason, Spec, Step, Value,
+    Ack, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Reason, Spec, Step, Value,
 };
 
 use super::reno::segments;
-use crate::part::leave;
+use crate::part::exit;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
     name: "ledbat",
     title: "LEDBAT (low extra delay background transport)",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "RFC 6817",
     year: 2012,
     confidence: Confidence::High,
@@ -63,7 +63,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| {
+    build: Build::CongestionAvoidance(|_, arguments| {
         Box::new(Ledbat {
             target: arguments.number("target") * 1e9,
             gain: arguments.number("gain"),
@@ -146,7 +146,7 @@ impl History {
 }
 
 /// LEDBAT's window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ledbat {
     /// ns.
     target: f64,
@@ -161,14 +161,14 @@ impl Ledbat {
     }
 }
 
-impl Growth for Ledbat {
+impl CongestionAvoidance for Ledbat {
     fn observe(&mut self, ack: &Ack, _: f64) {
         self.history.observe(ack);
     }
 
     fn start(&mut self, _: &Ack, w: f64, _: f64) -> Step {
         // After a timeout one segment is left: the floor of (4) holds again.
-        Step::with_exit((2.0 - w).max(0.0), Some(leave::now(Reason::None, w, f64::NAN)))
+        Step::with_exit((2.0 - w).max(0.0), Some(exit::now(Reason::None, w, f64::NAN)))
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {

@@ -17,8 +17,8 @@
 //! Differs from the source: the initial window is the stack's, not two segments.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Reason, Spec,
-    Step, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Reason, Spec, Step, Value, Window,
 };
 
 use super::ledbat::History;
@@ -28,7 +28,7 @@ use super::reno::segments;
 pub static SPEC: Spec = Spec {
     name: "ledbat-pp",
     title: "LEDBAT++",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "draft-irtf-iccrg-ledbat-plus-plus",
     year: 2020,
     confidence: Confidence::High,
@@ -44,9 +44,9 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(LedbatPp::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(LedbatPp::new(arguments))),
 };
-use crate::part::leave;
+use crate::part::exit;
 
 /// Where it is in (5); times in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,7 +65,7 @@ enum Phase {
 const LOW: f64 = 2.0;
 
 /// LEDBAT++'s window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LedbatPp {
     /// ns.
     target: f64,
@@ -145,7 +145,7 @@ impl LedbatPp {
     }
 }
 
-impl Growth for LedbatPp {
+impl CongestionAvoidance for LedbatPp {
     fn observe(&mut self, ack: &Ack, _: f64) {
         self.history.observe(ack);
     }
@@ -156,7 +156,7 @@ impl Growth for LedbatPp {
         let ends = !self.begun && q > 0.75 * self.target; // (4)
         Step::with_exit(
             self.gain(self.history.base()) * segments(ack),
-            ends.then(|| leave::now(Reason::Delay, w, f64::NAN)),
+            ends.then(|| exit::now(Reason::Delay, w, f64::NAN)),
         )
     }
 

@@ -15,7 +15,8 @@
 //! of segments sent at nearly the same instant, seen at the sender. Reno until a pair was seen, and after a timeout's answer.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value,
 };
 use cwndlab_units::maths::exp;
 
@@ -25,7 +26,7 @@ use super::reno::segments;
 pub static SPEC: Spec = Spec {
     name: "libra",
     title: "TCP Libra",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1016/j.comnet.2010.02.014",
     year: 2007,
     confidence: Confidence::Medium,
@@ -81,7 +82,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Libra::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Libra::new(arguments))),
 };
 
 /// A pair left within this share of its dispersion.
@@ -120,7 +121,7 @@ impl Pairs {
 }
 
 /// Libra's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Libra {
     k1: f64,
     k2: f64,
@@ -169,7 +170,7 @@ impl Libra {
     }
 }
 
-impl Growth for Libra {
+impl CongestionAvoidance for Libra {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(rtt) = ack.rtt {

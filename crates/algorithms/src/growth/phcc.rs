@@ -27,7 +27,7 @@ use cwndlab_control::{
 use cwndlab_units::{Bytes, Rate};
 
 use super::reno::segments;
-use crate::part::leave;
+use crate::part::exit;
 use crate::part::likelihood::Likelihood;
 
 /// The entry.
@@ -83,7 +83,7 @@ enum Stage {
     Critical,
 }
 
-/// What an undo restores: windows, and window and RTT (s) at the last loss.
+/// Windows, and window and RTT (s) at the last loss.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
     w: f64,
@@ -93,7 +93,7 @@ struct Memory {
 }
 
 /// PHCC.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Phcc {
     alpha: f64,
     smoothed: bool,
@@ -107,7 +107,6 @@ pub struct Phcc {
     paces: bool,
     mss: f64,
     now: Memory,
-    before: Memory,
     phase: Stage,
     /// Where the window goes; by how much per acknowledged segment.
     target: f64,
@@ -143,7 +142,6 @@ impl Phcc {
             paces: arguments.word("pacing") == "on",
             mss,
             now,
-            before: now,
             phase: Stage::Start,
             target: w,
             slope: 0.0,
@@ -206,7 +204,7 @@ impl Phcc {
             let before = self.phase;
             self.decide(ack.prior_in_flight.0 as f64 / self.mss);
             if before == Stage::Start && self.phase != before {
-                event = Some(leave::now(Reason::DelayMinimum, self.now.w, self.now.ssthresh).event);
+                event = Some(exit::now(Reason::DelayMinimum, self.now.w, self.now.ssthresh).event);
             }
         }
         (self.round, self.sum_rtt, self.samples, self.lost) = (ack.round, 0.0, 0.0, false);
@@ -250,7 +248,6 @@ impl CongestionControl for Phcc {
     fn on_congestion(&mut self, event: &Congestion) {
         self.lost = true;
         if !event.repeated {
-            self.before = self.now;
             self.now.ssthresh = (self.now.w / 2.0).max(2.0); // (10), not below RFC 5681's floor
             self.now.w_loss = Some(self.now.w);
             self.now.d_loss = if self.r > 0.0 { self.r } else { event.srtt.0 as f64 * 1e-9 };
@@ -266,13 +263,8 @@ impl CongestionControl for Phcc {
 
     fn on_window(&mut self, window: &Window) {
         match window.change {
-            Change::Undo => {
-                let w = self.now.w.max(self.before.w);
-                self.now = self.before;
-                self.settle(w);
-            }
             Change::Idle | Change::Recovered => self.settle((window.cwnd.0 as f64 / self.mss).max(1.0)),
-            Change::Established => {}
+            Change::Undo | Change::Established => {}
         }
     }
 
@@ -301,7 +293,7 @@ impl CongestionControl for Phcc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::{ack, loss, path, timeout, undo};
+    use cwndlab_control::testing::{ack, loss, path, timeout};
     use cwndlab_units::Duration;
 
     fn flow(options: &str) -> Phcc {
@@ -373,14 +365,13 @@ mod tests {
         assert!(flow.phase == Stage::Start && (flow.now.w - 30.0).abs() < 1e-9);
     }
 
-    /// (10) and the contract: half, one segment after a timeout, `ssthresh` once per timeout, and back by an undo.
+    /// (10) and the contract: half, one segment after a timeout, `ssthresh` once per timeout.
     #[test]
-    fn losses_halve_and_an_undo_restores() {
+    fn losses_halve_the_window() {
         let mut flow = at("", 100.0, 0.15);
         flow.on_congestion(&loss(100));
         assert_eq!((flow.now.w, flow.now.ssthresh, flow.now.w_loss, flow.now.d_loss), (50.0, 50.0, Some(100.0), 0.15));
-        flow.on_window(&undo());
-        assert_eq!((flow.now.w, flow.now.w_loss), (100.0, None));
+        flow.now.w = 100.0;
         flow.on_congestion(&timeout(100));
         assert_eq!((flow.now.w, flow.now.ssthresh), (1.0, 50.0));
         flow.on_congestion(&Congestion { repeated: true, ..timeout(1) });

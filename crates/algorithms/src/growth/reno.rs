@@ -12,14 +12,14 @@
 //! `base = cwnd` halves the window rather than FlightSize, as Linux does; `per_ack` counts ACKs, as ns-3's `TcpNewReno`.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Path, Spec, Value,
+    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Path, Spec, Value,
 };
 
 /// The entry.
 pub static SPEC: Spec = Spec {
     name: "reno",
     title: "Reno",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "RFC 5681",
     year: 2009,
     confidence: Confidence::High,
@@ -54,11 +54,11 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Reno::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Reno::new(arguments))),
 };
 
 /// Reno's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reno {
     counted: bool,
     from_cwnd: bool,
@@ -110,7 +110,7 @@ pub(crate) fn flight(event: &Congestion) -> f64 {
     event.in_flight.0 as f64 / event.mss.0 as f64
 }
 
-impl Growth for Reno {
+impl CongestionAvoidance for Reno {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let n = counted(ack, self.per_ack);
         if !self.counted {

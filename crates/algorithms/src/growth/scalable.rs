@@ -13,7 +13,9 @@
 //! Units: segments. Differs from the source: `ai_cnt = 50` or 100 selects Linux' counter instead of (1) and (4): one segment
 //! per min(w, ai_cnt) + 1 ACKs.
 
-use cwndlab_control::{Ack, Arguments, Build, Confidence, Congestion, Domain, Growth, Kind, Parameter, Spec, Value};
+use cwndlab_control::{
+    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Spec, Value,
+};
 use cwndlab_units::maths::floor;
 
 use super::reno::{flight, segments};
@@ -22,7 +24,7 @@ use super::reno::{flight, segments};
 pub static SPEC: Spec = Spec {
     name: "scalable",
     title: "Scalable TCP",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1145/956981.956989",
     year: 2003,
     confidence: Confidence::High,
@@ -39,13 +41,13 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Scalable::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Scalable::new(arguments))),
 };
 
 const LEGACY_WINDOW: f64 = 16.0;
 
 /// Scalable's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Scalable {
     a: f64,
     b: f64,
@@ -59,7 +61,7 @@ impl Scalable {
     }
 }
 
-impl Growth for Scalable {
+impl CongestionAvoidance for Scalable {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let n = segments(ack);
         if self.ai_cnt > 0.0 {

@@ -6,7 +6,7 @@
 //! ```text
 //! each ack:         w += N n / w                 (1)
 //! each congestion:  w −= 2 w / (3 N + 1)         (2)   (2 − b) / b = 3 N: N times Reno's response
-//! N:                by the queueing delay        (part/fit.rs)
+//! N:                by the queueing delay        (part/virtual_flows.rs)
 //! a timeout:        N = 1
 //! ```
 //!
@@ -14,18 +14,18 @@
 //! epoch of at least 0.5 s in which N moves by one. The paper leaves α within (0, 1); 1/8 is that of a public port.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value,
 };
 
 use super::reno::segments;
-use crate::part::fit::Fit;
+use crate::part::virtual_flows::VirtualFlows;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
     name: "tcp-fit",
     title: "TCP-FIT",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1109/INFCOM.2011.5935022",
     year: 2011,
     confidence: Confidence::Medium,
@@ -59,19 +59,19 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(TcpFit::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(TcpFit::new(arguments))),
 };
 
 /// TCP-FIT's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TcpFit {
-    fit: Fit,
+    virtual_flows: VirtualFlows,
 }
 
 impl TcpFit {
     fn new(arguments: &Arguments) -> Self {
         let steps = arguments.word("update") == "step";
-        Self { fit: Fit::new(arguments.number("alpha"), arguments.number("max_flows"), steps) }
+        Self { virtual_flows: VirtualFlows::new(arguments.number("alpha"), arguments.number("max_flows"), steps) }
     }
 }
 
@@ -80,32 +80,26 @@ pub(super) fn taken(n: f64) -> f64 {
     2.0 / (3.0 * n + 1.0)
 }
 
-impl Growth for TcpFit {
+impl CongestionAvoidance for TcpFit {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
-        self.fit.observe(ack);
+        self.virtual_flows.observe(ack);
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        self.fit.decide();
-        w + self.fit.flows() * segments(ack) / w // (1)
+        self.virtual_flows.decide();
+        w + self.virtual_flows.flows() * segments(ack) / w // (1)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        let kept = w * (1.0 - taken(self.fit.flows())); // (2)
-        self.fit.lose(event.cause == Cause::Timeout);
+        let kept = w * (1.0 - taken(self.virtual_flows.flows())); // (2)
+        self.virtual_flows.lose(event.cause == Cause::Timeout);
         kept.max(2.0)
     }
 
-    fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Undo {
-            self.fit.undo();
-        }
-    }
-
     fn extra(&self, put: Extra<'_>) {
-        put("flows", self.fit.flows());
+        put("flows", self.virtual_flows.flows());
     }
 }
 
@@ -137,7 +131,7 @@ mod tests {
         assert_eq!(flow.on_congestion(&loss(20), 20.0), 10.0);
     }
 
-    /// (1) of `part/fit.rs` by hand: no queue adds 1/8 per round, a timeout goes back to one.
+    /// (1) of `part/virtual_flows.rs` by hand: no queue adds 1/8 per round, a timeout goes back to one.
     #[test]
     fn an_empty_queue_adds_an_eighth_per_round() {
         let mut flow = flow();
@@ -148,10 +142,10 @@ mod tests {
                 let _ = flow.on_ack(&ack, 10.0);
             }
         }
-        assert_eq!(flow.fit.flows(), 2.0);
+        assert_eq!(flow.virtual_flows.flows(), 2.0);
         let late = Ack { rtt: Some(Duration::from_millis(200)), round: 10, ..ack(1) };
         flow.observe(&late, 10.0);
         assert_eq!(flow.on_congestion(&timeout(10), 10.0), 10.0 * (1.0 - 2.0 / 7.0));
-        assert_eq!(flow.fit.flows(), 1.0);
+        assert_eq!(flow.virtual_flows.flows(), 1.0);
     }
 }

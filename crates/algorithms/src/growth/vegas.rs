@@ -15,8 +15,8 @@
 //! segment, as Reno, since delayed ACKs may be all that it saw. Linux' later `diff = w (R − base) / base` is an option.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 
 use super::reno::segments;
@@ -26,7 +26,7 @@ use crate::part::rounds::{queued, Round, Rounds};
 pub static SPEC: Spec = Spec {
     name: "vegas",
     title: "TCP Vegas",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1109/49.464716",
     year: 1995,
     confidence: Confidence::High,
@@ -58,7 +58,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Vegas::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Vegas::new(arguments))),
 };
 
 /// How diff is rounded.
@@ -70,7 +70,7 @@ enum Rounding {
 }
 
 /// Vegas' avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Vegas {
     alpha: f64,
     beta: f64,
@@ -158,7 +158,7 @@ impl Vegas {
     }
 }
 
-impl Growth for Vegas {
+impl CongestionAvoidance for Vegas {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(round) = self.rounds.observe(ack) {
             self.over = Some(round);
@@ -191,11 +191,11 @@ impl Growth for Vegas {
             Change::Established if self.with_handshake => {
                 self.rounds.base = self.rounds.base.min(window.rtt.map_or(u64::MAX, |rtt| rtt.0));
             }
-            Change::Idle | Change::Undo => {
+            Change::Idle => {
                 self.rounds.interrupt();
                 self.floor = 2.0;
             }
-            Change::Recovered | Change::Established => {}
+            Change::Undo | Change::Recovered | Change::Established => {}
         }
     }
 

@@ -17,8 +17,8 @@
 //! Differs from the source: its text was not at hand; when it goes back to the moderate mode is our choice.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 
 use super::reno::segments;
@@ -28,7 +28,7 @@ use crate::part::rounds::{queued, Round, Rounds};
 pub static SPEC: Spec = Spec {
     name: "vegas-plus",
     title: "TCP Vegas+",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "Hasegawa, Kurata, Murata, ICNP 2000",
     year: 2000,
     confidence: Confidence::Medium,
@@ -65,10 +65,10 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(VegasPlus::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(VegasPlus::new(arguments))),
 };
 
-/// What an undo restores.
+/// What a reduction changes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mode {
     count: u32,
@@ -76,7 +76,7 @@ struct Mode {
 }
 
 /// Vegas+.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct VegasPlus {
     alpha: f64,
     beta: f64,
@@ -86,7 +86,6 @@ pub struct VegasPlus {
     /// R of the last round, ns, and the window at its end; 0 before the first.
     last: (f64, f64),
     now: Mode,
-    before: Mode,
 }
 
 impl VegasPlus {
@@ -99,7 +98,6 @@ impl VegasPlus {
             over: None,
             last: (0.0, 0.0),
             now: Mode::default(),
-            before: Mode::default(),
         }
     }
 
@@ -134,7 +132,7 @@ impl VegasPlus {
     }
 }
 
-impl Growth for VegasPlus {
+impl CongestionAvoidance for VegasPlus {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(round) = self.rounds.observe(ack) {
             self.over = Some(round);
@@ -150,7 +148,6 @@ impl Growth for VegasPlus {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.now;
         self.rounds.interrupt();
         (self.over, self.last) = (None, (0.0, 0.0));
         self.now.count = if event.cause == Cause::Timeout { 0 } else { self.now.count / 2 };
@@ -159,10 +156,8 @@ impl Growth for VegasPlus {
     }
 
     fn on_window(&mut self, window: &Window) {
-        match window.change {
-            Change::Undo => self.now = self.before,
-            Change::Idle => self.rounds.interrupt(),
-            Change::Recovered | Change::Established => {}
+        if window.change == Change::Idle {
+            self.rounds.interrupt();
         }
     }
 

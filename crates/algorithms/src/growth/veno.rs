@@ -15,8 +15,8 @@
 //! as Linux and ns-3 do, whose minimum is reset by every ACK.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
-    Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 
 use super::reno::{counted, segments};
@@ -26,7 +26,7 @@ use crate::part::round_rtt::{Round, RoundRtt};
 pub static SPEC: Spec = Spec {
     name: "veno",
     title: "TCP Veno",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1109/JSAC.2002.807336",
     year: 2003,
     confidence: Confidence::High,
@@ -67,14 +67,14 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Veno::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Veno::new(arguments))),
 };
 
 /// What a random loss leaves.
 const RANDOM: f64 = 0.8;
 
 /// Veno's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Veno {
     beta: f64,
     last: bool,
@@ -127,7 +127,7 @@ impl Veno {
     }
 }
 
-impl Growth for Veno {
+impl CongestionAvoidance for Veno {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         let over = self.rtts.observe(ack);

@@ -16,7 +16,7 @@
 //! w below ssthresh leaves ssthresh at w.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
 };
 
 use super::reno::{counted, PER_ACK};
@@ -25,7 +25,7 @@ use super::reno::{counted, PER_ACK};
 pub static SPEC: Spec = Spec {
     name: "westwood",
     title: "TCP Westwood",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1145/381677.381704",
     year: 2001,
     confidence: Confidence::High,
@@ -49,7 +49,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Westwood::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Westwood::new(arguments))),
 };
 
 /// Zero samples after which nothing is left of B.
@@ -67,7 +67,7 @@ pub(super) fn answer(event: &Congestion, w: f64, b: f64, rtt_min: u64) -> f64 {
 }
 
 /// Westwood's avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Westwood {
     tau: f64,
     per_ack: bool,
@@ -124,7 +124,7 @@ impl Westwood {
     }
 }
 
-impl Growth for Westwood {
+impl CongestionAvoidance for Westwood {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(rtt) = ack.rtt {

@@ -16,7 +16,7 @@
 //! B RTT_min but ssthresh to half of it.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Spec, Value,
+    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
 };
 
 use super::reno::{counted, PER_ACK};
@@ -26,7 +26,7 @@ use super::westwood::answer;
 pub static SPEC: Spec = Spec {
     name: "westwood-plus",
     title: "TCP Westwood+",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "doi:10.1145/997150.997155; Linux tcp_westwood.c",
     year: 2004,
     confidence: Confidence::High,
@@ -75,11 +75,11 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(WestwoodPlus::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(WestwoodPlus::new(arguments))),
 };
 
 /// Westwood+'s avoidance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WestwoodPlus {
     cascade: bool,
     /// A loss leaves half of the window at least.
@@ -128,7 +128,7 @@ impl WestwoodPlus {
     }
 }
 
-impl Growth for WestwoodPlus {
+impl CongestionAvoidance for WestwoodPlus {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(rtt) = ack.rtt {

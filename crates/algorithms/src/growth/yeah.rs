@@ -18,8 +18,8 @@
 //! queue is slow (`phi = 1000`).
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, Domain, Extra, Growth, Kind, Parameter, Reason, Spec,
-    Step, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Reason, Spec, Step, Value, Window,
 };
 
 use super::reno::{counted, segments, PER_ACK};
@@ -29,7 +29,7 @@ use crate::part::rounds::{queued, Round, Rounds};
 pub static SPEC: Spec = Spec {
     name: "yeah",
     title: "YeAH-TCP",
-    kind: Kind::Growth,
+    kind: Kind::CongestionAvoidance,
     source: "Baiocchi, Castellani, Vacirca, PFLDnet 2007",
     year: 2007,
     confidence: Confidence::High,
@@ -50,9 +50,9 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::Growth(|_, arguments| Box::new(Yeah::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Yeah::new(arguments))),
 };
-use crate::part::leave;
+use crate::part::exit;
 
 /// ε, the most that a decongestion takes.
 const EPSILON: f64 = 0.5;
@@ -61,7 +61,7 @@ const DELTA: f64 = 0.125;
 /// Segments per step in the fast mode, at most.
 const AI_COUNT: f64 = 100.0;
 
-/// What an undo restores.
+/// What a reduction changes.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
     w_reno: f64,
@@ -71,7 +71,7 @@ struct Counts {
 }
 
 /// YeAH's avoidance and start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Yeah {
     q_max: f64,
     phi: f64,
@@ -84,7 +84,6 @@ pub struct Yeah {
     over: Option<Round>,
     queue: f64,
     now: Counts,
-    before: Counts,
 }
 
 impl Yeah {
@@ -102,7 +101,6 @@ impl Yeah {
             over: None,
             queue: 0.0,
             now: counts,
-            before: counts,
         }
     }
 
@@ -130,7 +128,7 @@ impl Yeah {
     }
 }
 
-impl Growth for Yeah {
+impl CongestionAvoidance for Yeah {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(round) = self.rounds.observe(ack) {
             self.over = Some(round);
@@ -146,7 +144,7 @@ impl Growth for Yeah {
         if next >= w {
             return Step::grow(grow);
         }
-        Step::with_exit(next - w, Some(leave::now(Reason::Delay, next, w - self.queue)))
+        Step::with_exit(next - w, Some(exit::now(Reason::Delay, next, w - self.queue)))
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
@@ -155,7 +153,6 @@ impl Growth for Yeah {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.before = self.now;
         self.rounds.interrupt();
         self.over = None;
         let half = w / 2.0;
@@ -174,9 +171,8 @@ impl Growth for Yeah {
             Change::Established if self.with_handshake => {
                 self.rounds.base = self.rounds.base.min(window.rtt.map_or(u64::MAX, |rtt| rtt.0));
             }
-            Change::Undo => self.now = self.before,
             Change::Idle => self.rounds.interrupt(),
-            Change::Recovered | Change::Established => {}
+            Change::Undo | Change::Recovered | Change::Established => {}
         }
     }
 

@@ -18,7 +18,7 @@ pub static SPEC: Spec = Spec {
   eifel: an ACK echoes a timestamp from before the first retransmission
   dsack: every retransmission of the recovery was reported as a duplicate
   f-rto: after a timeout an ACK brings data that was never sent again
-The algorithm is told (Change::Undo): window, ssthresh and epoch (CUBIC: W_max, K, start) are what they were, the window at least what it is. The back-off of the timer ends.",
+The transport restores its snapshot of the algorithm from before the reduction: window, ssthresh, epoch (CUBIC: W_max, K, start) and all else; a window that has grown past that one stays. BBR, RCP and PERC keep their model of the path. The back-off of the timer ends.",
     parameters: &[
         Parameter { name: "stack.undo", unit: "", default: Value::Word("true"), domain: Domain::Words(&["false", "true"]), doc: "all three; false in the profile ns2" },
         Parameter { name: "stack.timestamps", unit: "", default: Value::Word("true"), domain: Domain::Words(&["false", "true"]), doc: "Eifel needs them; false in the profiles rfc and windows-10-20h1" },

@@ -16,7 +16,7 @@ const MIN_WINDOW: f64 = 4.0;
 const PHASES: usize = 8;
 
 /// BBR version 1.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bbr1 {
     path: PathModel,
     mss: f64,

@@ -6,7 +6,7 @@ use cwndlab_control::{
 use cwndlab_units::{Bytes, Rate};
 
 use super::bbr::{over, send_quantum, Aggregation, Chance, Departures, Mode, ProbeRtt, Repair, Rounds};
-use super::bbr3_bounds::{Bounds, Ledger, Told};
+use super::bbr3_bounds::{AckSample, Bounds, Ledger};
 use super::bbr3_cycle::{Cycle, Phase};
 use super::bbr3_path::{MaxBw, MinRtt, Plateau};
 
@@ -40,7 +40,7 @@ pub struct Options {
 }
 
 /// BBR version 3.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bbr3 {
     pub(super) options: Options,
     pub(super) mss: f64,
@@ -188,21 +188,21 @@ impl CongestionControl for Bbr3 {
         if ack.lost.0 > 0 {
             self.ledger.note(delivered, ack.lost.0 as f64 / self.mss);
         }
-        let told = Told::of(ack, &self.ledger, self.mss, self.probe.covers(prior));
+        let ack_sample = AckSample::of(ack, &self.ledger, self.mss, self.probe.covers(prior));
         self.rounds.started = false;
-        if told.valid {
+        if ack_sample.valid {
             self.rounds.step(prior, delivered);
         }
-        self.bounds.observe(&told, prior, delivered);
-        if told.valid {
-            self.bw.offer(told.bw, told.app_limited);
+        self.bounds.observe(&ack_sample, prior, delivered);
+        if ack_sample.valid {
+            self.bw.offer(ack_sample.bw, ack_sample.app_limited);
             self.bounds.adapt(self.probes(), self.bw.get(), self.w, self.options.beta); // (8)
             let window = if self.full.reached { self.options.aggregation_rounds } else { 1 };
             let bw = self.rate();
             self.aggregation.update(ack, self.rounds.started, window, bw, self.w);
         }
-        let exit = self.check_startup(ack, &told);
-        self.update_cycle(ack, &told);
+        let exit = self.check_startup(ack, &ack_sample);
+        self.update_cycle(ack, &ack_sample);
         let event = self.update_min_rtt(ack).or(exit);
         self.pacing_gain = self.gain();
         if !self.seen_rtt && ack.srtt.0 > 0 {
@@ -211,7 +211,7 @@ impl CongestionControl for Bbr3 {
         }
         self.pace(self.pacing_gain);
         self.set_window(ack);
-        self.bounds.advance(&told);
+        self.bounds.advance(&ack_sample);
         self.repair.before = self.repair.now;
         event
     }

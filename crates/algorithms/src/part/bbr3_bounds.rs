@@ -49,7 +49,7 @@ impl Ledger {
 
 /// What one ACK tells, in segments and segments/s.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told {
+pub struct AckSample {
     /// Its rate sample is valid.
     pub valid: bool,
     /// Delivery rate of the sample.
@@ -66,7 +66,7 @@ pub struct Told {
     pub app_limited: bool,
 }
 
-impl Told {
+impl AckSample {
     /// Reads an ACK; `limited`: its sample was short of data for a reason of the algorithm's own.
     #[inline]
     #[must_use]
@@ -146,14 +146,14 @@ impl Default for Bounds {
 impl Bounds {
     /// An ACK: what the round delivered at most; a round of losses begins with its first loss.
     #[inline]
-    pub fn observe(&mut self, told: &Told, prior_delivered: u64, delivered: u64) {
-        if told.losses > 0.0 {
+    pub fn observe(&mut self, ack_sample: &AckSample, prior_delivered: u64, delivered: u64) {
+        if ack_sample.losses > 0.0 {
             self.note_loss(delivered);
         }
         self.round_started = false;
-        if told.valid {
-            self.bw_latest = self.bw_latest.max(told.bw);
-            self.inflight_latest = self.inflight_latest.max(told.delivered);
+        if ack_sample.valid {
+            self.bw_latest = self.bw_latest.max(ack_sample.bw);
+            self.inflight_latest = self.inflight_latest.max(ack_sample.delivered);
             if prior_delivered >= self.round_end {
                 self.round_end = delivered;
                 self.round_started = true;
@@ -186,9 +186,9 @@ impl Bounds {
 
     /// At the end of an ACK: a new round forgets what the last one delivered.
     #[inline]
-    pub fn advance(&mut self, told: &Told) {
+    pub fn advance(&mut self, ack_sample: &AckSample) {
         if self.round_started {
-            (self.bw_latest, self.inflight_latest) = (told.bw, told.delivered);
+            (self.bw_latest, self.inflight_latest) = (ack_sample.bw, ack_sample.delivered);
             self.loss_events = 0;
         }
     }
@@ -234,8 +234,8 @@ mod tests {
     /// The sheet: 3 of 100 in flight are too many, 2 are not.
     #[test]
     fn more_than_two_percent_is_too_much() {
-        let told = |lost| Told { lost, tx_in_flight: 100.0, ..Told::default() };
-        assert!(told(3.0).too_high(0.02) && !told(2.0).too_high(0.02));
+        let ack_sample = |lost| AckSample { lost, tx_in_flight: 100.0, ..AckSample::default() };
+        assert!(ack_sample(3.0).too_high(0.02) && !ack_sample(2.0).too_high(0.02));
     }
 
     /// The sheet: of 100 segments 85 remain.
@@ -259,12 +259,12 @@ mod tests {
     #[test]
     fn a_round_with_losses_cuts_once() {
         let mut bounds = Bounds::default();
-        let told = Told { valid: true, losses: 1.0, bw: 10.0, delivered: 10.0, ..Told::default() };
+        let ack_sample = AckSample { valid: true, losses: 1.0, bw: 10.0, delivered: 10.0, ..AckSample::default() };
         for (round, bound) in [(1, 70.0), (2, 49.0)] {
-            bounds.observe(&told, 0, 1000 * round);
-            bounds.observe(&Told { losses: 0.0, ..told }, 1000 * round, 1000 * round + 500);
+            bounds.observe(&ack_sample, 0, 1000 * round);
+            bounds.observe(&AckSample { losses: 0.0, ..ack_sample }, 1000 * round, 1000 * round + 500);
             bounds.adapt(false, 100.0, 100.0, 0.7);
-            bounds.advance(&told);
+            bounds.advance(&ack_sample);
             assert!((bounds.bw_short - bound).abs() < 1e-9 && (bounds.inflight_short - bound).abs() < 1e-9);
         }
     }

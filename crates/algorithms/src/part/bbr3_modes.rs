@@ -5,7 +5,7 @@ use cwndlab_control::{Ack, Event, EventKind, Reason};
 
 use super::bbr::Mode;
 use super::bbr3::{Bbr3, MIN_WINDOW, STARTUP_GAIN};
-use super::bbr3_bounds::Told;
+use super::bbr3_bounds::AckSample;
 use super::bbr3_cycle::Phase;
 
 /// Discontiguous losses in a round that end Startup.
@@ -30,16 +30,16 @@ impl Bbr3 {
     }
 
     /// (4), by losses and by a plateau.
-    pub(super) fn check_startup(&mut self, ack: &Ack, told: &Told) -> Option<Event> {
+    pub(super) fn check_startup(&mut self, ack: &Ack, ack_sample: &AckSample) -> Option<Event> {
         let mut event = None;
         let bounds = &self.bounds;
         let lossy = bounds.round_started && self.repair.now && bounds.loss_events >= FULL_LOSS_EVENTS;
-        if !self.full.reached && lossy && told.too_high(self.options.loss_threshold) {
+        if !self.full.reached && lossy && ack_sample.too_high(self.options.loss_threshold) {
             self.full.reached = true;
             self.bounds.inflight_long = self.quantised(self.bdp(self.bw.get(), 1.0)).max(bounds.inflight_latest);
         }
-        if told.valid && !told.app_limited {
-            self.full.step(told.bw, self.rounds.started);
+        if ack_sample.valid && !ack_sample.app_limited {
+            self.full.step(ack_sample.bw, self.rounds.started);
         }
         if self.mode == Mode::Startup && self.full.reached {
             self.mode = Mode::Drain;
@@ -62,12 +62,15 @@ impl Bbr3 {
     }
 
     /// (7): a probe lost too much.
-    fn on_too_high(&mut self, ack: &Ack, told: &Told) {
+    fn on_too_high(&mut self, ack: &Ack, ack_sample: &AckSample) {
         self.cycle.too_high = true;
         self.cycle.samples = false;
-        if !told.app_limited {
-            let flight =
-                if told.losses > 0.0 { told.flight_at_loss(self.options.loss_threshold) } else { told.tx_in_flight };
+        if !ack_sample.app_limited {
+            let flight = if ack_sample.losses > 0.0 {
+                ack_sample.flight_at_loss(self.options.loss_threshold)
+            } else {
+                ack_sample.tx_in_flight
+            };
             self.bounds.inflight_long = flight.max(self.options.beta * self.target());
         }
         if self.is_up() {
@@ -76,9 +79,9 @@ impl Bbr3 {
     }
 
     /// The bound for long follows what probes show; answers whether the phase was changed.
-    fn adapt_long(&mut self, ack: &Ack, told: &Told) -> bool {
+    fn adapt_long(&mut self, ack: &Ack, ack_sample: &AckSample) -> bool {
         if self.rounds.started && self.cycle.on_round() && self.mode == Mode::ProbeBw {
-            if !told.app_limited {
+            if !ack_sample.app_limited {
                 self.bw.advance();
             }
             if self.cycle.risky && !self.cycle.too_high {
@@ -86,12 +89,12 @@ impl Bbr3 {
                 return true;
             }
         }
-        if told.valid && told.too_high(self.options.loss_threshold) {
+        if ack_sample.valid && ack_sample.too_high(self.options.loss_threshold) {
             if self.cycle.samples {
-                self.on_too_high(ack, told);
+                self.on_too_high(ack, ack_sample);
             }
         } else if self.bounds.inflight_long.is_finite() {
-            self.bounds.inflight_long = self.bounds.inflight_long.max(told.tx_in_flight);
+            self.bounds.inflight_long = self.bounds.inflight_long.max(ack_sample.tx_in_flight);
             if self.is_up() && ack.cwnd_limited && self.w >= self.bounds.inflight_long {
                 let acked = ack.acked.0 as f64 / self.mss;
                 self.bounds.inflight_long += self.cycle.raise(acked, self.rounds.started, self.w);
@@ -101,8 +104,8 @@ impl Bbr3 {
     }
 
     /// (5) and (6).
-    pub(super) fn update_cycle(&mut self, ack: &Ack, told: &Told) {
-        if !self.full.reached || self.adapt_long(ack, told) || self.mode != Mode::ProbeBw {
+    pub(super) fn update_cycle(&mut self, ack: &Ack, ack_sample: &AckSample) {
+        if !self.full.reached || self.adapt_long(ack, ack_sample) || self.mode != Mode::ProbeBw {
             return;
         }
         let now = ack.now.0;
@@ -121,7 +124,7 @@ impl Bbr3 {
             Phase::Cruise => {}
             Phase::Refill => {
                 if self.rounds.started {
-                    self.full.restart(told.bw);
+                    self.full.restart(ack_sample.bw);
                     self.rounds.restart(ack.delivered.0);
                     self.cycle.up(now, self.w);
                 }
@@ -129,7 +132,7 @@ impl Bbr3 {
             Phase::Up => {
                 let risky = self.cycle.too_high && in_flight >= self.bounds.inflight_long;
                 if !risky && ack.cwnd_limited && self.w >= self.bounds.inflight_long {
-                    self.full.restart(told.bw);
+                    self.full.restart(ack_sample.bw);
                 } else if risky || self.full.now {
                     self.cycle.risky |= risky;
                     self.cycle.too_high = false;

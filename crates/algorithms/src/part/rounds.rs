@@ -161,7 +161,7 @@ impl Rounds {
 #[cfg(test)]
 pub(crate) mod testing {
     use cwndlab_control::testing::ack_at;
-    use cwndlab_control::{Ack, Growth};
+    use cwndlab_control::{Ack, CongestionAvoidance};
     use cwndlab_units::Duration;
 
     /// An ACK of one segment in round `round` with an RTT of `ms`.
@@ -174,7 +174,7 @@ pub(crate) mod testing {
 
     /// Lets a growth see rounds from `first` on, one per entry of `rtts` (ms), each of `acks` ACKs of one segment, and the
     /// ACK that ends the last: the window after it.
-    pub(crate) fn rounds(flow: &mut dyn Growth, first: u64, rtts: &[f64], acks: u32, mut w: f64) -> f64 {
+    pub(crate) fn rounds(flow: &mut dyn CongestionAvoidance, first: u64, rtts: &[f64], acks: u32, mut w: f64) -> f64 {
         let mut tell = |round: u64, ms: f64| {
             let ack = ack_in(round, ms);
             flow.observe(&ack, w);

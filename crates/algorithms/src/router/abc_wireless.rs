@@ -48,7 +48,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// The sender.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AbcWireless {
     cubic: Composed,
     mss: f64,

@@ -1,11 +1,11 @@
 //! PERC: routers agree on the max-min shares by messages.
 //!
 //! Source: L. Jose et al., "High speed networks need proactive congestion control", HotNets 2015.
-//! The router's half and the exact oracle stand in the network crate, the sender's half in `part::told`.
+//! The router's half and the exact oracle stand in the network crate, the sender's half in `part::rate_feedback`.
 
 use cwndlab_control::{Build, Confidence, Kind, Need, Scheme, Spec};
 
-use crate::part::told::Told;
+use crate::part::rate_feedback::RateFeedback;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -30,5 +30,5 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Pacing, Need::EveryAck, Need::Agent(Scheme::Perc)],
     refuses: &[],
     model_based: true,
-    build: Build::Whole(|path, _| Box::new(Told::new(path))),
+    build: Build::Whole(|path, _| Box::new(RateFeedback::new(path))),
 };

@@ -1,11 +1,11 @@
 //! RCP: routers tell every flow the same rate.
 //!
 //! Source: N. Dukkipati, N. McKeown et al., "Processor sharing flows in the Internet", IWQoS 2005.
-//! The router's half stands in the network crate, the sender's in `part::told`.
+//! The router's half stands in the network crate, the sender's in `part::rate_feedback`.
 
 use cwndlab_control::{Build, Confidence, Kind, Need, Scheme, Spec};
 
-use crate::part::told::Told;
+use crate::part::rate_feedback::RateFeedback;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -30,5 +30,5 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Pacing, Need::EveryAck, Need::Agent(Scheme::Rcp)],
     refuses: &[],
     model_based: true,
-    build: Build::Whole(|path, _| Box::new(Told::new(path))),
+    build: Build::Whole(|path, _| Box::new(RateFeedback::new(path))),
 };

@@ -13,7 +13,8 @@
 //! Units: bytes/s, seconds; windows in segments. Confidence: low. Differs from the source: unknown.
 
 use cwndlab_control::{
-    Ack, Arguments, Asks, Build, Confidence, Congestion, Domain, Extra, Kind, Parameter, SlowStart, Spec, Step, Value,
+    Ack, Arguments, Build, Capabilities, Confidence, Congestion, Domain, Extra, Kind, Parameter, SlowStart, Spec, Step,
+    Value,
 };
 
 use crate::growth::reno::segments;
@@ -53,7 +54,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// ABE TCP.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AbeTcp {
     gain: f64,
     /// B and the last sample, bytes/s.
@@ -115,8 +116,8 @@ impl SlowStart for AbeTcp {
         (self.b * event.min_rtt.as_secs() / event.mss.0 as f64).min(w).max(2.0) // (3); no loss raises a window
     }
 
-    fn asks(&self) -> Asks {
-        Asks { pacing: false, outside: true }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { pacing: false, outside: true }
     }
 
     fn extra(&self, put: Extra<'_>) {

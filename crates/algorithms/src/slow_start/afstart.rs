@@ -16,13 +16,13 @@
 //! rise came back as fast as it was sent, and says only that so much is available.
 
 use cwndlab_control::{
-    Ack, Asks, Build, Change, Confidence, Congestion, Extra, Kind, Need, Reason, SlowStart, Spec, Step, Window,
+    Ack, Build, Capabilities, Change, Confidence, Congestion, Extra, Kind, Need, Reason, SlowStart, Spec, Step, Window,
 };
 use cwndlab_units::Rate;
 
 use crate::growth::reno::segments;
 use crate::part::train::{close, Train};
-use crate::part::{leave, pace};
+use crate::part::{exit, pace};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -60,7 +60,7 @@ const GAIN: f64 = 0.25;
 const RISE: f64 = 0.1;
 
 /// AFStart.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AfStart {
     /// bytes/s; 0 while unknown.
     a: f64,
@@ -129,16 +129,16 @@ impl SlowStart for AfStart {
                 // (3). The last fraction of a segment would take for ever: each round adds a little less than the gap.
                 let target = self.a * ack.min_rtt.as_secs() / mss;
                 if target < w + 1.0 {
-                    return Step::with_exit(n, Some(leave::now(Reason::Available, w, target)));
+                    return Step::with_exit(n, Some(exit::now(Reason::Available, w, target)));
                 }
                 (self.w_round, self.add) = (w, increment(w, target));
                 self.pace = pace::over(w + self.add, mss, ack.min_rtt.0);
                 let grow = n * self.add / self.w_round;
-                return Step::with_exit(grow, Some(leave::at(Reason::Available, w + grow, target)));
+                return Step::with_exit(grow, Some(exit::at(Reason::Available, w + grow, target)));
             }
         }
         let grow = if self.add > 0.0 { n * self.add / self.w_round } else { n }; // (2), (4)
-        let event = if self.add > 0.0 { leave::arrive(ack, Reason::Available, w, grow, ssthresh) } else { None };
+        let event = if self.add > 0.0 { exit::arrive(ack, Reason::Available, w, grow, ssthresh) } else { None };
         Step::with_event(grow, event)
     }
 
@@ -158,8 +158,8 @@ impl SlowStart for AfStart {
         self.pace
     }
 
-    fn asks(&self) -> Asks {
-        Asks { pacing: true, outside: false }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { pacing: true, outside: false }
     }
 
     fn extra(&self, put: Extra<'_>) {

@@ -22,7 +22,7 @@ use cwndlab_units::Duration;
 
 use super::limited;
 use crate::growth::reno::segments;
-use crate::part::leave;
+use crate::part::exit;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -59,7 +59,7 @@ pub static SPEC: Spec = Spec {
 const KEPT: Duration = Duration::from_secs(1);
 
 /// Additive limited slow start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AlssSirens {
     most: f64,
     /// A, bytes/s, and when it came; infinite until reported.
@@ -98,7 +98,7 @@ impl SlowStart for AlssSirens {
         let event = (first && limit.is_infinite()).then(|| Event::new(EventKind::NoFeedback, Reason::Sirens, w));
         let n = segments(ack);
         let grow = n / limited::k(w, self.most); // (3), (4)
-        let exit = (w + grow >= limit).then(|| leave::now(Reason::Available, limit.max(w), limit)); // (5)
+        let exit = (w + grow >= limit).then(|| exit::now(Reason::Available, limit.max(w), limit)); // (5)
         Step { grow, exit, event }
     }
 

@@ -16,7 +16,7 @@ use cwndlab_control::{
 };
 
 use crate::growth::reno::segments;
-use crate::part::leave;
+use crate::part::exit;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -62,7 +62,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Alternative slow start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AltSs {
     w0: f64,
     ssthresh: f64,
@@ -73,7 +73,7 @@ impl SlowStart for AltSs {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step {
         let grow = segments(ack); // (2)
-        let event = if self.over { None } else { leave::arrive(ack, Reason::Initial, w, grow, ssthresh) };
+        let event = if self.over { None } else { exit::arrive(ack, Reason::Initial, w, grow, ssthresh) };
         Step::with_event(grow, event)
     }
 

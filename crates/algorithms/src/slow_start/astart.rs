@@ -17,12 +17,12 @@
 //! Differs from the source: nothing known in the rule; (4) is our choice of filter. `floor = rtt` takes T ≥ RTT_min.
 
 use cwndlab_control::{
-    Ack, Arguments, Asks, Build, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec,
-    Step, Value, Window,
+    Ack, Arguments, Build, Capabilities, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason,
+    SlowStart, Spec, Step, Value, Window,
 };
 
 use crate::growth::reno::segments;
-use crate::part::leave;
+use crate::part::exit;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -74,7 +74,7 @@ const SLOTS: u64 = 128;
 const PER_RTT: u64 = 32;
 
 /// Adaptive Start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Astart {
     floor_rtt: bool,
     /// bytes/s.
@@ -190,9 +190,9 @@ impl SlowStart for Astart {
         let mut exit = None;
         if w + grow >= ssthresh {
             let new = self.raised(ack, ssthresh);
-            exit = (new > ssthresh).then(|| leave::at(Reason::EligibleRate, w + grow, new));
+            exit = (new > ssthresh).then(|| exit::at(Reason::EligibleRate, w + grow, new));
         }
-        Step { grow, exit, event: leave::arrive(ack, Reason::EligibleRate, w, grow, ssthresh) }
+        Step { grow, exit, event: exit::arrive(ack, Reason::EligibleRate, w, grow, ssthresh) }
     }
 
     fn established(&mut self, _: &Window, w: f64, _: f64) -> (f64, f64) {
@@ -212,8 +212,8 @@ impl SlowStart for Astart {
         ssthresh
     }
 
-    fn asks(&self) -> Asks {
-        Asks { pacing: false, outside: true }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { pacing: false, outside: true }
     }
 
     fn extra(&self, put: Extra<'_>) {

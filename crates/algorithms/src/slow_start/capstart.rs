@@ -53,7 +53,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// CapStart.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CapStart {
     c_local: f64,
     same: f64,

@@ -23,8 +23,8 @@ use cwndlab_control::{
 };
 
 use crate::growth::reno::segments;
+use crate::part::exit;
 use crate::part::hybrid::{Hybrid, GAP_NS};
-use crate::part::leave;
 use crate::part::train::Train;
 
 /// The entry.
@@ -65,7 +65,7 @@ pub static SPEC: Spec = Spec {
 const LOW_WINDOW: f64 = 16.0;
 
 /// CCM-SS.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CcmSs {
     share: f64,
     full: bool,
@@ -151,7 +151,7 @@ impl SlowStart for CcmSs {
         let reason = if w >= upper { Some(Reason::Cap) } else { signal.filter(|_| w >= lower) }; // (6)
         let exit = reason.map(|reason| {
             let (b, d, _) = self.path(w);
-            leave::now(reason, w, b * d / self.mss)
+            exit::now(reason, w, b * d / self.mss)
         });
         Step::with_exit(segments(ack), exit) // (1)
     }

@@ -20,7 +20,7 @@ use cwndlab_control::{
 use cwndlab_units::maths::ceil;
 
 use crate::growth::reno::segments;
-use crate::part::leave;
+use crate::part::exit;
 use crate::part::train::Train;
 
 /// The entry.
@@ -91,7 +91,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Early slow start exit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Esse {
     share: f64,
     agreement: f64,
@@ -148,7 +148,7 @@ impl SlowStart for Esse {
         if let Some(ended) = self.train.push(ack, (self.gap * ack.min_rtt.0 as f64) as u64) {
             self.close(&ended);
         }
-        let exit = self.is_full(w).then(|| leave::now(Reason::Pipe, w, self.pipes[0]));
+        let exit = self.is_full(w).then(|| exit::now(Reason::Pipe, w, self.pipes[0]));
         Step::with_exit(segments(ack), exit) // (4)
     }
 

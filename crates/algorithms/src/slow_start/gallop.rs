@@ -16,14 +16,14 @@
 //! Units: segments, nanoseconds. Confidence: low. Differs from the source: unknown.
 
 use cwndlab_control::{
-    Ack, Arguments, Asks, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason,
+    Ack, Arguments, Build, Capabilities, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason,
     SlowStart, Spec, Step, Value, Window,
 };
 use cwndlab_units::Rate;
 
 use crate::growth::reno::segments;
 use crate::part::rounds::queued;
-use crate::part::{leave, pace};
+use crate::part::{exit, pace};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -55,7 +55,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Gallop.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Gallop {
     gamma: f64,
     paces: bool,
@@ -116,7 +116,7 @@ impl SlowStart for Gallop {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         if self.round != ack.round {
             if let Some(diff) = self.next_round(ack, w) {
-                return Step::with_exit(segments(ack), Some(leave::now(Reason::Backlog, w, w - diff)));
+                return Step::with_exit(segments(ack), Some(exit::now(Reason::Backlog, w, w - diff)));
             }
             if self.paces {
                 self.pace = pace::over(w + self.incr, ack.mss.0 as f64, ack.srtt.0);
@@ -147,8 +147,8 @@ impl SlowStart for Gallop {
         self.pace
     }
 
-    fn asks(&self) -> Asks {
-        Asks { pacing: self.paces, outside: false }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { pacing: self.paces, outside: false }
     }
 
     fn extra(&self, put: Extra<'_>) {

@@ -17,7 +17,7 @@ use cwndlab_control::{
 };
 
 use crate::growth::reno::segments;
-use crate::part::leave;
+use crate::part::exit;
 use crate::part::train::{close, Pairs};
 
 /// The entry.
@@ -54,7 +54,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Hoe's start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Hoe {
     k: usize,
     pairs: Pairs,
@@ -83,14 +83,14 @@ impl SlowStart for Hoe {
             return Step::grow(grow);
         }
         if self.pipe.is_some() {
-            return Step::with_event(grow, leave::arrive(ack, Reason::Pair, w, grow, ssthresh));
+            return Step::with_event(grow, exit::arrive(ack, Reason::Pair, w, grow, ssthresh));
         }
         if self.rtt == 0.0 {
             self.rtt = ack.rtt.map_or(0.0, cwndlab_units::Duration::as_secs);
         }
         let _ = self.pairs.push(ack, close(ack));
         self.pipe = self.pairs.median_of(self.k).map(|b| pipe(b, self.rtt, ack.mss.0 as f64)); // (1), (2)
-        Step::with_exit(grow, self.pipe.map(|pipe| leave::at(Reason::Pair, w + grow, pipe)))
+        Step::with_exit(grow, self.pipe.map(|pipe| exit::at(Reason::Pair, w + grow, pipe)))
     }
 
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {

@@ -41,10 +41,10 @@ pub static SPEC: Spec = Spec {
         Box::new(HyStart { low_window: arguments.number("low_window"), hybrid: Hybrid::default() })
     }),
 };
-use crate::part::leave;
+use crate::part::exit;
 
 /// HyStart.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HyStart {
     low_window: f64,
     hybrid: Hybrid,
@@ -55,7 +55,7 @@ impl SlowStart for HyStart {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         self.hybrid.observe(ack);
         let signal = self.hybrid.detect(ack, self.hybrid.rtt_min / 2); // (2), (3)
-        let exit = signal.filter(|_| w >= self.low_window).map(|signal| leave::now(signal, w, f64::NAN));
+        let exit = signal.filter(|_| w >= self.low_window).map(|signal| exit::now(signal, w, f64::NAN));
         Step::with_exit(segments(ack), exit) // (1)
     }
 

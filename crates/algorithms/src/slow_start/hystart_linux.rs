@@ -45,7 +45,7 @@ pub static SPEC: Spec = Spec {
         Box::new(HyStartLinux { low_window: arguments.number("low_window"), paced: path.paced, hybrid: Hybrid::default() })
     }),
 };
-use crate::part::leave;
+use crate::part::exit;
 
 /// Linux, hystart_ack_delay: never more than a millisecond.
 const MAX_ALLOWANCE_NS: u64 = 1_000_000;
@@ -53,7 +53,7 @@ const MAX_ALLOWANCE_NS: u64 = 1_000_000;
 const BURST_BYTES: f64 = 65_536.0 * 4.0;
 
 /// Linux' HyStart.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HyStartLinux {
     low_window: f64,
     paced: bool,
@@ -83,7 +83,7 @@ impl SlowStart for HyStartLinux {
         let mut exit = None;
         if w >= self.low_window {
             let threshold = self.threshold(ack, w);
-            exit = self.hybrid.detect(ack, threshold).map(|signal| leave::now(signal, w, f64::NAN));
+            exit = self.hybrid.detect(ack, threshold).map(|signal| exit::now(signal, w, f64::NAN));
         }
         Step::with_exit(segments(ack), exit)
     }

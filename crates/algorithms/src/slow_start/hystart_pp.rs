@@ -18,7 +18,7 @@ use cwndlab_control::{
 };
 
 use crate::growth::reno::segments;
-use crate::part::leave;
+use crate::part::exit;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -81,7 +81,7 @@ fn thresh(last: u64) -> u64 {
 }
 
 /// HyStart++.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HyStartPp {
     limit: f64,
     rounds: u32,
@@ -118,7 +118,7 @@ impl SlowStart for HyStartPp {
         }
         if self.next_round(ack) {
             self.over = true;
-            return Step::with_exit(grow, Some(leave::now(Reason::Css, w, f64::NAN)));
+            return Step::with_exit(grow, Some(exit::now(Reason::Css, w, f64::NAN)));
         }
         if let Some(rtt) = ack.rtt {
             self.current = self.current.min(rtt.0);

@@ -40,7 +40,7 @@ pub static SPEC: Spec = Spec {
 };
 
 /// Limited slow start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Limited {
     most: f64,
 }

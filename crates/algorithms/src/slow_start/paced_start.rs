@@ -17,14 +17,14 @@
 //! acknowledged in full, so that ACKs do not clock it.
 
 use cwndlab_control::{
-    Ack, Asks, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec,
-    Step, Value, Window,
+    Ack, Build, Capabilities, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart,
+    Spec, Step, Value, Window,
 };
 use cwndlab_units::Rate;
 
 use crate::growth::reno::segments;
 use crate::part::train::{close, Pairs};
-use crate::part::{leave, pace};
+use crate::part::{exit, pace};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -160,7 +160,7 @@ enum Phase {
 }
 
 /// Paced Start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PacedStart {
     wider: f64,
     most: u32,
@@ -190,7 +190,7 @@ impl PacedStart {
             let target = (ack.min_rtt.as_secs() / gap).max(2.0);
             self.pace = pace::over(1.0, mss, (gap * 1e9) as u64);
             self.phase = Phase::Spread(ack.round);
-            return Step::with_exit(target - w, Some(leave::at(Reason::TurningPoint, target, target + 1.0)));
+            return Step::with_exit(target - w, Some(exit::at(Reason::TurningPoint, target, target + 1.0)));
             // (4), (5)
         }
         self.pace = pace::over(1.0, mss, (self.gaps.source * 1e9) as u64);
@@ -212,7 +212,7 @@ impl SlowStart for PacedStart {
             Phase::Standard => return Step::grow(segments(ack)),
             Phase::Spread(round) if pace::is_spread(ack, w, round) => {
                 self.give_up();
-                return Step::with_exit(segments(ack), Some(leave::now(Reason::TurningPoint, w, w)));
+                return Step::with_exit(segments(ack), Some(exit::now(Reason::TurningPoint, w, w)));
                 // (5)
             }
             Phase::Spread(_) => return Step::grow(0.0),
@@ -243,8 +243,8 @@ impl SlowStart for PacedStart {
         self.pace
     }
 
-    fn asks(&self) -> Asks {
-        Asks { pacing: true, outside: false }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { pacing: true, outside: false }
     }
 
     fn extra(&self, put: Extra<'_>) {

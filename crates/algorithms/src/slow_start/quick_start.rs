@@ -15,8 +15,8 @@
 //! when the loss is repaired, but the growth has heard of it. After a timeout it is all ordinary.
 
 use cwndlab_control::{
-    Ack, Asks, Build, Cause, Confidence, Congestion, Domain, Event, EventKind, Kind, Need, Parameter, Path, Reason,
-    Scheme, SlowStart, Spec, Step, Value, Window,
+    Ack, Build, Capabilities, Cause, Confidence, Congestion, Domain, Event, EventKind, Kind, Need, Parameter, Path,
+    Reason, Scheme, SlowStart, Spec, Step, Value, Window,
 };
 use cwndlab_units::maths::floor;
 use cwndlab_units::{Bytes, Duration, Rate};
@@ -85,7 +85,7 @@ enum Phase {
 }
 
 /// Quick-Start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct QuickStart {
     mss: Bytes,
     initial: f64,
@@ -168,8 +168,8 @@ impl SlowStart for QuickStart {
         self.pace
     }
 
-    fn asks(&self) -> Asks {
-        Asks { pacing: true, outside: true }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { pacing: true, outside: true }
     }
 }
 

@@ -24,7 +24,7 @@ use cwndlab_control::{
 use cwndlab_units::maths::floor;
 
 use crate::growth::reno::segments;
-use crate::part::leave;
+use crate::part::exit;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -73,7 +73,7 @@ enum Drain {
 }
 
 /// SEARCH.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Search {
     sent_form: bool,
     thresh: f64,
@@ -215,7 +215,7 @@ impl SlowStart for Search {
             self.norm = norm;
             if norm >= self.thresh {
                 let target = self.drained(ack, w);
-                return Step::with_exit(target - w, Some(leave::now(Reason::Norm, target, f64::NAN)));
+                return Step::with_exit(target - w, Some(exit::now(Reason::Norm, target, f64::NAN)));
             }
         }
         Step::grow(grow)

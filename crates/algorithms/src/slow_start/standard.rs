@@ -45,7 +45,7 @@ pub fn make(arguments: &Arguments) -> Standard {
 }
 
 /// Slow start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Standard {
     limit: f64,
 }

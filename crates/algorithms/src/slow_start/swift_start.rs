@@ -13,8 +13,8 @@
 //! Differs from the source: the share ½ and the median of three pairs are our choice among what it discusses.
 
 use cwndlab_control::{
-    Ack, Arguments, Asks, Build, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step, Value,
-    Window,
+    Ack, Arguments, Build, Capabilities, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step,
+    Value, Window,
 };
 use cwndlab_units::maths::floor;
 use cwndlab_units::Rate;
@@ -64,7 +64,7 @@ enum Phase {
 }
 
 /// Swift-Start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SwiftStart {
     share: f64,
     k: usize,
@@ -140,8 +140,8 @@ impl SlowStart for SwiftStart {
         self.pace
     }
 
-    fn asks(&self) -> Asks {
-        Asks { pacing: true, outside: false }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { pacing: true, outside: false }
     }
 }
 

@@ -50,10 +50,10 @@ pub static SPEC: Spec = Spec {
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(VegasSs::new(arguments))),
 };
-use crate::part::leave;
+use crate::part::exit;
 
 /// Vegas' slow start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct VegasSs {
     gamma: f64,
     each: bool,
@@ -106,7 +106,7 @@ impl SlowStart for VegasSs {
         let over = self.rounds.observe(ack).filter(|round| round.decides() && (self.each || !self.grows));
         if let Some((left, round)) = over.and_then(|round| self.judge(&round, w).map(|left| (left, round))) {
             let pipe = round.delivered * self.rounds.base() / round.rtt(self.mean);
-            return Step::with_exit(left - w, Some(leave::now(Reason::Delay, left, pipe)));
+            return Step::with_exit(left - w, Some(exit::now(Reason::Delay, left, pipe)));
         }
         if turned {
             self.grows = self.each || !self.grows;

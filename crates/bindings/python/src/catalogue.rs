@@ -9,7 +9,7 @@ use crate::scenario;
 
 fn kind(kind: Kind) -> &'static str {
     match kind {
-        Kind::Growth => "growth",
+        Kind::CongestionAvoidance => "growth",
         Kind::SlowStart => "slow-start",
         Kind::Recovery => "recovery",
         Kind::Whole => "whole",
@@ -67,7 +67,7 @@ fn parameter<'py>(py: Python<'py>, parameter: &Parameter) -> PyResult<Bound<'py,
 /// What the entry does not get over QUIC, or why it does not run there.
 fn over_quic(spec: &Spec) -> Vec<String> {
     let text = match spec.kind {
-        Kind::Growth | Kind::Whole | Kind::Router => spec.name.to_owned(),
+        Kind::CongestionAvoidance | Kind::Whole | Kind::Router => spec.name.to_owned(),
         Kind::SlowStart => format!("reno+{}", spec.name),
         Kind::Recovery | Kind::Mechanism => return Vec::new(),
     };

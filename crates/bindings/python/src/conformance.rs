@@ -41,10 +41,10 @@ pub(crate) fn conformance<'py>(
     let mut notes = Vec::new();
     let size = match algorithm.growth.spec.build {
         _ if quick => Size::SMALL,
-        Build::Given(_) => {
+        Build::Dynamic(_) => {
             let (few, many) = (Size::SLOW.long_acks, Size::FULL.long_acks);
             notes.push(format!(
-                "{name}: the long course has {few} ACKs instead of {many}, since a class in Python takes microseconds \
+                "{name}: the long case has {few} ACKs instead of {many}, since a class in Python takes microseconds \
                  for each"
             ));
             Size::SLOW

@@ -71,6 +71,11 @@ macro_rules! event {
             fn __repr__(&self) -> String {
                 self.shown()
             }
+
+            /// It never changes, so a copy of an object that keeps it may share it.
+            fn __deepcopy__<'py>(this: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+                this
+            }
         }
 
         impl Shown for $name {
@@ -191,9 +196,9 @@ event! {
     Window(raw: control::Window, mss: Bytes) {
         /// Now.
         now: f64 = |one| seconds(one.raw.now.0);
-        /// `"undo"`, `"idle"`, `"recovered"` or `"established"`.
+        /// `"idle"`, `"recovered"` or `"established"`; an undo restores the object without a report.
         change: &'static str = |one| change(one.raw.change);
-        /// The new window; for `"undo"` at least this.
+        /// The new window.
         cwnd: f64 = |one| segments(one.raw.cwnd, one.mss);
         /// How long the flow was idle.
         idle: f64 = |one| seconds(one.raw.idle.0);

@@ -8,8 +8,8 @@ use std::fmt;
 
 use cwndlab_conformance::Broken;
 use cwndlab_control::{
-    self as control, Arguments, Cause, CongestionControl, Event, EventKind, Extra, Phase, Reason, Ssthresh, State,
-    Value,
+    self as control, Arguments, Cause, Change, CongestionControl, Event, EventKind, Extra, Phase, Reason, Ssthresh,
+    State, Value,
 };
 use cwndlab_units::{Bytes, Rate, Time};
 use pyo3::intern;
@@ -66,16 +66,8 @@ pub(crate) fn failure() -> Option<Failure> {
 pub(crate) struct Object {
     name: &'static str,
     mss: Bytes,
-    on_ack: Py<PyAny>,
-    on_congestion: Py<PyAny>,
-    cwnd: Py<PyAny>,
-    on_timeout: Option<Py<PyAny>>,
-    on_window: Option<Py<PyAny>>,
-    on_sent: Option<Py<PyAny>>,
-    pacing_rate: Option<Py<PyAny>>,
-    state: Option<Py<PyAny>>,
-    /// The object, where it has the attribute `ssthresh`.
-    keeper: Option<Py<PyAny>>,
+    instance: Py<PyAny>,
+    methods: Methods,
     threshold: Ssthresh,
     window: Bytes,
     rate: Option<Rate>,
@@ -85,6 +77,47 @@ pub(crate) struct Object {
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Object").field("name", &self.name).field("window", &self.window).finish_non_exhaustive()
+    }
+}
+
+/// The methods of an object, bound to it.
+struct Methods {
+    on_ack: Py<PyAny>,
+    on_congestion: Py<PyAny>,
+    cwnd: Py<PyAny>,
+    on_timeout: Option<Py<PyAny>>,
+    on_window: Option<Py<PyAny>>,
+    on_sent: Option<Py<PyAny>>,
+    pacing_rate: Option<Py<PyAny>>,
+    state: Option<Py<PyAny>>,
+    /// It has the attribute `ssthresh`.
+    has_threshold: bool,
+}
+
+impl Methods {
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let method = |name: &str| -> PyResult<Option<Py<PyAny>>> {
+            Ok(object.getattr_opt(name)?.filter(|method| !method.is_none()).map(Bound::unbind))
+        };
+        Ok(Self {
+            on_ack: object.getattr("on_ack")?.unbind(),
+            on_congestion: object.getattr("on_congestion")?.unbind(),
+            cwnd: object.getattr("cwnd")?.unbind(),
+            on_timeout: method("on_timeout")?,
+            on_window: method("on_window")?,
+            on_sent: method("on_sent")?,
+            pacing_rate: method("pacing_rate")?,
+            state: method("state")?,
+            has_threshold: object.hasattr(intern!(object.py(), "ssthresh"))?,
+        })
+    }
+}
+
+/// The transport's snapshot in front of a congestion event: a deep copy of the object, so that an undo restores all of its
+/// attributes without a method for it. A class whose objects cannot be copied defines `__deepcopy__`.
+impl Clone for Object {
+    fn clone(&self) -> Self {
+        or_fail(Python::attach(|py| self.copied(py)))
     }
 }
 
@@ -108,21 +141,11 @@ impl Object {
                 }
             }
             let object = maker.bind(py).call((events::Path { raw: path.clone() },), Some(&named))?;
-            let method = |name: &str| -> PyResult<Option<Py<PyAny>>> {
-                Ok(object.getattr_opt(name)?.filter(|method| !method.is_none()).map(Bound::unbind))
-            };
             Ok(Self {
                 name,
                 mss: path.mss,
-                on_ack: object.getattr("on_ack")?.unbind(),
-                on_congestion: object.getattr("on_congestion")?.unbind(),
-                cwnd: object.getattr("cwnd")?.unbind(),
-                on_timeout: method("on_timeout")?,
-                on_window: method("on_window")?,
-                on_sent: method("on_sent")?,
-                pacing_rate: method("pacing_rate")?,
-                state: method("state")?,
-                keeper: object.hasattr(intern!(py, "ssthresh"))?.then(|| object.clone().unbind()),
+                methods: Methods::of(&object)?,
+                instance: object.unbind(),
                 threshold: Ssthresh::Unknown,
                 window: path.initial_cwnd,
                 rate: None,
@@ -132,6 +155,15 @@ impl Object {
         let mut object = made().map_err(|error| raised(py, name, "__init__", Time::ZERO, error))?;
         object.ask(py, "__init__")?;
         Ok(object)
+    }
+
+    fn copied(&self, py: Python<'_>) -> Told<Self> {
+        let copied = || -> PyResult<Self> {
+            let copy = py.import(intern!(py, "copy"))?.getattr(intern!(py, "deepcopy"))?;
+            let object = copy.call1((&self.instance,))?;
+            Ok(Self { methods: Methods::of(&object)?, instance: object.unbind(), ..*self })
+        };
+        copied().map_err(|error| self.raised(py, "copy.deepcopy of the object", error))
     }
 
     fn raised(&self, py: Python<'_>, method: &str, error: PyErr) -> Box<Failure> {
@@ -144,7 +176,7 @@ impl Object {
 
     /// Asks for the window, and for the rate where there is one, after the event that `method` was told of.
     fn ask(&mut self, py: Python<'_>, method: &str) -> Told<()> {
-        let answer = self.cwnd.bind(py).call0().map_err(|error| self.raised(py, "cwnd", error))?;
+        let answer = self.methods.cwnd.bind(py).call0().map_err(|error| self.raised(py, "cwnd", error))?;
         let w = number(&answer).ok_or_else(|| {
             self.wrong(
                 "no-panic",
@@ -163,7 +195,7 @@ impl Object {
         // As `Composed` does: a hair more, so that k segments stored as a sum of fractions are k segments.
         self.window = Bytes(((w.max(1.0) + 1e-9) * self.mss.0 as f64) as u64);
         self.read_threshold(py, method)?;
-        let Some(ask) = &self.pacing_rate else { return Ok(()) };
+        let Some(ask) = &self.methods.pacing_rate else { return Ok(()) };
         let answer = ask.bind(py).call0().map_err(|error| self.raised(py, "pacing_rate", error))?;
         if answer.is_none() {
             self.rate = None;
@@ -182,9 +214,14 @@ impl Object {
 
     /// The attribute `ssthresh`: a number of segments, infinite for "without limit", or `None`.
     fn read_threshold(&mut self, py: Python<'_>, method: &str) -> Told<()> {
-        let Some(object) = &self.keeper else { return Ok(()) };
-        let found =
-            object.bind(py).getattr(intern!(py, "ssthresh")).map_err(|error| self.raised(py, "ssthresh", error))?;
+        if !self.methods.has_threshold {
+            return Ok(());
+        }
+        let found = self
+            .instance
+            .bind(py)
+            .getattr(intern!(py, "ssthresh"))
+            .map_err(|error| self.raised(py, "ssthresh", error))?;
         self.threshold = if found.is_none() {
             Ssthresh::Unknown
         } else {
@@ -205,10 +242,10 @@ impl Object {
         &mut self,
         py: Python<'py>,
         method: &'static str,
-        which: fn(&Self) -> Option<&Py<PyAny>>,
+        which: fn(&Methods) -> Option<&Py<PyAny>>,
         event: impl IntoPyObject<'py>,
     ) -> Told<()> {
-        let Some(call) = which(self) else { return Ok(()) };
+        let Some(call) = which(&self.methods) else { return Ok(()) };
         call.bind(py).call1((event,)).map_err(|error| self.raised(py, method, error))?;
         self.ask(py, method)
     }
@@ -216,7 +253,8 @@ impl Object {
     fn acknowledge(&mut self, py: Python<'_>, ack: &control::Ack) -> Told<Option<Event>> {
         // One for each ACK, so that an algorithm may keep it.
         let event = events::Ack { raw: ack.clone() };
-        let returned = self.on_ack.bind(py).call1((event,)).map_err(|error| self.raised(py, "on_ack", error))?;
+        let returned =
+            self.methods.on_ack.bind(py).call1((event,)).map_err(|error| self.raised(py, "on_ack", error))?;
         self.ask(py, "on_ack")?;
         if returned.is_none() {
             return Ok(None);
@@ -237,7 +275,7 @@ impl Object {
     }
 
     fn numbers(&self, py: Python<'_>, put: Extra<'_>) -> Told<()> {
-        let Some(state) = &self.state else { return Ok(()) };
+        let Some(state) = &self.methods.state else { return Ok(()) };
         let hint = "it returns a dict of names and numbers";
         let answer = state.bind(py).call0().map_err(|error| self.raised(py, "state", error))?;
         let Ok(named) = answer.cast::<PyDict>() else {
@@ -305,7 +343,7 @@ impl CongestionControl for Object {
         self.now = event.now;
         let raw = event.clone();
         or_fail(Python::attach(|py| {
-            if event.cause == Cause::Timeout && self.on_timeout.is_some() {
+            if event.cause == Cause::Timeout && self.methods.on_timeout.is_some() {
                 return self.tell(py, "on_timeout", |one| one.on_timeout.as_ref(), events::Congestion { raw });
             }
             self.tell(py, "on_congestion", |one| Some(&one.on_congestion), events::Congestion { raw })
@@ -318,7 +356,7 @@ impl CongestionControl for Object {
     }
 
     fn on_sent(&mut self, sent: &control::Sent) {
-        if self.on_sent.is_some() {
+        if self.methods.on_sent.is_some() {
             self.now = sent.now;
             let event = events::Sent { raw: *sent, mss: self.mss };
             or_fail(Python::attach(|py| self.tell(py, "on_sent", |one| one.on_sent.as_ref(), event)));
@@ -326,8 +364,11 @@ impl CongestionControl for Object {
     }
 
     fn on_window(&mut self, window: &control::Window) {
-        if self.on_window.is_some() {
-            self.now = window.now;
+        self.now = window.now;
+        if window.change == Change::Undo {
+            // The copy that was restored has nothing to do, but is asked what it stands at.
+            or_fail(Python::attach(|py| self.ask(py, "an undo")));
+        } else if self.methods.on_window.is_some() {
             let event = events::Window { raw: *window, mss: self.mss };
             or_fail(Python::attach(|py| self.tell(py, "on_window", |one| one.on_window.as_ref(), event)));
         }
@@ -339,7 +380,7 @@ impl CongestionControl for Object {
     }
 
     fn state(&self, extra: Option<Extra<'_>>) -> State {
-        if let Some(put) = extra.filter(|_| self.state.is_some()) {
+        if let Some(put) = extra.filter(|_| self.methods.state.is_some()) {
             or_fail(Python::attach(|py| self.numbers(py, put)));
         }
         let phase = match self.threshold {

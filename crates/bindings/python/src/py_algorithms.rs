@@ -74,7 +74,7 @@ fn entry(class: &Class) -> &'static Spec {
         needs: &[],
         refuses: &[],
         model_based: false,
-        build: Build::Given(Box::leak(Box::new(Named(name)))),
+        build: Build::Dynamic(Box::leak(Box::new(Named(name)))),
     }));
     entries.push((key, spec));
     spec

@@ -1,4 +1,4 @@
-//! One stream of events in several places: rows of what was found.
+//! One stream of events in several backends: rows of what was found.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) fn replay_courses() -> Vec<(&'static str, &'static str)> {
     COURSES.iter().map(|course| (course.name, course.what)).collect()
 }
 
-/// Replays every course in every place: a row per course and place.
+/// Replays every course in every backend: a row per course and backend.
 #[pyfunction]
 pub(crate) fn replay<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let algorithm = cwndlab_simulator::catalogue()
@@ -40,7 +40,7 @@ fn row<'py>(py: Python<'py>, algorithm: &str, finding: &Finding) -> PyResult<Bou
     let row = PyDict::new(py);
     row.set_item("algorithm", algorithm)?;
     row.set_item("course", finding.course)?;
-    row.set_item("place", finding.place.name())?;
+    row.set_item("place", finding.backend.name())?;
     row.set_item("verdict", finding.verdict.name())?;
     row.set_item("windows", finding.windows)?;
     row.set_item("differing", finding.differing)?;
@@ -56,7 +56,7 @@ fn reason(finding: &Finding) -> Option<&str> {
     if !finding.absent.is_empty() {
         return Some(&finding.absent);
     }
-    finding.first()?.nature.map(cwndlab_replay::verdict::Nature::reason)
+    finding.first()?.known.map(cwndlab_replay::verdict::KnownDifference::reason)
 }
 
 fn difference<'py>(py: Python<'py>, one: &Difference) -> PyResult<Bound<'py, PyDict>> {
@@ -64,6 +64,6 @@ fn difference<'py>(py: Python<'py>, one: &Difference) -> PyResult<Bound<'py, PyD
     row.set_item("event", one.event)?;
     row.set_item("time_ns", one.now_ns)?;
     row.set_item("what", one.to_string())?;
-    row.set_item("reason", one.nature.map(cwndlab_replay::verdict::Nature::reason))?;
+    row.set_item("reason", one.known.map(cwndlab_replay::verdict::KnownDifference::reason))?;
     Ok(row)
 }

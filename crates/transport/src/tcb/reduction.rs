@@ -23,7 +23,7 @@ impl Tcb {
             min_rtt: self.rtt.min_rtt(),
             round: self.rate.round(),
         };
-        self.ssthresh = self.controller.on_congestion(&event, flight);
+        self.ssthresh = self.controller.on_congestion(&event, flight, self.stack.undo && self.features.sack);
     }
 
     /// FlightSize without SACKed segments, and without those that limited transmit sent.

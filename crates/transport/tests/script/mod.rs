@@ -67,11 +67,10 @@ pub(crate) fn rfc() -> Stack {
 }
 
 /// tcp_slow_start up to `ssthresh`, nothing beyond it, and CUBIC's 0.7 for a reduction (RFC 9438, section 4.6).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct SlowStart {
     cwnd: u64,
     ssthresh: u64,
-    before: (u64, u64),
 }
 
 impl CongestionControl for SlowStart {
@@ -84,7 +83,6 @@ impl CongestionControl for SlowStart {
 
     fn on_congestion(&mut self, event: &Congestion) {
         if !event.repeated {
-            self.before = (self.cwnd, self.ssthresh);
             self.ssthresh = (self.cwnd / MSS * 7 / 10).max(2) * MSS;
         }
         self.cwnd = if event.restart { MSS } else { self.ssthresh };
@@ -96,12 +94,8 @@ impl CongestionControl for SlowStart {
 
     fn on_window(&mut self, window: &Window) {
         match window.change {
-            Change::Undo => {
-                self.cwnd = self.cwnd.max(self.before.0);
-                self.ssthresh = self.before.1;
-            }
             Change::Idle | Change::Recovered => self.cwnd = window.cwnd.0,
-            Change::Established => {}
+            Change::Undo | Change::Established => {}
         }
     }
 
@@ -149,7 +143,7 @@ impl Script {
 
     /// The same with another recovery.
     pub(crate) fn with(kind: RecoveryKind, stack: &Stack, rtt: f64) -> Self {
-        let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40, before: (0, 0) });
+        let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40 });
         let mut sender = Sender::new(control, kind, stack);
         let mut sent = SentSegments::default();
         let window = Bytes(1_000_000);

@@ -21,12 +21,11 @@ const EPOCH_NS: u64 = 500_000_000;
 
 /// The number of flows.
 #[derive(Clone, Debug)]
-pub struct Fit {
+pub struct VirtualFlows {
     alpha: f64,
     cap: f64,
     steps: bool,
     n: f64,
-    before: f64,
     rtts: RoundRtt,
     /// Samples since the last decision.
     sum: u64,
@@ -35,12 +34,12 @@ pub struct Fit {
     due: bool,
 }
 
-impl Fit {
+impl VirtualFlows {
     /// One flow at first; `alpha` and the largest N.
     #[must_use]
     pub fn new(alpha: f64, cap: f64, steps: bool) -> Self {
         let rtts = RoundRtt::default();
-        Self { alpha, cap, steps, n: 1.0, before: 1.0, rtts, sum: 0, samples: 0, decided: 0, due: false }
+        Self { alpha, cap, steps, n: 1.0, rtts, sum: 0, samples: 0, decided: 0, due: false }
     }
 
     /// N.
@@ -96,17 +95,11 @@ impl Fit {
 
     /// Congestion was seen: a timeout makes one flow of it.
     pub fn lose(&mut self, timeout: bool) {
-        self.before = self.n;
         if timeout {
             self.n = 1.0;
         }
         (self.sum, self.samples, self.due) = (0, 0, false);
         self.rtts.restart();
-    }
-
-    /// The last reduction is taken back.
-    pub fn undo(&mut self) {
-        self.n = self.before;
     }
 
     #[cfg(test)]
@@ -123,21 +116,21 @@ mod tests {
     #[test]
     fn n_settles_where_the_sheet_says() {
         for (rtt, settled) in [(120.0, 1.0), (101.0, 12.625)] {
-            let mut fit = Fit::new(0.125, 64.0, false);
+            let mut virtual_flows = VirtualFlows::new(0.125, 64.0, false);
             for _ in 0..5_000 {
-                fit.n = fit.next((rtt - 100.0) / rtt);
+                virtual_flows.n = virtual_flows.next((rtt - 100.0) / rtt);
             }
-            assert!((fit.n - settled).abs() < 1e-9, "{rtt}: {}", fit.n);
+            assert!((virtual_flows.n - settled).abs() < 1e-9, "{rtt}: {}", virtual_flows.n);
         }
     }
 
     /// (3) by hand: α/N = 1/8 for one flow: a queue of 1/10 of the RTT is less, of 1/5 more.
     #[test]
     fn steps_go_up_below_the_share_and_down_above() {
-        let mut fit = Fit::new(0.125, 64.0, true);
-        assert_eq!(fit.step(0.1), 2.0);
-        assert_eq!(fit.step(0.2), 1.0);
-        fit.n = 3.0;
-        assert_eq!(fit.step(0.1), 2.0);
+        let mut virtual_flows = VirtualFlows::new(0.125, 64.0, true);
+        assert_eq!(virtual_flows.step(0.1), 2.0);
+        assert_eq!(virtual_flows.step(0.2), 1.0);
+        virtual_flows.n = 3.0;
+        assert_eq!(virtual_flows.step(0.1), 2.0);
     }
 }

@@ -1,6 +1,6 @@
 //! Wrong algorithms, kept on purpose: Reno with one fault each, and the rules that find it.
 //!
-//! Whoever wonders what a rule wants reads the fault it finds. [`right`] is the same Reno without a fault and passes
+//! Whoever wonders what a rule wants reads the fault it finds. [`without_fault`] is the same Reno without a fault and passes
 //! everything.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,9 +50,9 @@ faults! {
     IgnoresLoss => ["backs-off"];
     /// A timeout halves the window, as if it were a loss.
     IgnoresRestart => ["restart"];
-    /// An undo restores nothing.
-    IgnoresUndo => ["undo"];
-    /// An undo doubles what stood before.
+    /// It takes the report of an undo for another loss.
+    HalvesAtAnUndo => ["undo"];
+    /// It doubles what the transport restored.
     UndoesTwice => ["undo"];
     /// It keeps its window after an hour of silence.
     IgnoresIdle => ["imposed"];
@@ -73,13 +73,12 @@ faults! {
 }
 
 /// Reno, with a fault or without.
-#[derive(Debug)]
-struct Student {
+#[derive(Clone, Debug)]
+struct FaultyReno {
     fault: Option<Fault>,
     mss: f64,
     w: f64,
     ssthresh: f64,
-    before: (f64, f64),
     /// Seconds; zero before the first sample.
     rtt: f64,
     min_rtt: f64,
@@ -88,25 +87,25 @@ struct Student {
 
 /// Reno, right.
 #[must_use]
-pub fn right(path: &Path) -> Box<dyn CongestionControl> {
-    Box::new(Student::new(path, None))
+pub fn without_fault(path: &Path) -> Box<dyn CongestionControl> {
+    Box::new(FaultyReno::new(path, None))
 }
 
 /// Reno with this fault.
 #[must_use]
-pub fn wrong(fault: Fault, path: &Path) -> Box<dyn CongestionControl> {
+pub fn with_fault(fault: Fault, path: &Path) -> Box<dyn CongestionControl> {
     assert!(fault != Fault::PanicsWhenMade, "no flow today");
-    Box::new(Student::new(path, Some(fault)))
+    Box::new(FaultyReno::new(path, Some(fault)))
 }
 
 static SHARED: AtomicU64 = AtomicU64::new(0);
 
-impl Student {
+impl FaultyReno {
     fn new(path: &Path, fault: Option<Fault>) -> Self {
         let mss = path.mss.0 as f64;
         let w = path.initial_cwnd.0 as f64 / mss;
         let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
-        Self { fault, mss, w, ssthresh, before: (w, ssthresh), rtt: 0.0, min_rtt: 0.0, stuck: false }
+        Self { fault, mss, w, ssthresh, rtt: 0.0, min_rtt: 0.0, stuck: false }
     }
 
     fn has(&self, fault: Fault) -> bool {
@@ -114,7 +113,7 @@ impl Student {
     }
 }
 
-impl CongestionControl for Student {
+impl CongestionControl for FaultyReno {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         if self.has(Fault::UnwrapsTheRtt) {
             self.rtt = ack.rtt.expect("every ACK has an RTT").as_secs();
@@ -146,7 +145,6 @@ impl CongestionControl for Student {
 
     fn on_congestion(&mut self, event: &Congestion) {
         if !event.repeated {
-            self.before = (self.w, self.ssthresh);
             self.ssthresh = (event.in_flight.0 as f64 / self.mss / 2.0).max(2.0);
         }
         self.stuck = self.has(Fault::NeverComesBack) && event.restart;
@@ -167,17 +165,11 @@ impl CongestionControl for Student {
 
     fn on_window(&mut self, window: &Window) {
         match window.change {
-            Change::Undo => {
-                self.stuck = false;
-                match self.fault {
-                    Some(Fault::IgnoresUndo) => {}
-                    Some(Fault::UndoesTwice) => self.w = self.w.max(2.0 * self.before.0),
-                    _ => (self.w, self.ssthresh) = (self.w.max(self.before.0), self.before.1),
-                }
-            }
+            Change::Undo if self.has(Fault::HalvesAtAnUndo) => self.w = (self.w / 2.0).max(1.0),
+            Change::Undo if self.has(Fault::UndoesTwice) => self.w *= 2.0,
             Change::Idle if self.has(Fault::IgnoresIdle) => {}
             Change::Idle | Change::Recovered => self.w = window.cwnd.0 as f64 / self.mss,
-            Change::Established => {}
+            Change::Undo | Change::Established => {}
         }
     }
 

@@ -9,7 +9,7 @@ use cwndlab_control::{Ack, Cause, Change, Congestion, DeliveryRate, Feedback, Se
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::chance::Chance;
-use crate::probe::{Going, Probe};
+use crate::harness::{Going, Harness};
 
 /// Milliseconds in nanoseconds.
 pub(crate) const MS: u64 = 1_000_000;
@@ -22,7 +22,7 @@ const MAX_RTO: u64 = 120 * S;
 
 /// The path, and what happens on it.
 #[derive(Clone, Debug)]
-pub(crate) struct Road {
+pub(crate) struct PathModel {
     /// Of the line, bit/s.
     pub(crate) rate: u64,
     /// Round trip without a queue, ns.
@@ -38,7 +38,7 @@ pub(crate) struct Road {
     /// One packet in so many is lost on the line.
     pub(crate) loss_one_in: Option<u64>,
     /// Everything sent between these times is lost.
-    pub(crate) dark: Vec<(u64, u64)>,
+    pub(crate) outages: Vec<(u64, u64)>,
     /// From a time on the round trip without a queue is another.
     pub(crate) shifts: Vec<(u64, u64)>,
     /// ACKs give RTT samples; without them Karn's rule has the word.
@@ -56,14 +56,14 @@ pub(crate) struct Road {
     /// What routers write, as a share of the line's rate in percent.
     pub(crate) feedback: Option<u64>,
     /// Once in so many ACKs something uncalled-for happens.
-    pub(crate) mischief: Option<u64>,
+    pub(crate) anomaly: Option<u64>,
     /// It ends after so many ACKs…
     pub(crate) acks: u64,
     /// … or at this time.
     pub(crate) until: u64,
 }
 
-impl Default for Road {
+impl Default for PathModel {
     /// 20 Mbit/s, 50 ms, a queue of one bandwidth-delay product: 85 segments of 1460 bytes.
     fn default() -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Default for Road {
             split: 1,
             mark_above: None,
             loss_one_in: None,
-            dark: Vec::new(),
+            outages: Vec::new(),
             shifts: Vec::new(),
             samples: true,
             handshake: true,
@@ -83,7 +83,7 @@ impl Default for Road {
             tahoe: false,
             report_every: 0,
             feedback: None,
-            mischief: None,
+            anomaly: None,
             acks: 10_000,
             until: 100_000 * S,
         }
@@ -110,9 +110,9 @@ struct Unit {
 }
 
 /// A flow under way.
-pub(crate) struct Journey<'a, 'b, 'c> {
-    road: Road,
-    probe: &'a mut Probe<'b, 'c>,
+pub(crate) struct ModelFlow<'a, 'b, 'c> {
+    model: PathModel,
+    harness: &'a mut Harness<'b, 'c>,
     chance: Chance,
     initial: u64,
     /// A loss with more than this in flight means that a standing queue ran over.
@@ -150,18 +150,22 @@ pub(crate) struct Journey<'a, 'b, 'c> {
     acks: u64,
 }
 
-impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
+impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
     /// A flow whose handshake is done.
-    pub(crate) fn begin(road: Road, probe: &'a mut Probe<'b, 'c>, seed: u64) -> Result<Self, crate::probe::Ended> {
-        let (mss, initial) = (probe.mss().0, probe.window().0);
-        let bdp = (u128::from(road.rate) * u128::from(road.rtt) / 8_000_000_000) as u64;
-        let now = road.rtt;
-        // With loss, blackouts and mischief a loss says nothing; nor does it where the queue is too short to stand.
-        let clean = road.loss_one_in.is_none() && road.dark.is_empty() && road.mischief.is_none();
-        let queues = clean && !road.tahoe && road.shifts.is_empty() && 2 * road.buffer >= bdp;
-        let mut journey = Self {
-            full: if queues { bdp + road.buffer / 4 * 3 } else { u64::MAX },
-            peer: (4 * (bdp + road.buffer)).max(4 * initial).max(64 * mss),
+    pub(crate) fn begin(
+        model: PathModel,
+        harness: &'a mut Harness<'b, 'c>,
+        seed: u64,
+    ) -> Result<Self, crate::harness::Ended> {
+        let (mss, initial) = (harness.mss().0, harness.window().0);
+        let bdp = (u128::from(model.rate) * u128::from(model.rtt) / 8_000_000_000) as u64;
+        let now = model.rtt;
+        // With loss, blackouts and anomalies a loss says nothing; nor does it where the queue is too short to stand.
+        let clean = model.loss_one_in.is_none() && model.outages.is_empty() && model.anomaly.is_none();
+        let queues = clean && !model.tahoe && model.shifts.is_empty() && 2 * model.buffer >= bdp;
+        let mut flow = Self {
+            full: if queues { bdp + model.buffer / 4 * 3 } else { u64::MAX },
+            peer: (4 * (bdp + model.buffer)).max(4 * initial).max(64 * mss),
             srtt: 0,
             min_rtt: 0,
             now,
@@ -181,8 +185,8 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
             last_arrival: 0,
             next_send: 0,
             window_limited: false,
-            written: if road.bursts.is_some() { 0 } else { u64::MAX },
-            next_burst: if road.bursts.is_some() { now } else { u64::MAX },
+            written: if model.bursts.is_some() { 0 } else { u64::MAX },
+            next_burst: if model.bursts.is_some() { now } else { u64::MAX },
             delivered: 0,
             delivered_at: now,
             first_sent: now,
@@ -192,14 +196,14 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
             pending: None,
             reported: 0,
             acks: 0,
-            road,
-            probe,
+            model,
+            harness,
         };
-        if journey.road.handshake {
-            journey.sample(now);
+        if flow.model.handshake {
+            flow.sample(now);
         }
-        journey.impose(Change::Established, journey.probe.window().0, 0)?;
-        Ok(journey)
+        flow.impose(Change::Established, flow.harness.window().0, 0)?;
+        Ok(flow)
     }
 
     fn sample(&mut self, rtt: u64) {
@@ -208,18 +212,18 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
     }
 
     fn feedback(&self, accelerated: u64) -> Option<Feedback> {
-        let percent = self.road.feedback?;
-        Some(Feedback { rate: Rate((self.road.rate / 100 * percent).max(1)), accelerated: Bytes(accelerated) })
+        let percent = self.model.feedback?;
+        Some(Feedback { rate: Rate((self.model.rate / 100 * percent).max(1)), accelerated: Bytes(accelerated) })
     }
 
     fn impose(&mut self, change: Change, cwnd: u64, idle: u64) -> Going {
         let established = change == Change::Established;
-        self.probe.on_window(&Window {
+        self.harness.on_window(&Window {
             now: Time(self.now),
             change,
             cwnd: Bytes(cwnd),
             idle: Duration(idle),
-            rtt: (established && self.road.handshake).then_some(Duration(self.road.rtt)),
+            rtt: (established && self.model.handshake).then_some(Duration(self.model.rtt)),
             feedback: if established { self.feedback(0) } else { None },
         })
     }
@@ -228,8 +232,8 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
         self.report()?;
         self.recover = self.seq;
         self.recovering = !restart;
-        self.probe.overflow = in_flight > self.full;
-        self.probe.congestion(&Congestion {
+        self.harness.overflow = in_flight > self.full;
+        self.harness.congestion(&Congestion {
             now: Time(self.now),
             mss: Bytes(self.mss),
             cause,
@@ -243,16 +247,16 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
         })
     }
 
-    /// To the end of the road.
+    /// To the end of the path.
     pub(crate) fn run(&mut self) -> Going {
-        while self.acks < self.road.acks {
+        while self.acks < self.model.acks {
             self.send()?;
             let arrival = self.flying.front().map_or(u64::MAX, |unit| unit.arrives);
             let timer = if self.flying.is_empty() && self.in_flight > 0 { self.timer() } else { u64::MAX };
             let paced = if self.next_send > self.now && self.written > 0 { self.next_send } else { u64::MAX };
             let next = arrival.min(timer).min(paced).min(self.next_burst);
-            if next > self.road.until {
-                self.now = self.road.until;
+            if next > self.model.until {
+                self.now = self.model.until;
                 break;
             }
             self.now = self.now.max(next);
@@ -275,13 +279,13 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
 
     /// The application writes; after a pause of more than the timeout the flow was idle.
     fn write(&mut self) -> Going {
-        let Some((bytes, every)) = self.road.bursts else { return Ok(()) };
+        let Some((bytes, every)) = self.model.bursts else { return Ok(()) };
         self.next_burst = self.now + every;
         self.written += bytes;
         let idle = self.now - self.last_sent;
-        if self.road.idle_restart && self.in_flight == 0 && idle > MIN_RTO.max(2 * self.srtt) {
+        if self.model.idle_restart && self.in_flight == 0 && idle > MIN_RTO.max(2 * self.srtt) {
             self.report()?;
-            let window = self.initial.min(self.probe.window().0);
+            let window = self.initial.min(self.harness.window().0);
             self.impose(Change::Idle, window, idle)?;
         }
         Ok(())
@@ -289,14 +293,14 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
 
     fn send(&mut self) -> Going {
         loop {
-            let window = self.probe.window().0.max(self.mss);
+            let window = self.harness.window().0.max(self.mss);
             if self.written == 0 {
                 // Linux, tcp_rate_check_app_limited: until what is in flight now is delivered.
                 self.app_limited_until = (self.delivered + self.in_flight).max(1);
                 self.window_limited = false;
                 return Ok(());
             }
-            let unit = self.road.unit * self.mss;
+            let unit = self.model.unit * self.mss;
             let room = window.min(self.peer).saturating_sub(self.in_flight);
             // As segmentation offload: what does not fill a unit waits, unless the window is small.
             let most = if room >= unit || window < 4 * unit { room / self.mss * self.mss } else { 0 };
@@ -316,7 +320,7 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
     /// One unit goes onto the line.
     fn put(&mut self, size: u64) -> Going {
         let now = self.now;
-        if let Some(rate) = self.probe.pacing() {
+        if let Some(rate) = self.harness.pacing() {
             self.next_send = now + (u128::from(size) * 8_000_000_000 / u128::from(rate.0.max(1))).min(1 << 50) as u64;
         }
         if self.in_flight == 0 {
@@ -326,14 +330,14 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
             self.written -= size;
         }
         let waits = self.line_free.saturating_sub(now);
-        let queued = (u128::from(waits) * u128::from(self.road.rate) / 8_000_000_000) as u64;
-        let full = queued + size > self.road.buffer.max(size);
+        let queued = (u128::from(waits) * u128::from(self.model.rate) / 8_000_000_000) as u64;
+        let full = queued + size > self.model.buffer.max(size);
         if !full {
-            self.line_free = now + waits + size * 8_000_000_000 / self.road.rate;
+            self.line_free = now + waits + size * 8_000_000_000 / self.model.rate;
         }
         let lost = full
-            || self.road.dark.iter().any(|(from, to)| (*from..*to).contains(&now))
-            || self.road.loss_one_in.is_some_and(|n| self.chance.one_in(n));
+            || self.model.outages.iter().any(|(from, to)| (*from..*to).contains(&now))
+            || self.model.loss_one_in.is_some_and(|n| self.chance.one_in(n));
         let seq = self.seq;
         self.seq += size;
         self.in_flight += size;
@@ -342,7 +346,7 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
             self.tail_lost += size;
             self.tail_seq = seq;
         } else {
-            let rtt = self.road.shifts.iter().rev().find(|(at, _)| *at <= now).map_or(self.road.rtt, |(_, rtt)| *rtt);
+            let rtt = self.model.shifts.iter().rev().find(|(at, _)| *at <= now).map_or(self.model.rtt, |(_, rtt)| *rtt);
             self.last_arrival = (self.line_free + rtt).max(self.last_arrival);
             self.flying.push_back(Unit {
                 arrives: self.last_arrival,
@@ -351,14 +355,14 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
                 seq,
                 lost: std::mem::take(&mut self.tail_lost),
                 lost_seq: self.tail_seq,
-                marked: self.road.mark_above.is_some_and(|above| queued > above),
+                marked: self.model.mark_above.is_some_and(|above| queued > above),
                 app_limited: self.app_limited_until > 0,
                 delivered: self.delivered,
                 delivered_at: self.delivered_at,
                 first_sent: self.first_sent,
             });
         }
-        self.probe.sent(&Sent {
+        self.harness.sent(&Sent {
             now: Time(now),
             size: Bytes(size),
             in_flight: Bytes(self.in_flight),
@@ -386,20 +390,20 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
             self.recovering = false;
         }
         if unit.lost > 0 && unit.lost_seq >= self.recover {
-            self.congest(Cause::Loss, self.road.tahoe, false, before, unit.lost)?;
+            self.congest(Cause::Loss, self.model.tahoe, false, before, unit.lost)?;
         } else if unit.marked && !self.recovering && unit.seq >= self.recover {
             self.congest(Cause::Ecn, false, false, before, 0)?;
         }
-        if self.road.samples {
+        if self.model.samples {
             self.sample(self.now - unit.sent);
         }
-        for part in 0..self.road.split {
-            let share = unit.size / self.road.split;
-            let size = if part + 1 == self.road.split { unit.size - share * part } else { share };
+        for part in 0..self.model.split {
+            let share = unit.size / self.model.split;
+            let size = if part + 1 == self.model.split { unit.size - share * part } else { share };
             let lost = if part == 0 { unit.lost } else { 0 };
             self.acknowledge(&unit, size, lost)?;
         }
-        match self.road.mischief {
+        match self.model.anomaly {
             Some(n) if self.chance.one_in(n) => self.misbehave(),
             _ => Ok(()),
         }
@@ -429,7 +433,7 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
             prior_in_flight: Bytes(prior),
             in_flight: Bytes(self.in_flight),
             lost: Bytes(lost),
-            rtt: self.road.samples.then_some(Duration(self.now - unit.sent)),
+            rtt: self.model.samples.then_some(Duration(self.now - unit.sent)),
             srtt: Duration(self.srtt),
             min_rtt: Duration(self.min_rtt),
             // Linux, tcp_rate_gen: an interval below the least RTT is no sample.
@@ -448,14 +452,14 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
             round: self.round,
             feedback: self.feedback(if unit.marked { 0 } else { size }),
         };
-        if self.road.report_every == 0 {
-            return self.probe.ack(&ack);
+        if self.model.report_every == 0 {
+            return self.harness.ack(&ack);
         }
         self.pending = Some(match self.pending.take() {
             Some(first) => first.joined(&ack),
             None => ack,
         });
-        if self.now - self.reported >= self.road.report_every {
+        if self.now - self.reported >= self.model.report_every {
             return self.report();
         }
         Ok(())
@@ -465,13 +469,13 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
     fn report(&mut self) -> Going {
         let Some(ack) = self.pending.take() else { return Ok(()) };
         self.reported = self.now;
-        self.probe.ack(&ack)
+        self.harness.ack(&ack)
     }
 
     /// What no path of this battery brings about by itself.
     fn misbehave(&mut self) -> Going {
         self.report()?;
-        let window = self.probe.window().0.clamp(self.mss, self.peer);
+        let window = self.harness.window().0.clamp(self.mss, self.peer);
         match self.chance.below(8) {
             0 => self.impose(Change::Undo, window, 0),
             1 => self.impose(Change::Recovered, (window / self.mss / 2).max(1) * self.mss, 0),
@@ -481,15 +485,15 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
             5 => {
                 // Found to be spurious at once (F-RTO).
                 self.congest(Cause::Timeout, true, false, self.in_flight, self.in_flight)?;
-                self.impose(Change::Undo, self.probe.window().0, 0)
+                self.impose(Change::Undo, self.harness.window().0, 0)
             }
             6 => {
-                self.road.samples = !self.road.samples;
+                self.model.samples = !self.model.samples;
                 Ok(())
             }
             _ => {
                 let rtt = self.chance.magnitude(MS / 10, 2 * S);
-                self.road.shifts = vec![(self.now, rtt)];
+                self.model.shifts = vec![(self.now, rtt)];
                 Ok(())
             }
         }
@@ -499,20 +503,20 @@ impl<'a, 'b, 'c> Journey<'a, 'b, 'c> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::path;
     use crate::cost::Told;
-    use crate::courses::path;
-    use crate::probe::Tally;
-    use crate::{wrong, Says};
+    use crate::harness::Tally;
+    use crate::{faulty, Traits};
     use std::sync::atomic::AtomicBool;
 
-    /// What a right Reno is told on the road.
-    fn told(road: Road) -> Vec<Told> {
-        let (says, never) = (Says::default(), AtomicBool::new(false));
-        let mut tally = Tally::new(&says, &never);
-        let mut probe = Probe::new("test", &wrong::right, &path(&says, 10, None), &mut tally).unwrap();
-        probe.tape = Some(Vec::new());
-        Journey::begin(road, &mut probe, 1).and_then(|mut journey| journey.run()).unwrap();
-        probe.tape.take().unwrap()
+    /// What a right Reno is told on the path.
+    fn told(model: PathModel) -> Vec<Told> {
+        let (traits, never) = (Traits::default(), AtomicBool::new(false));
+        let mut tally = Tally::new(&traits, &never);
+        let mut harness = Harness::new("test", &faulty::without_fault, &path(&traits, 10, None), &mut tally).unwrap();
+        harness.tape = Some(Vec::new());
+        ModelFlow::begin(model, &mut harness, 1).and_then(|mut flow| flow.run()).unwrap();
+        harness.tape.take().unwrap()
     }
 
     fn acks(told: &[Told]) -> Vec<&Ack> {
@@ -529,7 +533,7 @@ mod tests {
     /// By hand: 1460 bytes at 20 Mbit/s take 584 µs, so ten segments come back after 50.584, 51.168, … 55.84 ms.
     #[test]
     fn acks_come_as_the_line_sends() {
-        let told = told(Road { acks: 10, ..Road::default() });
+        let told = told(PathModel { acks: 10, ..PathModel::default() });
         let rtts: Vec<_> = acks(&told).iter().map(|ack| ack.rtt.unwrap().0).collect();
         assert_eq!(rtts, (1..=10).map(|n| 50 * MS + n * 584_000).collect::<Vec<_>>());
     }
@@ -538,7 +542,7 @@ mod tests {
     /// rate is what arrives.
     #[test]
     fn a_full_queue_doubles_the_rtt_and_the_line_sets_the_rate() {
-        let told = told(Road { acks: 3_000, ..Road::default() });
+        let told = told(PathModel { acks: 3_000, ..PathModel::default() });
         let last = acks(&told).split_off(1_000);
         assert!(last.iter().all(|ack| ack.rtt.unwrap().0 <= 101 * MS));
         let rate = last.last().unwrap().delivery_rate.unwrap().rate.0;
@@ -548,7 +552,7 @@ mod tests {
     /// RFC 6298 (5.5) by hand: a first timeout after 200 ms, then each after twice the time, marked as repeated.
     #[test]
     fn in_a_blackout_timeouts_double() {
-        let told = told(Road { acks: 1, dark: vec![(0, 3 * S)], ..Road::default() });
+        let told = told(PathModel { acks: 1, outages: vec![(0, 3 * S)], ..PathModel::default() });
         let timeouts: Vec<_> = told
             .iter()
             .filter_map(
@@ -561,7 +565,7 @@ mod tests {
 
     #[test]
     fn clock_bytes_and_rounds_only_go_forward() {
-        let told = told(Road { acks: 3_000, loss_one_in: Some(50), mischief: Some(20), ..Road::default() });
+        let told = told(PathModel { acks: 3_000, loss_one_in: Some(50), anomaly: Some(20), ..PathModel::default() });
         for pair in acks(&told).windows(2) {
             let (one, two) = (pair[0], pair[1]);
             assert!(one.now <= two.now && one.delivered < two.delivered && one.round <= two.round);

@@ -1,4 +1,4 @@
-//! Events in words, for whoever has to mend what an event broke.
+//! Descriptions of events for the reports: which event broke a rule.
 
 use std::fmt::Write;
 

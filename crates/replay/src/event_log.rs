@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
+use cwndlab_control::{
+    Ack, BeforeReduction, Change, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window,
+};
 use cwndlab_units::{Bytes, Rate, Time};
 
 /// An event as it was told.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum Reported {
     /// Data was acknowledged.
     Ack(Ack),
     /// Congestion was seen.
@@ -18,7 +20,7 @@ pub enum Told {
     Window(Window),
 }
 
-impl Told {
+impl Reported {
     /// When.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -42,8 +44,7 @@ impl Told {
     }
 
     /// Reports it to an algorithm.
-    #[allow(clippy::must_use_candidate)] // the call is what it is for
-    pub fn tell(&self, control: &mut dyn CongestionControl) -> Option<Event> {
+    fn tell(&self, control: &mut dyn CongestionControl) -> Option<Event> {
         match self {
             Self::Ack(ack) => return control.on_ack(ack),
             Self::Congestion(event) => control.on_congestion(event),
@@ -54,11 +55,37 @@ impl Told {
     }
 }
 
+/// An algorithm to which a record is replayed, with what its transport keeps for an undo.
+#[derive(Debug)]
+pub struct Replayer {
+    /// The algorithm.
+    pub control: Box<dyn CongestionControl>,
+    before: BeforeReduction,
+}
+
+impl Replayer {
+    /// A new flow of `control`.
+    #[must_use]
+    pub fn new(control: Box<dyn CongestionControl>) -> Self {
+        Self { control, before: BeforeReduction::default() }
+    }
+
+    /// Reports the next event.
+    pub fn report(&mut self, told: &Reported) {
+        match told {
+            Reported::Congestion(event) => self.before.save(&*self.control, event),
+            Reported::Window(window) if window.change == Change::Undo => self.before.restore(&mut self.control),
+            _ => {}
+        }
+        let _ = told.tell(&mut *self.control);
+    }
+}
+
 /// An event and the answers to it.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// What was told.
-    pub told: Told,
+    pub told: Reported,
     /// The window afterwards.
     pub cwnd: Bytes,
     /// The pacing rate afterwards.
@@ -67,7 +94,7 @@ pub struct Entry {
 
 /// What one flow's algorithm was told from its start on.
 #[derive(Clone, Debug)]
-pub struct Tape {
+pub struct EventLog {
     /// The path with which it was made.
     pub path: Path,
     /// The events.
@@ -75,43 +102,43 @@ pub struct Tape {
 }
 
 /// Where a [`Recorder`] writes.
-pub type Reel = Arc<Mutex<Vec<Entry>>>;
+pub type SharedEntries = Arc<Mutex<Vec<Entry>>>;
 
-/// What stands on the reel, which is empty afterwards.
+/// The entries so far; the shared log is empty afterwards.
 #[must_use]
-pub fn unwound(reel: &Reel) -> Vec<Entry> {
-    std::mem::take(&mut *reel.lock().unwrap_or_else(PoisonError::into_inner))
+pub fn take_entries(entries: &SharedEntries) -> Vec<Entry> {
+    std::mem::take(&mut *entries.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// An algorithm whose events and answers are written down.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Recorder {
     inner: Box<dyn CongestionControl>,
-    reel: Reel,
+    entries: SharedEntries,
 }
 
 impl Recorder {
     /// Writes down what `inner` is told.
     #[must_use]
-    pub fn new(inner: Box<dyn CongestionControl>, reel: Reel) -> Self {
-        Self { inner, reel }
+    pub fn new(inner: Box<dyn CongestionControl>, entries: SharedEntries) -> Self {
+        Self { inner, entries }
     }
 
-    fn write(&mut self, told: Told) -> Option<Event> {
+    fn write(&mut self, told: Reported) -> Option<Event> {
         let event = told.tell(&mut *self.inner);
         let entry = Entry { told, cwnd: self.inner.cwnd(), pacing: self.inner.pacing_rate() };
-        self.reel.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
         event
     }
 }
 
 impl CongestionControl for Recorder {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
-        self.write(Told::Ack(ack.clone()))
+        self.write(Reported::Ack(ack.clone()))
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        let _ = self.write(Told::Congestion(event.clone()));
+        let _ = self.write(Reported::Congestion(event.clone()));
     }
 
     fn cwnd(&self) -> Bytes {
@@ -119,11 +146,11 @@ impl CongestionControl for Recorder {
     }
 
     fn on_sent(&mut self, sent: &Sent) {
-        let _ = self.write(Told::Sent(*sent));
+        let _ = self.write(Reported::Sent(*sent));
     }
 
     fn on_window(&mut self, window: &Window) {
-        let _ = self.write(Told::Window(*window));
+        let _ = self.write(Reported::Window(*window));
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

@@ -2,21 +2,21 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Sent, State, Window};
+use cwndlab_control::{Ack, BeforeReduction, Change, Congestion, CongestionControl, Path, Sent, State, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::cost::Told;
+use crate::describe;
 use crate::panics::{guarded, Broken, Quiet};
 use crate::report::{Finding, Report, Violation};
 use crate::rules::{Event, Step, Verdict, COMES_BACK, COST, NO_PANIC, RULES};
-use crate::words;
-use crate::Says;
+use crate::Traits;
 
-/// The course ends: the algorithm panicked or ended it, or somebody wishes to stop.
+/// The case ends: the algorithm panicked or ended it, or somebody wishes to stop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended;
 
-/// Whether the course goes on.
+/// Whether the case goes on.
 pub(crate) type Going = Result<(), Ended>;
 
 /// Events between two looks at the wish to stop.
@@ -34,25 +34,25 @@ pub(crate) struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    pub(crate) fn new(says: &Says, stop: &'a AtomicBool) -> Self {
+    pub(crate) fn new(traits: &Traits, stop: &'a AtomicBool) -> Self {
         let finding = |rule: &crate::rules::Rule| Finding {
             rule: rule.name,
             judged: 0,
             violation: None,
-            note: if says.model_based && rule.excepts_models {
+            note: if traits.model_based && rule.excepts_models {
                 "excepted, since it is model-based".to_owned()
             } else {
                 String::new()
             },
         };
-        Self { findings: RULES.iter().map(finding).collect(), model_based: says.model_based, events: 0, stop }
+        Self { findings: RULES.iter().map(finding).collect(), model_based: traits.model_based, events: 0, stop }
     }
 
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The algorithm ended the course itself.
+    /// The algorithm ended the case itself.
     fn breaks(&mut self, rule: &'static str, violation: Violation) {
         let at = RULES.iter().position(|one| one.name == rule).unwrap_or(NO_PANIC);
         self.findings[at].judged += 1;
@@ -81,21 +81,45 @@ struct Answers {
     nan: Option<&'static str>,
 }
 
-fn tell(to: &mut dyn CongestionControl, event: &Event<'_>) {
-    match event {
-        Event::Made(_) => {}
-        Event::Ack(ack) => drop(to.on_ack(ack)),
-        Event::Congestion(event) => to.on_congestion(event),
-        Event::Window(window, _) => to.on_window(window),
-        Event::Sent(sent) => to.on_sent(sent),
+/// An algorithm and what its transport keeps for an undo.
+struct Instance {
+    control: Box<dyn CongestionControl>,
+    before: BeforeReduction,
+}
+
+impl Instance {
+    fn new(control: Box<dyn CongestionControl>) -> Self {
+        Self { control, before: BeforeReduction::default() }
+    }
+
+    fn report(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Made(_) => {}
+            Event::Ack(ack) => drop(self.control.on_ack(ack)),
+            Event::Congestion(event) => {
+                self.before.save(&*self.control, event);
+                self.control.on_congestion(event);
+            }
+            Event::Window(window, _) => {
+                if window.change == Change::Undo {
+                    self.before.restore(&mut self.control);
+                }
+                self.control.on_window(window);
+            }
+            Event::Sent(sent) => self.control.on_sent(sent),
+        }
+    }
+
+    fn answer(&self) -> (Bytes, Option<Rate>) {
+        (self.control.cwnd(), self.control.pacing_rate())
     }
 }
 
-/// One course of one algorithm.
-pub(crate) struct Probe<'a, 'b> {
-    course: String,
-    one: Box<dyn CongestionControl>,
-    two: Box<dyn CongestionControl>,
+/// One case of one algorithm.
+pub(crate) struct Harness<'a, 'b> {
+    case: String,
+    one: Instance,
+    two: Instance,
     tally: &'a mut Tally<'b>,
     mss: Bytes,
     event: u64,
@@ -113,22 +137,22 @@ pub(crate) struct Probe<'a, 'b> {
     _quiet: Quiet,
 }
 
-impl<'a, 'b> Probe<'a, 'b> {
+impl<'a, 'b> Harness<'a, 'b> {
     /// A new flow on `path`, or nothing where even that panics.
-    pub(crate) fn new(course: &str, make: Maker<'_>, path: &Path, tally: &'a mut Tally<'b>) -> Option<Self> {
+    pub(crate) fn new(case: &str, make: Maker<'_>, path: &Path, tally: &'a mut Tally<'b>) -> Option<Self> {
         let quiet = Quiet::new();
         if tally.stopped() {
             return None;
         }
-        let (one, two) = match guarded(|| (make(path), make(path))) {
+        let (one, two) = match guarded(|| (Instance::new(make(path)), Instance::new(make(path)))) {
             Ok(made) => made,
             Err(Broken { rule, why }) => {
                 let (before, after) = (path.initial_cwnd, path.initial_cwnd);
                 let violation = Violation {
-                    course: course.to_owned(),
+                    case: case.to_owned(),
                     event: 0,
                     now: Time::ZERO,
-                    what: words::event(&Event::Made(path)),
+                    what: describe::event(&Event::Made(path)),
                     before,
                     after,
                     mss: path.mss,
@@ -139,8 +163,8 @@ impl<'a, 'b> Probe<'a, 'b> {
                 return None;
             }
         };
-        let mut probe = Self {
-            course: course.to_owned(),
+        let mut harness = Self {
+            case: case.to_owned(),
             one,
             two,
             tally,
@@ -148,7 +172,7 @@ impl<'a, 'b> Probe<'a, 'b> {
             event: 0,
             window: path.initial_cwnd,
             pacing: None,
-            stood: path.initial_cwnd,
+            stood: Bytes::ZERO,
             peak: path.initial_cwnd,
             since: None,
             overflow: false,
@@ -156,8 +180,8 @@ impl<'a, 'b> Probe<'a, 'b> {
             tape: None,
             _quiet: quiet,
         };
-        probe.step(&Event::Made(path)).ok()?;
-        Some(probe)
+        harness.step(&Event::Made(path)).ok()?;
+        Some(harness)
     }
 
     /// The window after the last event.
@@ -194,7 +218,7 @@ impl<'a, 'b> Probe<'a, 'b> {
         self.step(&Event::Sent(sent))
     }
 
-    /// What a course demands at its end: after what it did the window has come back.
+    /// What a case demands at its end: after what it did the window has come back.
     pub(crate) fn expect_back(&mut self, now: Time, after: &str) {
         let holds = self.window > self.mss;
         let finding = &mut self.tally.findings[COMES_BACK];
@@ -216,17 +240,18 @@ impl<'a, 'b> Probe<'a, 'b> {
     fn answers(&mut self, event: &Event<'_>, look: bool) -> Result<Answers, Broken> {
         let (one, two) = (&mut self.one, &mut self.two);
         guarded(move || {
-            tell(one.as_mut(), event);
-            tell(two.as_mut(), event);
+            one.report(event);
+            two.report(event);
             let mut nan = None;
             let state = look.then(|| {
-                one.state(Some(&mut |name, value| {
+                one.control.state(Some(&mut |name, value| {
                     if value.is_nan() {
                         nan = nan.or(Some(name));
                     }
                 }))
             });
-            Answers { window: one.cwnd(), pacing: one.pacing_rate(), twin: (two.cwnd(), two.pacing_rate()), state, nan }
+            let (window, pacing) = one.answer();
+            Answers { window, pacing, twin: two.answer(), state, nan }
         })
     }
 
@@ -242,7 +267,7 @@ impl<'a, 'b> Probe<'a, 'b> {
         let answers = match self.answers(event, look) {
             Ok(answers) => answers,
             Err(Broken { rule, why }) => {
-                let violation = self.violation(event.now(), words::event(event), self.window, self.window, why);
+                let violation = self.violation(event.now(), describe::event(event), self.window, self.window, why);
                 self.tally.breaks(rule, violation);
                 return Err(Ended);
             }
@@ -271,16 +296,13 @@ impl<'a, 'b> Probe<'a, 'b> {
                 Verdict::Holds => self.tally.findings[at].judged += 1,
                 Verdict::Fails(why) => {
                     self.tally.findings[at].judged += 1;
-                    let violation = self.violation(event.now(), words::event(event), before, step.after, why);
+                    let violation = self.violation(event.now(), describe::event(event), before, step.after, why);
                     self.tally.findings[at].violation = Some(violation);
                 }
             }
         }
         if matches!(event, Event::Congestion(event) if !event.repeated) {
             self.stood = before;
-        } else if matches!(event, Event::Made(_)) {
-            // It may begin with another window than the path's.
-            self.stood = step.after;
         }
         self.window = step.after;
         self.pacing = step.pacing;
@@ -294,18 +316,8 @@ impl<'a, 'b> Probe<'a, 'b> {
     fn violation(&self, now: Time, what: String, before: Bytes, after: Bytes, why: String) -> Violation {
         let since = self.since.as_ref().map_or(String::new(), |(number, event)| {
             let ago = Duration(now.0.saturating_sub(event.now.0));
-            format!("event {number}, {:.3} ms before, {}", ago.as_millis(), words::congestion(event))
+            format!("event {number}, {:.3} ms before, {}", ago.as_millis(), describe::congestion(event))
         });
-        Violation {
-            course: self.course.clone(),
-            event: self.event,
-            now,
-            what,
-            before,
-            after,
-            mss: self.mss,
-            why,
-            since,
-        }
+        Violation { case: self.case.clone(), event: self.event, now, what, before, after, mss: self.mss, why, since }
     }
 }

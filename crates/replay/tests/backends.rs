@@ -1,4 +1,4 @@
-//! Every algorithm of the library, in every place; and what is wrong on purpose is found.
+//! Every algorithm of the library, in every backend; and what is wrong on purpose is found.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use cwndlab_conformance::texts;
 use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event};
 use cwndlab_kernel::Report;
 use cwndlab_replay::quic::Spoil;
-use cwndlab_replay::verdict::{judge, simulator, Finding, Heard, Nature, Verdict};
-use cwndlab_replay::{conform, kernel, quic, Course, Place, COURSES};
+use cwndlab_replay::verdict::{judge, simulator, Finding, KnownDifference, Replayed, Verdict};
+use cwndlab_replay::{conform, kernel, quic, Backend, Course, COURSES};
 use cwndlab_simulator::catalogue;
 use cwndlab_units::{Bytes, Duration};
 
@@ -29,23 +29,23 @@ fn every_algorithm_answers_alike_in_every_place() {
     for text in texts {
         let algorithm = of(&text);
         for found in conform(&algorithm) {
-            let Finding { course, place, verdict, windows, .. } = &found;
-            let told = format!("{text} on {course} in {}: {:?}", place.name(), found.first());
+            let Finding { course, backend, verdict, windows, .. } = &found;
+            let told = format!("{text} on {course} in {}: {:?}", backend.name(), found.first());
             assert_ne!(*verdict, Verdict::Differs, "{told}");
             if *verdict == Verdict::Absent {
                 assert!(algorithm.scheme().is_some(), "{told}");
                 continue;
             }
             assert!(*windows > 100, "{told}: {windows} windows");
-            let natures: Vec<_> = found.told.iter().filter_map(|one| one.nature).collect();
-            match place {
-                Place::Simulator => assert_eq!(*verdict, Verdict::Same, "{told}"),
-                Place::Kernel => assert!(natures.iter().all(|one| *one == Nature::Sends), "{told}"),
-                Place::Quic if *course == "clean" => {
+            let natures: Vec<_> = found.told.iter().filter_map(|one| one.known).collect();
+            match backend {
+                Backend::Simulator => assert_eq!(*verdict, Verdict::Same, "{told}"),
+                Backend::Kernel => assert!(natures.iter().all(|one| *one == KnownDifference::Sends), "{told}"),
+                Backend::Quic if *course == "clean" => {
                     assert_eq!(*verdict, Verdict::Same, "{told}");
-                    assert!(natures.iter().all(|one| *one == Nature::Limit), "{told}");
+                    assert!(natures.iter().all(|one| *one == KnownDifference::Limit), "{told}");
                 }
-                Place::Quic => {}
+                Backend::Quic => {}
             }
         }
     }
@@ -53,10 +53,10 @@ fn every_algorithm_answers_alike_in_every_place() {
 
 fn over_quic(text: &str, course: &Course, spoil: Spoil) -> Finding {
     let algorithm = of(text);
-    let tape = course.record(&algorithm);
-    let (one, path) = (algorithm.clone(), tape.path.clone());
-    let heard = quic::replay_on(&tape, algorithm.growth.spec.model_based, Arc::new(move || one.build(&path)), spoil);
-    judge(course, Place::Quic, &tape, &heard)
+    let log = course.record(&algorithm);
+    let (one, path) = (algorithm.clone(), log.path.clone());
+    let replayed = quic::replay_on(&log, algorithm.growth.spec.model_based, Arc::new(move || one.build(&path)), spoil);
+    judge(course, Backend::Quic, &log, &replayed)
 }
 
 /// An adapter that loses bytes, dates packets wrongly or keeps losses to itself is found, and the field is named.
@@ -79,9 +79,10 @@ fn a_broken_adapter_is_found_and_what_it_breaks_is_named() {
 fn in_the_kernel(text: &str, spoil: impl Fn(Report) -> Report) -> Finding {
     let algorithm = of(text);
     let course = course("clean");
-    let tape = course.record(&algorithm);
-    let heard: Heard = kernel::replay_on(&tape, algorithm.growth.spec.model_based, algorithm.build(&tape.path), spoil);
-    judge(course, Place::Kernel, &tape, &heard)
+    let log = course.record(&algorithm);
+    let replayed: Replayed =
+        kernel::replay_on(&log, algorithm.growth.spec.model_based, algorithm.build(&log.path), spoil);
+    judge(course, Backend::Kernel, &log, &replayed)
 }
 
 #[test]
@@ -98,7 +99,7 @@ fn a_broken_report_of_the_kernel_is_found_and_what_it_breaks_is_named() {
 }
 
 /// Its window depends on what is not among the events: how often it was made.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Moody(u64);
 
 impl CongestionControl for Moody {
@@ -117,8 +118,8 @@ impl CongestionControl for Moody {
 #[test]
 fn an_algorithm_that_answers_by_something_else_than_its_events_is_found() {
     let course = course("clean");
-    let tape = course.record(&of("reno"));
-    let found = simulator(course, &tape, Box::new(Moody(tape.path.initial_cwnd.0 + 1)));
+    let log = course.record(&of("reno"));
+    let found = simulator(course, &log, Box::new(Moody(log.path.initial_cwnd.0 + 1)));
     let first = found.first().expect("something differs").to_string();
     assert_eq!(
         first,

@@ -21,8 +21,8 @@ use crate::{growth, slow_start};
 const SPARE: u64 = 2;
 
 /// The sender.
-#[derive(Debug)]
-pub struct Told {
+#[derive(Clone, Debug)]
+pub struct RateFeedback {
     fallback: Composed,
     mss: Bytes,
     /// The rate last told; `None` before the handshake, and where nobody tells.
@@ -31,7 +31,7 @@ pub struct Told {
     restarted: bool,
 }
 
-impl Told {
+impl RateFeedback {
     /// A sender before its handshake.
     #[must_use]
     pub fn new(path: &Path) -> Self {
@@ -54,7 +54,7 @@ impl Told {
     }
 }
 
-impl CongestionControl for Told {
+impl CongestionControl for RateFeedback {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.srtt = ack.srtt;
         self.restarted = false;
@@ -110,8 +110,8 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack, established, loss, path, timeout};
 
-    fn told(mbps: u64) -> Told {
-        let mut flow = Told::new(&path(10));
+    fn told(mbps: u64) -> RateFeedback {
+        let mut flow = RateFeedback::new(&path(10));
         flow.on_window(&established(100, Some(Rate(mbps * 1_000_000))));
         flow
     }
@@ -142,7 +142,7 @@ mod tests {
     /// A router without an agent: Reno from its initial window.
     #[test]
     fn without_answers_it_is_reno() {
-        let mut flow = Told::new(&path(10));
+        let mut flow = RateFeedback::new(&path(10));
         flow.on_window(&established(100, None));
         assert_eq!((flow.cwnd(), flow.pacing_rate()), (Bytes(10_000), None));
         let _ = flow.on_ack(&ack(1));
