@@ -51,7 +51,7 @@ fn run_flow(model: PathModel, harness: &mut Harness<'_, '_>) -> Going {
     ModelFlow::begin(model, harness, 1)?.run()
 }
 
-/// Paths that differ from [`Road::default`] by what they are named after.
+/// Paths that differ from [`PathModel::default`] by what they are named after.
 fn roads(size: &Size) -> Vec<(&'static str, PathModel)> {
     let model = || PathModel { acks: size.acks, ..PathModel::default() };
     vec![
