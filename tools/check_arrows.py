@@ -10,7 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: What each crate may depend on. Only the Python modules depend on an engine; the emulator runs the simulator's network.
+#: What each crate may depend on. Only the Python modules depend on an engine.
 ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "control": {"units"},
@@ -21,6 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "scenario": {"units", "control", "transport"},
     "records": {"units"},
     "traffic": {"units", "network", "scenario"},
+    "path": {"units", "control", "transport", "network", "scenario", "records", "traffic"},
     "simulator": {
         "units",
         "control",
@@ -28,13 +29,14 @@ ALLOWED: dict[str, set[str]] = {
         "conformance",
         "transport",
         "network",
+        "path",
         "scenario",
         "records",
         "traffic",
     },
     "quic": {"units", "control", "algorithms", "transport"},
     "linux": {"units"},
-    "emulator": {"units", "control", "algorithms", "linux", "network", "scenario", "records", "traffic", "simulator"},
+    "emulator": {"units", "control", "algorithms", "linux", "network", "path", "scenario", "records", "traffic"},
     "kernel": {"units", "control", "linux"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "bindings/python-kernel": {"units", "control", "algorithms", "kernel"},

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cwndlab_path::losses::Losses;
 use cwndlab_records::rows::{LinkSampleRow, SampleRow};
-use cwndlab_simulator::losses::Losses;
 use cwndlab_units::{Duration, Time};
 
 use crate::lateness::Lateness;

@@ -1,11 +1,11 @@
-//! Flows over UDP: the simulator's source and sink, run by the path itself. They need no kernel, and their packets share
-//! the queues with those of the kernel's TCP.
+//! Flows over UDP: sources and sinks of `traffic`, run by the path itself. They need no kernel, and their packets share the
+//! queues with those of the kernel's TCP.
 
+use cwndlab_path::losses::Losses;
+use cwndlab_path::network::Network;
+use cwndlab_path::packet::Packet;
 use cwndlab_records::rows::{FlowRow, SampleRow};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
-use cwndlab_simulator::losses::Losses;
-use cwndlab_simulator::network::Network;
-use cwndlab_simulator::packet::Packet;
 use cwndlab_traffic::datagrams::Datagrams;
 use cwndlab_traffic::start_times::start_times;
 use cwndlab_units::{Duration, Time};

@@ -15,13 +15,13 @@ use cwndlab_transport::wire::{expand, AckPacket, Blocks, Data, Output};
 use cwndlab_units::{Bytes, Time};
 
 use crate::dialogue::Dialogue;
-use crate::network::Network;
 use crate::no_control::NoControl;
-use crate::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
-use crate::packet_options::{PercState, RouterHeader};
 use crate::packet_sink::{feedback, router_scheme, PacketSink, WireFormat};
-use crate::timers::{PACE, RECEIVER, SENDER, TIMERS};
 use crate::totals::Totals;
+use cwndlab_path::network::Network;
+use cwndlab_path::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
+use cwndlab_path::packet_options::{PercState, RouterHeader};
+use cwndlab_path::timers::{PACE, RECEIVER, SENDER, TIMERS};
 
 /// Purpose of the random streams of algorithms.
 const ALGORITHM_STREAM: u64 = 3;

@@ -10,10 +10,10 @@ use cwndlab_traffic::NEVER;
 use cwndlab_units::Time;
 
 use crate::connection::Connection;
-use crate::network::Network;
 use crate::sampler::Sampler;
 use crate::simulation::Simulation;
-use crate::timers::{APPLICATION, TIMERS};
+use cwndlab_path::network::Network;
+use cwndlab_path::timers::{APPLICATION, TIMERS};
 
 /// Events between two checks for cancellation.
 const CHECK_INTERVAL: u64 = 8192;

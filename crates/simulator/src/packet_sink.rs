@@ -7,9 +7,9 @@ use cwndlab_scenario::plan::{Ecn, FlowPlan, Stack};
 use cwndlab_transport::wire::{AckPacket, Data, Output};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::network::Network;
-use crate::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, FLOW, SYN, SYN_ACK};
-use crate::packet_options::{AckOptions, RouterHeader};
+use cwndlab_path::network::Network;
+use cwndlab_path::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, FLOW, SYN, SYN_ACK};
+use cwndlab_path::packet_options::{AckOptions, RouterHeader};
 
 /// Sizes and flags of a connection's packets.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@ use cwndlab_units::Time;
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
-use crate::packet::MAX_FLOWS;
 use crate::simulation::Simulation;
+use cwndlab_path::packet::MAX_FLOWS;
 
 impl Simulation<'_> {
     /// The arrival timer of the flow `owner` is due.

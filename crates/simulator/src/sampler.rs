@@ -6,9 +6,9 @@ use cwndlab_traffic::NEVER;
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::connection::Connection;
-use crate::losses::Losses;
 use crate::simulation::Simulation;
 use crate::totals::Totals;
+use cwndlab_path::losses::Losses;
 
 /// The tables, and when the next samples are due.
 pub(crate) struct Sampler {

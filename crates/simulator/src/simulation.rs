@@ -8,8 +8,8 @@ use cwndlab_units::Time;
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
-use crate::network::Network;
-use crate::timers::{APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
+use cwndlab_path::network::Network;
+use cwndlab_path::timers::{APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
 
 /// The state of a run.
 pub(crate) struct Simulation<'a> {

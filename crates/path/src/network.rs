@@ -53,19 +53,20 @@ pub struct Network {
     /// By link that only delays: packets that [`Network::settle`] has not yet added to its totals.
     crossed: Vec<Crossed>,
     routes: Routes,
-    pub(crate) options: PacketOptions,
+    /// SACK blocks, feedback and router headers of packets in flight.
+    pub options: PacketOptions,
     /// The routers' agents of each link.
     agents: Vec<Vec<Agent>>,
     /// Rows of the table `events`.
     pub events: Vec<EventRow>,
     /// Records every packet, if the scenario asks for it.
-    pub(crate) packet_tap: Option<Box<PacketTap>>,
+    pub packet_tap: Option<Box<PacketTap>>,
     /// Lines and media with events of their own, in the order of their sources on the agenda.
     pub(crate) servers: Vec<Server>,
     /// The server of each link; [`COMPUTED`] if departures are computed on arrival.
     pub(crate) server_of: Vec<u32>,
     /// The first server's source on the agenda.
-    pub(crate) first_server: u32,
+    pub first_server: u32,
     /// Packets that a queue discipline has just dropped.
     dropped: Vec<Waiting<Packet>>,
     /// By flow: its packets bear ECT(1).
@@ -73,7 +74,7 @@ pub struct Network {
     /// Losses and duplicates, if the caller keeps the contents of packets.
     pub observed: Option<Observed>,
     /// By connection: the flow of the plan that it belongs to.
-    pub(crate) owner: Vec<u32>,
+    pub owner: Vec<u32>,
     /// Losses by flow, up to the last [`Network::settle_losses`].
     pub losses: Vec<Losses>,
     upcoming_losses: UpcomingLosses,
@@ -123,7 +124,7 @@ impl Network {
     }
 
     /// Adds a secondary connection of the flow `owner`; if `reversed`, its data takes the route of `owner`'s ACKs.
-    pub(crate) fn add_connection(&mut self, owner: u32, reversed: bool) {
+    pub fn add_connection(&mut self, owner: u32, reversed: bool) {
         self.routes.add_flow(owner, reversed);
         self.owner.push(owner);
         self.losses.push(Losses::default());
@@ -338,7 +339,7 @@ impl Network {
     }
 
     /// Runs a server, which is the agenda's top.
-    pub(crate) fn serve(&mut self, now: Time, server: u32) {
+    pub fn serve(&mut self, now: Time, server: u32) {
         let Server::Line { link, served } = &mut self.servers[server as usize] else {
             self.serve_medium(now, server);
             return;

@@ -36,9 +36,9 @@ struct Negotiated {
 
 /// Rows, and entries of the packets under way.
 #[derive(Debug)]
-pub(crate) struct PacketTap {
+pub struct PacketTap {
     /// Rows of the table `packets`.
-    pub(crate) rows: Vec<PacketRow>,
+    pub rows: Vec<PacketRow>,
     entries: Vec<Entry>,
     free: Vec<u32>,
     sent: u64,

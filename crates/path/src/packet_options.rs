@@ -10,7 +10,7 @@ use crate::packet::{Packet, ACK};
 
 /// What an ACK carries beyond its number and window.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct AckOptions {
+pub struct AckOptions {
     /// SACK blocks.
     pub blocks: Blocks,
     /// Receive window, bytes.
@@ -25,7 +25,7 @@ pub(crate) struct AckOptions {
 
 /// A packet's header for routers, and the payload length in whose place its index stands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RouterHeader {
+pub struct RouterHeader {
     /// The header.
     pub header: Header,
     /// Payload of the packet, bytes.
@@ -34,7 +34,7 @@ pub(crate) struct RouterHeader {
 
 /// The state of PERC's message at the two ends of a flow: each message continues the one before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PercState {
+pub struct PercState {
     /// At the sender: the shares that the next message starts with.
     pub shares: [f64; MAX_HOPS],
     /// At the receiver: the header to send back.
@@ -43,18 +43,18 @@ pub(crate) struct PercState {
 
 /// The options and headers of packets under way, by the index in [`Packet::aux`].
 #[derive(Debug, Default)]
-pub(crate) struct PacketOptions {
+pub struct PacketOptions {
     acks: Vec<AckOptions>,
     free_acks: Vec<u32>,
     headers: Vec<RouterHeader>,
     free_headers: Vec<u32>,
     /// PERC's state by flow.
-    pub(crate) perc: BTreeMap<u32, PercState>,
+    pub perc: BTreeMap<u32, PercState>,
 }
 
 impl PacketOptions {
     /// Stores the options of an ACK; returns their index.
-    pub(crate) fn store_ack(&mut self, options: AckOptions) -> u32 {
+    pub fn store_ack(&mut self, options: AckOptions) -> u32 {
         if let Some(index) = self.free_acks.pop() {
             self.acks[index as usize] = options;
             return index;
@@ -64,18 +64,19 @@ impl PacketOptions {
     }
 
     /// Takes the options of an ACK out of the store.
-    pub(crate) fn take_ack(&mut self, index: u32) -> AckOptions {
+    pub fn take_ack(&mut self, index: u32) -> AckOptions {
         self.free_acks.push(index);
         self.acks[index as usize]
     }
 
     /// The options of an ACK under way.
-    pub(crate) fn ack(&self, index: u32) -> &AckOptions {
+    #[must_use]
+    pub fn ack(&self, index: u32) -> &AckOptions {
         &self.acks[index as usize]
     }
 
     /// Stores a header for routers; returns its index.
-    pub(crate) fn store_header(&mut self, header: RouterHeader) -> u32 {
+    pub fn store_header(&mut self, header: RouterHeader) -> u32 {
         if let Some(index) = self.free_headers.pop() {
             self.headers[index as usize] = header;
             return index;
@@ -85,23 +86,24 @@ impl PacketOptions {
     }
 
     /// Takes a header for routers out of the store.
-    pub(crate) fn take_header(&mut self, index: u32) -> RouterHeader {
+    pub fn take_header(&mut self, index: u32) -> RouterHeader {
         self.free_headers.push(index);
         self.headers[index as usize]
     }
 
     /// A header under way.
-    pub(crate) fn header(&self, index: u32) -> &RouterHeader {
+    #[must_use]
+    pub fn header(&self, index: u32) -> &RouterHeader {
         &self.headers[index as usize]
     }
 
     /// A header under way, to be changed by a router.
-    pub(crate) fn header_mut(&mut self, index: u32) -> &mut Header {
+    pub fn header_mut(&mut self, index: u32) -> &mut Header {
         &mut self.headers[index as usize].header
     }
 
     /// Frees what a packet with options carried.
-    pub(crate) fn free(&mut self, packet: Packet) {
+    pub fn free(&mut self, packet: Packet) {
         if packet.kind() != ACK {
             self.free_headers.push(packet.aux);
             return;
@@ -112,7 +114,7 @@ impl PacketOptions {
     }
 
     /// Copies what a duplicated packet with options carries; returns the index of the copy.
-    pub(crate) fn copy(&mut self, packet: Packet) -> u32 {
+    pub fn copy(&mut self, packet: Packet) -> u32 {
         if packet.kind() != ACK {
             return self.store_header(self.headers[packet.aux as usize]);
         }
@@ -122,7 +124,8 @@ impl PacketOptions {
     }
 
     /// Memory held by the options of ACKs, bytes.
-    pub(crate) fn memory(&self) -> usize {
+    #[must_use]
+    pub fn memory(&self) -> usize {
         self.acks.capacity() * size_of::<AckOptions>()
     }
 }

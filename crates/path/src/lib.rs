@@ -1,0 +1,32 @@
+//! The network of a plan: packets travel along routes of links. The simulator runs it on a virtual clock, the emulator on
+//! the wall clock.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | [`network`] | carries packets along their routes |
+//! | [`agenda`], `ties` | the event queue, and the order of events at the same time |
+//! | [`timers`] | the timers of a connection in the event queue |
+//! | `routes`, `link_fusion` | the links of each route, and which of them need no event |
+//! | `wires` | packets on wires |
+//! | `aqm_links`, `wifi` | links with a queue discipline, and 802.11 media |
+//! | `build_links` | links from the plan |
+//! | [`packet`], [`packet_options`] | packets, and what they carry |
+//! | [`taps`] | packet records |
+//! | [`losses`], [`link_snapshot`], `link_report` | counters of flows and links |
+
+pub mod agenda;
+mod aqm_links;
+mod build_links;
+mod link_fusion;
+mod link_report;
+pub mod link_snapshot;
+pub mod losses;
+pub mod network;
+pub mod packet;
+pub mod packet_options;
+mod routes;
+pub mod taps;
+mod ties;
+pub mod timers;
+mod wifi;
+mod wires;
