@@ -1,11 +1,11 @@
-//! The network of a plan: packets travel along routes of links. The simulator runs it on a virtual clock, the emulator on
-//! the wall clock.
+//! The path of packets: links, routes and the packets on them, built from a plan.
+//!
+//! It has no clock: the simulator runs it in virtual time, the emulator on the wall clock.
 //!
 //! | module | purpose |
 //! |---|---|
 //! | [`network`] | carries packets along their routes |
 //! | [`agenda`], `ties` | the event queue, and the order of events at the same time |
-//! | [`timers`] | the timers of a connection in the event queue |
 //! | `routes`, `link_fusion` | the links of each route, and which of them need no event |
 //! | `wires` | packets on wires |
 //! | `aqm_links`, `wifi` | links with a queue discipline, and 802.11 media |
@@ -13,6 +13,7 @@
 //! | [`packet`], [`packet_options`] | packets, and what they carry |
 //! | [`taps`] | packet records |
 //! | [`losses`], [`link_snapshot`], `link_report` | counters of flows and links |
+//! | [`timers`] | the timers of a connection |
 
 pub mod agenda;
 mod aqm_links;

@@ -1,7 +1,7 @@
 //! The network of a run: carries packets along their routes, from link to link.
 //!
 //! A link's departures are computed when a packet arrives at it. Links whose queue discipline or medium decides later have
-//! a [`Server`] with events of its own.
+//! a server, with events of its own.
 
 use cwndlab_network::agent::{Agent, Arrival};
 use cwndlab_network::discipline::{Codepoint, Waiting};
@@ -53,7 +53,7 @@ pub struct Network {
     /// By link that only delays: packets that [`Network::settle`] has not yet added to its totals.
     crossed: Vec<Crossed>,
     routes: Routes,
-    /// SACK blocks, feedback and router headers of packets in flight.
+    /// What packets under way carry beyond their 32 bytes.
     pub options: PacketOptions,
     /// The routers' agents of each link.
     agents: Vec<Vec<Agent>>,

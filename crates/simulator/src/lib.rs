@@ -9,7 +9,8 @@
 //! | `connection` | one connection: transport and application |
 //! | `packet_sink` | what the two ends send, as packets |
 //!
-//! The network itself is the crate [`cwndlab_path`]. docs/architecture.md follows a packet and its ACK through both.
+//! The network is in crate `path`, applications are in crate `traffic`, the two ends of a connection in crate `transport`.
+//! docs/architecture.md follows a packet and its ACK through them.
 
 mod applications;
 mod arrival_connections;
