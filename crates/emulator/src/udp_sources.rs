@@ -14,7 +14,7 @@ use cwndlab_units::{Duration, Time};
 #[derive(Debug, Default)]
 pub struct UdpSources {
     by_flow: Vec<Option<Source>>,
-    /// When the next packet is due; [`NEVER`] where none is.
+    /// When the next packet is due; the largest time where none is.
     pub next: Time,
 }
 
