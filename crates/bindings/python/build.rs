@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 /// The crates that a simulated run goes through; exact versions of foreign ones that matter stand in the workspace's file.
-const CRATES: [&str; 8] =
-    ["units", "control", "algorithms", "transport", "network", "scenario", "records", "simulator"];
+const CRATES: [&str; 10] =
+    ["units", "control", "algorithms", "transport", "network", "traffic", "path", "scenario", "records", "simulator"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));

@@ -1,7 +1,7 @@
 //! The emulator: a scenario's network on the wall clock, between the real TCP of two network namespaces.
 //!
 //! Senders run in one namespace and receivers in another. A TUN device in each carries their packets to [`path`], which
-//! applies the simulator's links, queues, losses and media to them. The endpoints are kernel TCP ([`endpoints`]) or any
+//! carries them over the links, queues, losses and media that the simulator has. The endpoints are kernel TCP ([`endpoints`]) or any
 //! program. The records have the simulator's tables. Namespaces, devices and programs end with this process
 //! ([`cwndlab_linux::namespace`], [`cwndlab_linux::pid_namespace`]).
 //!

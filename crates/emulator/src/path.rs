@@ -1,4 +1,4 @@
-//! The path: the simulator's network on the wall clock, between two TUN devices.
+//! The path: the network of a plan on the wall clock, between two TUN devices.
 //!
 //! One thread reads packets from the devices, puts them on the links of their flow, and writes them to the other device
 //! when they leave the last link. The times of a packet follow from the times that the links computed before, not from
@@ -45,7 +45,7 @@ type Delivery = (usize, Time);
 #[derive(Debug)]
 pub struct Path {
     plan: Arc<Plan>,
-    /// The simulator's network.
+    /// The network, as the simulator runs it.
     pub network: Network,
     devices: [Tun; 2],
     store: PacketStore,

@@ -1,5 +1,5 @@
-//! Flows over UDP: the simulator's source and sink, run by the path itself. They need no kernel, and their packets share
-//! the queues with those of the kernel's TCP.
+//! Flows over UDP: sources and sinks of `traffic`, run by the path itself. They need no kernel, and their packets share the
+//! queues with those of the kernel's TCP.
 
 use cwndlab_path::losses::Losses;
 use cwndlab_path::network::Network;
@@ -14,7 +14,7 @@ use cwndlab_units::{Duration, Time};
 #[derive(Debug, Default)]
 pub struct UdpSources {
     by_flow: Vec<Option<Source>>,
-    /// When the next packet is due; [`NEVER`] where none is.
+    /// When the next packet is due; the largest time where none is.
     pub next: Time,
 }
 

@@ -13,6 +13,7 @@ pub enum Policy {
 ///
 /// Without real-time priority the kernel rounds sleeps up by the timer slack, 50 µs by default: it is set to its
 /// minimum of 1 ns as well.
+#[must_use]
 pub fn set_realtime(policy: Policy, priority: i32) -> bool {
     let policy = match policy {
         Policy::Fifo => libc::SCHED_FIFO,

@@ -32,7 +32,7 @@ const PRIORITY: i32 = 20;
 /// Gives a thread of an endpoint real-time priority, where the kernel grants it: it stands for a host of its own, which
 /// other processes of this machine must not delay.
 pub(crate) fn set_priority() {
-    set_realtime(Policy::RoundRobin, PRIORITY);
+    let _ = set_realtime(Policy::RoundRobin, PRIORITY);
 }
 
 /// Locks a value that is replaced at once, so that a panic of another holder leaves it valid.

@@ -164,7 +164,7 @@ impl FlowTable {
         if entry.as_ref().is_none_or(|(generation, _)| *generation != report.generation) {
             self.open += usize::from(entry.is_none());
             self.opened += 1;
-            let path = report.to_report().path(self.opened);
+            let path = report.report().path(self.opened);
             let built = catch_unwind(AssertUnwindSafe(|| Decider::new(&self.algorithm, &path)));
             *entry = Some((report.generation, built.map_err(|panic| on_panic(self.index, &*panic, counters)).ok()));
         }
@@ -181,7 +181,7 @@ impl FlowTable {
 /// Calls the decider and writes its decision.
 fn decide(index: usize, entry: &mut Option<Decider>, raw: &RawReport, program: &Program, counters: &SharedCounters) {
     let Some(decider) = entry else { return };
-    let report = raw.to_report();
+    let report = raw.report();
     if let Some(cause) = cause(&report) {
         counters.congestions[index][cause].fetch_add(1, Ordering::Relaxed);
     }

@@ -139,7 +139,7 @@ impl RawReport {
     }
 
     /// The report as the decider takes it.
-    pub(super) fn to_report(&self) -> Report {
+    pub(super) fn report(&self) -> Report {
         let has = |flag| self.flags & flag != 0;
         let kind = match self.kind {
             0 => Kind::Open,
