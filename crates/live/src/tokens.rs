@@ -29,7 +29,7 @@ pub fn generate() -> Result<String, Fault> {
 }
 
 impl Tokens {
-    /// Reads lines of a name and a token; `place` names the file in faults. All of them are told at once.
+    /// Reads lines of a name and a token; `place` names the file in faults. Returns all faults.
     pub fn read(text: &str, place: &str) -> Result<Self, Vec<Fault>> {
         let (mut entries, mut faults) = (Vec::<(String, [u8; 32])>::new(), Vec::new());
         for (number, line) in text.lines().enumerate() {

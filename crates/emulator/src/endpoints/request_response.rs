@@ -76,7 +76,7 @@ impl<'a> RequestResponse<'a> {
         Ok(left == 0)
     }
 
-    /// Runs the server: answers each request with a response of the size that it carries.
+    /// Runs the server: sends a response of the size that each request carries.
     pub(crate) fn run_server(&self, listener: &TcpListener) {
         serve(&self.endpoint, listener, &self.requests, true, |socket, size| {
             self.endpoint.send(socket, Some(size), Time(u64::MAX)).map(drop)
