@@ -330,7 +330,7 @@ fn read_topology(table: &Reader<'_>, media: &[Medium], faults: &mut Faults) -> O
     match kinds[..] {
         ["dumbbell"] => {
             let inner = table.table("dumbbell", faults)?;
-            let Some(value) = inner.given("bottleneck", faults) else { return None };
+            let value = inner.given("bottleneck", faults)?;
             let forward = read_link(value, inner.at("bottleneck"), &LINK, None, faults);
             let base = forward.as_ref().map(Link::without_losses);
             let reverse = match inner.get("reverse") {

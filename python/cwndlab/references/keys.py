@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from cwndlab.declared import near
 from cwndlab.errors import Fault
-from cwndlab.sweeps.question import near
 
 #: Quantities that summaries and tolerances may have.
 _QUANTITIES = (

@@ -135,7 +135,7 @@ def _size(canonical: dict[str, Any]) -> float:
     it where there is no such link."""
     starts = [flow["start_ns"] for flow in canonical["flow"]]
     seconds = max(0, canonical["duration_ns"] - min(starts, default=0)) / 1e9
-    return max(1.0, _rate_bps(canonical) * seconds / _PACKET_BITS)
+    return max(1.0, float(_rate_bps(canonical) * seconds / _PACKET_BITS))
 
 
 def _rate_bps(canonical: dict[str, Any]) -> float:

@@ -73,8 +73,8 @@ impl Config {
     }
 
     /// The queues at work.
-    pub(super) fn build<P: Packet>(self, place: Place) -> Option<Served<P>> {
-        Some(Box::new(Fair::new(self, place.limit, place.stream)))
+    pub(super) fn build<P: Packet>(self, place: Place) -> Served<P> {
+        Box::new(Fair::new(self, place.limit, place.stream))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Fair queueing: a queue per flow, without active management.
 //!
-//! The law is that of [`super::fair`], with a queue for every flow.
+//! The law is that of the module `fair`, with a queue for every flow.
 
 use cwndlab_config::{Faults, Reader, Table};
 
@@ -27,6 +27,6 @@ impl Configuration for Config {
     }
 
     fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
-        self.0.build(place)
+        Some(self.0.build(place))
     }
 }

@@ -1,6 +1,6 @@
 //! FQ-CoDel: fair queueing with CoDel in each queue.
 //!
-//! The laws are those of [`super::fair`] and [`super::codel`].
+//! The laws are those of the module `fair` and [`super::codel`].
 
 use cwndlab_config::{Faults, Field, Reader, Table};
 
@@ -37,6 +37,6 @@ impl Configuration for Config {
     }
 
     fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
-        self.0.build(place)
+        Some(self.0.build(place))
     }
 }

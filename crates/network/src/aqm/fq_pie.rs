@@ -1,6 +1,6 @@
 //! FQ-PIE: fair queueing with PIE in each queue.
 //!
-//! The laws are those of [`super::fair`] and [`super::pie`].
+//! The laws are those of the module `fair` and [`super::pie`].
 
 use cwndlab_config::{Faults, Reader, Table};
 
@@ -29,6 +29,6 @@ impl Configuration for Config {
     }
 
     fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
-        self.0.build(place)
+        Some(self.0.build(place))
     }
 }

@@ -1,7 +1,7 @@
 //! What a link's line can be: it takes the start of a packet's service and its size, and answers when the last bit has left.
 //!
 //! Service starts are known when a packet joins a drop-tail queue, hence a departure costs no event (`docs/decisions/0002`);
-//! behind a [`discipline`](crate::discipline) the same [`Line`] is asked at each start of service.
+//! behind a [`discipline`](crate::aqm) the same [`Line`] is asked at each start of service.
 
 mod bucket;
 mod opportunities;
