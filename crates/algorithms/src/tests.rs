@@ -183,9 +183,9 @@ const CLAIMED: &[(&str, &[&str])] = &[
     ("hystart", &["algorithms/src/part/hybrid.rs"]),
     ("prr", &["transport/src/prr.rs"]),
     ("rto", &["transport/src/rtt.rs"]),
-    ("rcp", &["network/src/agent/rcp.rs"]),
-    ("gilbert-elliott", &["network/src/loss.rs"]),
-    ("codel", &["network/src/discipline/codel.rs"]),
+    ("rcp", &["network/src/router_assist/rcp.rs"]),
+    ("gilbert-elliott", &["network/src/loss/gilbert_elliott.rs"]),
+    ("codel", &["network/src/aqm/codel.rs"]),
     ("wifi-g", &["network/src/wifi/phy.rs"]),
 ];
 

@@ -64,7 +64,7 @@ def estimate(question: Sweep, cells: list[Cell], left: int, *, workers: int) -> 
     sizes = np.array([_size(one) for one in canonical])
     kinds: dict[str, list[int]] = {}
     for index, one in enumerate(canonical):
-        kinds.setdefault(" ".join(sorted({flow["algorithm"] for flow in one["flows"]})), []).append(index)
+        kinds.setdefault(" ".join(sorted({flow.get("algorithm", "udp") for flow in one["flow"]})), []).append(index)
     packets, cpu = np.zeros(len(cells)), np.zeros(len(cells))
     calibrated = 0
     points = max(2, _CELLS // len(kinds))

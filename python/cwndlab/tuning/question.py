@@ -35,8 +35,8 @@ ENTRIES = (
         {"type": "array", "items": {"type": "string"}},
     ),
     Entry("title", (str,), "a line of text", "one line on what is searched", {"type": "string"}),
-    Entry("maximise", (str,), "an expression of metrics", "the objective, if more is better", {"type": "string"}),
-    Entry("minimise", (str,), "an expression of metrics", "the objective, if less is better", {"type": "string"}),
+    Entry("maximise", (str,), "an expression of metrics", "the objective, of which more is wanted", {"type": "string"}),
+    Entry("minimise", (str,), "an expression of metrics", "the objective, of which less is wanted", {"type": "string"}),
     Entry(
         "constraints",
         (list,),

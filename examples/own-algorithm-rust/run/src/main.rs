@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use cwndlab_records::parquet;
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::{Fault, Scenario};
+use cwndlab_units::Time;
 
 fn in_words(faults: Vec<Fault>) -> String {
     faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -49,9 +50,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         engine: "simulate".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         host: String::new(),
-        duration_ns: plan.duration.0,
-        measure_from_ns: canonical["measure_from_ns"].as_u64().unwrap_or(0),
-        sample_interval_ns: plan.sample_interval.0,
+        duration: plan.duration,
+        measure_from: Time(canonical["measure_from_ns"].as_u64().unwrap_or(0)),
+        sample_interval: plan.sample_interval,
         notes,
     };
     parquet::write(&Tables::new(header, &records), Path::new(folder))?;

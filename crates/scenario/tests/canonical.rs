@@ -1,0 +1,120 @@
+//! The canonical form of a scenario, and what derives from the declared fields. Expected forms are written by hand from
+//! `docs/canonical-form.md`.
+
+use cwndlab_scenario::Scenario;
+use serde_json::{json, Value};
+
+fn canonical(text: &str) -> Value {
+    Scenario::from_toml(text, None).expect("TOML").canonical().unwrap_or_else(|faults| panic!("{}", faults[0]))
+}
+
+fn hash(text: &str) -> String {
+    Scenario::from_toml(text, None).expect("TOML").hash().expect("no faults")
+}
+
+const SHORT: &str = r#"
+schema_version = 1
+duration = "10 s"
+dumbbell.bottleneck = { rate = "10 Mbps", delay = "10 ms", loss = { kind = "bernoulli", p = 0.5 } }
+[[flow]]
+algorithm = "reno"
+rtt = "40 ms"
+"#;
+
+/// The same with other units, another order of keys, and defaults written out.
+const LONG: &str = r#"
+duration = "10000 ms"
+schema_version = 1
+title = ""
+packets = false
+sample_interval = "0.1 s"
+[[flow]]
+rtt = "40000 us"
+algorithm = "reno"
+transport = "tcp"
+profile = "linux"
+count = 1
+stack = { sack = true, min_rto = "200 ms" }
+[dumbbell]
+bottleneck = { delay = "0.01 s", rate = "10000 kbps", duplicate = 0, loss = [{ p = 0.5, kind = "bernoulli" }] }
+reverse = { rate = "10 Mbit/s" }
+"#;
+
+#[test]
+fn scenarios_that_mean_the_same_have_the_same_form() {
+    assert_eq!(canonical(SHORT), canonical(LONG));
+    assert_eq!(hash(SHORT), hash(LONG));
+}
+
+#[test]
+fn the_form_is_the_documented_one() {
+    let form = canonical(SHORT);
+    assert_eq!((&form["canonical_version"], &form["schema_version"]), (&json!(1), &json!(1)));
+    assert_eq!(form["duration_ns"], json!(10_000_000_000_u64));
+    assert_eq!(form["start_jitter_ns"], json!(0));
+    let link = json!({
+        "rate_bps": 10_000_000, "delay_ns": 10_000_000, "duplicate": 0.0, "loss": [{ "kind": "bernoulli", "p": 0.5 }],
+    });
+    assert_eq!(form["dumbbell"]["bottleneck"], link);
+    assert_eq!(form["dumbbell"]["reverse"], json!({ "rate_bps": 10_000_000, "delay_ns": 10_000_000, "duplicate": 0.0 }));
+    let flow = &form["flow"][0];
+    assert_eq!((&flow["rtt_ns"], &flow["start_ns"], &flow["count"]), (&json!(40_000_000), &json!(0), &json!(1)));
+    assert_eq!(flow["stack"]["min_rto_ns"], json!(200_000_000));
+    assert!(form.get("algorithms").is_none() && form.get("title") == Some(&json!("")));
+}
+
+/// A known answer of ours: it changes only with `canonical_version`, or with a declaration of the fields that it has.
+#[test]
+fn the_hash_is_known() {
+    assert_eq!(hash(SHORT), "c1ce78e8dd835d29c6b3de29357ef5ddde35ed1ad26789d8b8efd392972330b6");
+}
+
+#[test]
+fn a_queue_has_its_kind_and_its_defaults() {
+    let text = SHORT.replace("delay = \"10 ms\"", "delay = \"10 ms\", queue = { kind = \"codel\", target = \"7 ms\" }");
+    let expected = json!({
+        "kind": "codel", "capacity": { "packets": 1000 }, "target_ns": 7_000_000, "interval_ns": 100_000_000, "ecn": false,
+    });
+    assert_eq!(canonical(&text)["dumbbell"]["bottleneck"]["queue"], expected);
+    let plain = SHORT.replace("delay = \"10 ms\"", "delay = \"10 ms\", queue = { capacity = \"0.5 bdp\" }");
+    let expected = json!({ "kind": "droptail", "capacity": { "bdp": 0.5 }, "counts_in_service": false });
+    assert_eq!(canonical(&plain)["dumbbell"]["bottleneck"]["queue"], expected);
+}
+
+#[test]
+fn a_word_stands_for_an_agent_with_its_defaults() {
+    let text = |agents: &str| SHORT.replace("delay = \"10 ms\"", &format!("delay = \"10 ms\", agents = {agents}"));
+    let form = canonical(&text("[\"rcp\"]"));
+    let expected = json!([{ "scheme": "rcp", "alpha": 0.4, "beta": 0.4 }]);
+    assert_eq!(form["dumbbell"]["bottleneck"]["agents"], expected);
+    assert_eq!(form, canonical(&text("[{ scheme = \"rcp\", beta = 0.4 }]")));
+}
+
+#[test]
+fn a_class_counts_where_a_flow_names_it_and_wherever_its_file_lies() {
+    let class = |file: &str, algorithm: &str| {
+        let class = format!("[algorithms.mine]\nclass = \"Mine\"\nfile = \"{file}\"\nsha256 = \"00\"\n[[flow]]");
+        SHORT.replace("[[flow]]", &class).replace("\"reno\"", &format!("\"{algorithm}\""))
+    };
+    assert_eq!(hash(&class("a.py", "reno")), hash(SHORT));
+    assert_eq!(hash(&class("a.py", "mine")), hash(&class("b/c.py", "mine")));
+    assert_ne!(hash(&class("a.py", "mine")), hash(SHORT));
+}
+
+/// Every table and choice is described, and every field says what it means.
+#[test]
+fn every_field_is_documented() {
+    let declared = cwndlab_scenario::schema::declarations();
+    let mut fields = 0;
+    let tables = declared["tables"].as_object().expect("tables").values();
+    let chosen = declared["choices"].as_object().expect("choices").values();
+    let chosen = chosen.flat_map(|choice| choice["tables"].as_object().expect("tables").values());
+    for table in tables.chain(chosen) {
+        assert!(table["doc"].as_str().is_some_and(|doc| doc.ends_with('.')), "{table}");
+        for field in table["fields"].as_array().expect("fields") {
+            assert!(!field["doc"].as_str().unwrap_or_default().trim().is_empty(), "{field}");
+            fields += 1;
+        }
+    }
+    assert!(fields > 200, "{fields}");
+}
