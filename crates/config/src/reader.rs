@@ -86,7 +86,12 @@ impl<'a> Reader<'a> {
         }
         if !value.is_object() {
             if choice.shorthand && value.is_string() {
-                wrong_word(&format!("{path}.{}", choice.tag), value.as_str()?, (choice.tables)().iter().map(|one| one.name), faults);
+                wrong_word(
+                    &format!("{path}.{}", choice.tag),
+                    value.as_str()?,
+                    (choice.tables)().iter().map(|one| one.name),
+                    faults,
+                );
                 return None;
             }
             faults.add(path, format!("a table is wanted, this is {}", kind_of(value)), "write '{ … }'");

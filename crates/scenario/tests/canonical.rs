@@ -56,7 +56,10 @@ fn the_form_is_the_documented_one() {
         "rate_bps": 10_000_000, "delay_ns": 10_000_000, "duplicate": 0.0, "loss": [{ "kind": "bernoulli", "p": 0.5 }],
     });
     assert_eq!(form["dumbbell"]["bottleneck"], link);
-    assert_eq!(form["dumbbell"]["reverse"], json!({ "rate_bps": 10_000_000, "delay_ns": 10_000_000, "duplicate": 0.0 }));
+    assert_eq!(
+        form["dumbbell"]["reverse"],
+        json!({ "rate_bps": 10_000_000, "delay_ns": 10_000_000, "duplicate": 0.0 })
+    );
     let flow = &form["flow"][0];
     assert_eq!((&flow["rtt_ns"], &flow["start_ns"], &flow["count"]), (&json!(40_000_000), &json!(0), &json!(1)));
     assert_eq!(flow["stack"]["min_rto_ns"], json!(200_000_000));
