@@ -47,12 +47,13 @@ def test_examples_of_sweeps_and_tunings_fit_their_schemas() -> None:
 def test_what_the_reader_refuses_by_field_the_schema_refuses() -> None:
     document = cwndlab.presets.load("two-flows").to_document()
     assert faults("scenario", document) == []
-    for change, path in [
+    changes: list[tuple[dict[str, Any], str]] = [
         ({"duration": "10"}, "$.duration"),
         ({"duration": 10}, "$.duration"),
         ({"packets": "yes"}, "$.packets"),
         ({"durtion": "10 s"}, "$"),
-    ]:
+    ]
+    for change, path in changes:
         assert path in faults("scenario", {**document, **change})
     queue = {"kind": "codel", "target": "5 ms", "max_p": 0.1}
     document["dumbbell"]["bottleneck"]["queue"] = queue
