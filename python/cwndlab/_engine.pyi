@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 __all__ = [
     "Ack",
@@ -147,6 +147,7 @@ def assemble(header: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[st
 class Ack:
     """One acknowledgement, or several that are reported together. Amounts in segments, times in seconds."""
 
+    def __deepcopy__(self, _memo: object) -> Self: ...
     @property
     def now(self) -> float: ...
     @property
@@ -188,6 +189,7 @@ class Ack:
 class Congestion:
     """A congestion event."""
 
+    def __deepcopy__(self, _memo: object) -> Self: ...
     @property
     def now(self) -> float: ...
     @property
@@ -213,6 +215,7 @@ class Congestion:
 class DeliveryRate:
     """A delivery-rate sample; ``rate`` in segments per second."""
 
+    def __deepcopy__(self, _memo: object) -> Self: ...
     @property
     def rate(self) -> float: ...
     @property
@@ -228,6 +231,7 @@ class DeliveryRate:
 class Path:
     """What is known of the path when a flow begins; ``mss`` in bytes."""
 
+    def __deepcopy__(self, _memo: object) -> Self: ...
     @property
     def mss(self) -> int: ...
     @property
@@ -243,6 +247,7 @@ class Path:
 class Sent:
     """A segment that leaves."""
 
+    def __deepcopy__(self, _memo: object) -> Self: ...
     @property
     def now(self) -> float: ...
     @property
@@ -258,6 +263,7 @@ class Sent:
 class Window:
     """The window as the transport changed it."""
 
+    def __deepcopy__(self, _memo: object) -> Self: ...
     @property
     def now(self) -> float: ...
     @property
