@@ -19,7 +19,14 @@ ROOT = Path(__file__).parents[1]
 
 Kind = Literal["command", "python", "toml", "rust", "output", "unknown"]
 #: What a fence calls a block.
-LANGUAGES: dict[str, Kind] = {"sh": "command", "console": "command", "python": "python", "toml": "toml", "rust": "rust"}
+LANGUAGES: dict[str, Kind] = {
+    "mermaid": "output",
+    "sh": "command",
+    "console": "command",
+    "python": "python",
+    "toml": "toml",
+    "rust": "rust",
+}
 #: How a line begins that is a command; `$ ` in front of it is a prompt.
 PROGRAMS = (".venv/bin/", "make ", "cargo ", "curl ", "cd ")
 ASSIGNMENT = re.compile(r"[A-Z_]+=\S* ")
