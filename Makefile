@@ -63,7 +63,7 @@ PYTEST ?=
 test: system build
 	$(RUST_TESTS) --no-run
 	$(RUST_LIMIT) $(RUST_TESTS)
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(PYTEST)
+	$(BIN)/python -m pytest -q -n 2 $(PYTEST)
 
 COUNT ?= 300
 SEED ?= 1

@@ -51,6 +51,7 @@ SYSTEM = frozenset(
         "kernel",
         "measure_live",
         "preflight",
+        "quic",
         "serve",
         "signals",
         "validate_kernel",
@@ -58,10 +59,20 @@ SYSTEM = frozenset(
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.stem.removeprefix("test_") in SYSTEM:
-            item.add_marker(pytest.mark.xdist_group("system"))
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Shares the tests one by one, but for those of `SYSTEM`, which go to one process together.
+
+    ``--dist loadgroup`` is meant for this, and does nothing with pytest 9.2 (pytest-xdist's issue 1386).
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            module = Path(nodeid.split("::")[0]).stem.removeprefix("test_")
+            return "system" if module in SYSTEM else nodeid
+
+    return Scheduling(config, log)
 
 
 PATH = """\

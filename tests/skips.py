@@ -49,8 +49,7 @@ class Allowed:
 
     def covers(self, test: str, reason: str) -> bool:
         """Whether this entry allows that ``test`` is skipped here for ``reason``."""
-        # pytest-xdist writes the group behind the test's name.
-        named = fnmatchcase(test.split("[")[0].split("@")[0], self.tests)
+        named = fnmatchcase(test.split("[")[0], self.tests)
         return named and re.fullmatch(self.reason, reason, re.DOTALL) is not None and PLACES[self.where]()
 
 

@@ -1,4 +1,4 @@
-"""The list of tests that may be skipped."""
+"""What tests/conftest.py adds to pytest: the list of tests that may be skipped, and the group of one process."""
 
 from __future__ import annotations
 
@@ -40,3 +40,20 @@ def test_a_skip_that_is_not_on_the_list_fails(tmp_path: Path, reason: str, statu
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == status, done.stdout + done.stderr
     assert (f"tests/test_sweeps_cluster.py::test_a: {reason}" in done.stdout) is bool(status)
+
+
+def test_what_the_machine_has_once_is_tested_by_one_process(tmp_path: Path) -> None:
+    """Two processes that registered the same name with the kernel were in each other's way."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    append = "    with open('workers', 'a') as file:\n        file.write(f'{worker_id}\\n')\n"
+    each = f"import pytest\n\n@pytest.mark.parametrize('n', range(8))\ndef test_a(worker_id, n):\n{append}"
+    for name in ("kernel", "emulation", "quic"):
+        (tmp_path / f"test_{name}.py").write_text(each)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pytest.ini"]
+    command += ["-n", "2", "-o", f"pythonpath={ROOT / 'tests'}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    workers = (tmp_path / "workers").read_text().split()
+    assert len(workers) == 24
+    assert len(set(workers)) == 1
