@@ -7,7 +7,8 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo
 KERNEL_PYTHON := crates/bindings/python-kernel/Cargo.toml
 # The kernel's datapath is compiled where what it takes is installed; asked when it is needed, since `make system` installs.
 HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null
-ALGORITHMS := $(wildcard crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs)
+# Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
+PLUGINS := $(wildcard crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
 .PHONY: help system build demo test fuzz check fmt bench bench-peers docs clean
 
@@ -73,7 +74,7 @@ fuzz:
 
 check: build
 	cargo fmt --all --check
-	rustfmt --edition 2021 --check $(ALGORITHMS)
+	rustfmt --edition 2021 --check $(PLUGINS)
 	cargo clippy --locked --workspace --all-targets $$($(HAS_DATAPATH) && echo --features cwndlab-kernel-python/datapath) -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --document-private-items --quiet
 	$(BIN)/ruff check python tests tools benches
@@ -87,7 +88,7 @@ check: build
 
 fmt: $(VENV)/.ready
 	cargo fmt --all
-	rustfmt --edition 2021 $(ALGORITHMS)
+	rustfmt --edition 2021 $(PLUGINS)
 	$(BIN)/ruff check --fix python tests tools benches || true
 	$(BIN)/ruff format python tests tools benches
 

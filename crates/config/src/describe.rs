@@ -3,7 +3,7 @@
 use serde_json::{json, Map, Value};
 
 use crate::canonical::suffix;
-use crate::field::{Choice, Default, Field, Kind, Table};
+use crate::field::{Choice, Field, Kind, Table, WhenAbsent};
 
 /// Every table and choice that this table reaches, by name.
 #[must_use]
@@ -67,12 +67,12 @@ fn describe_choice(choice: &Choice) -> Value {
 }
 
 fn table(declared: &Table) -> Value {
-    json!({ "doc": declared.doc, "fields": declared.fields().map(field).collect::<Vec<_>>() })
+    json!({ "doc": declared.doc, "python": declared.python, "fields": declared.fields().map(field).collect::<Vec<_>>() })
 }
 
 fn field(field: &Field) -> Value {
     let absent = match field.default {
-        Default::Absent(meaning) => Some(meaning),
+        WhenAbsent::Absent(meaning) => Some(meaning),
         _ => None,
     };
     json!({
@@ -81,7 +81,7 @@ fn field(field: &Field) -> Value {
         "kind": kind_name(&field.kind),
         "python": python(&field.kind),
         "accepts": accepts(&field.kind),
-        "required": matches!(field.default, Default::Required(_)),
+        "required": matches!(field.default, WhenAbsent::Required(_)),
         "default": field.default_value(),
         "absent": absent,
         "doc": field.doc,

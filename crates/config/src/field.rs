@@ -93,7 +93,7 @@ impl Literal {
 
 /// What holds where a document says nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Default {
+pub enum WhenAbsent {
     /// The field must be given; the example stands in the fault.
     Required(&'static str),
     /// Nothing, or something derived: what its absence means, in a few words.
@@ -110,7 +110,7 @@ pub struct Field {
     /// What it holds.
     pub kind: Kind,
     /// What holds where it is not given.
-    pub default: Default,
+    pub default: WhenAbsent,
     /// Zero is a fault.
     pub positive: bool,
     /// What it means: a phrase without a full stop.
@@ -121,11 +121,11 @@ impl Field {
     /// A field of any kind that may be left out.
     #[must_use]
     pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
-        Self { name, kind, default: Default::Absent(""), positive: false, doc }
+        Self { name, kind, default: WhenAbsent::Absent(""), positive: false, doc }
     }
 
     const fn with(name: &'static str, kind: Kind, default: Literal, doc: &'static str) -> Self {
-        Self { default: Default::Is(default), ..Self::new(name, kind, doc) }
+        Self { default: WhenAbsent::Is(default), ..Self::new(name, kind, doc) }
     }
 
     /// A time with this default.
@@ -173,19 +173,19 @@ impl Field {
     /// The same, which must be given; `example` stands in the fault.
     #[must_use]
     pub const fn required(self, example: &'static str) -> Self {
-        Self { default: Default::Required(example), ..self }
+        Self { default: WhenAbsent::Required(example), ..self }
     }
 
     /// The same, which may be left out; `meaning` says what then holds.
     #[must_use]
     pub const fn absent(self, meaning: &'static str) -> Self {
-        Self { default: Default::Absent(meaning), ..self }
+        Self { default: WhenAbsent::Absent(meaning), ..self }
     }
 
     /// The same with this default.
     #[must_use]
     pub const fn or(self, default: Literal) -> Self {
-        Self { default: Default::Is(default), ..self }
+        Self { default: WhenAbsent::Is(default), ..self }
     }
 
     /// The same, which may not be zero.
@@ -198,8 +198,8 @@ impl Field {
     #[must_use]
     pub fn default_value(&self) -> Option<Value> {
         match self.default {
-            Default::Is(literal) => Some(literal.value()),
-            Default::Required(_) | Default::Absent(_) => None,
+            WhenAbsent::Is(literal) => Some(literal.value()),
+            WhenAbsent::Required(_) | WhenAbsent::Absent(_) => None,
         }
     }
 }
@@ -213,13 +213,21 @@ pub struct Table {
     pub doc: &'static str,
     /// Its fields, in groups that tables may share.
     pub groups: &'static [&'static [Field]],
+    /// The name of its class in Python, where one is made of it.
+    pub python: Option<&'static str>,
 }
 
 impl Table {
     /// A table of these groups of fields.
     #[must_use]
     pub const fn new(name: &'static str, doc: &'static str, groups: &'static [&'static [Field]]) -> Self {
-        Self { name, doc, groups }
+        Self { name, doc, groups, python: None }
+    }
+
+    /// The same with a class of this name in Python.
+    #[must_use]
+    pub const fn class(self, python: &'static str) -> Self {
+        Self { python: Some(python), ..self }
     }
 
     /// Its fields, in order.

@@ -25,15 +25,17 @@
 //! - [`reader`]: takes declared fields out of a document;
 //! - [`canonical`]: the form that is hashed;
 //! - [`schema`]: JSON Schema;
-//! - [`describe`]: all declarations as data.
+//! - [`describe`]: all declarations as data;
+//! - [`registry!`]: a list of plug-ins, each one file with its declaration.
 
 pub mod canonical;
 pub mod describe;
 pub mod fault;
 pub mod field;
 pub mod reader;
+mod registry;
 pub mod schema;
 
 pub use fault::{Fault, Faults};
-pub use field::{Choice, Custom, Default, Field, Kind, Literal, Table, Word};
+pub use field::{Choice, Custom, Field, Kind, Literal, Table, WhenAbsent, Word};
 pub use reader::Reader;

@@ -5,7 +5,7 @@ use cwndlab_units::{parse_bytes, parse_duration, parse_rate, Bytes, Duration, Pa
 use serde_json::{Map, Value};
 
 use crate::fault::{Fault, Faults};
-use crate::field::{Choice, Default, Field, Kind, Literal, Table};
+use crate::field::{Choice, Field, Kind, Literal, Table, WhenAbsent};
 
 /// The longest time of a document. 255 such delays one after another, behind an outage without end (2⁶⁰ ns), still fit
 /// the clock of 64 bits.
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
     /// The field as it stands; a fault where it is required and not given.
     pub fn given(&self, key: &str, faults: &mut Faults) -> Option<&'a Value> {
         let value = self.map.get(key);
-        if let (None, Default::Required(example)) = (value, self.field(key).default) {
+        if let (None, WhenAbsent::Required(example)) = (value, self.field(key).default) {
             faults.add(self.at(key), "is missing", format!("write {example}"));
         }
         value
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
         let field = self.field(key);
         let Some(value) = self.given(key, faults) else {
             return match field.default {
-                Default::Is(Literal::Text(text)) => Some(declared(self.declared, field, parse(text))),
+                WhenAbsent::Is(Literal::Text(text)) => Some(declared(self.declared, field, parse(text))),
                 _ => None,
             };
         };
@@ -187,8 +187,8 @@ impl<'a> Reader<'a> {
         match parsed {
             Ok(quantity) if field.positive && quantity == T::default() => {
                 let example = match field.default {
-                    Default::Is(Literal::Text(text)) => format!("write \"{text}\""),
-                    Default::Required(example) => format!("write {example}"),
+                    WhenAbsent::Is(Literal::Text(text)) => format!("write \"{text}\""),
+                    WhenAbsent::Required(example) => format!("write {example}"),
                     _ => String::new(),
                 };
                 faults.add(self.at(key), "is zero", example);
@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
     pub fn string(&self, key: &str, faults: &mut Faults) -> Option<String> {
         let Some(value) = self.given(key, faults) else {
             return match self.field(key).default {
-                Default::Is(Literal::Text(text)) => Some(text.to_owned()),
+                WhenAbsent::Is(Literal::Text(text)) => Some(text.to_owned()),
                 _ => None,
             };
         };
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
         let Kind::Words(words) = field.kind else { panic!("'{key}' of '{}' is no word", self.declared.name) };
         let Some(value) = self.given(key, faults) else {
             return match field.default {
-                Default::Is(Literal::Text(text)) => Some(text),
+                WhenAbsent::Is(Literal::Text(text)) => Some(text),
                 _ => None,
             };
         };
@@ -285,7 +285,7 @@ impl<'a> Reader<'a> {
     pub fn flag(&self, key: &str, faults: &mut Faults) -> Option<bool> {
         let Some(value) = self.given(key, faults) else {
             return match self.field(key).default {
-                Default::Is(Literal::Flag(flag)) => Some(flag),
+                WhenAbsent::Is(Literal::Flag(flag)) => Some(flag),
                 _ => None,
             };
         };
@@ -303,7 +303,7 @@ impl<'a> Reader<'a> {
         };
         let Some(value) = self.given(key, faults) else {
             return match field.default {
-                Default::Is(Literal::Whole(number)) => Some(number),
+                WhenAbsent::Is(Literal::Whole(number)) => Some(number),
                 _ => None,
             };
         };
@@ -320,7 +320,7 @@ impl<'a> Reader<'a> {
         let (low, high) =
             bounds(&field.kind).unwrap_or_else(|| panic!("'{key}' of '{}' is no number", self.declared.name));
         let default = match field.default {
-            Default::Is(Literal::Number(number)) => Some(number),
+            WhenAbsent::Is(Literal::Number(number)) => Some(number),
             _ => None,
         };
         let Some(value) = self.given(key, faults) else { return default };
@@ -337,7 +337,7 @@ impl<'a> Reader<'a> {
     pub fn probability(&self, key: &str, faults: &mut Faults) -> Option<f64> {
         let Some(value) = self.given(key, faults) else {
             return match self.field(key).default {
-                Default::Is(Literal::Number(number)) => Some(number),
+                WhenAbsent::Is(Literal::Number(number)) => Some(number),
                 _ => None,
             };
         };

@@ -5,7 +5,7 @@
 use cwndlab_units::{rate_units, size_units, time_units};
 use serde_json::{json, Map, Value};
 
-use crate::field::{Choice, Default, Field, Kind, Table};
+use crate::field::{Choice, Field, Kind, Table, WhenAbsent};
 
 /// The dialect of the schemas.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -32,7 +32,7 @@ fn table(declared: &Table, tag: Option<(&Choice, bool)>, definitions: &mut Map<S
     }
     for one in declared.fields() {
         properties.insert(one.name.to_owned(), field(one, definitions));
-        if matches!(one.default, Default::Required(_)) {
+        if matches!(one.default, WhenAbsent::Required(_)) {
             required.push(one.name.into());
         }
     }

@@ -8,7 +8,6 @@
 //! Rate and capacity are measured where the slowest line is the first of its route with a rate, has a constant rate, a
 //! drop-tail queue and a wire without losses. Elsewhere they have no single expected value.
 
-use cwndlab_network::aqm::Configuration;
 use cwndlab_records::rows::CalibrationRow;
 use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan, Plan};
 

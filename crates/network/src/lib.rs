@@ -2,21 +2,21 @@
 //!
 //! In a FIFO whose losses are decided on arrival a packet's departure is known when it is enqueued. So a [`Link`]
 //! is no process: [`Link::offer`] answers what becomes of a packet and when it reaches the far end
-//! (`docs/decisions/0002`). Where the decision falls at departure ([`aqm`]), a line is [`served`] by event.
+//! (`docs/decisions/0002`). Where the decision falls at departure ([`aqm`]), a line runs by event ([`aqm_link`]).
 //! The same code serves simulated and wall-clock time.
 
 pub mod aqm;
 pub mod router_assist;
 
-pub mod lanes;
+pub mod aqm_link;
+pub mod chunked_fifos;
 pub mod line;
 pub mod link;
 pub mod loss;
 pub mod queue;
 pub mod random;
 pub mod ring;
-pub mod served;
 pub mod wifi;
 pub mod wire;
 
-pub use link::{Link, LinkConfig, Offer, Passage, Totals};
+pub use link::{Link, LinkConfig, Offer, Outcome, Totals};

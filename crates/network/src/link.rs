@@ -54,7 +54,7 @@ pub struct Offer {
 
 /// What becomes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passage {
+pub enum Outcome {
     /// The queue was full.
     Dropped,
     /// The wire lost it; it left the line at `departure`.
@@ -227,20 +227,20 @@ impl Link {
     }
 
     /// A packet arrives at the entrance at `now`, which never lies before the last offer's.
-    pub fn offer(&mut self, now: u64, packet: Offer) -> Passage {
+    pub fn offer(&mut self, now: u64, packet: Offer) -> Outcome {
         let (at, mark) = self.pass(now, packet.size);
-        let Some(at) = at else { return Passage::Dropped };
+        let Some(at) = at else { return Outcome::Dropped };
         let departure = self.free;
         let marked = mark && packet.ect;
         self.totals.marked += u64::from(marked);
         if self.plain {
-            return Passage::Arrives { departure, at, again: None, marked };
+            return Outcome::Arrives { departure, at, again: None, marked };
         }
         self.cross(now, departure, packet.payload, marked)
     }
 
     /// What the wire does with a packet whose last bit leaves the line at `departure`: loss, delay variation, duplication.
-    pub fn cross(&mut self, now: u64, departure: u64, payload: bool, marked: bool) -> Passage {
+    pub fn cross(&mut self, now: u64, departure: u64, payload: bool, marked: bool) -> Outcome {
         // Every process sees every packet, so that one list's count does not depend on another process.
         let mut lost = false;
         for one in &mut self.wire.losses {
@@ -257,12 +257,12 @@ impl Link {
                 self.forget_lost(now);
                 self.wire.doomed.push_back(departure);
             }
-            return Passage::Lost { departure };
+            return Outcome::Lost { departure };
         }
         let at = self.arrival(departure);
         let again = (self.wire.duplicate > 0.0 && self.wire.stream.unit() < self.wire.duplicate)
             .then(|| self.arrival(departure));
-        Passage::Arrives { departure, at, again, marked }
+        Outcome::Arrives { departure, at, again, marked }
     }
 
     fn forget_lost(&mut self, now: u64) {
@@ -383,7 +383,7 @@ mod tests {
     fn arrival_is_serialisation_plus_propagation_to_the_nanosecond() {
         let mut link = link(12_000_000, 5_000_000, Limit::Unlimited);
         let at = |passage| match passage {
-            Passage::Arrives { at, .. } => at,
+            Outcome::Arrives { at, .. } => at,
             other => panic!("{other:?}"),
         };
         assert_eq!(at(link.offer(0, FULL)), 6_000_000);
@@ -395,10 +395,10 @@ mod tests {
     #[test]
     fn the_packet_in_service_does_not_count() {
         let mut link = link(12_000_000, 0, Limit::Packets(2));
-        let fates: Vec<bool> = (0..5).map(|_| link.offer(0, FULL) != Passage::Dropped).collect();
+        let fates: Vec<bool> = (0..5).map(|_| link.offer(0, FULL) != Outcome::Dropped).collect();
         assert_eq!(fates, [true, true, true, false, false]);
         assert_eq!(link.most_waiting(0), 2);
-        assert_ne!(link.offer(1_000_000, FULL), Passage::Dropped);
+        assert_ne!(link.offer(1_000_000, FULL), Outcome::Dropped);
     }
 
     /// By hand: three packets at once at 1 ms each; 2 + 1 packet-milliseconds of waiting.
@@ -434,7 +434,7 @@ mod tests {
         let mut link = link(1_000_000, 0, Limit::Bytes(200_000_000));
         let packet = Offer { size: 10_000, ect: false, payload: true };
         for _ in 0..10_000 {
-            assert_ne!(link.offer(0, packet), Passage::Dropped);
+            assert_ne!(link.offer(0, packet), Outcome::Dropped);
         }
         let waiting: u128 = (0..1250).map(|n| 9999 - n).sum();
         let (packets, bytes) = link.integrals(100_000_000_000);
@@ -495,7 +495,7 @@ mod tests {
             for (gap, size) in gaps {
                 now += gap;
                 offered += 1;
-                if let Passage::Arrives { at, departure, .. } = link.offer(now, Offer { size, ect: false, payload: true }) {
+                if let Outcome::Arrives { at, departure, .. } = link.offer(now, Offer { size, ect: false, payload: true }) {
                     prop_assert!(at > last && departure > now);
                     last = at;
                     through += 1;

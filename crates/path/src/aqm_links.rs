@@ -1,7 +1,7 @@
 //! Links whose packets leave by event: a discipline and a line each.
 
+use cwndlab_network::aqm_link::AqmLink;
 use cwndlab_network::random::Stream;
-use cwndlab_network::served::Served;
 use cwndlab_scenario::plan::Plan;
 
 use crate::build_links::{build_line, build_queue};
@@ -22,7 +22,7 @@ pub(crate) enum Server {
         /// The link.
         link: u32,
         /// Its queue and its line.
-        served: Box<Served<Packet>>,
+        aqm_link: Box<AqmLink<Packet>>,
     },
     /// A medium that several links share.
     Wifi(Box<WifiMedium>),
@@ -32,7 +32,7 @@ impl Server {
     /// Memory held, bytes.
     pub(crate) fn memory(&self) -> usize {
         match self {
-            Self::Line { served, .. } => served.memory(),
+            Self::Line { aqm_link, .. } => aqm_link.memory(),
             Self::Wifi(wifi) => wifi.medium.memory(),
         }
     }
@@ -63,7 +63,7 @@ pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
             let Some(queue) = build_queue(link, rate, stream) else { return COMPUTED };
             servers.push(Server::Line {
                 link: index as u32,
-                served: Box::new(Served::new(queue, build_line(link), rate)),
+                aqm_link: Box::new(AqmLink::new(queue, build_line(link), rate)),
             });
             servers.len() as u32 - 1
         })

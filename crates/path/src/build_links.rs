@@ -1,6 +1,6 @@
 //! From the plan to links: lines, wires, agents.
 
-use cwndlab_network::aqm::{Configuration, Packet, Place, Served};
+use cwndlab_network::aqm::{Discipline, Packet, Place};
 use cwndlab_network::line::{Line, Opportunities, Steps, TokenBucket};
 use cwndlab_network::link::{Link, LinkConfig};
 use cwndlab_network::queue::Limit;
@@ -63,7 +63,7 @@ pub(crate) fn limit(capacity: Capacity) -> Limit {
 }
 
 /// The queue of a link with this rate, where it runs by event.
-pub(crate) fn build_queue<P: Packet>(plan: &LinkPlan, rate: Rate, stream: Stream) -> Option<Served<P>> {
+pub(crate) fn build_queue<P: Packet>(plan: &LinkPlan, rate: Rate, stream: Stream) -> Option<Box<dyn Discipline<P>>> {
     plan.queue.discipline.build(Place { limit: limit(plan.queue.capacity), rate, stream })
 }
 

@@ -16,22 +16,22 @@ impl Network {
         let lost = link.lost(now.0);
         match self.servers.get_mut(self.server_of[index] as usize) {
             Some(Server::Wifi(wifi)) => return wifi.snapshot(now, index as u32, lost),
-            Some(Server::Line { served, .. }) => {
-                let (queue_packets, queue_bytes) = served.backlog();
-                let (packet_ns, byte_ns) = served.integrals(now.0);
+            Some(Server::Line { aqm_link, .. }) => {
+                let (queue_packets, queue_bytes) = aqm_link.backlog();
+                let (packet_ns, byte_ns) = aqm_link.integrals(now.0);
                 return LinkSnapshot {
-                    arrived: served.offered,
-                    dropped: served.dropped,
+                    arrived: aqm_link.offered,
+                    dropped: aqm_link.dropped,
                     lost,
-                    marked: served.marked,
-                    sent_packets: served.sent,
-                    sent_bytes: served.sent_bytes,
+                    marked: aqm_link.marked,
+                    sent_packets: aqm_link.sent,
+                    sent_bytes: aqm_link.sent_bytes,
                     queue_packets,
                     queue_bytes,
                     packet_ns,
                     byte_ns,
-                    most: served.most,
-                    offered_bytes: served.offered_bytes(now.0),
+                    most: aqm_link.most,
+                    offered_bytes: aqm_link.offered_bytes(now.0),
                 };
             }
             None => {}

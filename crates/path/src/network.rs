@@ -4,9 +4,9 @@
 //! a server, with events of its own.
 
 use cwndlab_network::aqm::{Codepoint, Waiting};
-use cwndlab_network::link::{Link, Offer, Passage};
+use cwndlab_network::link::{Link, Offer, Outcome};
 use cwndlab_network::router_assist::{Agent, Arrival};
-use cwndlab_network::wifi::Outcome;
+use cwndlab_network::wifi::FrameOutcome;
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Ecn, Plan, Workload};
 use cwndlab_units::{Duration, Time};
@@ -180,7 +180,7 @@ impl Network {
                     let link = &mut self.links[hop.link as usize];
                     let (at, mark) = link.pass(now.0, u32::from(packet.size));
                     let Some(at) = at else {
-                        self.lose(now, Packet { hop: step, flags, aux, ..packet }, Passage::Dropped);
+                        self.lose(now, Packet { hop: step, flags, aux, ..packet }, Outcome::Dropped);
                         return;
                     };
                     if mark && flags & (ECT | KIND) == ECT | DATA {
@@ -269,10 +269,10 @@ impl Network {
         index: u32,
         last: bool,
         mut packet: Packet,
-        passage: Passage,
+        passage: Outcome,
     ) -> Option<Packet> {
         self.record(since, index, packet, passage);
-        let Passage::Arrives { at, again, marked, .. } = passage else {
+        let Outcome::Arrives { at, again, marked, .. } = passage else {
             self.lose(since, packet, passage);
             return None;
         };
@@ -324,7 +324,7 @@ impl Network {
             packet,
         };
         let next = match &mut self.servers[server as usize] {
-            Server::Line { served, .. } => served.offer(now.0, one, &mut self.dropped),
+            Server::Line { aqm_link, .. } => aqm_link.offer(now.0, one, &mut self.dropped),
             Server::Wifi(wifi) => {
                 wifi.offer(now, link, one, &mut self.dropped);
                 self.record_drops();
@@ -340,12 +340,12 @@ impl Network {
 
     /// Runs a server, which is the agenda's top.
     pub fn serve(&mut self, now: Time, server: u32) {
-        let Server::Line { link, served } = &mut self.servers[server as usize] else {
+        let Server::Line { link, aqm_link } = &mut self.servers[server as usize] else {
             self.serve_medium(now, server);
             return;
         };
         let link = *link;
-        let woken = served.wake(now.0, &mut self.dropped);
+        let woken = aqm_link.wake(now.0, &mut self.dropped);
         match woken.next {
             Some(at) => self.agenda.replace_top(Time(at), self.first_server + server),
             None => self.agenda.pop(),
@@ -368,17 +368,17 @@ impl Network {
             let Some(outcome) = wifi.medium.take(now.0, &mut self.dropped) else { break };
             self.record_drops();
             match outcome {
-                Outcome::Delivered(one) => {
+                FrameOutcome::Delivered(one) => {
                     let link = self.routes.current(&one.packet).link;
                     if let Server::Wifi(wifi) = &mut self.servers[server as usize] {
                         wifi.count_delivery(link, one.marked);
                     }
                     self.on_departure(now, link, one);
                 }
-                Outcome::Lost(one) => {
+                FrameOutcome::Lost(one) => {
                     let link = self.routes.current(&one.packet).link;
-                    self.record(Time(one.since), link, one.packet, Passage::Lost { departure: now.0 });
-                    self.lose(now, one.packet, Passage::Lost { departure: now.0 });
+                    self.record(Time(one.since), link, one.packet, Outcome::Lost { departure: now.0 });
+                    self.lose(now, one.packet, Outcome::Lost { departure: now.0 });
                 }
             }
         }
@@ -410,15 +410,15 @@ impl Network {
     fn record_drops(&mut self) {
         while let Some(one) = self.dropped.pop() {
             let link = self.routes.current(&one.packet).link;
-            self.record(Time(one.since), link, one.packet, Passage::Dropped);
-            self.lose(self.clock, one.packet, Passage::Dropped);
+            self.record(Time(one.since), link, one.packet, Outcome::Dropped);
+            self.lose(self.clock, one.packet, Outcome::Dropped);
         }
     }
 
     /// How long the link needs for what it holds.
     fn backlog_time(&self, now: Time, link: u32) -> Duration {
         Duration(match self.servers.get(self.server_of[link as usize] as usize) {
-            Some(Server::Line { served, .. }) => served.backlog_time(now.0),
+            Some(Server::Line { aqm_link, .. }) => aqm_link.backlog_time(now.0),
             // A medium has no agents, which alone need it.
             Some(Server::Wifi(_)) => 0,
             None => self.links[link as usize].backlog_time(now.0),
@@ -433,7 +433,7 @@ impl Network {
 
     /// A packet that arrived at the link's entrance at `since` is dropped there, or lost behind it.
     #[cold]
-    fn lose(&mut self, since: Time, packet: Packet, passage: Passage) {
+    fn lose(&mut self, since: Time, packet: Packet, passage: Outcome) {
         let packet = self.release_entry(packet);
         if let Some(observed) = &mut self.observed {
             observed.lost.push(packet);
@@ -442,7 +442,7 @@ impl Network {
         }
         if packet.is_forward() {
             let (at, by_wire) = match passage {
-                Passage::Lost { departure } => (Time(departure), true),
+                Outcome::Lost { departure } => (Time(departure), true),
                 _ => (since, false),
             };
             self.upcoming_losses.push(at, packet.flow() as u32, by_wire);
@@ -458,7 +458,7 @@ impl Network {
 
     /// Records a packet that arrived at the entrance of `link` at `since`, with its outcome.
     #[cold]
-    fn record(&mut self, since: Time, link: u32, packet: Packet, passage: Passage) {
+    fn record(&mut self, since: Time, link: u32, packet: Packet, passage: Outcome) {
         if let Some(tap) = &mut self.packet_tap {
             let (owner, scalable) = (self.owner[packet.flow()], self.scalable[packet.flow()]);
             tap.record(since, link, packet, passage, (owner, scalable), &self.options);

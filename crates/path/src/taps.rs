@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use cwndlab_network::link::Passage;
+use cwndlab_network::link::Outcome;
 use cwndlab_records::rows::PacketRow;
 use cwndlab_scenario::plan::{Ecn, Plan};
 use cwndlab_transport::recovery::uses_sack;
@@ -96,7 +96,7 @@ impl PacketTap {
         since: Time,
         link: u32,
         packet: Packet,
-        passage: Passage,
+        passage: Outcome,
         (owner, scalable): (u32, bool),
         options: &PacketOptions,
     ) {
@@ -139,11 +139,11 @@ impl PacketTap {
 const MARKED: u8 = 3;
 
 /// The columns `fate`, `departure_ns` and `arrival_ns`.
-fn fate(passage: Passage) -> (u8, Option<u64>, Option<u64>) {
+fn fate(passage: Outcome) -> (u8, Option<u64>, Option<u64>) {
     match passage {
-        Passage::Dropped => (1, None, None),
-        Passage::Lost { departure } => (2, Some(departure), None),
-        Passage::Arrives { departure, at, marked, .. } => (if marked { MARKED } else { 0 }, Some(departure), Some(at)),
+        Outcome::Dropped => (1, None, None),
+        Outcome::Lost { departure } => (2, Some(departure), None),
+        Outcome::Arrives { departure, at, marked, .. } => (if marked { MARKED } else { 0 }, Some(departure), Some(at)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cwndlab_network::aqm::{Configuration, Discipline, Waiting};
+use cwndlab_network::aqm::{Discipline, Waiting};
 use cwndlab_network::random::Stream;
 use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
 use cwndlab_network::wifi::{Beacon, Deferral, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};

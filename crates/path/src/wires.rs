@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use cwndlab_network::lanes::Lanes;
+use cwndlab_network::chunked_fifos::ChunkedFifos;
 use cwndlab_network::link::Link;
 use cwndlab_units::Time;
 
@@ -22,7 +22,7 @@ struct ReorderingWire {
 #[derive(Debug)]
 pub(crate) struct Wires {
     /// FIFO wires: only the first packet of each has an event on the agenda.
-    fifos: Lanes<Packet>,
+    fifos: ChunkedFifos<Packet>,
     /// By link: every packet has its own event.
     reordering: Vec<Option<Box<ReorderingWire>>>,
 }
@@ -31,7 +31,7 @@ impl Wires {
     /// Empty wires.
     pub(crate) fn new(links: &[Link]) -> Self {
         Self {
-            fifos: Lanes::new(links.len()),
+            fifos: ChunkedFifos::new(links.len()),
             reordering: links.iter().map(|link| link.reorders().then(Box::default)).collect(),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cwndlab_config::reader::wrong_word;
 use cwndlab_config::{Fault, Faults, Reader};
 use cwndlab_control::RecoveryKind;
-use cwndlab_network::aqm::{self, Configuration, Size};
+use cwndlab_network::aqm::{self, Size};
 use cwndlab_network::{loss, router_assist};
 use cwndlab_units::spelling::nearest;
 use cwndlab_units::{Duration, Rate};
@@ -39,14 +39,10 @@ pub fn json_schema() -> Value {
     cwndlab_config::schema::document("cwndlab scenario", &TOP)
 }
 
-/// Every declared table, for documentation and for other languages; queue disciplines with the names of their classes.
+/// Every declared table, for documentation and for other languages.
 #[must_use]
 pub fn declarations() -> Value {
-    let mut all = cwndlab_config::describe::all(&TOP);
-    for discipline in aqm::SPECS {
-        all["choices"]["queue"]["tables"][discipline.table.name]["python"] = discipline.python.into();
-    }
-    all
+    cwndlab_config::describe::all(&TOP)
 }
 
 /// A queue as written.

@@ -6,11 +6,10 @@
 use cwndlab_config::{Faults, Field, Literal, Reader, Table};
 
 use super::red::{automatic, Config as Red, FIELDS};
-use super::{size, Served, Configuration, Packet, Place, Spec};
+use super::{size, Configuration, Discipline, Packet, Place};
 
 /// Adaptive RED's entry among the disciplines.
-pub static SPEC: Spec = Spec {
-    table: Table::new(
+pub static SPEC: Table = Table::new(
         "ared",
         "Adaptive RED: `max_p` moves so that the average stays midway between the thresholds (Floyd, Gummadi, Shenker 2001).",
         &[
@@ -23,9 +22,8 @@ pub static SPEC: Spec = Spec {
             ],
             FIELDS,
         ],
-    ),
-    python: "Ared",
-};
+)
+.class("Ared");
 
 /// Adaptive RED's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,7 +36,7 @@ impl Configuration for Config {
         Some(Self(Red { adaptive: Some(interval?), ..red }))
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
         self.0.build(place)
     }
 }

@@ -16,13 +16,12 @@ use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::Duration;
 
 use super::fifo::Fifo;
-use super::{size, Configuration, Discipline, Packet, Place, Served, Spec, Waiting};
+use super::{size, Configuration, Discipline, Packet, Place, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
 /// BLUE's entry among the disciplines.
-pub static SPEC: Spec = Spec {
-    table: Table::new(
+pub static SPEC: Table = Table::new(
         "blue",
         "BLUE: the drop probability rises with losses and falls when the line is idle (Feng, Shin, Kandlur, Saha, ToN 2002).",
         &[&[
@@ -34,9 +33,8 @@ pub static SPEC: Spec = Spec {
                 .absent("losses alone count"),
             Field::flag("ecn", false, "marks ECN-capable packets where chance says drop"),
         ]],
-    ),
-    python: "Blue",
-};
+)
+.class("Blue");
 
 /// BLUE's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +59,7 @@ impl Configuration for Config {
         Some(Self { increment: increment?, decrement: decrement?, freeze_time: freeze_time?, above, ecn: ecn? })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
         Some(Box::new(Blue::new(*self, place.limit, place.stream)))
     }
 }
@@ -94,24 +92,24 @@ impl<P: Packet> Blue<P> {
 }
 
 impl<P: Packet> Discipline<P> for Blue<P> {
-    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
-        let before = gone.len();
+    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+        let before = dropped.len();
         if self.config.above.is_some_and(|above| self.queue.backlog().0 > above) {
             self.update(now, self.config.increment);
         }
         // (3); the draw is made for every packet, so that runs with other settings see the same ones.
         if self.stream.unit() < self.probability && !(self.config.ecn && one.mark()) {
-            gone.push(one);
+            dropped.push(one);
             return;
         }
-        self.queue.enqueue(now, serving, one, gone);
-        if gone.len() > before {
+        self.queue.enqueue(now, serving, one, dropped);
+        if dropped.len() > before {
             self.update(now, self.config.increment);
         }
     }
 
-    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
-        let one = self.queue.dequeue(now, gone);
+    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+        let one = self.queue.dequeue(now, dropped);
         if one.is_none() {
             self.update(now, -self.config.decrement);
         }
@@ -133,13 +131,8 @@ mod tests {
     use crate::aqm::Codepoint;
 
     const MS: u64 = 1_000_000;
-    const CONFIG: Config = Config {
-        increment: 0.02,
-        decrement: 0.002,
-        freeze_time: Duration::from_millis(100),
-        above: None,
-        ecn: false,
-    };
+    const CONFIG: Config =
+        Config { increment: 0.02, decrement: 0.002, freeze_time: Duration::from_millis(100), above: None, ecn: false };
 
     fn blue(config: Config, limit: u64) -> Blue<u64> {
         Blue::new(config, Limit::Packets(limit), Stream::new(1, 1, 1))
@@ -154,19 +147,19 @@ mod tests {
     #[test]
     fn the_probability_follows_overflow_and_idleness_with_a_freeze_time() {
         let mut queue = blue(CONFIG, 1);
-        let mut gone = Vec::new();
-        queue.queue.enqueue(0, 1500, packet(0, Codepoint::NotCapable), &mut gone);
+        let mut dropped = Vec::new();
+        queue.queue.enqueue(0, 1500, packet(0, Codepoint::NotCapable), &mut dropped);
         for (at, expected) in [(0, 0.02), (50, 0.02), (150, 0.04)] {
             // A chance drop is no overflow: the arrival is repeated until one meets the full queue.
-            let before = gone.len();
-            while gone.len() == before || queue.updated != Some(at * MS) && expected > queue.probability {
-                queue.enqueue(at * MS, 1500, packet(1, Codepoint::NotCapable), &mut gone);
+            let before = dropped.len();
+            while dropped.len() == before || queue.updated != Some(at * MS) && expected > queue.probability {
+                queue.enqueue(at * MS, 1500, packet(1, Codepoint::NotCapable), &mut dropped);
             }
             assert!((queue.probability - expected).abs() < 1e-12, "{at} ms: {}", queue.probability);
         }
-        assert!(queue.dequeue(160 * MS, &mut gone).is_some());
+        assert!(queue.dequeue(160 * MS, &mut dropped).is_some());
         for (at, expected) in [(200, 0.04), (260, 0.038)] {
-            assert!(queue.dequeue(at * MS, &mut gone).is_none());
+            assert!(queue.dequeue(at * MS, &mut dropped).is_none());
             assert!((queue.probability - expected).abs() < 1e-12, "{at} ms: {}", queue.probability);
         }
     }
@@ -187,10 +180,10 @@ mod tests {
     fn capable_packets_are_marked_where_others_are_dropped() {
         let mut queue = blue(Config { ecn: true, ..CONFIG }, 10);
         queue.probability = 1.0;
-        let mut gone = Vec::new();
-        queue.enqueue(0, 0, packet(1, Codepoint::Classic), &mut gone);
-        queue.enqueue(0, 0, packet(2, Codepoint::NotCapable), &mut gone);
-        assert_eq!(gone.iter().map(|one| one.packet).collect::<Vec<_>>(), [2]);
-        assert!(queue.dequeue(0, &mut gone).is_some_and(|one| one.marked && one.packet == 1));
+        let mut dropped = Vec::new();
+        queue.enqueue(0, 0, packet(1, Codepoint::Classic), &mut dropped);
+        queue.enqueue(0, 0, packet(2, Codepoint::NotCapable), &mut dropped);
+        assert_eq!(dropped.iter().map(|one| one.packet).collect::<Vec<_>>(), [2]);
+        assert!(queue.dequeue(0, &mut dropped).is_some_and(|one| one.marked && one.packet == 1));
     }
 }

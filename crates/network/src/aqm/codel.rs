@@ -14,23 +14,21 @@ use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::{maths, Duration};
 
 use super::fifo::Fifo;
-use super::{size, Served, Configuration, Discipline, Packet, Place, Spec, Waiting};
+use super::{size, Configuration, Discipline, Packet, Place, Waiting};
 use crate::queue::Limit;
 
 /// CoDel's entry among the disciplines.
-pub static SPEC: Spec = Spec {
-    table: Table::new(
-        "codel",
-        "Controlled delay: drops when the shortest sojourn time of an interval stays above the target (RFC 8289).",
-        &[&[
-            size::field("1000 packets"),
-            Field::duration("target", "5 ms", "sojourn time below which nothing is dropped").above_zero(),
-            Field::duration("interval", "100 ms", "sliding window, of the order of the largest usual RTT").above_zero(),
-            Field::flag("ecn", false, "marks ECN-capable packets and drops only the others"),
-        ]],
-    ),
-    python: "Codel",
-};
+pub static SPEC: Table = Table::new(
+    "codel",
+    "Controlled delay: drops when the shortest sojourn time of an interval stays above the target (RFC 8289).",
+    &[&[
+        size::field("1000 packets"),
+        Field::duration("target", "5 ms", "sojourn time below which nothing is dropped").above_zero(),
+        Field::duration("interval", "100 ms", "sliding window, of the order of the largest usual RTT").above_zero(),
+        Field::flag("ecn", false, "marks ECN-capable packets and drops only the others"),
+    ]],
+)
+.class("Codel");
 
 /// Never drop with this many bytes waiting or fewer: one full packet.
 const MTU: u64 = 1500;
@@ -53,14 +51,14 @@ impl Configuration for Config {
         Some(Self { target: target?, interval: interval?, ecn: ecn? })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
         Some(Box::new(Codel::new(*self, place.limit)))
     }
 }
 
 /// When to drop; the queue is somebody else's (CoDel's own, or one of FQ-CoDel's many).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Law {
+pub struct CodelState {
     /// When the sojourn time will have been above the target for an interval; 0: it is below.
     first_above: u64,
     dropping: bool,
@@ -72,7 +70,7 @@ pub struct Law {
     last_count: u32,
 }
 
-impl Law {
+impl CodelState {
     /// (1) The packet that leaves at `now` after `sojourn`, with `backlog` bytes behind it, may be dropped.
     fn is_due(&mut self, config: &Config, now: u64, sojourn: u64, backlog: u64) -> bool {
         if sojourn < config.target.0 || backlog <= MTU {
@@ -91,21 +89,21 @@ impl Law {
         from + (config.interval.0 as f64 / maths::sqrt(f64::from(count))) as u64
     }
 
-    /// Takes packets from `next` until one may leave; those dropped go to `gone`. `next` answers a packet and the bytes
+    /// Takes packets from `next` until one may leave; those dropped go to `dropped`. `next` answers a packet and the bytes
     /// that wait behind it.
     pub fn dequeue<P>(
         &mut self,
         config: &Config,
         now: u64,
-        gone: &mut Vec<Waiting<P>>,
+        dropped: &mut Vec<Waiting<P>>,
         mut next: impl FnMut() -> Option<(Waiting<P>, u64)>,
     ) -> Option<Waiting<P>> {
-        let mut take = |law: &mut Self| {
+        let mut take = |state: &mut Self| {
             let Some((one, behind)) = next() else {
-                law.first_above = 0;
+                state.first_above = 0;
                 return None;
             };
-            let due = law.is_due(config, now, now - one.since, behind);
+            let due = state.is_due(config, now, now - one.since, behind);
             Some((one, due))
         };
         let Some((mut one, mut due)) = take(self) else {
@@ -122,7 +120,7 @@ impl Law {
                     self.next = Self::after(config, self.next, self.count);
                     return Some(one);
                 }
-                gone.push(one);
+                dropped.push(one);
                 let Some(taken) = take(self) else {
                     self.dropping = false;
                     return None;
@@ -143,7 +141,7 @@ impl Law {
             self.last_count = self.count;
             self.next = Self::after(config, now, self.count);
             if !(config.ecn && one.mark()) {
-                gone.push(one);
+                dropped.push(one);
                 let Some(taken) = take(self) else {
                     self.dropping = false;
                     return None;
@@ -159,7 +157,7 @@ impl Law {
 #[derive(Debug)]
 pub struct Codel<P> {
     config: Config,
-    law: Law,
+    state: CodelState,
     queue: Fifo<P>,
 }
 
@@ -167,18 +165,18 @@ impl<P: Copy + Default> Codel<P> {
     /// An empty queue that holds at most `limit`.
     #[must_use]
     pub fn new(config: Config, limit: Limit) -> Self {
-        Self { config, law: Law::default(), queue: Fifo::new(limit, false) }
+        Self { config, state: CodelState::default(), queue: Fifo::new(limit, false) }
     }
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Codel<P> {
-    fn enqueue(&mut self, now: u64, serving: u32, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
-        self.queue.enqueue(now, serving, one, gone);
+    fn enqueue(&mut self, now: u64, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+        self.queue.enqueue(now, serving, one, dropped);
     }
 
-    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         let queue = &mut self.queue;
-        self.law.dequeue(&self.config, now, gone, || {
+        self.state.dequeue(&self.config, now, dropped, || {
             let one = queue.pop()?;
             Some((one, queue.backlog().1))
         })
@@ -197,12 +195,13 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Codel<P> {
 mod tests {
     use super::*;
 
-    const CONFIG: Config = Config { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false };
+    const CONFIG: Config =
+        Config { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false };
 
     /// `known-answers.csv`: interval / √count.
     #[test]
     fn drops_come_closer_by_the_square_root_of_their_number() {
-        let spacing = |count| Law::after(&CONFIG, 0, count) as f64 / 1e6;
+        let spacing = |count| CodelState::after(&CONFIG, 0, count) as f64 / 1e6;
         for (count, expected) in [
             (1, 100.0),
             (2, 70.710_678_118_654_75),
@@ -220,17 +219,17 @@ mod tests {
     #[test]
     fn a_standing_queue_is_dropped_from_at_the_laws_moments() {
         let mut codel = Codel::new(CONFIG, Limit::Unlimited);
-        let (mut gone, mut drops) = (Vec::new(), Vec::new());
+        let (mut dropped, mut drops) = (Vec::new(), Vec::new());
         for n in 0..1_000u64 {
             codel.enqueue(
                 n * 1_000_000,
                 1500,
                 Waiting { since: n * 1_000_000, size: 1500, packet: n, ..Waiting::default() },
-                &mut gone,
+                &mut dropped,
             );
             if n >= 25 {
-                let _ = codel.dequeue(n * 1_000_000, &mut gone);
-                for _ in gone.drain(..) {
+                let _ = codel.dequeue(n * 1_000_000, &mut dropped);
+                for _ in dropped.drain(..) {
                     drops.push(n);
                     // What was dropped is made up for, so that the queue stands.
                     codel.enqueue(
@@ -249,19 +248,19 @@ mod tests {
     #[test]
     fn the_last_packet_is_never_dropped() {
         let mut codel = Codel::new(CONFIG, Limit::Unlimited);
-        let mut gone = Vec::new();
+        let mut dropped = Vec::new();
         for n in 0..50u64 {
             let now = n * 200_000_000;
-            codel.enqueue(now, 0, Waiting { since: now, size: 1500, packet: n, ..Waiting::default() }, &mut gone);
-            assert!(codel.dequeue(now + 150_000_000, &mut gone).is_some());
+            codel.enqueue(now, 0, Waiting { since: now, size: 1500, packet: n, ..Waiting::default() }, &mut dropped);
+            assert!(codel.dequeue(now + 150_000_000, &mut dropped).is_some());
         }
-        assert!(gone.is_empty());
+        assert!(dropped.is_empty());
     }
 
     #[test]
     fn a_capable_packet_is_marked_in_place_of_dropped() {
         let mut codel = Codel::new(Config { ecn: true, ..CONFIG }, Limit::Unlimited);
-        let (mut gone, mut marks) = (Vec::new(), 0);
+        let (mut dropped, mut marks) = (Vec::new(), 0);
         for n in 0..1_000u64 {
             let one = Waiting {
                 since: n * 1_000_000,
@@ -270,12 +269,12 @@ mod tests {
                 packet: n,
                 ..Waiting::default()
             };
-            codel.enqueue(n * 1_000_000, 1500, one, &mut gone);
+            codel.enqueue(n * 1_000_000, 1500, one, &mut dropped);
             if n >= 25 {
-                marks += u64::from(codel.dequeue(n * 1_000_000, &mut gone).expect("some wait").marked);
+                marks += u64::from(codel.dequeue(n * 1_000_000, &mut dropped).expect("some wait").marked);
             }
         }
-        assert!(gone.is_empty());
+        assert!(dropped.is_empty());
         assert!(marks > 5, "{marks}");
     }
 }

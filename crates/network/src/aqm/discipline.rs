@@ -2,20 +2,11 @@
 
 use std::fmt;
 
-use cwndlab_config::{Faults, Reader, Table};
+use cwndlab_config::{Faults, Reader};
 use cwndlab_units::Rate;
 
 use crate::queue::Limit;
 use crate::random::Stream;
-
-/// A discipline's entry: everything that other places know of it.
-#[derive(Debug)]
-pub struct Spec {
-    /// Its fields; the table's name is the word of `kind`.
-    pub table: Table,
-    /// The name of its class in Python.
-    pub python: &'static str,
-}
 
 /// Where a queue stands.
 #[derive(Clone, Debug)]
@@ -37,9 +28,6 @@ pub struct Computed {
     pub mark_above: Option<u32>,
 }
 
-/// A queue that runs by event.
-pub type Served<P> = Box<dyn Discipline<P>>;
-
 /// What packets must be for a queue.
 pub trait Packet: Copy + Default + fmt::Debug + Send + 'static {}
 impl<P: Copy + Default + fmt::Debug + Send + 'static> Packet for P {}
@@ -55,7 +43,7 @@ pub trait Configuration: Sized {
     }
 
     /// Where they are not: the queue at work.
-    fn build<P: Packet>(&self, _: Place) -> Option<Served<P>> {
+    fn build<P: Packet>(&self, _: Place) -> Option<Box<dyn Discipline<P>>> {
         None
     }
 }
@@ -101,13 +89,13 @@ impl<P> Waiting<P> {
 /// A queue discipline.
 ///
 /// Time never goes back from call to call. What is dropped, be it the packet that arrives or another, is moved to
-/// `gone`; every packet that was given to `enqueue` comes out exactly once, by `dequeue` or in `gone`.
+/// `dropped`; every packet that was given to `enqueue` comes out exactly once, by `dequeue` or in `dropped`.
 pub trait Discipline<P>: fmt::Debug + Send {
     /// `one` arrives at `now`; the packet on the line has `serving` bytes, 0 if the line is idle.
-    fn enqueue(&mut self, now: u64, serving: u32, one: Waiting<P>, gone: &mut Vec<Waiting<P>>);
+    fn enqueue(&mut self, now: u64, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>);
 
     /// The line takes the next packet at `now`; nothing if none is left.
-    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>>;
+    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>>;
 
     /// Packets and bytes that wait.
     fn backlog(&self) -> (u64, u64);

@@ -4,16 +4,15 @@
 
 use cwndlab_config::{Faults, Field, Reader, Table};
 
-use super::{size, Computed, Configuration, Spec};
+use super::{size, Computed, Configuration};
 
 /// Drop-tail's entry among the disciplines.
-pub static SPEC: Spec = Spec {
-    table: Table::new("droptail", "First in, first out; arrivals to a full queue are dropped.", &[&[
-        size::field("1 bdp"),
-        COUNTS_IN_SERVICE,
-    ]]),
-    python: "DropTail",
-};
+pub static SPEC: Table = Table::new(
+    "droptail",
+    "First in, first out; arrivals to a full queue are dropped.",
+    &[&[size::field("1 bdp"), COUNTS_IN_SERVICE]],
+)
+.class("DropTail");
 
 /// The field that says whether the packet under transmission counts.
 pub(super) const COUNTS_IN_SERVICE: Field =

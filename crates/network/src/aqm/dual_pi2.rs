@@ -18,33 +18,31 @@ use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::Duration;
 
 use super::fifo::Fifo;
-use super::{size, Served, Codepoint, Configuration, Discipline, Packet, Place, Spec, Waiting};
+use super::{size, Codepoint, Configuration, Discipline, Packet, Place, Waiting};
 use crate::queue::Limit;
 
 /// DualPI2's entry among the disciplines.
-pub static SPEC: Spec = Spec {
-    table: Table::new(
-        "dualpi2",
-        "Two coupled queues for classic and scalable senders (RFC 9332); flows with accurate ECN send ECT(1).",
-        &[&[
-            size::field("10000 packets"),
-            Field::duration("target", "15 ms", "delay of the classic queue that the controller aims at").above_zero(),
-            Field::duration("rtt_max", "100 ms", "largest usual RTT, from which the next three follow").above_zero(),
-            Field::new("update", Kind::Duration, "time between two updates of the probability")
-                .absent("the smaller of `target` and a third of `rtt_max`")
-                .above_zero(),
-            Field::new("alpha", Kind::Number(0.0, f64::MAX), "weight of the deviation from the target, per second")
-                .absent("0.1 × `update` / `rtt_max`²"),
-            Field::new("beta", Kind::Number(0.0, f64::MAX), "weight of the trend of the delay, per second")
-                .absent("0.3 / `rtt_max`"),
-            Field::number("coupling", 2.0, "coupling factor k"),
-            Field::duration("l_min", "800 us", "delay of the L queue at which its own marking begins"),
-            Field::duration("l_range", "400 us", "additional delay over which that marking rises to 1; zero is a step"),
-            Field::probability("protection", 0.1, "share of the line that the classic queue keeps"),
-        ]],
-    ),
-    python: "DualPi2",
-};
+pub static SPEC: Table = Table::new(
+    "dualpi2",
+    "Two coupled queues for classic and scalable senders (RFC 9332); flows with accurate ECN send ECT(1).",
+    &[&[
+        size::field("10000 packets"),
+        Field::duration("target", "15 ms", "delay of the classic queue that the controller aims at").above_zero(),
+        Field::duration("rtt_max", "100 ms", "largest usual RTT, from which the next three follow").above_zero(),
+        Field::new("update", Kind::Duration, "time between two updates of the probability")
+            .absent("the smaller of `target` and a third of `rtt_max`")
+            .above_zero(),
+        Field::new("alpha", Kind::Number(0.0, f64::MAX), "weight of the deviation from the target, per second")
+            .absent("0.1 × `update` / `rtt_max`²"),
+        Field::new("beta", Kind::Number(0.0, f64::MAX), "weight of the trend of the delay, per second")
+            .absent("0.3 / `rtt_max`"),
+        Field::number("coupling", 2.0, "coupling factor k"),
+        Field::duration("l_min", "800 us", "delay of the L queue at which its own marking begins"),
+        Field::duration("l_range", "400 us", "additional delay over which that marking rises to 1; zero is a step"),
+        Field::probability("protection", 0.1, "share of the line that the classic queue keeps"),
+    ]],
+)
+.class("DualPi2");
 
 /// DualPI2's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,7 +87,7 @@ impl Configuration for Config {
         })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
         Some(Box::new(DualPi2::new(*self, place.limit)))
     }
 }
@@ -178,32 +176,32 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
-    fn enqueue(&mut self, now: u64, serving: u32, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: u64, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         self.catch_up(now);
         let (packets, bytes) = self.backlog();
         if !self.limit.admits(packets, bytes, one.size) {
-            gone.push(one);
+            dropped.push(one);
         } else if one.ecn == Codepoint::Scalable {
-            self.low.enqueue(now, serving, one, gone);
+            self.low.enqueue(now, serving, one, dropped);
         } else {
-            self.classic.enqueue(now, serving, one, gone);
+            self.classic.enqueue(now, serving, one, dropped);
         }
     }
 
-    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         self.catch_up(now);
         let (p_classic, p_coupled) = self.probabilities();
         let protection = self.config.protection;
         loop {
             if self.is_lows_turn() {
-                let mut one = self.low.dequeue(now, gone)?;
+                let mut one = self.low.dequeue(now, dropped)?;
                 if self.classic.backlog().0 > 0 {
                     self.credit += protection * f64::from(one.size);
                 }
                 // A queue of one packet is no queue (A.1's Th_len).
                 let own = if self.low.backlog().0 > 0 { self.ramp(now - one.since) } else { 0.0 };
                 if p_coupled >= 1.0 && recur(&mut self.classic_sum, p_classic) {
-                    gone.push(one); // (7)
+                    dropped.push(one); // (7)
                     continue;
                 }
                 if recur(&mut self.low_sum, own.max(p_coupled)) {
@@ -211,7 +209,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
                 }
                 return Some(one);
             }
-            let Some(mut one) = self.classic.dequeue(now, gone) else {
+            let Some(mut one) = self.classic.dequeue(now, dropped) else {
                 self.credit = 0.0;
                 return None;
             };
@@ -219,7 +217,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
                 self.credit -= (1.0 - protection) * f64::from(one.size);
             }
             if recur(&mut self.classic_sum, p_classic) && !(p_coupled < 1.0 && one.mark()) {
-                gone.push(one);
+                dropped.push(one);
                 continue;
             }
             return Some(one);
@@ -288,16 +286,16 @@ mod tests {
     #[test]
     fn the_classic_queue_is_protected() {
         let mut dual: DualPi2<u64> = DualPi2::new(Config { alpha: 0.0, beta: 0.0, ..CONFIG }, Limit::Unlimited);
-        let mut gone = Vec::new();
+        let mut dropped = Vec::new();
         let mut classic = 0;
         for _ in 0..3_000 {
-            dual.enqueue(0, 1500, packet(0, Codepoint::Scalable), &mut gone);
-            dual.enqueue(0, 1500, packet(0, Codepoint::NotCapable), &mut gone);
+            dual.enqueue(0, 1500, packet(0, Codepoint::Scalable), &mut dropped);
+            dual.enqueue(0, 1500, packet(0, Codepoint::NotCapable), &mut dropped);
         }
         for _ in 0..2_000 {
-            classic += u32::from(dual.dequeue(0, &mut gone).expect("full").ecn == Codepoint::NotCapable);
+            classic += u32::from(dual.dequeue(0, &mut dropped).expect("full").ecn == Codepoint::NotCapable);
         }
         assert!((199..=201).contains(&classic), "{classic}");
-        assert!(gone.is_empty());
+        assert!(dropped.is_empty());
     }
 }

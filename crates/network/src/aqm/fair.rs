@@ -19,10 +19,10 @@ use std::collections::{BTreeMap, VecDeque};
 use cwndlab_config::{Faults, Field, Reader};
 use cwndlab_units::Bytes;
 
-use super::codel::{self, Law};
+use super::codel::{self, CodelState};
 use super::fifo::Fifo;
 use super::pie::{self, Controller};
-use super::{Discipline, Packet, Place, Served, Waiting};
+use super::{Discipline, Packet, Place, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -73,7 +73,7 @@ impl Config {
     }
 
     /// The queues at work.
-    pub(super) fn build<P: Packet>(self, place: Place) -> Served<P> {
+    pub(super) fn build<P: Packet>(self, place: Place) -> Box<dyn Discipline<P>> {
         Box::new(Fair::new(self, place.limit, place.stream))
     }
 }
@@ -86,11 +86,11 @@ enum List {
 }
 
 #[derive(Debug)]
-struct Sub<P> {
+struct FlowQueue<P> {
     queue: Fifo<P>,
     credit: i64,
     list: List,
-    law: Law,
+    state: CodelState,
     controller: Controller,
 }
 
@@ -99,7 +99,7 @@ struct Sub<P> {
 pub struct Fair<P> {
     config: Config,
     limit: Limit,
-    subs: Vec<Sub<P>>,
+    flow_queues: Vec<FlowQueue<P>>,
     /// The queue of each flow, or of each hash.
     of: BTreeMap<u64, u32>,
     new: VecDeque<u32>,
@@ -117,7 +117,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
         Self {
             config,
             limit,
-            subs: Vec::new(),
+            flow_queues: Vec::new(),
             of: BTreeMap::new(),
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -128,7 +128,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
         }
     }
 
-    fn sub(&mut self, flow: u64) -> usize {
+    fn flow_queue(&mut self, flow: u64) -> usize {
         let key = match self.config.queues {
             None => flow,
             Some(queues) => {
@@ -136,14 +136,14 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
                 cwndlab_units::random::splitmix(&mut mixed) % u64::from(queues.max(1))
             }
         };
-        let next = self.subs.len() as u32;
+        let next = self.flow_queues.len() as u32;
         let at = *self.of.entry(key).or_insert(next);
         if at == next {
-            self.subs.push(Sub {
+            self.flow_queues.push(FlowQueue {
                 queue: Fifo::new(Limit::Unlimited, false),
                 credit: 0,
                 list: List::Nowhere,
-                law: Law::default(),
+                state: CodelState::default(),
                 controller: Controller::default(),
             });
         }
@@ -151,48 +151,49 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
     }
 
     /// (5)
-    fn shed(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) {
-        let Some(longest) = (0..self.subs.len()).max_by_key(|&at| (self.subs[at].queue.backlog().1, at)) else {
+    fn shed(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) {
+        let Some(longest) = (0..self.flow_queues.len()).max_by_key(|&at| (self.flow_queues[at].queue.backlog().1, at))
+        else {
             return;
         };
-        let sub = &mut self.subs[longest];
-        let most = (sub.queue.backlog().0 / 2).clamp(1, u64::from(self.config.batch.max(1)));
+        let flow_queue = &mut self.flow_queues[longest];
+        let most = (flow_queue.queue.backlog().0 / 2).clamp(1, u64::from(self.config.batch.max(1)));
         for _ in 0..most {
-            let Some(one) = sub.queue.dequeue(now, gone) else { break };
+            let Some(one) = flow_queue.queue.dequeue(now, dropped) else { break };
             self.packets -= 1;
             self.bytes -= u64::from(one.size);
-            gone.push(one);
+            dropped.push(one);
         }
     }
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fair<P> {
-    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
-        let at = self.sub(one.flow);
-        let sub = &mut self.subs[at];
+    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+        let at = self.flow_queue(one.flow);
+        let flow_queue = &mut self.flow_queues[at];
         if let Manager::Pie(config) = &self.config.manager {
-            let backlog = sub.queue.backlog().1;
-            if !sub.controller.admits(config, now, backlog, &mut self.stream, &mut one) {
-                gone.push(one);
+            let backlog = flow_queue.queue.backlog().1;
+            if !flow_queue.controller.admits(config, now, backlog, &mut self.stream, &mut one) {
+                dropped.push(one);
                 return;
             }
         }
         let over = !self.limit.admits(self.packets, self.bytes, one.size);
         self.packets += 1;
         self.bytes += u64::from(one.size);
-        sub.queue.enqueue(now, serving, one, gone);
-        if sub.list == List::Nowhere {
+        flow_queue.queue.enqueue(now, serving, one, dropped);
+        if flow_queue.list == List::Nowhere {
             // (1)
-            sub.list = List::New;
-            sub.credit = i64::from(self.config.quantum);
+            flow_queue.list = List::New;
+            flow_queue.credit = i64::from(self.config.quantum);
             self.new.push_back(at as u32);
         }
         if over {
-            self.shed(now, gone);
+            self.shed(now, dropped);
         }
     }
 
-    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         loop {
             let (at, fresh) = match (self.new.front(), self.old.front()) {
                 (Some(&at), _) => (at, true),
@@ -200,47 +201,47 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fair<P> {
                 (None, None) => return None,
             };
             let list = if fresh { &mut self.new } else { &mut self.old };
-            let sub = &mut self.subs[at as usize];
-            if sub.credit <= 0 {
+            let flow_queue = &mut self.flow_queues[at as usize];
+            if flow_queue.credit <= 0 {
                 // (3)
-                sub.credit += i64::from(self.config.quantum);
-                sub.list = List::Old;
+                flow_queue.credit += i64::from(self.config.quantum);
+                flow_queue.list = List::Old;
                 list.pop_front();
                 self.old.push_back(at);
                 continue;
             }
-            let (packets, bytes) = sub.queue.backlog();
+            let (packets, bytes) = flow_queue.queue.backlog();
             let taken = match &self.config.manager {
                 Manager::Codel(config) => {
-                    let queue = &mut sub.queue;
-                    sub.law.dequeue(config, now, gone, || {
+                    let queue = &mut flow_queue.queue;
+                    flow_queue.state.dequeue(config, now, dropped, || {
                         let one = queue.pop()?;
                         Some((one, queue.backlog().1))
                     })
                 }
                 Manager::Pie(config) => {
-                    let one = sub.queue.dequeue(now, gone);
+                    let one = flow_queue.queue.dequeue(now, dropped);
                     if let Some(one) = &one {
-                        sub.controller.left(config, now, bytes, now - one.since);
+                        flow_queue.controller.left(config, now, bytes, now - one.since);
                     }
                     one
                 }
-                Manager::None => sub.queue.dequeue(now, gone),
+                Manager::None => flow_queue.queue.dequeue(now, dropped),
             };
-            let left = sub.queue.backlog();
+            let left = flow_queue.queue.backlog();
             self.packets -= packets - left.0;
             self.bytes -= bytes - left.1;
             if let Some(one) = taken {
-                sub.credit -= i64::from(one.size);
+                flow_queue.credit -= i64::from(one.size);
                 return Some(one);
             }
             // (4)
             list.pop_front();
             if fresh {
-                sub.list = List::Old;
+                flow_queue.list = List::Old;
                 self.old.push_back(at);
             } else {
-                sub.list = List::Nowhere;
+                flow_queue.list = List::Nowhere;
             }
         }
     }
@@ -250,7 +251,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fair<P> {
     }
 
     fn memory(&self) -> usize {
-        self.subs.iter().map(|sub| sub.queue.memory() + size_of::<Sub<P>>()).sum()
+        self.flow_queues.iter().map(|flow_queue| flow_queue.queue.memory() + size_of::<FlowQueue<P>>()).sum()
     }
 }
 
@@ -272,13 +273,13 @@ mod tests {
     #[test]
     fn bytes_are_shared_whatever_the_sizes() {
         let mut fair = fair(None, Limit::Unlimited);
-        let mut gone = Vec::new();
+        let mut dropped = Vec::new();
         for number in 0..4_000 {
-            fair.enqueue(0, 1500, packet(number % 2, if number % 2 == 0 { 1500 } else { 300 }, number), &mut gone);
+            fair.enqueue(0, 1500, packet(number % 2, if number % 2 == 0 { 1500 } else { 300 }, number), &mut dropped);
         }
         let mut bytes = [0u64; 2];
         for _ in 0..1_500 {
-            let one = fair.dequeue(0, &mut gone).expect("backlogged");
+            let one = fair.dequeue(0, &mut dropped).expect("backlogged");
             bytes[one.flow as usize] += u64::from(one.size);
         }
         assert!((bytes[0] as f64 / bytes[1] as f64 - 1.0).abs() < 0.02, "{bytes:?}");
@@ -288,29 +289,29 @@ mod tests {
     #[test]
     fn a_new_flow_goes_first() {
         let mut fair = fair(None, Limit::Unlimited);
-        let mut gone = Vec::new();
+        let mut dropped = Vec::new();
         for number in 0..10 {
-            fair.enqueue(0, 1500, packet(1, 1500, number), &mut gone);
+            fair.enqueue(0, 1500, packet(1, 1500, number), &mut dropped);
         }
         for _ in 0..3 {
-            let _ = fair.dequeue(0, &mut gone);
+            let _ = fair.dequeue(0, &mut dropped);
         }
-        fair.enqueue(0, 1500, packet(2, 100, 99), &mut gone);
-        assert_eq!(fair.dequeue(0, &mut gone).map(|one| one.packet), Some(99));
+        fair.enqueue(0, 1500, packet(2, 100, 99), &mut dropped);
+        assert_eq!(fair.dequeue(0, &mut dropped).map(|one| one.packet), Some(99));
     }
 
     /// RFC 8290, §4.1: beyond the limit half of the longest queue goes, from its head.
     #[test]
     fn the_longest_queue_pays() {
         let mut fair = fair(None, Limit::Packets(20));
-        let mut gone = Vec::new();
+        let mut dropped = Vec::new();
         for number in 0..18 {
-            fair.enqueue(0, 1500, packet(1, 1500, number), &mut gone);
+            fair.enqueue(0, 1500, packet(1, 1500, number), &mut dropped);
         }
         for number in 18..21 {
-            fair.enqueue(0, 1500, packet(2, 1500, number), &mut gone);
+            fair.enqueue(0, 1500, packet(2, 1500, number), &mut dropped);
         }
-        assert_eq!(gone.iter().map(|one| one.packet).collect::<Vec<_>>(), (0..9).collect::<Vec<_>>());
+        assert_eq!(dropped.iter().map(|one| one.packet).collect::<Vec<_>>(), (0..9).collect::<Vec<_>>());
     }
 
     proptest! {
@@ -322,15 +323,15 @@ mod tests {
             queues in prop::option::of(1u32..5),
         ) {
             let mut fair = fair(queues, Limit::Packets(limit));
-            let (mut gone, mut out) = (Vec::new(), Vec::new());
+            let (mut dropped, mut out) = (Vec::new(), Vec::new());
             for (number, &(flow, size, take)) in steps.iter().enumerate() {
-                fair.enqueue(0, 0, packet(flow, size, number as u64), &mut gone);
+                fair.enqueue(0, 0, packet(flow, size, number as u64), &mut dropped);
                 prop_assert!(fair.backlog().0 <= limit);
-                if take { out.extend(fair.dequeue(0, &mut gone)); }
+                if take { out.extend(fair.dequeue(0, &mut dropped)); }
             }
-            while let Some(one) = fair.dequeue(0, &mut gone) { out.push(one); }
+            while let Some(one) = fair.dequeue(0, &mut dropped) { out.push(one); }
             prop_assert_eq!(fair.backlog(), (0, 0));
-            prop_assert_eq!(out.len() + gone.len(), steps.len());
+            prop_assert_eq!(out.len() + dropped.len(), steps.len());
             for flow in 0..6 {
                 let mine: Vec<_> = out.iter().filter(|one| one.flow == flow).map(|one| one.packet).collect();
                 prop_assert!(mine.windows(2).all(|pair| pair[0] < pair[1]));

@@ -35,14 +35,14 @@ impl<P: Copy + Default> Fifo<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fifo<P> {
-    fn enqueue(&mut self, _now: u64, serving: u32, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, _now: u64, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         let counted = if self.counts_in_service { serving } else { 0 };
         let packets = self.waiting.len() as u64 + u64::from(counted > 0);
         if self.limit.admits(packets, self.bytes + u64::from(counted), one.size) {
             self.bytes += u64::from(one.size);
             self.waiting.push(one);
         } else {
-            gone.push(one);
+            dropped.push(one);
         }
     }
 

@@ -5,17 +5,15 @@
 use cwndlab_config::{Faults, Reader, Table};
 
 use super::fair::{self, Manager, FIELDS};
-use super::{size, Served, Configuration, Packet, Place, Spec};
+use super::{size, Configuration, Discipline, Packet, Place};
 
 /// The entry of fair queueing among the disciplines.
-pub static SPEC: Spec = Spec {
-    table: Table::new(
+pub static SPEC: Table = Table::new(
         "fq",
         "A queue per flow, served in turn by deficit round robin (Shreedhar, Varghese 1996); beyond the capacity the longest queue pays.",
         &[&[size::field("10000 packets")], FIELDS],
-    ),
-    python: "Fq",
-};
+)
+.class("Fq");
 
 /// The configuration of fair queueing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,7 +24,7 @@ impl Configuration for Config {
         fair::Config::read(table, None, Manager::None, faults).map(Self)
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
         Some(self.0.build(place))
     }
 }

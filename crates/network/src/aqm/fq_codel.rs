@@ -5,25 +5,23 @@
 use cwndlab_config::{Faults, Field, Reader, Table};
 
 use super::fair::{self, Manager, FIELDS, QUEUES};
-use super::{codel, size, Served, Configuration, Packet, Place, Spec};
+use super::{codel, size, Configuration, Discipline, Packet, Place};
 
 /// FQ-CoDel's entry among the disciplines.
-pub static SPEC: Spec = Spec {
-    table: Table::new(
-        "fq-codel",
-        "Fair queueing with CoDel in each queue (RFC 8290).",
+pub static SPEC: Table = Table::new(
+    "fq-codel",
+    "Fair queueing with CoDel in each queue (RFC 8290).",
+    &[
+        &[size::field("10240 packets"), QUEUES],
+        FIELDS,
         &[
-            &[size::field("10240 packets"), QUEUES],
-            FIELDS,
-            &[
-                Field::duration("target", "5 ms", "sojourn time below which nothing is dropped").above_zero(),
-                Field::duration("interval", "100 ms", "sliding window, of the order of the largest usual RTT").above_zero(),
-                Field::flag("ecn", true, "marks ECN-capable packets and drops only the others"),
-            ],
+            Field::duration("target", "5 ms", "sojourn time below which nothing is dropped").above_zero(),
+            Field::duration("interval", "100 ms", "sliding window, of the order of the largest usual RTT").above_zero(),
+            Field::flag("ecn", true, "marks ECN-capable packets and drops only the others"),
         ],
-    ),
-    python: "FqCodel",
-};
+    ],
+)
+.class("FqCodel");
 
 /// FQ-CoDel's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +34,7 @@ impl Configuration for Config {
         fair::Config::read(table, Some(queues?), manager?, faults).map(Self)
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
         Some(self.0.build(place))
     }
 }

@@ -5,17 +5,15 @@
 use cwndlab_config::{Faults, Reader, Table};
 
 use super::fair::{self, Manager, FIELDS, QUEUES};
-use super::{pie, size, Served, Configuration, Packet, Place, Spec};
+use super::{pie, size, Configuration, Discipline, Packet, Place};
 
 /// FQ-PIE's entry among the disciplines.
-pub static SPEC: Spec = Spec {
-    table: Table::new(
-        "fq-pie",
-        "Fair queueing with PIE in each queue, in place of RFC 8290's CoDel.",
-        &[&[size::field("10240 packets"), QUEUES], FIELDS, pie::FIELDS],
-    ),
-    python: "FqPie",
-};
+pub static SPEC: Table = Table::new(
+    "fq-pie",
+    "Fair queueing with PIE in each queue, in place of RFC 8290's CoDel.",
+    &[&[size::field("10240 packets"), QUEUES], FIELDS, pie::FIELDS],
+)
+.class("FqPie");
 
 /// FQ-PIE's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +26,7 @@ impl Configuration for Config {
         fair::Config::read(table, Some(queues?), manager?, faults).map(Self)
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
         Some(self.0.build(place))
     }
 }

@@ -1,7 +1,7 @@
 //! Queue disciplines: who may wait, who goes next, which packets are dropped or marked.
 //!
 //! Drop-tail's departures are known on arrival, so that its link computes them ([`crate::queue`]). A discipline whose
-//! decisions depend on the moment of departure runs by event: [`crate::served::Served`] calls it when a packet arrives
+//! decisions depend on the moment of departure runs by event: [`crate::aqm_link::AqmLink`] calls it when a packet arrives
 //! and when the line is ready for one. Periodic work (PIE's and adaptive RED's updates) is caught up on at the next call,
 //! since nothing changes in between; so a discipline needs no timer.
 //!
@@ -14,42 +14,34 @@ mod fair;
 pub mod fifo;
 pub mod size;
 
-use cwndlab_config::{Choice, Faults, Reader};
+use cwndlab_config::{registry, Choice};
 
 pub use codel::Codel;
-pub use discipline::{Codepoint, Computed, Configuration, Discipline, Packet, Place, Served, Spec, Waiting};
+pub use discipline::{Codepoint, Computed, Configuration, Discipline, Packet, Place, Waiting};
 pub use fair::Fair;
 pub use fifo::Fifo;
 pub use size::Size;
 
 macro_rules! disciplines {
     ($($name:ident => $module:ident,)*) => {
-        $(pub mod $module;)*
-
-        /// Every discipline's entry, in the order of documentation.
-        pub static SPECS: &[&Spec] = &[$(&$module::SPEC),*];
-
-        /// The configuration of any discipline.
-        #[derive(Clone, Copy, Debug, PartialEq)]
-        pub enum Config {
-            $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($module::Config),)*
+        registry! {
+            /// The configuration of any discipline.
+            #[derive(Clone, Copy, Debug, PartialEq)] Config
+            $($name => $module,)*
         }
 
-        impl Configuration for Config {
-            fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-                $(if table.declared().name == $module::SPEC.table.name {
-                    return $module::Config::read(table, faults).map(Self::$name);
-                })*
-                None
-            }
-
-            fn computed(&self) -> Option<Computed> {
+        impl Config {
+            /// Where departures are known on arrival: how the link computes them.
+            #[must_use]
+            pub fn computed(&self) -> Option<Computed> {
                 match self {
                     $(Self::$name(config) => config.computed(),)*
                 }
             }
 
-            fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+            /// Where they are not: the queue at work.
+            #[must_use]
+            pub fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
                 match self {
                     $(Self::$name(config) => config.build(place),)*
                 }
@@ -79,7 +71,7 @@ pub static CHOICE: Choice = Choice {
     default: Some("droptail"),
     example: "'kind = \"codel\"'",
     shorthand: false,
-    tables: || SPECS.iter().map(|one| &one.table).collect(),
+    tables: || SPECS.to_vec(),
 };
 
 impl Config {

@@ -17,19 +17,17 @@ use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::{Bytes, Duration};
 
 use super::fifo::Fifo;
-use super::{size, Served, Configuration, Discipline, Packet, Place, Spec, Waiting};
+use super::{size, Configuration, Discipline, Packet, Place, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
 /// PIE's entry among the disciplines.
-pub static SPEC: Spec = Spec {
-    table: Table::new(
-        "pie",
-        "Proportional integral controller enhanced (RFC 8033); the queueing delay is measured by timestamps.",
-        &[&[size::field("1000 packets")], FIELDS],
-    ),
-    python: "Pie",
-};
+pub static SPEC: Table = Table::new(
+    "pie",
+    "Proportional integral controller enhanced (RFC 8033); the queueing delay is measured by timestamps.",
+    &[&[size::field("1000 packets")], FIELDS],
+)
+.class("Pie");
 
 /// The fields of the controller.
 pub(super) const FIELDS: &[Field] = &[
@@ -83,7 +81,7 @@ impl Configuration for Config {
         })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
         Some(Box::new(Pie::new(*self, place.limit, place.stream)))
     }
 }
@@ -189,18 +187,18 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Pie<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Pie<P> {
-    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         let backlog = self.queue.backlog().1;
         if self.controller.admits(&self.config, now, backlog, &mut self.stream, &mut one) {
-            self.queue.enqueue(now, serving, one, gone);
+            self.queue.enqueue(now, serving, one, dropped);
         } else {
-            gone.push(one);
+            dropped.push(one);
         }
     }
 
-    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         let backlog = self.queue.backlog().1;
-        let one = self.queue.dequeue(now, gone)?;
+        let one = self.queue.dequeue(now, dropped)?;
         self.controller.left(&self.config, now, backlog, now - one.since);
         Some(one)
     }
@@ -260,14 +258,19 @@ mod tests {
     #[test]
     fn a_burst_passes() {
         let mut pie = Pie::new(Config { alpha: 1e6, ..CONFIG }, Limit::Unlimited, Stream::new(1, 1, 1));
-        let mut gone = Vec::new();
+        let mut dropped = Vec::new();
         for n in 0..14u64 {
             let now = n * 10_000_000;
             for _ in 0..2 {
-                pie.enqueue(now, 1000, Waiting { since: now, size: 1000, packet: n, ..Waiting::default() }, &mut gone);
+                pie.enqueue(
+                    now,
+                    1000,
+                    Waiting { since: now, size: 1000, packet: n, ..Waiting::default() },
+                    &mut dropped,
+                );
             }
-            let _ = pie.dequeue(now, &mut gone);
+            let _ = pie.dequeue(now, &mut dropped);
         }
-        assert!(gone.is_empty());
+        assert!(dropped.is_empty());
     }
 }

@@ -21,13 +21,12 @@ use cwndlab_config::{Faults, Field, Kind, Literal, Reader, Table};
 use cwndlab_units::{maths, Bytes, Duration, Rate};
 
 use super::fifo::Fifo;
-use super::{size, Served, Configuration, Discipline, Packet, Place, Spec, Waiting};
+use super::{size, Configuration, Discipline, Packet, Place, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
 /// RED's entry among the disciplines.
-pub static SPEC: Spec = Spec {
-    table: Table::new(
+pub static SPEC: Table = Table::new(
         "red",
         "Random early detection (Floyd, Jacobson, ToN 1993).",
         &[
@@ -39,9 +38,8 @@ pub static SPEC: Spec = Spec {
             ],
             FIELDS,
         ],
-    ),
-    python: "Red",
-};
+)
+.class("Red");
 
 /// What RED and adaptive RED share.
 pub(super) const FIELDS: &[Field] = &[
@@ -137,7 +135,7 @@ impl Configuration for Config {
         })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Served<P>> {
+    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
         Some(Box::new(Red::new(self.on(place.rate), place.limit, place.stream)))
     }
 }
@@ -298,7 +296,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
-    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         self.adapt(now);
         let weight = self.config.weight;
         if let Some(since) = self.empty_since.take().filter(|_| serving == 0) {
@@ -308,14 +306,14 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
         }
         self.average += weight * (self.queue.backlog().0 as f64 - self.average);
         match self.judge() {
-            Fate::Chance if self.config.ecn && one.mark() => self.queue.enqueue(now, serving, one, gone),
-            Fate::Stays => self.queue.enqueue(now, serving, one, gone),
-            Fate::Chance | Fate::Certain => gone.push(one),
+            Fate::Chance if self.config.ecn && one.mark() => self.queue.enqueue(now, serving, one, dropped),
+            Fate::Stays => self.queue.enqueue(now, serving, one, dropped),
+            Fate::Chance | Fate::Certain => dropped.push(one),
         }
     }
 
-    fn dequeue(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
-        let one = self.queue.dequeue(now, gone);
+    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+        let one = self.queue.dequeue(now, dropped);
         if one.is_none() {
             self.empty_since = Some(now);
         }
@@ -374,9 +372,9 @@ mod tests {
     #[test]
     fn the_average_rises_as_the_paper_derives() {
         let mut red = red(Parameters { min_th: 1e9, max_th: 2e9, ..CONFIG });
-        let mut gone = Vec::new();
+        let mut dropped = Vec::new();
         for n in 0..100u64 {
-            red.enqueue(n, 1500, Waiting { since: n, size: 1500, packet: n, ..Waiting::default() }, &mut gone);
+            red.enqueue(n, 1500, Waiting { since: n, size: 1500, packet: n, ..Waiting::default() }, &mut dropped);
         }
         // The paper counts the arriving packet into its queue, we those that wait before it: L = 99.
         let expected = 100.0 + (maths::pow(0.998, 100.0) - 1.0) / 0.002;
@@ -422,13 +420,13 @@ mod tests {
     #[test]
     fn chance_marks_who_can_be_marked() {
         let mut red = red(Parameters { ecn: true, weight: 1.0, min_th: 1.0, max_th: 100.0, max_p: 1.0, ..CONFIG });
-        let mut gone = Vec::new();
+        let mut dropped = Vec::new();
         for n in 0..90u64 {
             let ecn = if n % 2 == 0 { Codepoint::Classic } else { Codepoint::NotCapable };
-            red.enqueue(n, 1500, Waiting { since: n, size: 1500, ecn, packet: n, ..Waiting::default() }, &mut gone);
+            red.enqueue(n, 1500, Waiting { since: n, size: 1500, ecn, packet: n, ..Waiting::default() }, &mut dropped);
         }
-        assert!(gone.iter().all(|one| one.packet % 2 == 1) && !gone.is_empty());
-        let marks = std::iter::from_fn(|| red.dequeue(100, &mut gone)).filter(|one| one.marked).count();
+        assert!(dropped.iter().all(|one| one.packet % 2 == 1) && !dropped.is_empty());
+        let marks = std::iter::from_fn(|| red.dequeue(100, &mut dropped)).filter(|one| one.marked).count();
         assert!(marks > 0);
     }
 }

@@ -5,23 +5,20 @@
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 
 use super::drop_tail::COUNTS_IN_SERVICE;
-use super::{size, Computed, Configuration, Spec};
+use super::{size, Computed, Configuration};
 
 /// The entry among the disciplines.
-pub static SPEC: Spec = Spec {
-    table: Table::new(
-        "step-ecn",
-        "Drop-tail that marks ECN-capable packets which find more than `mark_above` packets waiting (DCTCP, RFC 8257).",
-        &[&[
-            size::field("1 bdp"),
-            Field::new("mark_above", Kind::Whole(0, 100_000_000), "packets that may wait without a mark").required(
-                "'mark_above = 20': step-ecn marks above this many packets",
-            ),
-            COUNTS_IN_SERVICE,
-        ]],
-    ),
-    python: "StepEcn",
-};
+pub static SPEC: Table = Table::new(
+    "step-ecn",
+    "Drop-tail that marks ECN-capable packets which find more than `mark_above` packets waiting (DCTCP, RFC 8257).",
+    &[&[
+        size::field("1 bdp"),
+        Field::new("mark_above", Kind::Whole(0, 100_000_000), "packets that may wait without a mark")
+            .required("'mark_above = 20': step-ecn marks above this many packets"),
+        COUNTS_IN_SERVICE,
+    ]],
+)
+.class("StepEcn");
 
 /// The configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]

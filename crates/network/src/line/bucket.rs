@@ -12,7 +12,7 @@ pub struct TokenBucket {
     burst: Bytes,
     peak: Option<Rate>,
     /// Tokens ever spent or spilt: those there at a moment are rate × time + burst − this, in (bit/s)·ns, hence exact.
-    gone: u128,
+    dropped: u128,
 }
 
 impl TokenBucket {
@@ -20,18 +20,18 @@ impl TokenBucket {
     #[must_use]
     pub fn new(rate: Rate, burst: Bytes, peak: Option<Rate>) -> Self {
         assert!(rate.0 > 0, "tokens come");
-        Self { rate, burst, peak, gone: 0 }
+        Self { rate, burst, peak, dropped: 0 }
     }
 
     /// As [`Line::serve`](super::Line::serve). A packet larger than the bucket goes when that is full, and leaves a debt.
     pub fn serve(&mut self, start: u64, size: u32) -> u64 {
         let (rate, burst) = (u128::from(self.rate.0), u128::from(self.burst.0) * BYTE);
         // What came beyond a full bucket is spilt.
-        self.gone = self.gone.max(u128::from(start) * rate);
+        self.dropped = self.dropped.max(u128::from(start) * rate);
         let size_tokens = u128::from(size) * BYTE;
-        let needed = (self.gone + size_tokens.min(burst)).saturating_sub(burst);
+        let needed = (self.dropped + size_tokens.min(burst)).saturating_sub(burst);
         let begin = start.max(needed.div_ceil(rate) as u64);
-        self.gone += size_tokens;
+        self.dropped += size_tokens;
         begin + self.peak.map_or(0, |peak| peak.time_for(Bytes(u64::from(size))).0)
     }
 

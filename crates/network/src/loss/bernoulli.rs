@@ -5,9 +5,11 @@ use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use crate::random::Stream;
 
 /// The entry among the loss models.
-pub static SPEC: Table = Table::new("bernoulli", "Each packet is lost with the same probability.", &[&[
-    Field::new("p", Kind::Probability, "loss probability").required("'p = 0.01'"),
-]]);
+pub static SPEC: Table = Table::new(
+    "bernoulli",
+    "Each packet is lost with the same probability.",
+    &[&[Field::new("p", Kind::Probability, "loss probability").required("'p = 0.01'")]],
+);
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,13 +10,17 @@ use crate::random::Stream;
 const COUNTS: &[Word] = &[("all", "every packet counts"), ("payload", "only packets that carry payload count")];
 
 /// The entry among the loss models.
-pub static SPEC: Table = Table::new("list", "The packets with these indices are lost.", &[&[
-    Field::new("indices", Kind::Wholes, "indices of the lost packets, from 0, ascending").absent("those in `file`"),
-    Field::word("counts", COUNTS, "all", "which packets count"),
-    Field::new("file", Kind::Text, "a CSV file with a header line, read in place of `indices`"),
-    Field::new("column", Kind::Text, "its column of indices").absent("`packet_index`"),
-    Field::new("where", Kind::Values, "values that other columns of a row must have: `{ link = \"r1-r2\" }`"),
-]]);
+pub static SPEC: Table = Table::new(
+    "list",
+    "The packets with these indices are lost.",
+    &[&[
+        Field::new("indices", Kind::Wholes, "indices of the lost packets, from 0, ascending").absent("those in `file`"),
+        Field::word("counts", COUNTS, "all", "which packets count"),
+        Field::new("file", Kind::Text, "a CSV file with a header line, read in place of `indices`"),
+        Field::new("column", Kind::Text, "its column of indices").absent("`packet_index`"),
+        Field::new("where", Kind::Values, "values that other columns of a row must have: `{ link = \"r1-r2\" }`"),
+    ]],
+);
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +86,8 @@ mod tests {
     fn exactly_the_listed_packets_are_lost() {
         let config = Config { indices: [1, 3].into(), payload_only: true };
         let mut process = config.build(Stream::new(1, 1, 1));
-        let lost: Vec<bool> = [true, false, true, true, true].into_iter().map(|payload| process.takes(payload)).collect();
+        let lost: Vec<bool> =
+            [true, false, true, true, true].into_iter().map(|payload| process.takes(payload)).collect();
         assert_eq!(lost, [false, false, true, false, true]);
     }
 }

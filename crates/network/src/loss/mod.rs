@@ -1,31 +1,18 @@
 //! Loss models of a wire. A model is one file and one line in the list below (`docs/scenario.md` shows its fields).
 
-use cwndlab_config::{Choice, Faults, Reader, Table};
+use cwndlab_config::{registry, Choice};
 
 use crate::random::Stream;
 
 macro_rules! models {
     ($($name:ident => $module:ident,)*) => {
-        $(pub mod $module;)*
-
-        /// Every model's fields, in the order of documentation.
-        pub static SPECS: &[&Table] = &[$(&$module::SPEC),*];
-
-        /// The configuration of any model.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Config {
-            $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($module::Config),)*
+        registry! {
+            /// The configuration of any model.
+            #[derive(Clone, Debug, PartialEq)] Config
+            $($name => $module,)*
         }
 
         impl Config {
-            /// Reads the fields of the model that the table chose.
-            pub fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-                $(if table.declared().name == $module::SPEC.name {
-                    return $module::Config::read(table, faults).map(Self::$name);
-                })*
-                None
-            }
-
             /// The process at its beginning.
             #[must_use]
             pub fn build(&self, stream: Stream) -> Loss {

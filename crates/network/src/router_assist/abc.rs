@@ -14,7 +14,7 @@
 use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::Duration;
 
-use super::{Arrival, Header, Meter};
+use super::{Arrival, Configuration, Header, Meter};
 
 /// The scheme's entry.
 pub static SPEC: Table = Table::new(
@@ -38,13 +38,15 @@ pub struct Config {
     pub threshold: Duration,
 }
 
-impl Config {
-    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+impl Configuration for Config {
+    type Agent = Abc;
+
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let (delta, threshold) = (table.duration("delta", faults), table.duration("threshold", faults));
         Some(Self { eta: table.probability("eta", faults)?, delta: delta?, threshold: threshold? })
     }
 
-    pub(super) fn build(&self, capacity: f64) -> Abc {
+    fn build(&self, capacity: f64) -> Abc {
         Abc::new(capacity, self.eta, self.delta.0 as f64 * 1e-9, self.threshold.0 as f64 * 1e-9)
     }
 }

@@ -4,7 +4,7 @@
 //! scheme. Rates are in bit/s (f64), times in nanoseconds, sizes in bytes on the wire. A scheme is one file and one line in
 //! the list below.
 
-use cwndlab_config::{Choice, Faults, Reader, Table};
+use cwndlab_config::{registry, Choice, Faults, Reader};
 
 pub use abc::Abc;
 pub use perc::Perc;
@@ -13,12 +13,25 @@ pub use rcp::Rcp;
 pub use sirens::Sirens;
 pub use stamp::Stamp;
 
+/// The configuration of a scheme's agent.
+trait Configuration: Sized {
+    /// The agent at work.
+    type Agent;
+
+    /// Reads the fields of its `SPEC`.
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self>;
+
+    /// An agent of a line of `capacity` bit/s.
+    fn build(&self, capacity: f64) -> Self::Agent;
+}
+
 macro_rules! schemes {
     ($($name:ident => $module:ident,)*) => {
-        $(pub mod $module;)*
-
-        /// Every scheme's fields, in the order of documentation.
-        pub static SPECS: &[&Table] = &[$(&$module::SPEC),*];
+        registry! {
+            /// The configuration of any scheme's agent.
+            #[derive(Clone, Debug, PartialEq)] Config
+            $($name => $module,)*
+        }
 
         /// The scheme that a header speaks.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,21 +39,7 @@ macro_rules! schemes {
             $(#[doc = concat!("See [`", stringify!($module), "`].")] $name,)*
         }
 
-        /// The configuration of any scheme's agent.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Config {
-            $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($module::Config),)*
-        }
-
         impl Config {
-            /// Reads the fields of the scheme that the table chose.
-            pub fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-                $(if table.declared().name == $module::SPEC.name {
-                    return $module::Config::read(table, faults).map(Self::$name);
-                })*
-                None
-            }
-
             /// The scheme.
             #[must_use]
             pub fn scheme(&self) -> Scheme {

@@ -8,11 +8,11 @@
 //! R   = (C − Σ_{f∈E} x_f) / (n − |E|),  E = flows with x_f < R;  flow f gets min(R, x_f)          (2)
 //! ```
 //!
-//! Every packet is a message here. A flow from which nothing came for a second is gone.
+//! Every packet is a message here. A flow from which nothing came for a second is dropped.
 
 use cwndlab_config::{Faults, Reader, Table};
 
-use super::{Arrival, Header, MAX_HOPS};
+use super::{Arrival, Configuration, Header, MAX_HOPS};
 
 /// The scheme's entry.
 pub static SPEC: Table = Table::new("perc", "PERC: the exact max-min share, by messages; asked by `perc`.", &[]);
@@ -21,14 +21,14 @@ pub static SPEC: Table = Table::new("perc", "PERC: the exact max-min share, by m
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config;
 
-impl Config {
-    #[allow(clippy::unnecessary_wraps, reason = "the form of every scheme's function")]
-    pub(super) fn read(_: &Reader<'_>, _: &mut Faults) -> Option<Self> {
+impl Configuration for Config {
+    type Agent = Perc;
+
+    fn read(_: &Reader<'_>, _: &mut Faults) -> Option<Self> {
         Some(Self)
     }
 
-    #[allow(clippy::unused_self, reason = "the form of every scheme's function")]
-    pub(super) fn build(&self, capacity: f64) -> Perc {
+    fn build(&self, capacity: f64) -> Perc {
         Perc::new(capacity)
     }
 }

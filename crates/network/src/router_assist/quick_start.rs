@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::Duration;
 
-use super::{Arrival, Header, Meter};
+use super::{Arrival, Configuration, Header, Meter};
 
 /// The scheme's entry.
 pub static SPEC: Table =
@@ -32,13 +32,15 @@ pub struct Config {
     pub interval: Duration,
 }
 
-impl Config {
-    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+impl Configuration for Config {
+    type Agent = QuickStart;
+
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let (theta, interval) = (table.probability("theta", faults), table.duration("interval", faults));
         Some(Self { theta: theta?, interval: interval? })
     }
 
-    pub(super) fn build(&self, capacity: f64) -> QuickStart {
+    fn build(&self, capacity: f64) -> QuickStart {
         QuickStart::new(capacity, self.theta, self.interval.0)
     }
 }

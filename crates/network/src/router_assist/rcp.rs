@@ -12,13 +12,17 @@
 
 use cwndlab_config::{Faults, Field, Reader, Table};
 
-use super::{Arrival, Header};
+use super::{Arrival, Configuration, Header};
 
 /// The scheme's entry.
-pub static SPEC: Table = Table::new("rcp", "RCP: one rate for all flows of the line; asked by `rcp`.", &[&[
-    Field::probability("alpha", 0.4, "weight of the spare capacity"),
-    Field::probability("beta", 0.4, "weight of the queue"),
-]]);
+pub static SPEC: Table = Table::new(
+    "rcp",
+    "RCP: one rate for all flows of the line; asked by `rcp`.",
+    &[&[
+        Field::probability("alpha", 0.4, "weight of the spare capacity"),
+        Field::probability("beta", 0.4, "weight of the queue"),
+    ]],
+);
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,13 +33,15 @@ pub struct Config {
     pub beta: f64,
 }
 
-impl Config {
-    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+impl Configuration for Config {
+    type Agent = Rcp;
+
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let (alpha, beta) = (table.probability("alpha", faults), table.probability("beta", faults));
         Some(Self { alpha: alpha?, beta: beta? })
     }
 
-    pub(super) fn build(&self, capacity: f64) -> Rcp {
+    fn build(&self, capacity: f64) -> Rcp {
         Rcp::new(capacity, self.alpha, self.beta)
     }
 }

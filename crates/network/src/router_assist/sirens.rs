@@ -10,12 +10,14 @@
 use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::Duration;
 
-use super::{Arrival, Header, Meter};
+use super::{Arrival, Configuration, Header, Meter};
 
 /// The scheme's entry.
-pub static SPEC: Table = Table::new("sirens", "SIRENS: the routers write the bandwidth that is left; asked by the slow start `alss-sirens`.", &[&[
-    Field::duration("interval", "100 ms", "time over which the load is measured").above_zero(),
-]]);
+pub static SPEC: Table = Table::new(
+    "sirens",
+    "SIRENS: the routers write the bandwidth that is left; asked by the slow start `alss-sirens`.",
+    &[&[Field::duration("interval", "100 ms", "time over which the load is measured").above_zero()]],
+);
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,12 +26,14 @@ pub struct Config {
     pub interval: Duration,
 }
 
-impl Config {
-    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+impl Configuration for Config {
+    type Agent = Sirens;
+
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         Some(Self { interval: table.duration("interval", faults)? })
     }
 
-    pub(super) fn build(&self, capacity: f64) -> Sirens {
+    fn build(&self, capacity: f64) -> Sirens {
         Sirens::new(capacity, self.interval.0)
     }
 }

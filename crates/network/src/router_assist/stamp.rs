@@ -12,12 +12,14 @@
 use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::Duration;
 
-use super::{Arrival, Header, Meter};
+use super::{Arrival, Configuration, Header, Meter};
 
 /// The scheme's entry.
-pub static SPEC: Table = Table::new("bandwidth-stamp", "The stamp of the IoT algorithm: the bandwidth that is left when the connection begins; asked by `iotcc`.", &[&[
-    Field::duration("interval", "100 ms", "time over which the load is measured").above_zero(),
-]]);
+pub static SPEC: Table = Table::new(
+    "bandwidth-stamp",
+    "The stamp of the IoT algorithm: the bandwidth that is left when the connection begins; asked by `iotcc`.",
+    &[&[Field::duration("interval", "100 ms", "time over which the load is measured").above_zero()]],
+);
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,12 +28,14 @@ pub struct Config {
     pub interval: Duration,
 }
 
-impl Config {
-    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+impl Configuration for Config {
+    type Agent = Stamp;
+
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         Some(Self { interval: table.duration("interval", faults)? })
     }
 
-    pub(super) fn build(&self, capacity: f64) -> Stamp {
+    fn build(&self, capacity: f64) -> Stamp {
         Stamp::new(capacity, self.interval.0)
     }
 }

@@ -49,7 +49,7 @@ pub struct PathConfig {
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug)]
-pub enum Outcome<P> {
+pub enum FrameOutcome<P> {
     /// It is at its receiver.
     Delivered(Waiting<P>),
     /// It was given up.
@@ -94,7 +94,7 @@ pub struct Medium<P> {
     quiet: u64,
     /// When `outcomes` happen, if there are any.
     due: u64,
-    outcomes: VecDeque<Outcome<P>>,
+    outcomes: VecDeque<FrameOutcome<P>>,
     /// The next transmission begins, if nothing comes before it.
     start: u64,
     next: u64,
@@ -154,7 +154,7 @@ impl<P: Copy> Medium<P> {
             dropped: Vec::new(),
             rules,
         };
-        medium.foresee();
+        medium.schedule_next();
         medium
     }
 
@@ -170,7 +170,7 @@ impl<P: Copy> Medium<P> {
         while self.outcomes.is_empty() && self.start <= now {
             self.transmit();
             if self.outcomes.is_empty() {
-                self.foresee();
+                self.schedule_next();
             } else {
                 self.next = self.due;
             }
@@ -178,8 +178,8 @@ impl<P: Copy> Medium<P> {
     }
 
     /// What became of packets by `now`, one after the other in their order; drops of disciplines that are asked for the
-    /// next frames go to `gone`.
-    pub fn take(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<Outcome<P>> {
+    /// next frames go to `dropped`.
+    pub fn take(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<FrameOutcome<P>> {
         if self.due > now {
             return None;
         }
@@ -189,10 +189,10 @@ impl<P: Copy> Medium<P> {
             for index in 0..self.stations.len() {
                 // Its backoff runs already.
                 if std::mem::take(&mut self.stations[index].pending) && self.stations[index].queue.is_some() {
-                    self.refill(now, index, gone);
+                    self.refill(now, index, dropped);
                 }
             }
-            self.foresee();
+            self.schedule_next();
         }
         outcome
     }
@@ -230,7 +230,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// When the next transmission begins, whose it is, and when there is something to tell of it.
-    fn foresee(&mut self) {
+    fn schedule_next(&mut self) {
         let slot = self.rules.slot;
         let mut start = self.beacon_start();
         self.winners.clear();
@@ -481,8 +481,8 @@ impl<P: Copy> Medium<P> {
         while frames.front().is_some_and(|frame| frame.state != State::Waiting) {
             let Some(frame) = frames.pop_front() else { break };
             self.outcomes.push_back(match frame.state {
-                State::Received => Outcome::Delivered(frame.one),
-                _ => Outcome::Lost(frame.one),
+                State::Received => FrameOutcome::Delivered(frame.one),
+                _ => FrameOutcome::Lost(frame.one),
             });
         }
     }

@@ -10,6 +10,6 @@ mod station;
 #[cfg(test)]
 mod tests;
 
-pub use medium::{Medium, Outcome, PathConfig, StationConfig, NEVER};
+pub use medium::{FrameOutcome, Medium, PathConfig, StationConfig, NEVER};
 pub use rules::{Aggregation, Beacon, Deferral, Rules};
 pub use station::{Counters, PathTotals, Routed};

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::phy::{self, dsss_airtime, Mode, ACK_BYTES, LONG_SLOT, SIFS};
 use cwndlab_units::Duration;
 
-use super::{Beacon, Counters, Deferral, Medium, Outcome, PathConfig, Rules, StationConfig, NEVER};
+use super::{Beacon, Counters, Deferral, FrameOutcome, Medium, PathConfig, Rules, StationConfig, NEVER};
 use crate::aqm::{codel, Codel, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
@@ -72,9 +72,9 @@ fn saturate(mut medium: Medium<u32>, paths: u32, seconds: u64) -> Run {
         let now = medium.next();
         medium.settle(now);
         while let Some(outcome) = medium.take(now, &mut Vec::new()) {
-            let (Outcome::Delivered(one) | Outcome::Lost(one)) = outcome;
+            let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
             let path = one.packet;
-            delivered[path as usize] += u64::from(matches!(outcome, Outcome::Delivered(_)));
+            delivered[path as usize] += u64::from(matches!(outcome, FrameOutcome::Delivered(_)));
             fill(&mut medium, now, path);
         }
     }
@@ -253,7 +253,7 @@ fn a_frame_for_a_quiet_medium_is_sent_at_once() {
     assert_eq!(medium.next(), S + 254_000);
     medium.settle(S + 254_000);
     let outcome = medium.take(S + 254_000, &mut Vec::new());
-    assert!(matches!(outcome, Some(Outcome::Delivered(one)) if one.packet == 7));
+    assert!(matches!(outcome, Some(FrameOutcome::Delivered(one)) if one.packet == 7));
     assert_eq!(medium.backlog(S + 254_000, 0), (1, 1500));
     assert_eq!(medium.backlog(S + 254_000 + SIFS + 34_000, 0), (0, 0));
     assert_eq!(medium.integrals(2 * S, 0).0, u128::from(254_000 + SIFS + 34_000));
@@ -307,8 +307,8 @@ proptest! {
                 let at = medium.next();
                 medium.settle(at);
                 while let Some(outcome) = medium.take(at, &mut Vec::new()) {
-                    let delivered = matches!(outcome, Outcome::Delivered(_));
-                    let (Outcome::Delivered(one) | Outcome::Lost(one)) = outcome;
+                    let delivered = matches!(outcome, FrameOutcome::Delivered(_));
+                    let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
                     let (path, number) = one.packet;
                     if delivered {
                         *air += 20_000;
@@ -322,9 +322,9 @@ proptest! {
         for (number, (gap, path, size)) in offers.into_iter().enumerate() {
             now += gap;
             run(&mut medium, now, &mut seen, &mut given_up, &mut air);
-            let mut gone = Vec::new();
-            medium.offer(now, path, packet(now, (path as usize, number as u32), size), &mut gone);
-            *(if gone.is_empty() { &mut accepted } else { &mut refused }).get_mut(path as usize).unwrap() += 1;
+            let mut dropped = Vec::new();
+            medium.offer(now, path, packet(now, (path as usize, number as u32), size), &mut dropped);
+            *(if dropped.is_empty() { &mut accepted } else { &mut refused }).get_mut(path as usize).unwrap() += 1;
             for station in 0..3 {
                 let (held, _) = medium.backlog(now, station);
                 let serving = if counts { 0 } else if ht { 64 } else { 1 };
@@ -360,18 +360,18 @@ fn a_discipline_stands_above_the_device() {
     };
     let mut medium = Medium::new(Rules::erp_ofdm(), vec![codel], &[path(0, OFDM54)], Stream::new(1, 90, 0));
     // 5 % more than it carries.
-    let (mut gone, mut delivered, mut late, mut offered) = (Vec::new(), 0u64, 0u64, 0u64);
+    let (mut dropped, mut delivered, mut late, mut offered) = (Vec::new(), 0u64, 0u64, 0u64);
     for number in 0..60_000u64 {
         let now = number * 393_500 * 20 / 21;
         while medium.next() <= now {
             let at = medium.next();
             medium.settle(at);
-            while let Some(Outcome::Delivered(one)) = medium.take(at, &mut gone) {
+            while let Some(FrameOutcome::Delivered(one)) = medium.take(at, &mut dropped) {
                 delivered += 1;
                 late += u64::from(at > 20 * S && at - one.since > 20_000_000);
             }
         }
-        medium.offer(now, 0, packet(now, 0u32, IP_BYTES), &mut gone);
+        medium.offer(now, 0, packet(now, 0u32, IP_BYTES), &mut dropped);
         offered += 1;
     }
     let now = 60_000 * 393_500 * 20 / 21;
@@ -379,6 +379,6 @@ fn a_discipline_stands_above_the_device() {
     assert!((mbps / 30.5 - 1.0).abs() < 0.005, "{mbps}");
     assert!(late * 20 < delivered, "{late} of {delivered}");
     let totals = medium.path_totals(NEVER, 0);
-    assert_eq!(totals.dropped, gone.len() as u64);
+    assert_eq!(totals.dropped, dropped.len() as u64);
     assert_eq!(offered, delivered + totals.dropped + medium.backlog(now, 0).0);
 }

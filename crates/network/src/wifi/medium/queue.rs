@@ -5,12 +5,12 @@ use crate::aqm::Waiting;
 use crate::queue::Limit;
 
 impl<P: Copy> Medium<P> {
-    /// A packet for a path; what is dropped for it goes to `gone`.
-    pub fn offer(&mut self, now: u64, path: u32, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+    /// A packet for a path; what is dropped for it goes to `dropped`.
+    pub fn offer(&mut self, now: u64, path: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         self.settle(now);
         let index = self.paths[path as usize].from as usize;
         if self.stations[index].queue.is_some() {
-            self.enqueue(now, index, path, one, gone);
+            self.enqueue(now, index, path, one, dropped);
             return;
         }
         let first = self.first_size(index);
@@ -19,7 +19,7 @@ impl<P: Copy> Medium<P> {
         if !station.takes(now, one.size, first) {
             station.counters.dropped += 1;
             to.totals.dropped += 1;
-            gone.push(one);
+            dropped.push(one);
             return;
         }
         let idle = station.device == 0;
@@ -30,7 +30,7 @@ impl<P: Copy> Medium<P> {
         if idle {
             self.begin_contending(now, index);
             if self.outcomes.is_empty() {
-                self.foresee();
+                self.schedule_next();
             }
         }
     }
@@ -46,7 +46,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// A packet for a station with a discipline.
-    fn enqueue(&mut self, now: u64, index: usize, path: u32, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: u64, index: usize, path: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         let serving = self.serving(index);
         let station = &mut self.stations[index];
         let Some(queue) = &mut station.queue else { return };
@@ -55,30 +55,30 @@ impl<P: Copy> Medium<P> {
         to.gauge.join(now, one.size);
         station.gauge.join(now, one.size);
         queue.enqueue(now, serving, with(one, Routed { path, packet: one.packet }), &mut self.dropped);
-        self.bury(now, index, gone);
+        self.bury(now, index, dropped);
         let idle = self.stations[index].device == 0;
-        if idle && !self.stations[index].pending && self.refill(now, index, gone) {
+        if idle && !self.stations[index].pending && self.refill(now, index, dropped) {
             self.begin_contending(now, index);
             if self.outcomes.is_empty() {
-                self.foresee();
+                self.schedule_next();
             }
         }
     }
 
     /// The device takes what it has room for: one frame, or as many as an aggregate holds. Whether it has any now.
-    pub(super) fn refill(&mut self, now: u64, index: usize, gone: &mut Vec<Waiting<P>>) -> bool {
+    pub(super) fn refill(&mut self, now: u64, index: usize, dropped: &mut Vec<Waiting<P>>) -> bool {
         let room = self.rules.aggregation.map_or(1, |aggregation| u64::from(aggregation.frames));
         while self.stations[index].device < room {
             let Some(queue) = &mut self.stations[index].queue else { break };
             let Some(one) = queue.dequeue(now, &mut self.dropped) else { break };
             self.load(index, one.packet.path, with(one, one.packet.packet));
         }
-        self.bury(now, index, gone);
+        self.bury(now, index, dropped);
         self.stations[index].device > 0
     }
 
     /// Counts what a discipline dropped.
-    fn bury(&mut self, now: u64, index: usize, gone: &mut Vec<Waiting<P>>) {
+    fn bury(&mut self, now: u64, index: usize, dropped: &mut Vec<Waiting<P>>) {
         let station = &mut self.stations[index];
         for one in self.dropped.drain(..) {
             let path = &mut self.paths[one.packet.path as usize];
@@ -87,7 +87,7 @@ impl<P: Copy> Medium<P> {
             station.counters.dropped += 1;
             path.gauge.drop_one(now, one.size);
             station.gauge.drop_one(now, one.size);
-            gone.push(with(one, one.packet.packet));
+            dropped.push(with(one, one.packet.packet));
         }
     }
 

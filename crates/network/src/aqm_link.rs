@@ -1,7 +1,7 @@
 //! A line that serves by event, behind any [`Discipline`].
 //!
-//! Whoever runs it keeps one entry on its agenda per line: the moment that [`Served::offer`] or [`Served::wake`] answered
-//! last. At that moment it calls [`Served::wake`].
+//! Whoever runs it keeps one entry on its agenda per line: the moment that [`AqmLink::offer`] or [`AqmLink::wake`] answered
+//! last. At that moment it calls [`AqmLink::wake`].
 
 use cwndlab_units::{Bytes, Rate};
 
@@ -27,7 +27,7 @@ enum Work<P> {
 
 /// A queue and its line.
 #[derive(Debug)]
-pub struct Served<P> {
+pub struct AqmLink<P> {
     queue: Box<dyn Discipline<P>>,
     line: Line,
     /// Its mean rate.
@@ -50,7 +50,7 @@ pub struct Served<P> {
     byte_ns: u128,
 }
 
-impl<P: Copy> Served<P> {
+impl<P: Copy> AqmLink<P> {
     /// An idle line, whose mean rate is `rate`.
     #[must_use]
     pub fn new(queue: Box<dyn Discipline<P>>, line: Line, rate: Rate) -> Self {
@@ -71,21 +71,21 @@ impl<P: Copy> Served<P> {
         }
     }
 
-    /// A packet arrives. What is dropped for it goes to `gone`; the answer is when to [`wake`](Self::wake) the line, if
+    /// A packet arrives. What is dropped for it goes to `dropped`; the answer is when to [`wake`](Self::wake) the line, if
     /// it was idle.
-    pub fn offer(&mut self, now: u64, one: Waiting<P>, gone: &mut Vec<Waiting<P>>) -> Option<u64> {
+    pub fn offer(&mut self, now: u64, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) -> Option<u64> {
         self.count(now);
         self.offered += 1;
-        let (before, serving) = (gone.len(), self.serving());
-        self.queue.enqueue(now, serving, one, gone);
-        let next = if serving == 0 { self.begin(now, gone) } else { None };
-        self.dropped += (gone.len() - before) as u64;
+        let (before, serving) = (dropped.len(), self.serving());
+        self.queue.enqueue(now, serving, one, dropped);
+        let next = if serving == 0 { self.begin(now, dropped) } else { None };
+        self.dropped += (dropped.len() - before) as u64;
         self.most = self.most.max(self.queue.backlog().0);
         next
     }
 
     /// The moment has come that was asked for.
-    pub fn wake(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Woken<P> {
+    pub fn wake(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Woken<P> {
         self.count(now);
         let sent = match self.work {
             Work::Sending(one, at) if at <= now => {
@@ -98,14 +98,14 @@ impl<P: Copy> Served<P> {
             Work::Sending(_, at) => return Woken { sent: None, next: Some(at) },
             Work::Idle => None,
         };
-        let before = gone.len();
-        let next = self.begin(now, gone);
-        self.dropped += (gone.len() - before) as u64;
+        let before = dropped.len();
+        let next = self.begin(now, dropped);
+        self.dropped += (dropped.len() - before) as u64;
         Woken { sent, next }
     }
 
-    fn begin(&mut self, now: u64, gone: &mut Vec<Waiting<P>>) -> Option<u64> {
-        let one = self.queue.dequeue(now, gone)?;
+    fn begin(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<u64> {
+        let one = self.queue.dequeue(now, dropped)?;
         let at = self.line.serve(now, one.size);
         self.work = Work::Sending(one, at);
         Some(at)
@@ -167,7 +167,7 @@ impl<P: Copy> Served<P> {
 mod tests {
     use super::*;
     use crate::aqm::Fifo;
-    use crate::link::{Link, LinkConfig, Offer, Passage};
+    use crate::link::{Link, LinkConfig, Offer, Outcome};
     use crate::queue::Limit;
     use crate::random::Stream;
     use cwndlab_units::Duration;
@@ -186,31 +186,31 @@ mod tests {
                 line: Line::Fixed(Rate(10_000_000)), delay: Duration(0), limit: Limit::Packets(limit), counts_in_service: counts,
                 mark_above: None, watched: true, end: u64::MAX, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
             });
-            let mut served = Served::new(Box::new(Fifo::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
-            let (mut now, mut next, mut expected, mut left, mut gone) = (0, None, Vec::new(), Vec::new(), Vec::new());
+            let mut aqm_link = AqmLink::new(Box::new(Fifo::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
+            let (mut now, mut next, mut expected, mut left, mut dropped) = (0, None, Vec::new(), Vec::new(), Vec::new());
             for (number, &(gap, size)) in gaps.iter().enumerate() {
                 now += gap;
                 while let Some(at) = next.filter(|&at| at <= now) {
-                    let woken = served.wake(at, &mut gone);
+                    let woken = aqm_link.wake(at, &mut dropped);
                     left.extend(woken.sent.map(|one| (one.packet, at)));
                     next = woken.next;
                 }
                 let one = Waiting { since: now, size, packet: number, ..Waiting::default() };
-                next = served.offer(now, one, &mut gone).or(next);
-                if let Passage::Arrives { departure, .. } = link.offer(now, Offer { size, ect: false, payload: true }) {
+                next = aqm_link.offer(now, one, &mut dropped).or(next);
+                if let Outcome::Arrives { departure, .. } = link.offer(now, Offer { size, ect: false, payload: true }) {
                     expected.push((number, departure));
                 }
             }
-            let integrals = (link.integrals(now), served.integrals(now));
+            let integrals = (link.integrals(now), aqm_link.integrals(now));
             prop_assert_eq!(integrals.0, integrals.1);
             while let Some(at) = next {
-                let woken = served.wake(at, &mut gone);
+                let woken = aqm_link.wake(at, &mut dropped);
                 left.extend(woken.sent.map(|one| (one.packet, at)));
                 next = woken.next;
             }
             prop_assert_eq!(left, expected);
-            prop_assert_eq!(served.dropped, link.totals.dropped);
-            prop_assert_eq!(served.sent_bytes, link.totals.accepted_bytes);
+            prop_assert_eq!(aqm_link.dropped, link.totals.dropped);
+            prop_assert_eq!(aqm_link.sent_bytes, link.totals.accepted_bytes);
         }
     }
 }
