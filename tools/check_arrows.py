@@ -19,9 +19,9 @@ ALLOWED: dict[str, set[str]] = {
     "transport": {"units", "control"},
     "config": {"units"},
     "network": {"units", "config"},
-    "scenario": {"units", "config", "control", "transport", "network"},
+    "traffic": {"units", "config", "network"},
+    "scenario": {"units", "config", "control", "transport", "network", "traffic"},
     "records": {"units"},
-    "traffic": {"units", "network", "scenario"},
     "path": {"units", "control", "transport", "network", "scenario", "records", "traffic"},
     "simulator": {
         "units",

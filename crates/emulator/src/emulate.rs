@@ -6,9 +6,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration as Wait;
 
 use cwndlab_linux::fault::{fault, Fault};
+use cwndlab_path::start_times::start_times;
 use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan, Workload};
-use cwndlab_traffic::start_times::start_times;
 use cwndlab_units::{Duration, Time};
 
 use crate::algorithm::{self, Datapath};
@@ -32,14 +32,14 @@ struct FlowRun {
 }
 
 fn check_workload(index: usize, flow: &FlowPlan) -> Result<(), Fault> {
-    match flow.workload {
-        Workload::Arrivals { .. } => Err(fault(
+    if matches!(flow.workload, Workload::Arrivals(_)) {
+        return Err(fault(
             format!("flow[{index}].workload"),
             "the emulator's own endpoints do not send transfers that arrive at random",
             "write 'transfers' with 'new_connection', or use programs as endpoints: `cwndlab emulate`",
-        )),
-        _ => Ok(()),
+        ));
     }
+    Ok(())
 }
 
 /// Creates the listeners of all flows.
@@ -113,7 +113,7 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
     std::thread::scope(|scope| {
         let mut openers = Vec::new();
         for ((application, one), plan) in applications.iter().zip(shared).zip(&session.plan().flows) {
-            let Some(listener) = &one.listener else { continue };
+            let (Some(application), Some(listener)) = (application, &one.listener) else { continue };
             let side = Application::opener(plan);
             scope.spawn(move || {
                 if session.join(side.other()).is_ok() {

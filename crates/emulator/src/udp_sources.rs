@@ -4,10 +4,11 @@
 use cwndlab_path::losses::Losses;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
+use cwndlab_path::start_times::start_times;
 use cwndlab_records::rows::{FlowRow, SampleRow};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::datagrams::Datagrams;
-use cwndlab_traffic::start_times::start_times;
+use cwndlab_traffic::{Application, NEVER};
 use cwndlab_units::{Duration, Time};
 
 /// The UDP sources of a plan, by flow.
@@ -17,9 +18,6 @@ pub struct UdpSources {
     /// When the next packet is due; the largest time where none is.
     pub next: Time,
 }
-
-/// No time of a run.
-const NEVER: Time = Time(u64::MAX);
 
 #[derive(Debug)]
 struct Source {
@@ -41,11 +39,12 @@ impl UdpSources {
     pub fn of(plan: &Plan, seed: u64) -> Self {
         let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
         let by_flow = (0u32..).zip(&plan.flows).zip(start_times(plan, seed)).map(|((flow, one), start)| {
-            let mut datagrams = Datagrams::new(one, flow, seed)?;
+            let stop = Time(one.stop.map_or(plan.duration, |stop| stop.min(plan.duration)).0);
+            let application = one.workload.application(&one.context(flow, seed, stop));
+            let Application::Datagrams(mut datagrams) = application else { return None };
             if duplicates {
                 datagrams.expect_duplicates();
             }
-            let stop = Time(one.stop.map_or(plan.duration, |stop| stop.min(plan.duration)).0);
             Some(Source { datagrams, start, next: start.min(stop), stop })
         });
         let mut sources = Self { by_flow: by_flow.collect(), next: Time::ZERO };

@@ -13,6 +13,7 @@
 //! | [`packet`], [`packet_options`] | packets, and what they carry |
 //! | [`taps`] | packet records |
 //! | [`losses`], [`link_snapshot`], `link_report` | counters of flows and links |
+//! | [`start_times`] | the starts of flows |
 //! | [`timers`] | the timers of a connection |
 
 pub mod agenda;
@@ -26,6 +27,7 @@ pub mod network;
 pub mod packet;
 pub mod packet_options;
 mod routes;
+pub mod start_times;
 pub mod taps;
 mod ties;
 pub mod timers;

@@ -8,7 +8,7 @@ use cwndlab_network::link::{Link, Offer, Outcome};
 use cwndlab_network::router_assist::{Agent, Arrival};
 use cwndlab_network::wifi::FrameOutcome;
 use cwndlab_records::rows::EventRow;
-use cwndlab_scenario::plan::{Ecn, Plan, Workload};
+use cwndlab_scenario::plan::{Ecn, Plan};
 use cwndlab_units::{Duration, Time};
 
 use crate::agenda::Agenda;
@@ -82,11 +82,7 @@ pub struct Network {
 
 /// The most connections that may exist at once: one for each flow of the plan, and secondary ones.
 fn max_connections(plan: &Plan) -> usize {
-    let secondary = plan.flows.iter().map(|flow| match flow.workload {
-        Workload::Arrivals { connections, .. } => connections as usize,
-        Workload::Exchanges { .. } | Workload::Mqtt(_) => 1,
-        _ => 0,
-    });
+    let secondary = plan.flows.iter().map(|flow| flow.workload.secondary_connections() as usize);
     secondary.fold(plan.flows.len(), usize::saturating_add).min(MAX_FLOWS)
 }
 

@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256};
 
 use crate::class::{self, Class};
 use crate::plan::Plan;
-use crate::schema::distribution::{last_point, next_point};
 use crate::schema::tables::TOP;
 use crate::{network, schema, trace};
+use cwndlab_traffic::distribution_fields::{last_point, next_point};
 
 /// The only version of the schema so far.
 pub const SCHEMA_VERSION: u64 = 1;

@@ -4,20 +4,17 @@
 //! - [`schema`]: the declared fields, the typed scenario;
 //! - [`class`]: algorithms that whoever runs the scenario hands over;
 //! - [`profile`]: stack profiles;
-//! - [`workload`]: what applications send; [`distribution`]: what its sizes and times are drawn from;
 //! - [`network`]: nodes, links and routes of each kind of topology;
 //! - [`trace`]: delivery opportunities, from files and made;
 //! - [`plan`]: what an engine runs.
 
 pub mod class;
-pub mod distribution;
 pub mod document;
 pub mod network;
 pub mod plan;
 pub mod profile;
 pub mod schema;
 pub mod trace;
-pub mod workload;
 
 pub use class::Class;
 pub use cwndlab_config::Fault;

@@ -9,15 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use cwndlab_config::{Fault, Faults};
 use cwndlab_control::{Algorithm, Catalogue, Need, RecoveryKind};
 use cwndlab_network::aqm::Size;
+use cwndlab_traffic::workloads::{PacketSizes, Workload, UDP_HEADER};
 use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
 use crate::plan::{
-    Capacity, Ecn, FlowPlan, Intensity, LinePlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, RtoRestart, SchedulePlan,
-    Stack, StepPlan, Workload,
+    Capacity, Ecn, FlowPlan, LinePlan, LinkPlan, Plan, Prr, QueuePlan, Rampdown, RtoRestart, SchedulePlan, Stack,
+    StepPlan,
 };
 use crate::schema::{Access, Flow, Jitter, Link, Queue, Schema, Topology};
-use crate::workload;
 
 /// The packet in which a bandwidth-delay product is counted.
 const PACKET: u64 = 1500;
@@ -311,7 +311,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     }
     for one in placed.iter().filter(|one| one.number == 0) {
         let slowest = network.slowest(&one.forward);
-        if slowest.is_none() && matches!(one.flow.workload, Workload::Arrivals { intensity: Intensity::Load(_), .. }) {
+        if slowest.is_none() && one.flow.workload.needs_line() {
             faults.add(
                 format!("{}.workload.load", one.flow.path),
                 "no line of the flow's route has a rate of which it could be a share",
@@ -345,6 +345,12 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     }
 }
 
+/// Sizes of a flow without a stack: the payload of its largest packet, and the headers of IPv4 and UDP.
+fn datagram_stack(workload: &Workload, base: &Stack) -> Stack {
+    let mss = workload.packet().map_or(base.mss, |packet| packet - UDP_HEADER);
+    Stack { mss, header: UDP_HEADER, ecn: Ecn::Off, ..base.clone() }
+}
+
 fn flow_plan(one: &Placed<'_>, algorithm: Option<Algorithm>, schema: &Schema, network: &Network) -> FlowPlan {
     let flow = one.flow;
     let base_rtt = network.delay(&one.forward) + network.delay(&one.reverse);
@@ -360,7 +366,11 @@ fn flow_plan(one: &Placed<'_>, algorithm: Option<Algorithm>, schema: &Schema, ne
     };
     let stack = algorithm
         .as_ref()
-        .map_or_else(|| workload::stack(&flow.workload, &flow.stack), |one| stack(flow, one, recovery));
+        .map_or_else(|| datagram_stack(&flow.workload, &flow.stack), |one| stack(flow, one, recovery));
+    let mut workload = flow.workload.clone();
+    if let Some(rate) = network.slowest(&one.forward) {
+        workload.set_line(rate, &PacketSizes { mss: stack.mss, header: stack.header, ack: stack.ack });
+    }
     FlowPlan {
         name: one.name.clone(),
         algorithm_text: algorithm.as_ref().map_or_else(|| "none".to_owned(), |one| text_with_recovery(one, recovery)),
@@ -375,7 +385,7 @@ fn flow_plan(one: &Placed<'_>, algorithm: Option<Algorithm>, schema: &Schema, ne
         number: one.number,
         start_gap: flow.gaps.clone(),
         stop: flow.stop,
-        workload: flow.workload.clone().with_load_of(network.slowest(&one.forward), &stack),
+        workload,
         stack,
         oracle_buffer: one.forward.iter().filter_map(buffer).min().map(Bytes),
         routers: {

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use cwndlab_control::{Algorithm, RecoveryKind};
 use cwndlab_network::{aqm, loss, router_assist};
-use cwndlab_units::{Bytes, Duration, Rate};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 pub use cwndlab_transport::stack::{
     AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack,
 };
 
-pub use crate::distribution::Distribution;
-pub use crate::workload::{Intensity, Mqtt, Pattern, Workload};
+pub use cwndlab_traffic::{Distribution, FlowContext, Workload};
 
 /// What an engine runs.
 #[derive(Clone, Debug)]
@@ -332,6 +331,12 @@ pub struct FlowPlan {
 }
 
 impl FlowPlan {
+    /// What its application is told of it: its number, the seed of the run, and when it stops.
+    #[must_use]
+    pub fn context(&self, flow: u32, seed: u64, stop: Time) -> FlowContext {
+        FlowContext { flow, seed, stop, header: self.stack.header }
+    }
+
     /// The links that its data crosses, as the records have them: indices joined by spaces.
     #[must_use]
     pub fn route_text(&self) -> String {

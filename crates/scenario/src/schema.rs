@@ -7,31 +7,29 @@ use cwndlab_config::{Fault, Faults, Reader};
 use cwndlab_control::RecoveryKind;
 use cwndlab_network::aqm::{self, Size};
 use cwndlab_network::{loss, router_assist};
+use cwndlab_traffic::distribution_fields::{self, Unit};
+use cwndlab_traffic::workloads::{Transport, UDP_EXAMPLE};
+use cwndlab_traffic::{Distribution, Workload};
 use cwndlab_units::spelling::nearest;
 use cwndlab_units::{Duration, Rate};
 use serde_json::Value;
 
 use crate::class::{self, Class};
-use crate::distribution::Distribution;
 use crate::document::SCHEMA_VERSION;
-use crate::plan::{HarqPlan, JitterPlan, LinePlan, Remote, SchedulePlan, Stack, Workload};
+use crate::plan::{HarqPlan, JitterPlan, LinePlan, Remote, SchedulePlan, Stack};
 use crate::profile;
 
 mod canonical;
-pub(crate) mod distribution;
 mod line;
 mod link;
 mod medium;
 pub mod tables;
-mod workload;
 
 pub use canonical::CANONICAL_VERSION;
 use link::{read_agents, read_link};
 use medium::{read_media, read_radio, read_wlan};
 pub use medium::{Medium, Radio, Wlan};
 use tables::{LINK, NAMED_LINK, NODE, TOP};
-use workload::read_workload;
-pub(crate) use workload::UDP_HEADER;
 
 /// JSON Schema of scenario files (draft 2020-12).
 #[must_use]
@@ -434,7 +432,7 @@ fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut F
     let udp = table.word("transport", faults) == Some("udp");
     let algorithm = table.string("algorithm", faults);
     let algorithm = if udp {
-        workload::refuse_tcp_fields(&table, faults);
+        refuse_tcp_fields(&table, faults);
         None
     } else {
         let example = "'algorithm = \"cubic\"' (or 'transport = \"udp\"' for a flow without congestion control)";
@@ -459,19 +457,22 @@ fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut F
         Some(Remote { delay: delay?, interval: interval? })
     });
     let workload = match table.get("workload") {
-        Some(value) => read_workload(value, table.at("workload"), udp, faults),
+        Some(value) => {
+            let transport = if udp { Transport::Udp } else { Transport::Tcp };
+            Workload::from_document(value, table.at("workload"), transport, faults)
+        }
         None if udp => {
-            faults.add(table.at("workload"), "is missing", workload::UDP_EXAMPLE);
+            faults.add(table.at("workload"), "is missing", UDP_EXAMPLE);
             None
         }
-        None => Some(Workload::Bulk { bytes: None }),
+        None => Some(Workload::BULK),
     };
     let (start, stop) = (table.duration("start", faults).unwrap_or_default(), table.duration("stop", faults));
     if stop.is_some_and(|stop| stop <= start) {
         faults.add(table.at("stop"), "is not after the start", "");
     }
     let gaps = match table.get("start_step") {
-        Some(value) if value.is_object() => distribution::read(&table, "start_step", distribution::Unit::Time, faults),
+        Some(value) if value.is_object() => distribution_fields::read(&table, "start_step", Unit::Time, faults),
         _ => None,
     };
     Some(Flow {
@@ -503,4 +504,17 @@ fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut F
         },
         path,
     })
+}
+
+/// A flow of datagrams has neither a window nor a stack.
+fn refuse_tcp_fields(table: &Reader<'_>, faults: &mut Faults) {
+    for key in ["algorithm", "profile", "stack", "control"] {
+        if table.get(key).is_some() {
+            faults.add(
+                table.at(key),
+                "a flow over UDP has none: nothing controls its rate",
+                "leave it out, or write 'transport = \"tcp\"'",
+            );
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! Workloads as written: what they mean, and every message in full.
 
 use cwndlab_algorithms::catalogue;
-use cwndlab_scenario::plan::{Distribution, Intensity, Pattern, Plan, Workload};
+use cwndlab_scenario::plan::{Distribution, Plan, Workload};
 use cwndlab_scenario::Scenario;
+use cwndlab_traffic::workloads::arrivals::Intensity;
 use cwndlab_units::{Bytes, Rate};
 use proptest::prelude::*;
 
@@ -32,8 +33,8 @@ fn datagrams_have_neither_algorithm_nor_stack() {
     assert!(flow.algorithm.is_none());
     assert_eq!((flow.algorithm_text.as_str(), flow.profile.as_str()), ("none", "udp"));
     assert_eq!((flow.stack.mss, flow.stack.header), (Bytes(472), Bytes(28)));
-    let Workload::Datagrams { rate, pattern: Pattern::Steady, .. } = flow.workload else { panic!("{flow:?}") };
-    assert_eq!(rate, Rate::from_mbps(2));
+    let Workload::Cbr(cbr) = &flow.workload else { panic!("{flow:?}") };
+    assert_eq!(cbr.rate, Rate::from_mbps(2));
 }
 
 /// A frame's mean is the rate's share: 4 Mbit/s at 25 a second are 20,000 bytes.
@@ -41,11 +42,9 @@ fn datagrams_have_neither_algorithm_nor_stack() {
 fn video_has_the_rates_mean() {
     for sizes in ["log-normal", "gamma"] {
         let found = udp(&format!("kind = \"vbr\", rate = \"4 Mbps\", sizes = \"{sizes}\"")).unwrap();
-        let Workload::Datagrams { pattern: Pattern::Frames { interval, size }, .. } = found else {
-            panic!("{found:?}")
-        };
-        assert_eq!(interval.0, 40_000_000);
-        assert!((size.mean() - 20_000.0).abs() < 1e-6, "{}", size.mean());
+        let Workload::Vbr(video) = found else { panic!("{found:?}") };
+        assert_eq!(video.interval.0, 40_000_000);
+        assert!((video.size.mean() - 20_000.0).abs() < 1e-6, "{}", video.size.mean());
     }
 }
 
@@ -54,17 +53,17 @@ fn video_has_the_rates_mean() {
 #[test]
 fn a_load_becomes_arrivals_per_second() {
     let found = tcp("kind = \"arrivals\", load = 0.5, size = \"14480 B\"").unwrap();
-    let Workload::Arrivals { intensity: Intensity::PerSecond(rate), connections, .. } = found else {
-        panic!("{found:?}")
-    };
+    let Workload::Arrivals(arrivals) = found else { panic!("{found:?}") };
+    let Intensity::PerSecond(rate) = arrivals.intensity else { panic!("{arrivals:?}") };
     assert!((rate - 5e6 / 120_416.0).abs() < 1e-9, "{rate}");
-    assert_eq!(connections, 10_000);
+    assert_eq!(arrivals.connections, 10_000);
 }
 
 #[test]
 fn fixed_periods_stay_what_they_were() {
     let found = tcp("kind = \"on-off\", on = \"5 s\", off = \"2 s\"").unwrap();
-    assert!(matches!(found, Workload::OnOff { .. }), "{found:?}");
+    let Workload::OnOff(periods) = found else { panic!("{found:?}") };
+    assert_eq!((periods.on, periods.off), (Distribution::Fixed(5e9), Distribution::Fixed(2e9)));
 }
 
 #[test]
@@ -155,7 +154,8 @@ fn a_distribution_comes_from_a_file() {
         tcp(&format!("kind = \"arrivals\", per_second = 3, size = {{ kind = \"cdf\", file = \"{name}\" }}"))
     };
     let found = from("size,probability\n# web search\n1000,0.25\n5000 0.5\n\n20000\t1.0\n").unwrap();
-    let Workload::Arrivals { size: Distribution::Table(points), .. } = found else { panic!("{found:?}") };
+    let Workload::Arrivals(arrivals) = found else { panic!("{found:?}") };
+    let Distribution::Table(points) = arrivals.size else { panic!("{arrivals:?}") };
     assert_eq!(points[..], [(1000.0, 0.25), (5000.0, 0.5), (20_000.0, 1.0)]);
     let line = |text: &str| from(text).expect_err("it is wrong").replace(&path.display().to_string(), "FILE");
     assert_eq!(

@@ -1,6 +1,6 @@
 //! The connections that carry the transfers of one flow with arrivals.
 
-use cwndlab_traffic::arrivals::ArrivalProcess;
+use cwndlab_traffic::workloads::arrivals::ArrivalProcess;
 
 /// Transfers that arrive, and the connections that carry them.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ pub(crate) struct ArrivalConnections {
 
 impl ArrivalConnections {
     /// No connections yet.
-    pub(crate) fn new(process: ArrivalProcess, limit: u32) -> Self {
-        Self { process, limit: limit as usize, free: Vec::new(), all: Vec::new() }
+    pub(crate) fn new(process: ArrivalProcess) -> Self {
+        Self { limit: process.connections() as usize, process, free: Vec::new(), all: Vec::new() }
     }
 
     /// Whether no transfer is under way and no more will arrive.

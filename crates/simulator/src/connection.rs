@@ -15,7 +15,7 @@ use cwndlab_transport::sender::{Sender, ENDLESS};
 use cwndlab_transport::wire::{expand, AckPacket, Blocks, Data, Output};
 use cwndlab_units::{Bytes, Time};
 
-use crate::dialogue::Dialogue;
+use crate::dialogue::Direction;
 use crate::no_control::NoControl;
 use crate::packet_sink::{feedback, router_scheme, PacketSink, WireFormat};
 use crate::totals::Totals;
@@ -68,7 +68,7 @@ pub(crate) struct Connection {
     /// The application of a flow over UDP.
     pub(crate) datagrams: Option<Box<Datagrams>>,
     /// Its direction of a dialogue.
-    pub(crate) dialogue: Option<Box<Dialogue>>,
+    pub(crate) dialogue: Option<Box<Direction>>,
     /// When it answered the last SYN of this connection.
     syn_ack_sent: Time,
     /// How often it answered a SYN of this connection.
@@ -117,14 +117,13 @@ impl Connection {
     /// The connection of a flow of the plan, before its start.
     #[must_use]
     pub(crate) fn new(plan: &FlowPlan, index: u32, start: Time, seed: u64) -> Self {
-        let datagrams = Datagrams::new(plan, index, seed).map(Box::new);
         let stop = plan.stop.map_or(NEVER, |stop| (Time::ZERO + stop).max(start));
         Self {
             armed: [NEVER; TIMERS],
             application: start,
             index,
             owner: index,
-            number: if datagrams.is_some() { NO_NUMBER } else { 0 },
+            number: 0,
             transfer_end: u64::MAX,
             format: WireFormat::new(&plan.stack),
             request: plan.algorithm.as_ref().and_then(|one| Some((router_scheme(one.scheme()?), requested_rate(one)))),
@@ -134,9 +133,9 @@ impl Connection {
             start,
             end: None,
             transfers: Vec::new(),
-            source: ByteSource::new(&plan.workload, stop, index, seed),
+            source: ByteSource::idle(stop),
             past: Totals::default(),
-            datagrams,
+            datagrams: None,
             dialogue: None,
             syn_ack_sent: Time::ZERO,
             syn_acks: 0,
@@ -376,8 +375,19 @@ impl Connection {
         self.source.stop
     }
 
+    /// Gives it an application that only writes.
+    pub(crate) fn set_source(&mut self, source: ByteSource) {
+        self.source = source;
+    }
+
+    /// Makes it carry datagrams.
+    pub(crate) fn set_datagrams(&mut self, datagrams: Datagrams) {
+        self.datagrams = Some(Box::new(datagrams));
+        self.number = NO_NUMBER;
+    }
+
     /// Makes it a direction of a dialogue: each delivery may complete a message.
-    pub(crate) fn set_dialogue(&mut self, dialogue: Dialogue, nagle: bool) {
+    pub(crate) fn set_dialogue(&mut self, dialogue: Direction, nagle: bool) {
         self.dialogue = Some(Box::new(dialogue));
         self.shared_application = true;
         self.sender.set_nagle(nagle);

@@ -1,143 +1,96 @@
-//! Runs dialogues: requests and responses, and MQTT.
+//! Runs dialogues: applications whose two ends send each other messages.
 
 use cwndlab_records::rows::TransferRow;
-use cwndlab_traffic::messages::{Message, MessageKind};
+use cwndlab_traffic::dialogue::{Action, Dialogue, End};
 use cwndlab_traffic::NEVER;
 use cwndlab_units::{Bytes, Time};
 
-use crate::dialogue::{Application, Dialogue};
+use crate::dialogue::{Direction, Ends};
 use crate::simulation::Simulation;
 
 impl Simulation<'_> {
     /// The application of a direction acts: it reads the messages that arrived, then does what is due.
     pub(crate) fn run_dialogue(&mut self, index: usize, now: Time) {
         self.connections[index].application = NEVER;
-        let peer = self.dialogue(index).peer as usize;
-        while let Some(message) = self.dialogue(index).messages.read() {
-            self.on_message(index, peer, message, now);
+        let (owner, peer) = (self.connections[index].owner as usize, self.direction(index).peer as usize);
+        let ends = if owner == index {
+            Ends { forward: index, backward: peer }
+        } else {
+            Ends { forward: peer, backward: index }
+        };
+        let end = if owner == index { End::Receiver } else { End::Sender };
+        let mut actions = Vec::new();
+        while let Some(message) = self.direction(index).messages.read() {
+            self.application(owner).on_message(message, now, &mut actions);
+            self.accept(ends, end, now);
+            self.perform(ends, end, &mut actions, now);
         }
-        if self.dialogue(index).next <= now {
-            self.on_due(index, peer, now);
+        if self.direction(index).next <= now {
+            let opener = self.application(owner).opener();
+            self.application(owner).on_timer(now, &mut actions);
+            self.perform(ends, opener, &mut actions, now);
         }
         for one in [index, peer] {
             let connection = &mut self.connections[one];
-            if let Some(dialogue) = &connection.dialogue {
-                connection.application = if dialogue.messages.is_readable() { now } else { dialogue.next };
+            if let Some(direction) = &connection.dialogue {
+                connection.application = if direction.messages.is_readable() { now } else { direction.next };
             }
             self.arm(one);
         }
     }
 
-    fn dialogue(&mut self, index: usize) -> &mut Dialogue {
+    fn direction(&mut self, index: usize) -> &mut Direction {
         self.connections[index].dialogue.as_mut().expect("the connection is a direction of a dialogue")
     }
 
-    fn application(&mut self, owner: usize) -> &mut Application {
-        self.dialogue(owner).application.as_mut().expect("the plan's flow has the application")
-    }
-
-    /// Writes a message to the sender of `index`.
-    fn send_message(&mut self, index: usize, bytes: Bytes, kind: MessageKind, since: Time, now: Time) {
-        self.dialogue(index).messages.write(bytes, kind, since);
-        self.connections[index].supply(bytes, now, &mut self.network);
+    fn application(&mut self, owner: usize) -> &mut dyn Dialogue {
+        self.direction(owner).application.as_deref_mut().expect("the plan's flow has the application")
     }
 
     /// The end that did not open the connection takes part from the first message on.
-    fn accept(&mut self, index: usize, opener: usize, now: Time) {
-        let answered = self.connections[opener].handshake_start();
-        self.connections[index].accept(answered, now, &mut self.network);
-    }
-
-    /// The timer of the application is due.
-    fn on_due(&mut self, owner: usize, peer: usize, now: Time) {
-        self.dialogue(owner).next = NEVER;
-        if now >= self.connections[owner].stop_at() {
-            self.connections[owner].finish(now);
+    fn accept(&mut self, ends: Ends, end: End, now: Time) {
+        if end == self.application(ends.forward).opener() {
             return;
         }
-        let opened = self.dialogue(owner).opened;
-        match self.application(owner) {
-            Application::Client(client) => {
-                let exchange = client.start_exchange();
-                if exchange.connect {
-                    self.connect(peer, owner, now);
+        let (index, opener) = (ends.from(end), ends.to(end));
+        if !std::mem::replace(&mut self.direction(index).accepted, true) {
+            let answered = self.connections[opener].handshake_start();
+            self.connections[index].accept(answered, now, &mut self.network);
+        }
+    }
+
+    /// Does what an end was asked to do, and sets the timer.
+    fn perform(&mut self, ends: Ends, end: End, actions: &mut Vec<Action>, now: Time) {
+        let owner = ends.forward;
+        let due = self.application(owner).due();
+        self.direction(owner).next = due;
+        for action in actions.drain(..) {
+            match action {
+                Action::Connect => self.connect(ends, end, now),
+                Action::Send(bytes, message) => {
+                    let index = ends.from(end);
+                    self.direction(index).messages.write(bytes, message);
+                    self.connections[index].supply(bytes, now, &mut self.network);
                 }
-                self.send_message(peer, exchange.request, MessageKind::Request(exchange.response), now, now);
-            }
-            Application::Publisher(publisher) if opened => {
-                let (bytes, kind) = publisher.on_due(now);
-                self.send_message(owner, bytes, kind, now, now);
-                self.schedule_publisher(owner);
-            }
-            Application::Publisher(publisher) => {
-                let bytes = publisher.connect_bytes();
-                self.connect(owner, peer, now);
-                self.send_message(owner, bytes, MessageKind::Connect, now, now);
+                Action::Record(start, size) => self.record_transfer(owner, start, now, size),
+                Action::Finish => self.connections[owner].finish(now),
             }
         }
     }
 
-    /// `opener` opens a connection, the first one or another one.
-    fn connect(&mut self, opener: usize, other: usize, now: Time) {
-        let owner = self.connections[opener].owner as usize;
-        let again = std::mem::replace(&mut self.dialogue(owner).opened, true);
-        let plan = &self.plan.flows[owner];
-        for one in [opener, other] {
+    /// An end opens a connection, the first one or another one.
+    fn connect(&mut self, ends: Ends, end: End, now: Time) {
+        let again = std::mem::replace(&mut self.direction(ends.forward).opened, true);
+        let plan = &self.plan.flows[ends.forward];
+        for one in [ends.from(end), ends.to(end)] {
             if again {
                 self.connections[one].renew(plan, self.seed);
             }
-            self.dialogue(one).messages.clear();
+            let direction = self.direction(one);
+            direction.messages.clear();
+            direction.accepted = false;
         }
-        self.connections[opener].open(now, &mut self.network);
-    }
-
-    /// Sets the timer of a sensor.
-    fn schedule_publisher(&mut self, owner: usize) {
-        let stop = self.connections[owner].stop_at();
-        let Application::Publisher(publisher) = self.application(owner) else { return };
-        let next = publisher.next_due().min(stop);
-        self.dialogue(owner).next = next;
-    }
-
-    /// A message reached the receiver of `index`; the reply goes by `peer`.
-    fn on_message(&mut self, index: usize, peer: usize, message: Message, now: Time) {
-        let owner = self.connections[index].owner as usize;
-        let stop = self.connections[owner].stop_at();
-        let reply = match (message.kind, self.application(owner)) {
-            (MessageKind::Request(response), _) => Some((response, MessageKind::Response(response))),
-            (MessageKind::Response(bytes), Application::Client(client)) => {
-                let next = client.on_response(now, stop);
-                self.record_transfer(owner, message.since, now, bytes);
-                match next {
-                    Some(next) => self.dialogue(owner).next = next,
-                    None => self.connections[owner].finish(now),
-                }
-                None
-            }
-            (MessageKind::ConnAck, Application::Publisher(publisher)) => {
-                publisher.on_connack(now);
-                self.schedule_publisher(owner);
-                None
-            }
-            (MessageKind::PubAck(payload), _) => {
-                self.record_transfer(owner, message.since, now, payload);
-                None
-            }
-            (kind, Application::Publisher(publisher)) => {
-                let reply = publisher.broker_reply(kind);
-                if let (MessageKind::Publish(payload), None) = (kind, reply) {
-                    self.record_transfer(owner, message.since, now, payload);
-                }
-                reply
-            }
-            _ => None,
-        };
-        if matches!(message.kind, MessageKind::Request(_) | MessageKind::Connect) {
-            self.accept(peer, index, now);
-        }
-        if let Some((bytes, kind)) = reply {
-            self.send_message(peer, bytes, kind, message.since, now);
-        }
+        self.connections[ends.from(end)].open(now, &mut self.network);
     }
 
     /// Records a transfer or a message that is complete.

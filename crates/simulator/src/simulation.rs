@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use cwndlab_scenario::plan::Plan;
-use cwndlab_traffic::start_times::start_times;
 use cwndlab_units::Time;
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
 use cwndlab_path::network::Network;
+use cwndlab_path::start_times::start_times;
 use cwndlab_path::timers::{APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
 
 /// The state of a run.

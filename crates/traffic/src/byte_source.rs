@@ -1,9 +1,10 @@
 //! Bulk data, on-off periods and transfers one after another: an application that only writes.
 
 use cwndlab_network::random::Stream;
-use cwndlab_scenario::plan::{Distribution, Workload};
 use cwndlab_units::{Bytes, Duration, Time};
 
+use crate::application::FlowContext;
+use crate::distribution::Distribution;
 use crate::sampling::{sample_pause, sample_period, TIME_STREAM};
 use crate::NEVER;
 
@@ -46,13 +47,31 @@ pub struct Transfer {
     pub bytes: Bytes,
 }
 
-#[derive(Debug)]
-enum Kind {
-    Bulk { bytes: Option<Bytes> },
-    OnOff { on: Duration, off: Duration },
-    RandomOnOff { on: Distribution, off: Distribution, times: Box<Stream> },
-    Transfers { count: Option<u64>, bytes: Bytes, gap: Duration, new_connection: bool },
-    Other,
+/// What the application writes, and when.
+#[derive(Clone, Debug)]
+pub enum Script {
+    /// So much, or without end.
+    Once(Option<Bytes>),
+    /// As much as possible in active periods, nothing in silent ones.
+    Periods {
+        /// Lengths of active periods.
+        on: Distribution,
+        /// Lengths of silent ones.
+        off: Distribution,
+    },
+    /// One transfer after another.
+    Transfers {
+        /// How many; `None` is without end.
+        count: Option<u64>,
+        /// Size of each.
+        bytes: Bytes,
+        /// From the last acknowledgement of one to the start of the next.
+        gap: Duration,
+        /// Each over a connection of its own.
+        new_connection: bool,
+    },
+    /// Nothing: another application writes.
+    Nothing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +85,9 @@ enum Stage {
 /// The application.
 #[derive(Debug)]
 pub struct ByteSource {
-    kind: Kind,
+    script: Script,
+    /// Draws the lengths of periods.
+    times: Option<Box<Stream>>,
     stage: Stage,
     /// When it stops.
     pub stop: Time,
@@ -74,30 +95,23 @@ pub struct ByteSource {
 }
 
 impl ByteSource {
-    /// The application of a flow, which stops at `stop`. Of other workloads it keeps only whether they are done.
+    /// The application of a flow.
     #[must_use]
-    pub fn new(workload: &Workload, stop: Time, flow: u32, seed: u64) -> Self {
-        let kind = match workload {
-            Workload::Bulk { bytes } => Kind::Bulk { bytes: *bytes },
-            Workload::OnOff { on, off } => Kind::OnOff { on: *on, off: *off },
-            Workload::RandomOnOff { on, off } => Kind::RandomOnOff {
-                on: on.clone(),
-                off: off.clone(),
-                times: Box::new(Stream::new(seed, TIME_STREAM, u64::from(flow))),
-            },
-            &Workload::Transfers { count, bytes, gap, new_connection } => {
-                Kind::Transfers { count, bytes, gap, new_connection }
-            }
-            Workload::Arrivals { .. } | Workload::Exchanges { .. } | Workload::Mqtt(_) | Workload::Datagrams { .. } => {
-                Kind::Other
-            }
-        };
-        Self { kind, stage: Stage::Before, stop, transfer: Transfer::default() }
+    pub fn new(script: Script, flow: &FlowContext) -> Self {
+        let draws = matches!(script, Script::Periods { .. });
+        let times = draws.then(|| Box::new(flow.stream(TIME_STREAM)));
+        Self { script, times, stage: Stage::Before, stop: flow.stop, transfer: Transfer::default() }
+    }
+
+    /// One that writes nothing: it keeps when a flow stops, and whether it is done.
+    #[must_use]
+    pub fn idle(stop: Time) -> Self {
+        Self { script: Script::Nothing, times: None, stage: Stage::Before, stop, transfer: Transfer::default() }
     }
 
     /// Makes it the source of one transfer, which has not begun.
     pub fn assign(&mut self, number: u64, bytes: Bytes) {
-        self.kind = Kind::Bulk { bytes: Some(bytes) };
+        self.script = Script::Once(Some(bytes));
         self.stage = Stage::Before;
         self.transfer.number = number;
     }
@@ -119,7 +133,7 @@ impl ByteSource {
             }
             Stage::Silent => {
                 let (bytes, next) = self.begin(now);
-                let reopens = matches!(self.kind, Kind::Transfers { new_connection: true, .. });
+                let reopens = matches!(self.script, Script::Transfers { new_connection: true, .. });
                 (if reopens { Action::Reopen(bytes) } else { Action::Write(bytes) }, next)
             }
             Stage::Done => (Action::Nothing, NEVER),
@@ -130,24 +144,25 @@ impl ByteSource {
     /// Begins an active period or a transfer; returns its bytes, and its end.
     fn begin(&mut self, now: Time) -> (Option<Bytes>, Time) {
         self.stage = Stage::Sending;
-        match &mut self.kind {
-            Kind::Bulk { bytes: None } => (None, NEVER),
-            &mut (Kind::Bulk { bytes: Some(bytes) } | Kind::Transfers { bytes, .. }) => {
+        match &self.script {
+            Script::Once(None) => (None, NEVER),
+            &(Script::Once(Some(bytes)) | Script::Transfers { bytes, .. }) => {
                 (self.transfer.start, self.transfer.bytes) = (now, bytes);
                 (Some(bytes), NEVER)
             }
-            Kind::OnOff { on, .. } => (None, now + *on),
-            Kind::RandomOnOff { on, times, .. } => (None, now + sample_period(on, times)),
-            Kind::Other => (Some(Bytes::ZERO), NEVER),
+            Script::Periods { on, .. } => {
+                let end = self.times.as_mut().map_or(NEVER, |times| now + sample_period(on, times));
+                (None, end)
+            }
+            Script::Nothing => (Some(Bytes::ZERO), NEVER),
         }
     }
 
     /// Length of the silence after an active period.
     fn silence(&mut self) -> Duration {
-        match &mut self.kind {
-            Kind::OnOff { off, .. } => *off,
-            Kind::RandomOnOff { off, times, .. } => sample_pause(off, times),
-            Kind::Bulk { .. } | Kind::Transfers { .. } | Kind::Other => Duration::MAX,
+        match (&self.script, &mut self.times) {
+            (Script::Periods { off, .. }, Some(times)) => sample_pause(off, times),
+            _ => Duration::MAX,
         }
     }
 
@@ -160,10 +175,10 @@ impl ByteSource {
 
     /// Everything written is acknowledged at `now`.
     pub fn on_drained(&mut self, now: Time) -> Drained {
-        match self.kind {
+        match self.script {
             _ if self.stage == Stage::Done => Drained::Done,
-            Kind::Bulk { bytes: Some(_) } if self.stage == Stage::Sending => Drained::Done,
-            Kind::Transfers { count, gap, .. } if self.stage == Stage::Sending => {
+            Script::Once(Some(_)) if self.stage == Stage::Sending => Drained::Done,
+            Script::Transfers { count, gap, .. } if self.stage == Stage::Sending => {
                 if count.is_some_and(|count| self.transfer.number >= count) {
                     return Drained::Done;
                 }
@@ -195,11 +210,15 @@ impl ByteSource {
 mod tests {
     use super::*;
 
+    fn source(script: Script, stop: Time) -> ByteSource {
+        ByteSource::new(script, &FlowContext { flow: 0, seed: 1, stop, header: Bytes(40) })
+    }
+
     /// By hand: on for 5 ns, off for 3 ns, from 10 ns to 22 ns.
     #[test]
     fn periods_alternate_until_the_stop() {
-        let workload = Workload::OnOff { on: Duration(5), off: Duration(3) };
-        let mut source = ByteSource::new(&workload, Time(22), 0, 1);
+        let (on, off) = (Distribution::Fixed(5.0), Distribution::Fixed(3.0));
+        let mut source = source(Script::Periods { on, off }, Time(22));
         assert_eq!(source.on_timer(Time(10)), (Action::Open(None), Time(15)));
         assert_eq!(source.on_timer(Time(15)), (Action::Pause, Time(18)));
         assert_eq!(source.on_timer(Time(18)), (Action::Write(None), Time(22)));
@@ -211,8 +230,7 @@ mod tests {
     #[test]
     fn transfers_follow_the_acknowledgement_of_the_last_one() {
         let (bytes, gap) = (Bytes(100), Duration(7));
-        let workload = Workload::Transfers { count: Some(2), bytes, gap, new_connection: true };
-        let mut source = ByteSource::new(&workload, NEVER, 0, 1);
+        let mut source = source(Script::Transfers { count: Some(2), bytes, gap, new_connection: true }, NEVER);
         assert_eq!(source.on_timer(Time(0)), (Action::Open(Some(bytes)), NEVER));
         assert_eq!(source.complete_transfer(), Transfer { number: 0, start: Time(0), bytes });
         assert_eq!(source.on_drained(Time(40)), Drained::Wait(Time(47)));

@@ -1,12 +1,34 @@
 //! A flow without a connection (UDP): a source that sends by its own clock, and a sink that counts.
 
 use cwndlab_network::random::Stream;
-use cwndlab_scenario::plan::{FlowPlan, Pattern, Workload};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
+use crate::application::FlowContext;
 use crate::delays::Delays;
+use crate::distribution::Distribution;
 use crate::sampling::{sample_pause, sample_period, sample_size, SIZE_STREAM, TIME_STREAM};
 use crate::NEVER;
+
+/// When a source of datagrams sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pattern {
+    /// Always, evenly spaced.
+    Steady,
+    /// Evenly spaced in active periods, nothing in silent ones.
+    OnOff {
+        /// Lengths of active periods.
+        on: Distribution,
+        /// Lengths of silent ones.
+        off: Distribution,
+    },
+    /// Frames at even intervals; each leaves at once, in as many packets as it takes.
+    Frames {
+        /// Between frames.
+        interval: Duration,
+        /// Bytes of a frame on the wire, headers included.
+        size: Distribution,
+    },
+}
 
 /// A datagram that the source sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,20 +71,19 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Source and sink of a flow; `None` if it has a connection.
+    /// Source and sink of a flow: packets of `packet` bytes at `rate`, headers included.
     #[must_use]
-    pub fn new(plan: &FlowPlan, index: u32, seed: u64) -> Option<Self> {
-        let Workload::Datagrams { rate, packet, pattern } = &plan.workload else { return None };
-        Some(Self {
-            pattern: pattern.clone(),
-            sizes: Stream::new(seed, SIZE_STREAM, u64::from(index)),
-            times: Stream::new(seed, TIME_STREAM, u64::from(index)),
+    pub fn new(rate: Rate, packet: Bytes, pattern: Pattern, flow: &FlowContext) -> Self {
+        Self {
+            pattern,
+            sizes: flow.stream(SIZE_STREAM),
+            times: flow.stream(TIME_STREAM),
             until: None,
             carried: Duration::ZERO,
             seen: None,
-            rate: *rate,
+            rate,
             packet: packet.0 as u32,
-            header: plan.stack.header.0 as u32,
+            header: flow.header.0 as u32,
             since: None,
             steps: 0,
             seq: 0,
@@ -70,7 +91,7 @@ impl Datagrams {
             sent_packets: 0,
             received_bytes: Bytes::ZERO,
             delays: Delays::default(),
-        })
+        }
     }
 
     /// Makes the sink ignore duplicates, which a wire may create.

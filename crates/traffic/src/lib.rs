@@ -1,29 +1,29 @@
 //! Applications as state machines without I/O: what they send, and when.
 //!
-//! An engine asks a state machine at the times that it names, and reports to it what arrived.
+//! An engine asks a state machine at the times that it names, and reports to it what arrived. The simulator drives them with
+//! its own transport, the emulator with the kernel's sockets.
 //!
-//! | module | workload |
-//! |---|---|
-//! | [`byte_source`] | bulk data, on-off periods, transfers one after another |
-//! | [`arrivals`] | transfers that arrive as a Poisson process |
-//! | [`request_response`] | requests and responses |
-//! | [`mqtt`] | a sensor and its broker |
-//! | [`datagrams`] | UDP |
-//!
-//! [`messages`] finds messages in a byte stream, [`sampling`] draws from distributions, [`start_times`] gives the starts of
-//! flows, [`delays`] keeps one-way delays.
+//! - [`workloads`]: one file each, with its declared fields, its configuration and, where no other workload shares it, its
+//!   state machine;
+//! - [`application`]: what an engine drives: a [`byte_source`], [`workloads::arrivals`], a [`dialogue`] or [`datagrams`];
+//! - [`distribution`] and [`distribution_fields`]: what sizes and times are drawn from, and its fields; [`sampling`] draws;
+//! - [`delays`]: one-way delays.
 
-pub mod arrivals;
+pub mod application;
 pub mod byte_source;
 pub mod datagrams;
 pub mod delays;
-pub mod messages;
-pub mod mqtt;
-pub mod request_response;
+pub mod dialogue;
+pub mod distribution;
+pub mod distribution_fields;
 pub mod sampling;
-pub mod start_times;
+pub mod workloads;
 
 use cwndlab_units::Time;
+
+pub use application::{Application, FlowContext};
+pub use distribution::Distribution;
+pub use workloads::Workload;
 
 /// The time of an event that does not come.
 pub const NEVER: Time = Time::MAX;

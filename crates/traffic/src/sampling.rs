@@ -1,8 +1,9 @@
 //! Draws from distributions, with the same bits on every machine.
 
 use cwndlab_network::random::Stream;
-use cwndlab_scenario::plan::Distribution;
 use cwndlab_units::{maths, Bytes, Duration};
+
+use crate::distribution::Distribution;
 
 /// Purpose of the streams of sizes: transfers, responses, messages, frames.
 pub const SIZE_STREAM: u64 = 20;

@@ -2,13 +2,16 @@
 
 use std::net::TcpListener;
 use std::sync::atomic::Ordering;
+use std::sync::Mutex;
 
 use cwndlab_linux::fault::Fault;
-use cwndlab_scenario::plan::{FlowPlan, Workload};
+use cwndlab_scenario::plan::FlowPlan;
+use cwndlab_traffic as traffic;
+use cwndlab_traffic::byte_source::ByteSource;
+use cwndlab_traffic::NEVER;
 
-use super::connection::Endpoint;
-use super::mqtt::MqttDialogue;
-use super::request_response::RequestResponse;
+use super::connection::{lock, Endpoint};
+use super::dialogue::{side_of, DialogueEnds};
 use super::stream;
 use crate::addresses::Side;
 
@@ -16,60 +19,55 @@ use crate::addresses::Side;
 #[derive(Debug)]
 pub enum Application<'a> {
     /// Data in one direction.
-    Stream(Endpoint<'a>),
-    /// Requests and responses.
-    RequestResponse(Endpoint<'a>, RequestResponse<'a>),
-    /// A sensor and a broker.
-    Mqtt(Endpoint<'a>, MqttDialogue<'a>),
+    Stream(Endpoint<'a>, Mutex<ByteSource>),
+    /// Messages in both directions.
+    Dialogue(DialogueEnds<'a>),
 }
 
 impl<'a> Application<'a> {
-    /// The application of the endpoint's plan.
+    /// The application of the endpoint's plan; `None` if kernel TCP does not carry it.
     #[must_use]
-    pub fn new(endpoint: Endpoint<'a>) -> Self {
-        match &endpoint.plan.workload {
-            Workload::Exchanges { .. } => Self::RequestResponse(endpoint, RequestResponse::new(endpoint)),
-            Workload::Mqtt(sensor) => Self::Mqtt(endpoint, MqttDialogue::new(endpoint, sensor)),
-            _ => Self::Stream(endpoint),
+    pub fn new(endpoint: Endpoint<'a>) -> Option<Self> {
+        let context = endpoint.plan.context(endpoint.flow, endpoint.seed, endpoint.stop_at());
+        match endpoint.plan.workload.application(&context) {
+            traffic::Application::ByteSource(source) => Some(Self::Stream(endpoint, Mutex::new(source))),
+            traffic::Application::Dialogue(dialogue) => Some(Self::Dialogue(DialogueEnds::new(endpoint, dialogue))),
+            traffic::Application::Arrivals(_) | traffic::Application::Datagrams(_) => None,
         }
     }
 
-    /// The side that opens the connection. The client of requests is where the flow's data goes.
+    /// The side that opens the connection.
     #[must_use]
     pub fn opener(plan: &FlowPlan) -> Side {
-        match plan.workload {
-            Workload::Exchanges { .. } => Side::Receivers,
+        match plan.workload.application(&plan.context(0, 0, NEVER)) {
+            traffic::Application::Dialogue(dialogue) => side_of(dialogue.opener()),
             _ => Side::Senders,
         }
     }
 
     /// Runs the endpoint that opens the connection until the end of the run.
     pub fn run_opener(&self) -> Result<(), Fault> {
-        let (endpoint, dialogue): (_, &dyn Fn() -> std::io::Result<()>) = match self {
-            Self::Stream(endpoint) => return stream::send(endpoint),
-            Self::RequestResponse(endpoint, dialogue) => (endpoint, &|| dialogue.run_client()),
-            Self::Mqtt(endpoint, dialogue) => (endpoint, &|| dialogue.run_sensor()),
-        };
+        let (Self::Stream(endpoint, _) | Self::Dialogue(DialogueEnds { endpoint, .. })) = self;
         endpoint.run.sleep_until(endpoint.start);
         if endpoint.run.is_over() {
             return Ok(());
         }
         endpoint.state.started.store(endpoint.run.now().0, Ordering::Relaxed);
-        let result = dialogue();
-        if !endpoint.run.is_over() {
-            // At the end of the run the other endpoint may close first.
-            result.map_err(|error| endpoint.fault(error))?;
-            endpoint.state.ended.store(endpoint.run.now().0, Ordering::Relaxed);
+        let result = match self {
+            Self::Stream(endpoint, source) => stream::send(endpoint, &mut lock(source)),
+            Self::Dialogue(dialogue) => dialogue.run_opener(),
+        };
+        if endpoint.run.is_over() {
+            return Ok(()); // the other endpoint may have closed first
         }
-        Ok(())
+        result.map_err(|error| endpoint.fault(error))
     }
 
     /// Runs the endpoint that accepts connections until the end of the run.
     pub fn run_acceptor(&self, listener: &TcpListener) {
         match self {
-            Self::Stream(endpoint) => stream::receive(endpoint, listener),
-            Self::RequestResponse(_, dialogue) => dialogue.run_server(listener),
-            Self::Mqtt(_, dialogue) => dialogue.run_broker(listener),
+            Self::Stream(endpoint, _) => stream::receive(endpoint, listener),
+            Self::Dialogue(dialogue) => dialogue.run_acceptor(listener),
         }
     }
 }

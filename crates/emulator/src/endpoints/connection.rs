@@ -11,7 +11,6 @@ use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_linux::realtime::{set_realtime, Policy};
 use cwndlab_linux::socket;
 use cwndlab_linux::tcp_info::TcpInfo;
-use cwndlab_network::random::Stream;
 use cwndlab_records::rows::TransferRow;
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_units::{Bytes, Time};
@@ -164,19 +163,9 @@ pub struct Endpoint<'a> {
 }
 
 impl Endpoint<'_> {
-    /// A random stream of the flow.
-    pub(crate) fn stream(&self, purpose: u64) -> Stream {
-        Stream::new(self.seed, purpose, u64::from(self.flow))
-    }
-
     /// When the flow stops.
     pub(crate) fn stop_at(&self) -> Time {
         self.plan.stop.map_or(Time(u64::MAX), |stop| Time(stop.0))
-    }
-
-    /// Whether the flow may send more.
-    pub(crate) fn is_active(&self) -> bool {
-        !self.run.is_over() && self.run.now() < self.stop_at()
     }
 
     /// An error of one of the flow's sockets.

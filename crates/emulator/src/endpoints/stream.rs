@@ -1,106 +1,72 @@
-//! One-way data over TCP: the sender's thread with the workloads bulk, on-off and transfers, and the receiver's thread.
+//! One-way data over TCP: the sender's thread, which carries out what a byte source decides, and the receiver's thread.
 
 use std::io::Read;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use cwndlab_linux::fault::Fault;
-use cwndlab_scenario::plan::Workload;
-use cwndlab_traffic::sampling::{sample_pause, sample_period, TIME_STREAM};
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_traffic::byte_source::{Action, ByteSource, Drained};
+use cwndlab_units::{Bytes, Time};
 
 use super::connection::{is_timeout, lock, Endpoint, PendingTransfer, ACCEPT_INTERVAL, STOP_CHECK};
 use crate::addresses::Side;
 
-/// Runs the sender of a flow until the end of the run.
-pub(crate) fn send(endpoint: &Endpoint<'_>) -> Result<(), Fault> {
-    endpoint.run.sleep_until(endpoint.start);
-    if endpoint.run.is_over() {
-        return Ok(());
-    }
-    send_workload(endpoint).map_err(|error| endpoint.fault(error))
-}
-
-fn send_workload(endpoint: &Endpoint<'_>) -> std::io::Result<()> {
-    let (run, state) = (endpoint.run, endpoint.state);
-    // A transfer over a connection of its own begins with the handshake, as in the simulator.
-    let start = run.now();
-    state.started.store(start.0, Ordering::Relaxed);
-    let Some(first) = endpoint.connect(Side::Senders)? else { return Ok(()) };
-    let mut socket = state.open(first);
-    let is_done = match &endpoint.plan.workload {
-        &Workload::Bulk { bytes } => {
-            if let Some(bytes) = bytes {
-                begin_transfer(endpoint, bytes, start);
-            }
-            endpoint.send(&socket, bytes.map(|bytes| bytes.0), endpoint.stop_at())?;
-            true
-        }
-        Workload::RandomOnOff { on, off } => {
-            let mut times = endpoint.stream(TIME_STREAM);
-            let period = || (sample_period(on, &mut times), sample_pause(off, &mut times));
-            send_in_periods(endpoint, &socket, period)?
-        }
-        &Workload::OnOff { on, off } => send_in_periods(endpoint, &socket, || (on, off))?,
-        Workload::Transfers { .. } => match send_transfers(endpoint, &mut socket, start)? {
-            Some(is_done) => is_done,
-            None => return Ok(()),
-        },
-        _ => true,
-    };
-    if is_done && endpoint.drain(&socket) && !run.is_over() {
-        state.ended.store(run.now().0, Ordering::Relaxed);
+/// Runs the sender of a flow, which has started, until the end of the run.
+pub(crate) fn send(endpoint: &Endpoint<'_>, source: &mut ByteSource) -> std::io::Result<()> {
+    let mut socket = None::<Arc<TcpStream>>;
+    let is_done = run_source(endpoint, source, &mut socket)?;
+    let Some(socket) = socket else { return Ok(()) };
+    if is_done && endpoint.drain(&socket) && !endpoint.run.is_over() {
+        endpoint.state.ended.store(endpoint.run.now().0, Ordering::Relaxed);
         let _ = socket.shutdown(Shutdown::Write);
     }
     // The final TCP_INFO is read at the end of the run.
-    run.sleep_until(Time(u64::MAX));
-    state.close(&socket);
+    endpoint.run.sleep_until(Time::MAX);
+    endpoint.state.close(&socket);
     Ok(())
 }
 
-/// Sends without end during the first part of each period and not at all during the second.
-fn send_in_periods(
+/// Does what the source says until it is done or the run over; returns whether it is done.
+fn run_source(
     endpoint: &Endpoint<'_>,
-    socket: &TcpStream,
-    mut period: impl FnMut() -> (Duration, Duration),
+    source: &mut ByteSource,
+    socket: &mut Option<Arc<TcpStream>>,
 ) -> std::io::Result<bool> {
-    while endpoint.is_active() {
-        let (on, off) = period();
-        let until = endpoint.run.now() + on;
-        endpoint.send(socket, None, until.min(endpoint.stop_at()))?;
-        endpoint.run.sleep_until((until + off).min(endpoint.stop_at()));
-    }
-    Ok(true)
-}
-
-/// Sends one transfer after another. Returns whether the last was acknowledged; `None` where the run ended before a new
-/// connection.
-fn send_transfers(
-    endpoint: &Endpoint<'_>,
-    socket: &mut Arc<TcpStream>,
-    mut start: Time,
-) -> std::io::Result<Option<bool>> {
-    let &Workload::Transfers { count, bytes, gap, new_connection } = &endpoint.plan.workload else {
-        return Ok(Some(true));
-    };
-    let (mut number, mut is_done) = (0, true);
-    while endpoint.is_active() && count.is_none_or(|count| number < count) {
-        if number > 0 {
-            start = endpoint.run.now();
+    let run = endpoint.run;
+    while !run.is_over() {
+        // A transfer over a connection of its own begins with the handshake, as in the simulator.
+        let start = run.now();
+        let (action, mut next) = source.on_timer(start);
+        let bytes = match action {
+            Action::Open(bytes) | Action::Reopen(bytes) => {
+                if let Some(last) = socket.take() {
+                    endpoint.state.close(&last);
+                }
+                let Some(opened) = endpoint.connect(Side::Senders)? else { return Ok(false) };
+                *socket = Some(endpoint.state.open(opened));
+                Some(bytes)
+            }
+            Action::Write(bytes) => Some(bytes),
+            Action::Stop => return Ok(true),
+            Action::Pause | Action::Nothing => None,
+        };
+        if let (Some(bytes), Some(socket)) = (bytes, socket.as_ref()) {
+            if let Some(size) = bytes {
+                begin_transfer(endpoint, size, start);
+            }
+            let all = endpoint.send(socket, bytes.map(|bytes| bytes.0), next.min(endpoint.stop_at()))?;
+            if bytes.is_some() && all && endpoint.drain(socket) {
+                source.complete_transfer();
+                match source.on_drained(run.now()) {
+                    Drained::Done => return Ok(true),
+                    Drained::Wait(at) => next = at,
+                    Drained::Nothing => {}
+                }
+            }
         }
-        if number > 0 && new_connection {
-            endpoint.state.close(socket);
-            let Some(next) = endpoint.connect(Side::Senders)? else { return Ok(None) };
-            *socket = endpoint.state.open(next);
-        }
-        begin_transfer(endpoint, bytes, start);
-        endpoint.send(socket, Some(bytes.0), endpoint.stop_at())?;
-        is_done = endpoint.drain(socket);
-        number += 1;
-        endpoint.run.sleep_until((endpoint.run.now() + gap).min(endpoint.stop_at()));
+        run.sleep_until(next);
     }
-    Ok(Some(is_done))
+    Ok(false)
 }
 
 /// Tells the receiver where the next transfer ends.

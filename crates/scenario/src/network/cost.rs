@@ -1,7 +1,9 @@
 //! What a run would write down: more rows than a machine's memory holds are refused before it begins.
 
-use crate::plan::{Intensity, Pattern, Plan, Workload};
 use cwndlab_config::{Fault, Faults};
+use cwndlab_traffic::application::Offered;
+
+use crate::plan::Plan;
 
 /// The most rows of all tables together: a sample takes about 250 bytes, so these are 12 GB.
 const MOST_ROWS: f64 = 50e6;
@@ -34,9 +36,9 @@ pub(super) fn check(plan: &Plan, path: impl Fn(usize) -> String) -> Vec<Fault> {
         let stop = flow.stop.map_or(plan.duration, |stop| stop.min(plan.duration));
         let span = stop.0.saturating_sub(flow.start.0) as f64;
         let hops = (flow.forward.len() + flow.reverse.len()) as f64;
-        match &flow.workload {
-            Workload::Arrivals { intensity: Intensity::PerSecond(rate), count, .. } => {
-                let expected = (rate * span * 1e-9).min(count.map_or(f64::INFINITY, |count| count as f64));
+        match flow.workload.offered() {
+            Offered::Transfers { per_second, count } => {
+                let expected = (per_second * span * 1e-9).min(count.map_or(f64::INFINITY, |count| count as f64));
                 transfers += expected;
                 if transfers > MOST_ROWS {
                     faults.add(
@@ -48,12 +50,8 @@ pub(super) fn check(plan: &Plan, path: impl Fn(usize) -> String) -> Vec<Fault> {
                 }
                 packets += expected * hops;
             }
-            Workload::Datagrams { rate, packet, pattern } => {
-                let frames = match pattern {
-                    Pattern::Frames { interval, .. } => span / interval.0.max(1) as f64,
-                    _ => 0.0,
-                };
-                let expected = (rate.0 as f64 / 8.0 * span * 1e-9 / packet.0 as f64).max(frames);
+            Offered::Packets { per_second } => {
+                let expected = per_second * span * 1e-9;
                 if expected > MOST_DATAGRAMS {
                     faults.add(
                         format!("{}.workload", path(number)),
@@ -63,13 +61,13 @@ pub(super) fn check(plan: &Plan, path: impl Fn(usize) -> String) -> Vec<Fault> {
                 }
                 packets += expected * flow.forward.len() as f64;
             }
-            Workload::Bulk { bytes } => {
+            Offered::Bytes(bytes) => {
                 let size = (flow.stack.mss.0 + flow.stack.header.0) as f64;
                 let rates = flow.forward.iter().filter_map(|&link| plan.links[link as usize].rate);
                 let line = rates.min().map_or(0.0, |rate| rate.0 as f64 / 8.0 * span * 1e-9);
                 packets += bytes.map_or(line, |bytes| line.min(bytes.0 as f64)) / size * hops;
             }
-            _ => {}
+            Offered::Unknown => {}
         }
     }
     if plan.packets && packets > MOST_ROWS {

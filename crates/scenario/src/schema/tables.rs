@@ -2,11 +2,10 @@
 
 use cwndlab_config::{Custom, Field, Kind, Literal, Table, Word};
 use cwndlab_network::{aqm, loss, router_assist};
+use cwndlab_traffic::{distribution_fields, workloads};
 use cwndlab_transport::stack::Stack;
 use serde_json::{json, Value};
 
-use super::distribution;
-use super::workload;
 use crate::{profile, trace};
 
 const RATE_OR_NONE: &[Kind] = &[Kind::Rate, Kind::Words(&[("none", "serialises in no time")])];
@@ -406,11 +405,11 @@ pub static FLOW: Table = Table::new(
         Field::whole("count", (1, 1_000_000), 1, "how many such flows; names get `-1`, `-2` and so on"),
         Field::new(
             "start_step",
-            distribution::TIME,
+            distribution_fields::TIME,
             "time between their starts; a distribution draws each: exponential ones are a Poisson process",
         )
         .or(Literal::Text("0 s")),
-        Field::new("workload", Kind::Choice(&workload::CHOICE), "what it sends")
+        Field::new("workload", Kind::Choice(&workloads::CHOICE), "what it sends")
             .absent("`bulk` over TCP, required over UDP"),
         Field::word("profile", PROFILES, "linux", "stack profile"),
         Field::new("stack", Kind::Table(&STACK), "values of the stack in place of the profile's"),

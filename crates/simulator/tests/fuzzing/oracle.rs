@@ -124,7 +124,8 @@ fn flows(plan: &Plan, records: &Records) -> Outcome {
         holds(row.retransmitted_bytes <= row.sent_bytes, || say("more sent again than sent"))?;
         holds(row.acked_bytes <= row.sent_bytes, || say("more acknowledged than sent"))?;
         // Exchanges deliver both ways, and requests are sent by the other end.
-        let one_way = !matches!(plan_of.workload, Workload::Exchanges { .. } | Workload::Mqtt(_));
+        let one_way =
+            !matches!(plan_of.workload, Workload::RequestResponse(_) | Workload::Mqtt(_) | Workload::PageLoads(_));
         if one_way {
             holds(row.delivered_bytes <= row.sent_bytes, || say("more delivered than sent"))?;
             let once = row.sent_bytes - row.retransmitted_bytes;
@@ -133,7 +134,7 @@ fn flows(plan: &Plan, records: &Records) -> Outcome {
         if one_way && !duplicates {
             // A SYN counts as lost and not as sent; every connection sends a bounded number of them.
             let connections = match plan_of.workload {
-                Workload::Arrivals { connections, count, .. } => count.unwrap_or(u64::from(connections)),
+                Workload::Arrivals(ref arrivals) => arrivals.count.unwrap_or(u64::from(arrivals.connections)),
                 _ => 1 + transfers.get(&row.flow).copied().unwrap_or(0),
             };
             let syns = connections * (u64::from(plan_of.stack.syn_retries) + 1);

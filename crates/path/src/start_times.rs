@@ -2,9 +2,8 @@
 
 use cwndlab_network::random::Stream;
 use cwndlab_scenario::plan::Plan;
+use cwndlab_traffic::sampling::{sample_pause, GAP_STREAM};
 use cwndlab_units::{Duration, Time};
-
-use crate::sampling::{sample_pause, GAP_STREAM};
 
 /// Purpose of the streams of start jitter.
 const START_STREAM: u64 = 4;

@@ -1,4 +1,4 @@
-//! Distributions as written: a quantity, or a table with a `kind`.
+//! Fields that hold a distribution: a quantity, or a table with a `kind`.
 
 use cwndlab_config::{Choice, Custom, Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{maths, parse_bytes, parse_duration, ParseError};
@@ -7,9 +7,11 @@ use serde_json::{json, Value};
 use crate::distribution::Distribution;
 
 /// What is drawn: the unit of its values.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
     Time,
+    /// Bytes.
     Size,
 }
 
@@ -31,9 +33,9 @@ impl Unit {
 }
 
 /// A quantity, or a distribution from which each one is drawn.
-pub(super) const TIME: Kind = Kind::Either(&[Kind::Duration, Kind::Choice(&TIMES)]);
+pub const TIME: Kind = Kind::Either(&[Kind::Duration, Kind::Choice(&TIMES)]);
 /// The same for sizes.
-pub(super) const SIZE: Kind = Kind::Either(&[Kind::Bytes, Kind::Choice(&SIZES)]);
+pub const SIZE: Kind = Kind::Either(&[Kind::Bytes, Kind::Choice(&SIZES)]);
 
 macro_rules! distributions {
     ($tables:ident, $choice:ident, $name:literal, $quantity:expr, $example:literal, $points:ident) => {
@@ -98,7 +100,7 @@ macro_rules! distributions {
         ];
 
         /// The choice of a distribution by `kind`.
-        pub(super) static $choice: Choice = Choice {
+        static $choice: Choice = Choice {
             name: $name,
             tag: "kind",
             default: None,
@@ -142,7 +144,7 @@ fn canonical_points(unit: Unit, value: &Value) -> Value {
 }
 
 /// The field `key` as a distribution; a plain quantity is a fixed value.
-pub(super) fn read(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
+pub fn read(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
     if let Some(value) = table.get(key).filter(|value| value.is_object()) {
         let choice = if unit == Unit::Time { &TIMES } else { &SIZES };
         let inner = Reader::choose(value, table.at(key), choice, faults)?;
@@ -152,7 +154,7 @@ pub(super) fn read(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Fault
 }
 
 /// The same where the value must be above zero.
-pub(super) fn positive(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
+pub fn positive(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
     let distribution = read(table, key, unit, faults)?;
     if distribution == Distribution::Fixed(0.0) {
         faults.add(table.at(key), "is zero", format!("write {}", unit.example()));
@@ -200,7 +202,7 @@ fn read_kind(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Dist
         "log-normal" => read_log_normal(table, unit, faults),
         "gamma" => {
             let (mean, cv) = (quantity(table, "mean", unit, faults), table.number("cv", faults));
-            Some(gamma(mean?, cv?))
+            Some(Distribution::gamma(mean?, cv?))
         }
         _ => read_points(table, unit, faults),
     }
@@ -248,18 +250,7 @@ fn read_log_normal(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Optio
     let mean = needed(table, "mean", unit, faults);
     let example = "'cv = 2.0' (standard deviation over mean), or 'median' and 'sigma'";
     let cv = needed_number(table, "cv", example, faults);
-    Some(log_normal(mean?, cv?))
-}
-
-/// By mean and coefficient of variation.
-pub(super) fn log_normal(mean: f64, cv: f64) -> Distribution {
-    let variance = maths::ln(1.0 + cv * cv);
-    Distribution::LogNormal { mu: maths::ln(mean) - variance / 2.0, sigma: maths::sqrt(variance) }
-}
-
-/// By mean and coefficient of variation.
-pub(super) fn gamma(mean: f64, cv: f64) -> Distribution {
-    Distribution::Gamma { shape: 1.0 / (cv * cv), scale: mean * cv * cv }
+    Some(Distribution::log_normal(mean?, cv?))
 }
 
 fn read_points(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
@@ -299,11 +290,7 @@ fn read_points(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Di
 }
 
 /// What is wrong with a point of a distribution function after the one before it.
-pub(crate) fn next_point(
-    before: Option<(f64, f64)>,
-    value: f64,
-    probability: f64,
-) -> Result<(), (String, &'static str)> {
+pub fn next_point(before: Option<(f64, f64)>, value: f64, probability: f64) -> Result<(), (String, &'static str)> {
     if !(value > 0.0 && value.is_finite()) {
         return Err((format!("{value} is no size or time above 0"), ""));
     }
@@ -322,7 +309,7 @@ pub(crate) fn next_point(
 }
 
 /// What is wrong with the end of a distribution function.
-pub(crate) fn last_point(last: Option<(f64, f64)>) -> Result<(), (String, &'static str)> {
+pub fn last_point(last: Option<(f64, f64)>) -> Result<(), (String, &'static str)> {
     match last {
         None => Err(("there is no point".to_owned(), "two columns: value, probability")),
         Some((_, probability)) if (probability - 1.0).abs() > 1e-9 => {

@@ -42,6 +42,19 @@ pub enum Distribution {
 }
 
 impl Distribution {
+    /// Log-normal by mean and coefficient of variation.
+    #[must_use]
+    pub fn log_normal(mean: f64, cv: f64) -> Self {
+        let variance = maths::ln(1.0 + cv * cv);
+        Self::LogNormal { mu: maths::ln(mean) - variance / 2.0, sigma: maths::sqrt(variance) }
+    }
+
+    /// Gamma by mean and coefficient of variation.
+    #[must_use]
+    pub fn gamma(mean: f64, cv: f64) -> Self {
+        Self::Gamma { shape: 1.0 / (cv * cv), scale: mean * cv * cv }
+    }
+
     /// The expected value; infinite for a Pareto tail of index 1 or less.
     #[must_use]
     pub fn mean(&self) -> f64 {

@@ -1,0 +1,64 @@
+//! What an engine drives: the application of a flow at its beginning.
+
+use cwndlab_network::random::Stream;
+use cwndlab_units::{Bytes, Time};
+
+use crate::byte_source::ByteSource;
+use crate::datagrams::Datagrams;
+use crate::dialogue::Dialogue;
+use crate::workloads::arrivals::ArrivalProcess;
+
+/// The flow that an application belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowContext {
+    /// Its number.
+    pub flow: u32,
+    /// The seed of the run.
+    pub seed: u64,
+    /// When the application stops.
+    pub stop: Time,
+    /// Headers of a packet.
+    pub header: Bytes,
+}
+
+impl FlowContext {
+    /// The flow's random stream for this purpose.
+    #[must_use]
+    pub fn stream(&self, purpose: u64) -> Stream {
+        Stream::new(self.seed, purpose, u64::from(self.flow))
+    }
+}
+
+/// The application of a flow.
+#[derive(Debug)]
+pub enum Application {
+    /// It only writes, over one connection after another.
+    ByteSource(ByteSource),
+    /// Transfers that arrive, each over a connection of its own.
+    Arrivals(ArrivalProcess),
+    /// Both ends send messages.
+    Dialogue(Box<dyn Dialogue>),
+    /// Packets without a connection.
+    Datagrams(Datagrams),
+}
+
+/// What a workload offers to the network, where that is known before the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Offered {
+    /// As much as the network carries, or so many bytes of it.
+    Bytes(Option<Bytes>),
+    /// So many transfers per second, up to this number of them.
+    Transfers {
+        /// Arrivals per second.
+        per_second: f64,
+        /// How many; `None` is without end.
+        count: Option<u64>,
+    },
+    /// So many packets per second.
+    Packets {
+        /// While it sends.
+        per_second: f64,
+    },
+    /// It depends on the run.
+    Unknown,
+}

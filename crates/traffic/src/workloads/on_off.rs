@@ -1,0 +1,78 @@
+//! Active and silent periods in turn.
+
+use cwndlab_config::{Faults, Field, Kind, Reader, Table};
+use cwndlab_units::{Bytes, Rate};
+
+use super::{packets, Configuration, Transport};
+use crate::application::{Application, FlowContext, Offered};
+use crate::byte_source::{ByteSource, Script};
+use crate::datagrams::{Datagrams, Pattern};
+use crate::distribution::Distribution;
+use crate::distribution_fields::{self, Unit, TIME};
+
+/// The entry among the workloads.
+pub static SPEC: Table = Table::new(
+    "on-off",
+    "Active for a time, silent for a time, and so on (TCP, UDP).",
+    &[&[
+        Field::new("on", TIME, "lengths of active periods").required("'on = \"2 s\"'"),
+        Field::new("off", TIME, "lengths of silent periods").required("'off = \"2 s\"'"),
+        Field::new("rate", Kind::Rate, "UDP: rate while active, headers included").absent("required over UDP"),
+        Field::new("packet", Kind::Bytes, "UDP: size of a packet, headers included").absent("1500 B over UDP"),
+    ]],
+)
+.class("OnOff");
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Lengths of active periods.
+    pub on: Distribution,
+    /// Lengths of silent ones.
+    pub off: Distribution,
+    /// Over UDP: the rate while active, and the size of a packet, headers included.
+    pub packets: Option<(Rate, Bytes)>,
+}
+
+impl Configuration for Config {
+    const TRANSPORTS: &'static [Transport] = &[Transport::Tcp, Transport::Udp];
+
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let on = distribution_fields::positive(table, "on", Unit::Time, faults);
+        let off = distribution_fields::read(table, "off", Unit::Time, faults);
+        let packets = if table.gives("rate") { packets::read(table, faults) } else { None };
+        Some(Self { on: on?, off: off?, packets })
+    }
+
+    fn check(&self, transport: Transport, table: &Reader<'_>, faults: &mut Faults) {
+        if transport == Transport::Udp && !table.gives("rate") {
+            faults.add(table.at("rate"), "is missing", "write 'rate = \"2 Mbps\"'");
+        }
+        for key in ["rate", "packet"].into_iter().filter(|key| transport == Transport::Tcp && table.gives(key)) {
+            faults.add(
+                table.at(key),
+                "belongs to a flow over UDP",
+                "leave it out: TCP sends as much as possible while active",
+            );
+        }
+    }
+
+    fn application(&self, flow: &FlowContext) -> Application {
+        let (on, off) = (self.on.clone(), self.off.clone());
+        match self.packets {
+            Some((rate, packet)) => {
+                Application::Datagrams(Datagrams::new(rate, packet, Pattern::OnOff { on, off }, flow))
+            }
+            None => Application::ByteSource(ByteSource::new(Script::Periods { on, off }, flow)),
+        }
+    }
+
+    fn offered(&self) -> Offered {
+        let packets = |(rate, packet)| Offered::Packets { per_second: packets::per_second(rate, packet) };
+        self.packets.map_or(Offered::Unknown, packets)
+    }
+
+    fn packet(&self) -> Option<Bytes> {
+        self.packets.map(|(_, packet)| packet)
+    }
+}

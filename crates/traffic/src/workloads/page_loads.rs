@@ -1,0 +1,319 @@
+//! Page loads over HTTP/2: a page's main object, then all objects in it, multiplexed over one connection.
+//!
+//! Source of the distributions: the web browsing model of the IEEE 802.16m Evaluation Methodology Document (IEEE
+//! 802.16m-08/004r5, 2009, section 10.1; J. J. Lee et al., IEEE C802.16m-07/182r3), which 3GPP and NGMN use as well. Framing:
+//! RFC 9113, 4.1 and 4.2.
+//!
+//! ```text
+//! number of objects = min(X, 55) − 2, X Pareto of index 1.1 from 2: 5.64 on average             (1)
+//! bytes of an object on the connection = size + 9 · ⌈size / 16384⌉                              (2)
+//! ```
+//!
+//! A load lasts from the request for the main object to the last byte of the last object. The requests for a page's objects
+//! leave together, so that the order in which the server multiplexes them changes nothing in that time. Where the source
+//! discards sizes above 2 MB, they are cut here.
+
+use cwndlab_config::{Faults, Field, Kind, Reader, Table};
+use cwndlab_network::random::Stream;
+use cwndlab_units::{Bytes, Time};
+
+use super::fields::{COUNT, NEW_CONNECTION};
+use super::Configuration;
+use crate::application::{Application, FlowContext};
+use crate::dialogue::{Action, Dialogue, End, Message};
+use crate::distribution::Distribution;
+use crate::distribution_fields::{self, Unit, SIZE, TIME};
+use crate::sampling::{sample, sample_pause, sample_size, OTHER_STREAM, SIZE_STREAM, TIME_STREAM};
+use crate::NEVER;
+
+/// The entry among the workloads.
+pub static SPEC: Table = Table::new(
+    "page-loads",
+    "Page loads over HTTP/2: the flow's receiver is the browser (web browsing model of IEEE 802.16m-08/004r5; TCP).",
+    &[&[
+        Field::new("main", SIZE, "sizes of main objects")
+            .absent("log-normal: mean 10710 B, standard deviation 25032 B"),
+        Field::new("object", SIZE, "sizes of the objects in a page")
+            .absent("log-normal: mean 7758 B, standard deviation 126168 B"),
+        Field::new("objects", Kind::Whole(0, 10_000), "how many objects are in a page")
+            .absent("Pareto of index 1.1 from 2 to 55, less 2"),
+        Field::bytes("largest", "2 MB", "no object is larger: draws above this are cut").above_zero(),
+        Field::bytes("request", "400 B", "size of each request (a round figure)").above_zero(),
+        Field::new("parse", TIME, "from the main object to the requests for the others")
+            .absent("exponential: mean 130 ms"),
+        Field::new("think", TIME, "from the end of a page to the next one").absent("exponential: mean 30 s"),
+        COUNT,
+        NEW_CONNECTION,
+    ]],
+)
+.class("PageLoads");
+
+/// Largest payload of a frame (RFC 9113, 4.2: `SETTINGS_MAX_FRAME_SIZE` is 2¹⁴ at first).
+const FRAME: u64 = 16_384;
+/// Header of a frame (RFC 9113, 4.1).
+const FRAME_HEADER: u64 = 9;
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Sizes of main objects.
+    pub main: Distribution,
+    /// Sizes of the objects in a page.
+    pub object: Distribution,
+    /// How many objects are in a page; `None` draws the number (1).
+    pub objects: Option<u64>,
+    /// No object is larger.
+    pub largest: Bytes,
+    /// Size of each request.
+    pub request: Bytes,
+    /// From the main object to the requests for the others.
+    pub parse: Distribution,
+    /// From the end of a page to the next one.
+    pub think: Distribution,
+    /// How many pages; `None` is without end.
+    pub count: Option<u64>,
+    /// Each page over a connection of its own.
+    pub new_connection: bool,
+}
+
+impl Configuration for Config {
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let mut size = |key, default| {
+            if table.gives(key) {
+                distribution_fields::positive(table, key, Unit::Size, faults)
+            } else {
+                Some(default)
+            }
+        };
+        let main = size("main", Distribution::log_normal(10_710.0, 25_032.0 / 10_710.0));
+        let object = size("object", Distribution::log_normal(7_758.0, 126_168.0 / 7_758.0));
+        let mut time = |key, default| {
+            if table.gives(key) {
+                distribution_fields::read(table, key, Unit::Time, faults)
+            } else {
+                Some(Distribution::Exponential(default))
+            }
+        };
+        let (parse, think) = (time("parse", 130e6), time("think", 30e9));
+        let (largest, request) = (table.bytes("largest", faults), table.bytes("request", faults));
+        let (objects, count) = (table.whole("objects", faults), table.whole("count", faults));
+        Some(Self {
+            main: main?,
+            object: object?,
+            objects,
+            largest: largest?,
+            request: request?,
+            parse: parse?,
+            think: think?,
+            count,
+            new_connection: table.flag("new_connection", faults)?,
+        })
+    }
+
+    fn application(&self, flow: &FlowContext) -> Application {
+        Application::Dialogue(Box::new(PageLoads::new(self, flow)))
+    }
+
+    fn secondary_connections(&self) -> u32 {
+        1
+    }
+}
+
+/// The request for a main object of this size.
+const MAIN_REQUEST: u8 = 0;
+/// A main object of this size.
+const MAIN: u8 = 1;
+/// The requests for all objects of a page, of this size together.
+const OBJECT_REQUESTS: u8 = 2;
+/// All objects of a page.
+const OBJECTS: u8 = 3;
+
+/// (2)
+fn framed(size: Bytes) -> Bytes {
+    Bytes(size.0 + FRAME_HEADER * size.0.div_ceil(FRAME))
+}
+
+/// Browser and server.
+#[derive(Debug)]
+struct PageLoads {
+    config: Config,
+    stop: Time,
+    sizes: Stream,
+    numbers: Stream,
+    times: Stream,
+    due: Time,
+    started: u64,
+    completed: u64,
+    /// The main object of the page that is parsed: when its load began, and its size.
+    parsed: Option<(Time, Bytes)>,
+    /// The page's objects with their frames.
+    framed_objects: Bytes,
+}
+
+impl PageLoads {
+    fn new(config: &Config, flow: &FlowContext) -> Self {
+        Self {
+            config: config.clone(),
+            stop: flow.stop,
+            sizes: flow.stream(SIZE_STREAM),
+            numbers: flow.stream(OTHER_STREAM),
+            times: flow.stream(TIME_STREAM),
+            due: NEVER,
+            started: 0,
+            completed: 0,
+            parsed: None,
+            framed_objects: Bytes::ZERO,
+        }
+    }
+
+    /// The number of objects in the next page.
+    fn draw_number(&mut self) -> u64 {
+        self.config.objects.unwrap_or_else(|| {
+            let pareto = Distribution::Pareto { shape: 1.1, least: 2.0, most: f64::INFINITY };
+            (sample(&pareto, &mut self.numbers).min(55.0) - 2.0 + 0.5) as u64 // (1)
+        })
+    }
+
+    /// Requests the next page.
+    fn start_page(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.started == 0 || self.config.new_connection {
+            actions.push(Action::Connect);
+        }
+        self.started += 1;
+        let size = sample_size(&self.config.main, &mut self.sizes).min(self.config.largest);
+        actions.push(Action::Send(self.config.request, Message { kind: MAIN_REQUEST, size, since: now }));
+    }
+
+    /// Requests the objects of the page whose main object was parsed; a page without any is complete.
+    fn request_objects(&mut self, (since, main): (Time, Bytes), now: Time, actions: &mut Vec<Action>) {
+        let number = self.draw_number();
+        if number == 0 {
+            self.complete(since, main, now, actions);
+            return;
+        }
+        let (mut total, mut with_frames) = (main, Bytes::ZERO);
+        for _ in 0..number {
+            let size = sample_size(&self.config.object, &mut self.sizes).min(self.config.largest);
+            total += size;
+            with_frames += framed(size);
+        }
+        self.framed_objects = with_frames;
+        let requests = Message { kind: OBJECT_REQUESTS, size: total, since };
+        actions.push(Action::Send(self.config.request * number, requests));
+    }
+
+    /// The page is complete.
+    fn complete(&mut self, since: Time, size: Bytes, now: Time, actions: &mut Vec<Action>) {
+        self.completed += 1;
+        actions.push(Action::Record(since, size));
+        if self.config.count.is_some_and(|count| self.completed >= count) || self.stop <= now {
+            actions.push(Action::Finish);
+            return;
+        }
+        self.due = (now + sample_pause(&self.config.think, &mut self.times)).min(self.stop);
+    }
+}
+
+impl Dialogue for PageLoads {
+    fn opener(&self) -> End {
+        End::Receiver
+    }
+
+    fn due(&self) -> Time {
+        self.due
+    }
+
+    fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.due = NEVER;
+        if now >= self.stop {
+            actions.push(Action::Finish);
+        } else if let Some(main) = self.parsed.take() {
+            self.request_objects(main, now, actions);
+        } else {
+            self.start_page(now, actions);
+        }
+    }
+
+    fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        match message.kind {
+            MAIN_REQUEST => actions.push(Action::Send(framed(message.size), Message { kind: MAIN, ..message })),
+            MAIN => {
+                self.parsed = Some((message.since, message.size));
+                self.due = (now + sample_pause(&self.config.parse, &mut self.times)).min(self.stop);
+            }
+            OBJECT_REQUESTS => actions.push(Action::Send(self.framed_objects, Message { kind: OBJECTS, ..message })),
+            _ => self.complete(message.since, message.size, now, actions),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn browser(objects: Option<u64>, count: u64) -> PageLoads {
+        let config = Config {
+            main: Distribution::Fixed(16_385.0),
+            object: Distribution::Fixed(1_000.0),
+            objects,
+            largest: Bytes(2_000_000),
+            request: Bytes(400),
+            parse: Distribution::Fixed(50.0),
+            think: Distribution::Fixed(700.0),
+            count: Some(count),
+            new_connection: false,
+        };
+        PageLoads::new(&config, &FlowContext { flow: 0, seed: 1, stop: NEVER, header: Bytes(40) })
+    }
+
+    fn at_timer(browser: &mut PageLoads, now: u64) -> Vec<Action> {
+        let mut actions = Vec::new();
+        browser.on_timer(Time(now), &mut actions);
+        actions
+    }
+
+    fn at_message(browser: &mut PageLoads, message: Message, now: u64) -> Vec<Action> {
+        let mut actions = Vec::new();
+        browser.on_message(message, Time(now), &mut actions);
+        actions
+    }
+
+    /// By hand: a main object of 16,385 bytes takes two frames, 18 bytes of headers; three objects of 1,000 bytes take one
+    /// each. Parsed after 50 ns; the next page 700 ns after the last object.
+    #[test]
+    fn a_page_is_its_main_object_and_all_objects_in_it() {
+        let mut browser = browser(Some(3), 2);
+        let message = |kind, size| Message { kind, size: Bytes(size), since: Time::ZERO };
+        let request = message(MAIN_REQUEST, 16_385);
+        assert_eq!(at_timer(&mut browser, 0), [Action::Connect, Action::Send(Bytes(400), request)]);
+        let main = message(MAIN, 16_385);
+        assert_eq!(at_message(&mut browser, request, 10), [Action::Send(Bytes(16_403), main)]);
+        assert_eq!(at_message(&mut browser, main, 20), []);
+        assert_eq!(browser.due(), Time(70));
+        let requests = message(OBJECT_REQUESTS, 19_385);
+        assert_eq!(at_timer(&mut browser, 70), [Action::Send(Bytes(1_200), requests)]);
+        let objects = message(OBJECTS, 19_385);
+        assert_eq!(at_message(&mut browser, requests, 80), [Action::Send(Bytes(3_027), objects)]);
+        assert_eq!(at_message(&mut browser, objects, 90), [Action::Record(Time::ZERO, Bytes(19_385))]);
+        assert_eq!(browser.due(), Time(790));
+    }
+
+    #[test]
+    fn a_page_without_objects_is_complete_with_its_main_object() {
+        let mut browser = browser(Some(0), 1);
+        at_timer(&mut browser, 0);
+        at_message(&mut browser, Message { kind: MAIN, size: Bytes(16_385), since: Time::ZERO }, 20);
+        assert_eq!(at_timer(&mut browser, 70), [Action::Record(Time::ZERO, Bytes(16_385)), Action::Finish]);
+    }
+
+    /// IEEE 802.16m-08/004r5, table of the web browsing model: 5.64 objects on average, 53 at most. Whole numbers and 200,000
+    /// draws leave the mean within 0.1.
+    #[test]
+    fn the_number_of_objects_has_the_sources_mean() {
+        let mut browser = browser(None, 1);
+        let draws: Vec<u64> = (0..200_000).map(|_| browser.draw_number()).collect();
+        let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
+        assert!((mean - 5.64).abs() < 0.1, "{mean}");
+        assert_eq!(draws.iter().max(), Some(&53));
+    }
+}

@@ -1,0 +1,208 @@
+//! Requests and responses: the client requests, the server responds, the client thinks and requests again.
+
+use cwndlab_config::{Faults, Field, Literal, Reader, Table};
+use cwndlab_network::random::Stream;
+use cwndlab_units::Time;
+
+use super::fields::{COUNT, NEW_CONNECTION};
+use super::Configuration;
+use crate::application::{Application, FlowContext};
+use crate::dialogue::{Action, Dialogue, End, Message};
+use crate::distribution::Distribution;
+use crate::distribution_fields::{self, Unit, SIZE, TIME};
+use crate::sampling::{sample_pause, sample_size, OTHER_STREAM, SIZE_STREAM, TIME_STREAM};
+use crate::NEVER;
+
+/// The entry among the workloads.
+pub static SPEC: Table = Table::new(
+    "request-response",
+    "The flow's receiver is the client: its request goes against the flow's direction, the response in it (TCP).",
+    &[&[
+        Field::new("request", SIZE, "sizes of requests").required("'request = \"20 kB\"'"),
+        Field::new("response", SIZE, "sizes of responses").required("'response = \"20 kB\"'"),
+        Field::new("think", TIME, "from the end of a response to the next request").or(Literal::Text("0 s")),
+        COUNT,
+        NEW_CONNECTION,
+    ]],
+)
+.class("RequestResponse");
+
+/// The configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Sizes of requests.
+    pub request: Distribution,
+    /// Sizes of responses.
+    pub response: Distribution,
+    /// From the end of a response to the next request.
+    pub think: Distribution,
+    /// How many exchanges; `None` is without end.
+    pub count: Option<u64>,
+    /// Each over a connection of its own.
+    pub new_connection: bool,
+}
+
+impl Configuration for Config {
+    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let request = distribution_fields::positive(table, "request", Unit::Size, faults);
+        let response = distribution_fields::positive(table, "response", Unit::Size, faults);
+        let think = distribution_fields::read(table, "think", Unit::Time, faults);
+        let (count, new_connection) = (table.whole("count", faults), table.flag("new_connection", faults));
+        Some(Self { request: request?, response: response?, think: think?, count, new_connection: new_connection? })
+    }
+
+    fn application(&self, flow: &FlowContext) -> Application {
+        Application::Dialogue(Box::new(RequestResponse::new(self, flow)))
+    }
+
+    fn secondary_connections(&self) -> u32 {
+        1
+    }
+}
+
+/// A request, with the size of the response to it.
+const REQUEST: u8 = 0;
+/// A response of this size.
+const RESPONSE: u8 = 1;
+
+/// Client and server.
+#[derive(Debug)]
+struct RequestResponse {
+    config: Config,
+    stop: Time,
+    response_sizes: Stream,
+    request_sizes: Stream,
+    think_times: Stream,
+    due: Time,
+    started: u64,
+    completed: u64,
+}
+
+impl RequestResponse {
+    fn new(config: &Config, flow: &FlowContext) -> Self {
+        Self {
+            config: config.clone(),
+            stop: flow.stop,
+            response_sizes: flow.stream(SIZE_STREAM),
+            request_sizes: flow.stream(OTHER_STREAM),
+            think_times: flow.stream(TIME_STREAM),
+            due: NEVER,
+            started: 0,
+            completed: 0,
+        }
+    }
+
+    fn on_response(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        self.completed += 1;
+        actions.push(Action::Record(message.since, message.size));
+        if self.config.count.is_some_and(|count| self.completed >= count) || self.stop <= now {
+            actions.push(Action::Finish);
+            return;
+        }
+        let pause = sample_pause(&self.config.think, &mut self.think_times);
+        self.due = (now + pause).min(self.stop);
+    }
+}
+
+impl Dialogue for RequestResponse {
+    fn opener(&self) -> End {
+        End::Receiver
+    }
+
+    fn due(&self) -> Time {
+        self.due
+    }
+
+    fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.due = NEVER;
+        if now >= self.stop {
+            actions.push(Action::Finish);
+            return;
+        }
+        if self.started == 0 || self.config.new_connection {
+            actions.push(Action::Connect);
+        }
+        self.started += 1;
+        let response = sample_size(&self.config.response, &mut self.response_sizes);
+        let request = sample_size(&self.config.request, &mut self.request_sizes);
+        actions.push(Action::Send(request, Message { kind: REQUEST, size: response, since: now }));
+    }
+
+    fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        if message.kind == REQUEST {
+            actions.push(Action::Send(message.size, Message { kind: RESPONSE, ..message }));
+        } else {
+            self.on_response(message, now, actions);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cwndlab_units::Bytes;
+
+    use super::*;
+
+    fn client(count: u64, new_connection: bool, stop: Time) -> RequestResponse {
+        let config = Config {
+            request: Distribution::Fixed(100.0),
+            response: Distribution::Fixed(5_000.0),
+            think: Distribution::Fixed(30.0),
+            count: Some(count),
+            new_connection,
+        };
+        RequestResponse::new(&config, &FlowContext { flow: 0, seed: 1, stop, header: Bytes(40) })
+    }
+
+    fn at_timer(client: &mut RequestResponse, now: u64) -> Vec<Action> {
+        let mut actions = Vec::new();
+        client.on_timer(Time(now), &mut actions);
+        actions
+    }
+
+    /// The request of `since` reaches the server, and the response to it the client at `now`.
+    fn at_response(client: &mut RequestResponse, since: u64, now: u64) -> Vec<Action> {
+        let (mut answer, mut actions) = (Vec::new(), Vec::new());
+        let request = Message { kind: REQUEST, size: Bytes(5_000), since: Time(since) };
+        client.on_message(request, Time(now), &mut answer);
+        let response = Message { kind: RESPONSE, ..request };
+        assert_eq!(answer, [Action::Send(Bytes(5_000), response)]);
+        client.on_message(response, Time(now), &mut actions);
+        actions
+    }
+
+    /// Three exchanges by hand: each starts 30 ns after the response before it, over the first one's connection.
+    #[test]
+    fn exchanges_follow_responses_until_the_count_is_reached() {
+        let mut client = client(3, false, NEVER);
+        let request = |since| {
+            let size = Bytes(5_000);
+            Action::Send(Bytes(100), Message { kind: REQUEST, size, since: Time(since) })
+        };
+        let record = |since| Action::Record(Time(since), Bytes(5_000));
+        assert_eq!(at_timer(&mut client, 0), [Action::Connect, request(0)]);
+        assert_eq!((at_response(&mut client, 0, 1_000), client.due()), (vec![record(0)], Time(1_030)));
+        assert_eq!(at_timer(&mut client, 1_030), [request(1_030)]);
+        assert_eq!((at_response(&mut client, 1_030, 2_000), client.due()), (vec![record(1_030)], Time(2_030)));
+        assert_eq!(at_timer(&mut client, 2_030), [request(2_030)]);
+        assert_eq!(at_response(&mut client, 2_030, 3_000), [record(2_030), Action::Finish]);
+        assert_eq!(client.due(), NEVER);
+    }
+
+    #[test]
+    fn nothing_is_requested_after_the_stop() {
+        let mut client = client(3, false, Time(1_010));
+        at_timer(&mut client, 0);
+        at_response(&mut client, 0, 1_000);
+        assert_eq!(client.due(), Time(1_010));
+        assert_eq!(at_timer(&mut client, 1_010), [Action::Finish]);
+    }
+
+    #[test]
+    fn each_exchange_has_a_connection_of_its_own_if_the_workload_says_so() {
+        let mut client = client(2, true, NEVER);
+        assert_eq!(at_timer(&mut client, 0)[0], Action::Connect);
+        at_response(&mut client, 0, 1_000);
+        assert_eq!(at_timer(&mut client, 1_030)[0], Action::Connect);
+    }
+}
