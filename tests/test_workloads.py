@@ -20,6 +20,7 @@ from cwndlab.workloads import (
     LogNormal,
     Mqtt,
     OnOff,
+    PageLoads,
     Pareto,
     RequestResponse,
     Transfers,
@@ -56,10 +57,13 @@ tcp = st.one_of(
     st.builds(Arrivals, size=distributions(sizes), per_second=st.floats(0.1, 100.0), count=st.none() | st.just(3)),
     st.builds(Arrivals, size=distributions(sizes), load=st.floats(0.1, 2.0), connections=st.none() | st.just(7)),
     st.builds(RequestResponse, request=distributions(sizes), response=distributions(sizes), think=distributions(times)),
+    st.builds(
+        PageLoads, main=st.none() | distributions(sizes), objects=st.none() | st.just(7), parse=distributions(times)
+    ),
     st.builds(Mqtt, period=times, qos=st.sampled_from([None, 0, 1]), payload=st.none() | distributions(sizes)),
 )
 udp = st.one_of(
-    st.builds(Cbr, st.just("2 Mbit/s"), st.none() | st.just("500 B")),
+    st.builds(Cbr, st.just("2 Mbit/s"), packet=st.none() | st.just("500 B")),
     st.builds(Vbr, rate=st.just("2 Mbit/s"), cv=st.none() | st.just(0.7), sizes=st.sampled_from([None, "gamma"])),
     st.builds(OnOff, on=distributions(times), off=distributions(times), rate=st.just("2 Mbit/s")),
 )

@@ -1,59 +1,98 @@
-"""Makes what follows from the declared fields of a scenario: JSON Schemas, queue classes of Python, tables of docs/.
+"""Makes what follows from the declared fields of a scenario: JSON Schemas, classes of Python, tables of docs/.
 
-`docs/schema/*.json` and `python/cwndlab/queues.py` are whole files; the tables are blocks of `docs/canonical-form.md`
+`docs/schema/*.json` and the modules of `MODULES` are whole files; the tables are blocks of `docs/canonical-form.md`
 and `docs/scenario.md`. `make docs` writes them, `make check` compares them.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cwndlab.run import declarations
 from cwndlab.schemas import KINDS, of
 
-__all__ = ["fields", "files", "queues"]
+__all__ = ["fields", "files", "queues", "workloads"]
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS = ROOT / "docs" / "schema"
-QUEUES = ROOT / "python" / "cwndlab" / "queues.py"
+PACKAGE = ROOT / "python" / "cwndlab"
 _WIDTH = 120
 
-_HEAD = '''"""Queues and their disciplines, one class each.
 
-Made by ``tools/declared_files.py`` from the declarations in ``crates/network/src/aqm/``: change those and run
+@dataclass(frozen=True)
+class Family:
+    """Plug-ins of one kind, whose classes stand in one module."""
+
+    #: The choices that they are declared in; the first one's order is theirs.
+    choices: tuple[str, ...]
+    #: The class that theirs derive from, and what it says of itself.
+    base: str
+    doc: str
+    #: The field of a scenario where they stand.
+    field: str
+    #: Fields of the base: name and type.
+    common: tuple[tuple[str, str, str], ...] = ()
+
+
+_CAPACITY = """How much may wait: ``"100 packets"``, ``"64 KiB"``, ``"20 ms"`` (of the link's rate), ``"0.5 bdp"``,
+``"0.5 bdp(50 ms)"`` or ``"unlimited"``; each discipline has a default."""
+
+#: The modules that are made: what they begin with, where the declarations are, and their families.
+MODULES = {
+    "queues": (
+        "Queues and their disciplines, one class each.",
+        "crates/network/src/aqm/",
+        (Family(("queue",), "Queue", "What waits for a line.", "queue", (("capacity", "str", _CAPACITY),)),),
+    ),
+    "losses": (
+        "Loss models of a wire, one class each.",
+        "crates/network/src/loss/",
+        (Family(("loss",), "Loss", "What a wire loses.", "loss"),),
+    ),
+    "routers": (
+        "What a router does for schemes that ask it, one class each: the ``agents`` of a link.",
+        "crates/network/src/router_assist/",
+        (Family(("agent",), "Agent", "The router's half of a scheme.", "agents"),),
+    ),
+    "workloads": (
+        "What flows send, and the distributions that sizes and times are drawn from, one class each.",
+        "crates/traffic/src/",
+        (
+            Family(
+                ("size_distribution", "time_distribution"),
+                "Distribution",
+                'What a size or a time is drawn from: ``size=LogNormal(median="12 kB", sigma=1.4)``.',
+                "distribution",
+            ),
+            Family(("workload",), "Workload", "What a flow sends, and when.", "workload"),
+        ),
+    ),
+}
+
+_HEAD = '''"""{doc}
+
+Made by ``tools/declared_files.py`` from the declarations in ``{declared}``: change those and run
 ``make docs``. A field left at ``None`` takes its default.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal
 
-from cwndlab.tables import Table
+from cwndlab.tables import KINDS, Table
 
 __all__ = [
 {names}
 ]
-
-
-@dataclass(frozen=True)
-class Queue(Table):
-    """What waits for a line.
-
-    Parameters
-    ----------
-    capacity
-        How much may wait: ``"100 packets"``, ``"64 KiB"``, ``"20 ms"`` (of the link's rate), ``"0.5 bdp"``,
-        ``"0.5 bdp(50 ms)"`` or ``"unlimited"``; each discipline has a default.
-    """
-
-    FIELD: ClassVar[str] = "queue"
-    capacity: str | None = None
 '''
 
 
@@ -102,10 +141,9 @@ def fields() -> str:
     return "\n".join(lines)
 
 
-def queues() -> str:
-    """The disciplines, for docs/scenario.md."""
-    choice = _declared()["choices"]["queue"]
-    lines = ["| `kind` | fields and defaults | rule |", "|---|---|---|"]
+def _choice_table(name: str, meaning: str) -> str:
+    choice = _declared()["choices"][name]
+    lines = [f"| `{choice['tag']}` | fields and defaults | {meaning} |", "|---|---|---|"]
     for word in choice["order"]:
         table = choice["tables"][word]
         parts = [
@@ -118,35 +156,98 @@ def queues() -> str:
     return "\n".join(lines)
 
 
-def _class(word: str, table: dict[str, Any]) -> str:
-    own = [field for field in table["fields"] if field["name"] != "capacity"]
-    capacity = next(field for field in table["fields"] if field["name"] == "capacity")
-    lines = ["", "", "@dataclass(frozen=True, kw_only=True)", f"class {table['python']}(Queue):"]
-    lines += textwrap.wrap(f'"""{table["doc"]}', _WIDTH - 4, initial_indent="    ", subsequent_indent="    ")
-    lines += ["", "    Parameters", "    ----------"]
-    for field in (capacity, *own):
+def queues() -> str:
+    """The disciplines, for docs/scenario.md."""
+    return _choice_table("queue", "rule")
+
+
+def workloads() -> str:
+    """The workloads, for docs/scenario.md."""
+    return _choice_table("workload", "meaning")
+
+
+def _type(field: dict[str, Any]) -> str:
+    """A field's type in Python, where the distributions of sizes and of times are one class."""
+    return re.sub(r"\b(size|time)_distribution\b", "Distribution", field["python"])
+
+
+def _parameters(fields: list[dict[str, Any]]) -> list[str]:
+    if not fields:
+        return []
+    lines = ["", "    Parameters", "    ----------"]
+    for field in fields:
         text = " ".join(field["doc"].split()).rstrip(".").replace("`", "``")
-        text += "." if field["required"] else f" (default: {_default(field).replace('`', '``')})."
+        default = _default(field).replace("`", "``")
+        text += "." if default in ("required", "–") else f" (default: {default})."
         lines.append(f"    {field['name']}")
-        lines += textwrap.wrap(
-            text[0].upper() + text[1:], _WIDTH - 8, initial_indent=" " * 8, subsequent_indent=" " * 8
-        )
-    lines += ['    """', "", f'    KIND: ClassVar[str] = "{word}"']
+        text = text[0].upper() + text[1:]
+        lines += textwrap.wrap(text, _WIDTH - 8, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    return lines
+
+
+def _class(word: str, table: dict[str, Any], family: Family) -> str:
+    """A class: the first field may be given by position, unless others must be given and it need not."""
+    common = {name for name, _, _ in family.common}
+    own = [field for field in table["fields"] if field["name"] not in common]
+    shared = [field for field in table["fields"] if field["name"] in common]
+    optional = not any(field["required"] for field in own)
+    first = own[:1] if own and not common and (own[0]["required"] or optional) else []
+    head = "@dataclass(frozen=True)" if first else "@dataclass(frozen=True, kw_only=True)"
+    lines = ["", "", head, f"class {table['python']}({family.base}):"]
+    doc = table["doc"].replace("`", "``")
+    lines += textwrap.wrap(f'"""{doc}', _WIDTH - 4, initial_indent="    ", subsequent_indent="    ")
+    lines += [*_parameters([*shared, *own]), '    """', "", f'    KIND: ClassVar[str] = "{word}"']
     for field in own:
-        kind = field["python"]
-        lines.append(f"    {field['name']}: {kind}" + ("" if field["required"] else " | None = None"))
+        lines.append(f"    {field['name']}: {_type(field)}" + ("" if field["required"] else " | None = None"))
+        if field in first and len(own) > 1:
+            lines.append("    _: KW_ONLY")
     return "\n".join(lines)
 
 
-def _queue_classes() -> str:
-    choice = _declared()["choices"]["queue"]
-    tables = [(word, choice["tables"][word]) for word in choice["order"]]
-    names = sorted([*(table["python"] for _, table in tables), "Queue"])
-    head = _HEAD.replace("{names}", "\n".join(f'    "{name}",' for name in names))
-    body = "\n".join(_class(word, table) for word, table in tables)
-    text = f"{head}{body}\n\n\ndef __dir__() -> list[str]:\n    return __all__\n"
-    command = [str(Path(sys.executable).parent / "ruff"), "format", "--stdin-filename", str(QUEUES), "-"]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+def _base(family: Family, tag: str) -> str:
+    lines = ["", "", "@dataclass(frozen=True)", f"class {family.base}(Table):"]
+    lines += textwrap.wrap(f'"""{family.doc}', _WIDTH - 4, initial_indent="    ", subsequent_indent="    ")
+    if family.common:
+        lines += ["", "    Parameters", "    ----------"]
+        for name, _, doc in family.common:
+            lines += [f"    {name}", *(f"        {line}" for line in doc.splitlines())]
+    lines += ['    """', "", f'    FIELD: ClassVar[str] = "{family.field}"']
+    if tag != "kind":
+        lines.append(f'    TAG: ClassVar[str] = "{tag}"')
+    lines += [f"    {name}: {kind} | None = None" for name, kind, _ in family.common]
+    return "\n".join(lines)
+
+
+def _fields_with(declared: dict[str, Any], choices: tuple[str, ...]) -> list[str]:
+    """Names of the fields in which such a table may stand."""
+    tables = [*declared["tables"].values()]
+    tables += [table for choice in declared["choices"].values() for table in choice["tables"].values()]
+    words = {field["name"] for table in tables for field in table["fields"] if any(c in field["kind"] for c in choices)}
+    return sorted(words)
+
+
+def _module(name: str) -> str:
+    doc, place, families = MODULES[name]
+    declared = _declared()
+    names, body = [], []
+    for family in families:
+        choice = declared["choices"][family.choices[0]]
+        names += [family.base, *(choice["tables"][word]["python"] for word in choice["order"])]
+        body.append(_base(family, choice["tag"]))
+        body += [_class(word, choice["tables"][word], family) for word in choice["order"]]
+        if family.base == "Distribution":
+            fields = ", ".join(f'"{one}"' for one in _fields_with(declared, family.choices))
+            body.append(f"\n\nfor _field in ({fields}):\n    KINDS[_field] = KINDS[Distribution.FIELD]")
+    head = _HEAD.replace("{doc}", doc).replace("{declared}", place)
+    head = head.replace("{names}", "\n".join(f'    "{one}",' for one in sorted(names)))
+    text = f"{head}{''.join(body)}\n\n\ndef __dir__() -> list[str]:\n    return __all__\n"
+    ruff = [str(Path(sys.executable).parent / "ruff")]
+    stdin = ["--stdin-filename", str(PACKAGE / f"{name}.py"), "-"]
+    for command in (["check", "--fix", "--quiet", "--exit-zero", "--select", "F401,I"], ["format"]):
+        text = subprocess.run(
+            [*ruff, *command, *stdin], input=text, capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout
+    return text
 
 
 def files() -> dict[Path, str]:
@@ -155,5 +256,5 @@ def files() -> dict[Path, str]:
         SCHEMAS / f"{kind}.schema.json": json.dumps(of(kind), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
         for kind in KINDS
     }
-    made[QUEUES] = _queue_classes()
+    made |= {PACKAGE / f"{name}.py": _module(name) for name in MODULES}
     return made

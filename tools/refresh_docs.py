@@ -211,6 +211,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "stack": _stack,
     "fields": declared_files.fields,
     "queues": declared_files.queues,
+    "workloads": declared_files.workloads,
     "python": _public,
     "python metrics": _metrics,
     "metrics": _list_of_metrics,

@@ -19,12 +19,14 @@ if _TYPE_CHECKING:
         exports,
         kernel,
         live,
+        losses,
         media,
         metrics,
         own,
         plots,
         presets,
         queues,
+        routers,
         scenario,
         stacks,
         statistics,
@@ -39,6 +41,7 @@ if _TYPE_CHECKING:
     from cwndlab.comparison import Comparison
     from cwndlab.conformance import check
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
+    from cwndlab.losses import Bernoulli, GilbertElliott, LossList
     from cwndlab.queues import DropTail
     from cwndlab.records import Records
     from cwndlab.report import figures, report
@@ -46,14 +49,11 @@ if _TYPE_CHECKING:
     from cwndlab.run import run, run_many, version
     from cwndlab.scenario import (
         Access,
-        Bernoulli,
         Control,
         Dumbbell,
         Flow,
-        GilbertElliott,
         Jitter,
         Link,
-        LossList,
         Node,
         ParkingLot,
         Scenario,
@@ -112,6 +112,7 @@ _HOMES = {
     "comparison": ("Comparison",),
     "conformance": ("check",),
     "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
+    "losses": ("Bernoulli", "GilbertElliott", "LossList"),
     "queues": ("DropTail",),
     "records": ("Records",),
     "report": ("figures", "report"),
@@ -119,14 +120,11 @@ _HOMES = {
     "run": ("run", "run_many", "version"),
     "scenario": (
         "Access",
-        "Bernoulli",
         "Control",
         "Dumbbell",
         "Flow",
-        "GilbertElliott",
         "Jitter",
         "Link",
-        "LossList",
         "Node",
         "ParkingLot",
         "Scenario",
@@ -141,12 +139,14 @@ _MODULES = (
     "exports",
     "kernel",
     "live",
+    "losses",
     "media",
     "metrics",
     "own",
     "plots",
     "presets",
     "queues",
+    "routers",
     "scenario",
     "stacks",
     "statistics",

@@ -60,7 +60,8 @@ class DropTail(Queue):
 
 @dataclass(frozen=True, kw_only=True)
 class StepEcn(Queue):
-    """Drop-tail that marks ECN-capable packets which find more than `mark_above` packets waiting (DCTCP, RFC 8257).
+    """Drop-tail that marks ECN-capable packets which find more than ``mark_above`` packets waiting (DCTCP, RFC
+    8257).
 
     Parameters
     ----------
@@ -122,8 +123,8 @@ class Red(Queue):
 
 @dataclass(frozen=True, kw_only=True)
 class Ared(Queue):
-    """Adaptive RED: `max_p` moves so that the average stays midway between the thresholds (Floyd, Gummadi, Shenker
-    2001).
+    """Adaptive RED: ``max_p`` moves so that the average stays midway between the thresholds (Floyd, Gummadi,
+    Shenker 2001).
 
     Parameters
     ----------

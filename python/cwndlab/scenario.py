@@ -12,11 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cwndlab.errors import Fault, OutputError, text_of
+from cwndlab.losses import Loss
 from cwndlab.media import Medium, Wlan
 from cwndlab.queues import Queue
+from cwndlab.routers import Agent
 from cwndlab.run import Checked, check, to_toml
 from cwndlab.tables import TABLES, Table, plain, value_of
 from cwndlab.workloads import Distribution, Workload
@@ -26,15 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Access",
-    "Bernoulli",
     "Control",
     "Dumbbell",
     "Flow",
-    "GilbertElliott",
     "Harq",
     "Jitter",
     "Link",
-    "LossList",
     "Node",
     "ParkingLot",
     "Scenario",
@@ -44,40 +43,6 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
-
-
-@dataclass(frozen=True)
-class Bernoulli(Table):
-    """Loss of each packet with probability ``p``."""
-
-    FIELD: ClassVar[str] = "loss"
-    KIND: ClassVar[str] = "bernoulli"
-    p: float
-
-
-@dataclass(frozen=True)
-class GilbertElliott(Table):
-    """Loss in bursts: ``p`` is P(good → bad), ``r`` P(bad → good), then the loss probability in each state."""
-
-    FIELD: ClassVar[str] = "loss"
-    KIND: ClassVar[str] = "gilbert-elliott"
-    _: KW_ONLY
-    p: float
-    r: float
-    loss_bad: float | None = None
-    loss_good: float | None = None
-
-
-@dataclass(frozen=True)
-class LossList(Table):
-    """Loss of the packets with these ``indices``, from 0; ``counts`` is ``"all"`` packets or only those with
-    ``"payload"``."""
-
-    FIELD: ClassVar[str] = "loss"
-    KIND: ClassVar[str] = "list"
-    indices: Sequence[int]
-    _: KW_ONLY
-    counts: str | None = None
 
 
 @dataclass(frozen=True)
@@ -133,9 +98,6 @@ class Harq(Table):
     most: int | None = None
 
 
-type_of_loss = Bernoulli | GilbertElliott | LossList
-
-
 @dataclass(frozen=True)
 class Link(Table):
     """A queue, a line and a wire. ``name``, ``from_``, ``to`` and ``duplex`` only in a graph of nodes."""
@@ -156,11 +118,11 @@ class Link(Table):
     harq: Harq | None = None
     delay: str | None = None
     queue: Queue | None = None
-    loss: type_of_loss | Sequence[type_of_loss] | None = None
+    loss: Loss | Sequence[Loss] | None = None
     jitter: Jitter | None = None
     duplicate: float | None = None
-    agents: Sequence[str | Mapping[str, Any]] | None = None
-    """What its router does for schemes that ask it: ``["rcp", {"scheme": "abc", "eta": 0.95}]``."""
+    agents: Sequence[str | Agent] | None = None
+    """What its router does for schemes that ask it: ``["rcp", Abc(eta=0.95)]``."""
     medium: str | None = None
     """It is on this medium of 802.11; then ``mcs``, ``streams``, ``short_guard`` or ``rate``, and ``frame_error``."""
     mcs: int | None = None
@@ -176,7 +138,7 @@ class Access(Table):
     _: KW_ONLY
     rate: str | None = None
     queue: Queue | None = None
-    agents: Sequence[str | Mapping[str, Any]] | None = None
+    agents: Sequence[str | Agent] | None = None
     """Of the routers at either end; those of the bottleneck, or of the first hop, unless given."""
 
 

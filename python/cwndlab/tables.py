@@ -21,11 +21,12 @@ TABLES: dict[str, type[Table]] = {}
 class Table:
     """A table of the document; its fields are the table's, a trailing underscore apart.
 
-    ``KIND`` is the value of the table's ``kind``, for those that have one; ``FIELD`` the field where such tables stand.
+    ``KIND`` is the value of the table's ``TAG``, for those that have one; ``FIELD`` the field where such tables stand.
     """
 
     KIND: ClassVar[str | None] = None
     FIELD: ClassVar[str] = ""
+    TAG: ClassVar[str] = "kind"
 
     def __init_subclass__(cls) -> None:
         if cls.KIND is not None:
@@ -44,7 +45,7 @@ class Table:
 
     def to_document(self) -> dict[str, Any]:
         """The table as plain values, what is ``None`` left out."""
-        document: dict[str, Any] = {} if self.KIND is None else {"kind": self.KIND}
+        document: dict[str, Any] = {} if self.KIND is None else {self.TAG: self.KIND}
         for field in fields(self):
             value = getattr(self, field.name)
             if value is not None:
@@ -83,5 +84,7 @@ def value_of(key: str, value: Any) -> Any:
         return value
     key = SAME.get(key, key)
     if key in KINDS:
-        return KINDS[key][value.get("kind", USUAL.get(key, ""))].from_document(value)
+        classes = KINDS[key]
+        tag = next(iter(classes.values())).TAG
+        return classes[value.get(tag, USUAL.get(key, ""))].from_document(value)
     return TABLES[key].from_document(value)

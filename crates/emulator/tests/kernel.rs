@@ -97,6 +97,19 @@ fn a_response_follows_each_request() {
     assert_eq!(records.flows[1].algorithm, "kernel:reno");
 }
 
+/// Two round trips of 20 ms after the handshake, 20 ms of parsing; sizes and counts are the scenario's.
+#[test]
+fn pages_are_loaded_with_all_their_objects() {
+    let flows = json!([{ "algorithm": "cubic", "rtt": "20 ms", "workload": { "kind": "page-loads", "main": "10 kB",
+        "object": "5 kB", "objects": 4, "parse": "20 ms", "think": "10 ms", "count": 5 } }]);
+    let Some((records, _)) = run(&dumbbell("3 s", json!({ "capacity": "100 packets" }), flows)) else { return };
+    assert_eq!(records.transfers.iter().map(|row| row.size_bytes).collect::<Vec<_>>(), [30_000; 5]);
+    assert!(records.transfers.iter().all(|row| row.end_ns - row.start_ns >= 60_000_000));
+    // A frame header of 9 bytes for each object (RFC 9113, 4.1).
+    assert_eq!(records.flows[0].delivered_bytes, 5 * (30_000 + 5 * 9));
+    assert!(records.flows[0].end_ns.is_some());
+}
+
 /// A message every 100 ms from the connection on; QoS 1 waits for a round trip, QoS 0 for half of one.
 #[test]
 fn sensors_publish_at_both_qos_levels() {

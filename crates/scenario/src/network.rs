@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use cwndlab_config::{Fault, Faults};
 use cwndlab_control::{Algorithm, Catalogue, Need, RecoveryKind};
 use cwndlab_network::aqm::Size;
-use cwndlab_traffic::workloads::{PacketSizes, Workload, UDP_HEADER};
+use cwndlab_traffic::configuration::PacketSizes;
+use cwndlab_traffic::{Workload, UDP_HEADER};
 use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 

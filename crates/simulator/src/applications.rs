@@ -1,7 +1,7 @@
 //! Applications that span several connections: sets them up, and runs the one that is due.
 
+use cwndlab_traffic::arrival_process::ArrivalProcess;
 use cwndlab_traffic::dialogue::Dialogue;
-use cwndlab_traffic::workloads::arrivals::ArrivalProcess;
 use cwndlab_traffic::{Application, NEVER};
 use cwndlab_units::Time;
 

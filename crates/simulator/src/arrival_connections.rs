@@ -1,6 +1,6 @@
 //! The connections that carry the transfers of one flow with arrivals.
 
-use cwndlab_traffic::workloads::arrivals::ArrivalProcess;
+use cwndlab_traffic::arrival_process::ArrivalProcess;
 
 /// Transfers that arrive, and the connections that carry them.
 #[derive(Debug)]

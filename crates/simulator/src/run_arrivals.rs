@@ -1,7 +1,7 @@
 //! Runs the workload "arrivals": puts each transfer that arrives on a connection of its own.
 
 use cwndlab_records::rows::EventRow;
-use cwndlab_traffic::workloads::arrivals::Arrival;
+use cwndlab_traffic::arrival_process::Arrival;
 use cwndlab_traffic::NEVER;
 use cwndlab_units::Time;
 

@@ -3,8 +3,8 @@
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Duration, Time};
 
-use crate::application::FlowContext;
 use crate::distribution::Distribution;
+use crate::flow_context::FlowContext;
 use crate::sampling::{sample_pause, sample_period, TIME_STREAM};
 use crate::NEVER;
 

@@ -3,9 +3,9 @@
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::application::FlowContext;
 use crate::delays::Delays;
 use crate::distribution::Distribution;
+use crate::flow_context::FlowContext;
 use crate::sampling::{sample_pause, sample_period, sample_size, SIZE_STREAM, TIME_STREAM};
 use crate::NEVER;
 

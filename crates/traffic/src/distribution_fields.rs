@@ -49,12 +49,14 @@ macro_rules! distributions {
                         .required(concat!("'max = ", $example, "'"))
                         .above_zero(),
                 ]],
-            ),
+            )
+            .class("Uniform"),
             Table::new(
                 "exponential",
                 "Exponential.",
                 &[&[Field::new("mean", $quantity, "mean").required(concat!("'mean = ", $example, "'")).above_zero()]],
-            ),
+            )
+            .class("Exponential"),
             Table::new(
                 "pareto",
                 "Pareto, with either a mean, or a lower bound and perhaps an upper one.",
@@ -64,7 +66,8 @@ macro_rules! distributions {
                     Field::new("min", $quantity, "smallest value").above_zero(),
                     Field::new("max", $quantity, "largest value (bounded Pareto)").absent("without bound").above_zero(),
                 ]],
-            ),
+            )
+            .class("Pareto"),
             Table::new(
                 "log-normal",
                 "Log-normal, by mean and coefficient of variation, or by median and sigma.",
@@ -74,7 +77,8 @@ macro_rules! distributions {
                     Field::new("median", $quantity, "median, in place of the mean").above_zero(),
                     Field::new("sigma", POSITIVE, "standard deviation of the logarithm, beside the median"),
                 ]],
-            ),
+            )
+            .class("LogNormal"),
             Table::new(
                 "gamma",
                 "Gamma.",
@@ -83,7 +87,8 @@ macro_rules! distributions {
                     Field::new("cv", POSITIVE, "coefficient of variation")
                         .required("'cv = 0.5' (standard deviation over mean)"),
                 ]],
-            ),
+            )
+            .class("Gamma"),
             Table::new(
                 "cdf",
                 "A distribution function by points, straight between them.",
@@ -96,7 +101,8 @@ macro_rules! distributions {
                     .absent("those in `file`"),
                     Field::new("file", Kind::Text, "a file of two columns, read in place of `points`"),
                 ]],
-            ),
+            )
+            .class("Cdf"),
         ];
 
         /// The choice of a distribution by `kind`.

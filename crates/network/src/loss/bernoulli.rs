@@ -9,7 +9,8 @@ pub static SPEC: Table = Table::new(
     "bernoulli",
     "Each packet is lost with the same probability.",
     &[&[Field::new("p", Kind::Probability, "loss probability").required("'p = 0.01'")]],
-);
+)
+.class("Bernoulli");
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,7 +17,8 @@ pub static SPEC: Table = Table::new(
         Field::probability("loss_bad", 1.0, "loss probability in the bad state"),
         Field::probability("loss_good", 0.0, "loss probability in the good state"),
     ]],
-);
+)
+.class("GilbertElliott");
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]

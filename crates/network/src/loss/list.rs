@@ -20,7 +20,8 @@ pub static SPEC: Table = Table::new(
         Field::new("column", Kind::Text, "its column of indices").absent("`packet_index`"),
         Field::new("where", Kind::Values, "values that other columns of a row must have: `{ link = \"r1-r2\" }`"),
     ]],
-);
+)
+.class("LossList");
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]

@@ -25,7 +25,8 @@ pub static SPEC: Table = Table::new(
         Field::duration("delta", "133 ms", "time in which a queue shall drain").above_zero(),
         Field::duration("threshold", "20 ms", "queueing delay below which nothing brakes"),
     ]],
-);
+)
+.class("Abc");
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]

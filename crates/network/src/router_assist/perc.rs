@@ -15,7 +15,8 @@ use cwndlab_config::{Faults, Reader, Table};
 use super::{Arrival, Configuration, Header, MAX_HOPS};
 
 /// The scheme's entry.
-pub static SPEC: Table = Table::new("perc", "PERC: the exact max-min share, by messages; asked by `perc`.", &[]);
+pub static SPEC: Table =
+    Table::new("perc", "PERC: the exact max-min share, by messages; asked by `perc`.", &[]).class("Perc");
 
 /// The configuration: there is nothing to set.
 #[derive(Clone, Debug, PartialEq)]

@@ -21,7 +21,8 @@ pub static SPEC: Table =
     Table::new("quick-start", "Quick-Start (RFC 4782): routers grant or lower the rate that the SYN requests; asked by the slow start `quick-start`.", &[&[
         Field::probability("theta", 0.95, "share of the line that may be granted"),
         Field::duration("interval", "200 ms", "time for which a grant counts, and over which the load is measured").above_zero(),
-    ]]);
+    ]])
+.class("QuickStart");
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]

@@ -22,7 +22,8 @@ pub static SPEC: Table = Table::new(
         Field::probability("alpha", 0.4, "weight of the spare capacity"),
         Field::probability("beta", 0.4, "weight of the queue"),
     ]],
-);
+)
+.class("Rcp");
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,7 +17,8 @@ pub static SPEC: Table = Table::new(
     "sirens",
     "SIRENS: the routers write the bandwidth that is left; asked by the slow start `alss-sirens`.",
     &[&[Field::duration("interval", "100 ms", "time over which the load is measured").above_zero()]],
-);
+)
+.class("Sirens");
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]

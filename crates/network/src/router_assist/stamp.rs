@@ -19,7 +19,8 @@ pub static SPEC: Table = Table::new(
     "bandwidth-stamp",
     "The stamp of the IoT algorithm: the bandwidth that is left when the connection begins; asked by `iotcc`.",
     &[&[Field::duration("interval", "100 ms", "time over which the load is measured").above_zero()]],
-);
+)
+.class("BandwidthStamp");
 
 /// The configuration.
 #[derive(Clone, Debug, PartialEq)]

@@ -134,7 +134,7 @@ impl Draw {
     }
 
     fn tcp(&mut self, rate: f64) -> Value {
-        match self.below(9) {
+        match self.below(10) {
             0 => json!({ "kind": "bulk", "bytes": format!("{} B", self.log(1.0, 1e9) as u64) }),
             1 => json!({ "kind": "on-off", "on": self.time(MS, S), "off": self.time(MS, S) }),
             2 => {
@@ -151,6 +151,8 @@ impl Draw {
             6 => {
                 json!({ "kind": "mqtt", "qos": self.below(2), "period": self.time(10.0 * MS, 10.0 * S), "nagle": self.chance(0.3) })
             }
+            7 => json!({ "kind": "page-loads", "main": self.size(), "object": self.size(), "parse": self.time(MS, S),
+                "think": self.time(MS, S), "new_connection": self.chance(0.5) }),
             _ => json!({ "kind": "bulk" }),
         }
     }

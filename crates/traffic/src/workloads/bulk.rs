@@ -3,9 +3,10 @@
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::Bytes;
 
-use super::Configuration;
-use crate::application::{Application, FlowContext, Offered};
+use crate::application::{Application, Offered};
 use crate::byte_source::{ByteSource, Script};
+use crate::configuration::Configuration;
+use crate::flow_context::FlowContext;
 
 /// The entry among the workloads.
 pub static SPEC: Table = Table::new(

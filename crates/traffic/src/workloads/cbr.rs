@@ -3,9 +3,11 @@
 use cwndlab_config::{Faults, Reader, Table};
 use cwndlab_units::{Bytes, Rate};
 
-use super::{packets, Configuration, Transport};
-use crate::application::{Application, FlowContext, Offered};
+use crate::application::{Application, Offered};
+use crate::configuration::{Configuration, Transport};
 use crate::datagrams::{Datagrams, Pattern};
+use crate::flow_context::FlowContext;
+use crate::packets;
 
 /// The entry among the workloads.
 pub static SPEC: Table =

@@ -4,18 +4,19 @@ use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Duration, Time};
 
-use super::Configuration;
-use crate::application::{Application, FlowContext};
+use crate::application::Application;
+use crate::configuration::Configuration;
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{self, Unit, SIZE};
+use crate::flow_context::FlowContext;
 use crate::sampling::{sample_size, SIZE_STREAM, TIME_STREAM};
 use crate::NEVER;
 
 /// The entry among the workloads.
 pub static SPEC: Table = Table::new(
     "mqtt",
-    "A sensor that publishes messages to a broker (MQTT 3.1.1; TCP).",
+    "A sensor that publishes messages to a broker (TCP): CONNECT, CONNACK, then a PUBLISH every `period`, with QoS 1 acknowledged by a PUBACK; a PINGREQ and PINGRESP after `keep_alive` of silence. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.4, 3.12, 3.13), without will, user and password.",
     &[&[
         Field::whole("qos", (0, 1), 0, "0: at most once; 1: at least once, acknowledged by a PUBACK"),
         Field::new("payload", SIZE, "payload of a message").absent("even from 128 B to 1024 B"),

@@ -3,17 +3,19 @@
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{Bytes, Rate};
 
-use super::{packets, Configuration, Transport};
-use crate::application::{Application, FlowContext, Offered};
+use crate::application::{Application, Offered};
 use crate::byte_source::{ByteSource, Script};
+use crate::configuration::{Configuration, Transport};
 use crate::datagrams::{Datagrams, Pattern};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{self, Unit, TIME};
+use crate::flow_context::FlowContext;
+use crate::packets;
 
 /// The entry among the workloads.
 pub static SPEC: Table = Table::new(
     "on-off",
-    "Active for a time, silent for a time, and so on (TCP, UDP).",
+    "Active for `on`, silent for `off`, and so on (TCP, UDP). TCP sends as much as possible while active, UDP evenly spaced packets at `rate`; the time since the last packet is carried over a silence, so that the mean rate is `rate` × on / (on + off) however short the periods.",
     &[&[
         Field::new("on", TIME, "lengths of active periods").required("'on = \"2 s\"'"),
         Field::new("off", TIME, "lengths of silent periods").required("'off = \"2 s\"'"),

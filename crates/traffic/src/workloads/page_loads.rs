@@ -17,19 +17,19 @@ use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Time};
 
-use super::fields::{COUNT, NEW_CONNECTION};
-use super::Configuration;
-use crate::application::{Application, FlowContext};
+use crate::application::Application;
+use crate::configuration::{COUNT, NEW_CONNECTION, *};
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{self, Unit, SIZE, TIME};
+use crate::flow_context::FlowContext;
 use crate::sampling::{sample, sample_pause, sample_size, OTHER_STREAM, SIZE_STREAM, TIME_STREAM};
 use crate::NEVER;
 
 /// The entry among the workloads.
 pub static SPEC: Table = Table::new(
     "page-loads",
-    "Page loads over HTTP/2: the flow's receiver is the browser (web browsing model of IEEE 802.16m-08/004r5; TCP).",
+    "Page loads over HTTP/2: the flow's receiver is the browser. It requests a page's main object, parses it, requests all objects in it at once, multiplexed over the one connection (frames of RFC 9113), and thinks before the next page; a transfer is a page. The distributions are those of the web browsing model of IEEE 802.16m-08/004r5 (TCP).",
     &[&[
         Field::new("main", SIZE, "sizes of main objects")
             .absent("log-normal: mean 10710 B, standard deviation 25032 B"),

@@ -4,12 +4,12 @@ use cwndlab_config::{Faults, Field, Literal, Reader, Table};
 use cwndlab_network::random::Stream;
 use cwndlab_units::Time;
 
-use super::fields::{COUNT, NEW_CONNECTION};
-use super::Configuration;
-use crate::application::{Application, FlowContext};
+use crate::application::Application;
+use crate::configuration::{COUNT, NEW_CONNECTION, *};
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{self, Unit, SIZE, TIME};
+use crate::flow_context::FlowContext;
 use crate::sampling::{sample_pause, sample_size, OTHER_STREAM, SIZE_STREAM, TIME_STREAM};
 use crate::NEVER;
 

@@ -3,15 +3,15 @@
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{Bytes, Duration};
 
-use super::fields::{COUNT, NEW_CONNECTION};
-use super::Configuration;
-use crate::application::{Application, FlowContext};
+use crate::application::Application;
 use crate::byte_source::{ByteSource, Script};
+use crate::configuration::{Configuration, COUNT, NEW_CONNECTION};
+use crate::flow_context::FlowContext;
 
 /// The entry among the workloads.
 pub static SPEC: Table = Table::new(
     "transfers",
-    "One transfer after another (TCP).",
+    "One transfer after another, the next one `gap` after the last was acknowledged (TCP).",
     &[&[
         Field::new("bytes", Kind::Bytes, "size of each").required("'bytes = \"100 kB\"'").above_zero(),
         COUNT,

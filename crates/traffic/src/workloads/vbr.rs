@@ -3,17 +3,19 @@
 use cwndlab_config::{Faults, Field, Kind, Literal, Reader, Table, Word};
 use cwndlab_units::{Bytes, Duration, Rate};
 
-use super::{packets, Configuration, Transport};
-use crate::application::{Application, FlowContext, Offered};
+use crate::application::{Application, Offered};
+use crate::configuration::{Configuration, Transport};
 use crate::datagrams::{Datagrams, Pattern};
 use crate::distribution::Distribution;
+use crate::flow_context::FlowContext;
+use crate::packets;
 
 const FRAME_SIZES: &[Word] = &[("log-normal", "log-normal"), ("gamma", "gamma")];
 
 /// The entry among the workloads.
 pub static SPEC: Table = Table::new(
     "vbr",
-    "Video: frames of random size at even intervals, each sent at once (UDP).",
+    "Video: frames at even intervals, independent of each other, of random size with mean `rate` / `frame_rate`; a frame leaves at once in packets of `packet` bytes (UDP). The other usual model of variable rate, exponential bursts, is `on-off` with exponential periods.",
     &[
         packets::FIELDS,
         &[

@@ -8,16 +8,16 @@ pub const UDP_HEADER: Bytes = Bytes(28);
 /// The largest IPv4 packet.
 const MAX_PACKET: Bytes = Bytes(65_535);
 /// A packet's size where none is given.
-pub(super) const DEFAULT_PACKET: Bytes = Bytes(1500);
+pub(crate) const DEFAULT_PACKET: Bytes = Bytes(1500);
 
 /// Fields of workloads that only UDP carries.
-pub(super) const FIELDS: &[Field] = &[
+pub(crate) const FIELDS: &[Field] = &[
     Field::new("rate", Kind::Rate, "rate, headers included").required("'rate = \"2 Mbps\"'"),
     Field::bytes("packet", "1500 B", "size of a packet, headers included"),
 ];
 
 /// Rate and packet size, headers included.
-pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<(Rate, Bytes)> {
+pub(crate) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<(Rate, Bytes)> {
     let rate = table.rate("rate", faults);
     let packet = table.bytes("packet", faults).or((!table.gives("packet")).then_some(DEFAULT_PACKET));
     if packet.is_some_and(|packet| packet <= UDP_HEADER || packet > MAX_PACKET) {
@@ -32,6 +32,6 @@ pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<(Rate, Byt
 }
 
 /// Packets per second at this rate.
-pub(super) fn per_second(rate: Rate, packet: Bytes) -> f64 {
+pub(crate) fn per_second(rate: Rate, packet: Bytes) -> f64 {
     rate.0 as f64 / 8.0 / packet.0 as f64
 }
