@@ -8,7 +8,7 @@ KERNEL_PYTHON := crates/bindings/python-kernel/Cargo.toml
 # The kernel's datapath is compiled where what it takes is installed; asked when it is needed, since `make system` installs.
 HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
-PLUGINS := $(wildcard crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
+PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
 .PHONY: help system build demo test fuzz check fmt bench bench-peers docs clean
 

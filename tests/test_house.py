@@ -208,3 +208,16 @@ def test_nothing_unfinished_and_no_place_of_one_machine() -> None:
         for rule in (unfinished, places):
             found = rule.search(body)
             assert found is None, f"{file.relative_to(ROOT)}: {found[0]}"
+
+
+def test_files_that_the_documentation_names_exist() -> None:
+    pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
+    named = {
+        (page.relative_to(ROOT).as_posix(), path)
+        for page in pages
+        # A path from the root of the tree, which no link resolves.
+        for path in re.findall(r"`((?:crates|python|tools|docs|benches)/[\w./-]+)`(?!\])", page.read_text("utf-8"))
+    }
+    # The pages on adding things name files that their reader writes.
+    own = "crates/algorithms/src/congestion_avoidance/gentle.rs"
+    assert [(page, path) for page, path in sorted(named) if path != own and not (ROOT / path).exists()] == []

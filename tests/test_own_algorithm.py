@@ -666,10 +666,12 @@ def test_the_file_and_the_line_of_the_page_are_enough(tmp_path: Path) -> None:
     for name in ("Cargo.toml", "Cargo.lock", "known-answers/known-answers.csv"):
         shutil.copy2(ROOT / name, tree / name)
     shelf = tree / "crates" / "algorithms" / "src"
-    (shelf / "growth" / "gentle.rs").write_text(blocks("rust")[0])
+    (shelf / "congestion_avoidance" / "gentle.rs").write_text(blocks("rust")[0])
     registry = (shelf / "lib.rs").read_text()
-    (shelf / "lib.rs").write_text(registry.replace("    growth {\n", "    growth {\n        gentle,\n"))
-    assert "1 passed" in cargo(tree, "test", "--package", "cwndlab-algorithms", "--lib", "growth::gentle")
+    (shelf / "lib.rs").write_text(
+        registry.replace("algorithms! {\n", "algorithms! {\n    congestion_avoidance::gentle,\n")
+    )
+    assert "1 passed" in cargo(tree, "test", "--package", "cwndlab-algorithms", "--lib", "congestion_avoidance::gentle")
     (tmp_path / "path.toml").write_text(
         'schema_version = 1\nduration = "5 s"\n\n'
         '[dumbbell]\nbottleneck = { rate = "10 Mbps", delay = "10 ms" }\n\n'

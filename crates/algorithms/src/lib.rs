@@ -2,102 +2,111 @@
 
 use cwndlab_control::{Catalogue, Spec};
 
-pub mod part;
+pub mod shared;
 
-macro_rules! algorithms {
-    ($($shelf:ident { $($name:ident),* $(,)? })*) => {
+macro_rules! shelves {
+    ($($(#[$doc:meta])* $shelf:ident => $folder:literal,)*) => {
         $(
-            /// A shelf of like files.
+            $(#[$doc])*
             pub mod $shelf {
-                $(pub mod $name;)*
+                automod::dir!(pub $folder);
             }
         )*
+    };
+}
 
-        /// Every entry, in the order of the shelves.
-        pub static ALL: &[&Spec] = &[$($(&$shelf::$name::SPEC),*),*];
+shelves! {
+    /// Congestion avoidance: how the window grows, and what a loss costs.
+    congestion_avoidance => "src/congestion_avoidance",
+    /// Whole algorithms, which have a slow start of their own.
+    whole => "src/whole",
+    /// Slow starts.
+    slow_start => "src/slow_start",
+    /// The sender's half of schemes that ask routers.
+    router => "src/router",
+    /// Loss recoveries; they are the transport's.
+    recovery => "src/recovery",
+    /// Mechanisms of the transport that every algorithm has.
+    mechanism => "src/mechanism",
+}
+
+macro_rules! algorithms {
+    ($($shelf:ident::$name:ident,)*) => {
+        /// Every entry, in the order of documentation.
+        pub static ALL: &[&Spec] = &[$(&$shelf::$name::SPEC),*];
     };
 }
 
 algorithms! {
-    growth {
-        reno,
-        cubic,
-        cubic_8312,
-        cubic_linux,
-        cubic_ns2,
-        cubic_fit,
-        bic,
-        highspeed,
-        scalable,
-        htcp,
-        hybla,
-        westwood,
-        westwood_plus,
-        libra,
-        bbr1,
-        bbr3,
-        rcp_bbr,
-        copa,
-        ctcp,
-        dctcp,
-        abe_ecn,
-        iotcc,
-        phcc,
-        vegas,
-        vegas_plus,
-        yeah,
-        fast,
-        fast_fit,
-        fusion,
-        hcc,
-        ledbat,
-        ledbat_pp,
-        tcp_fit,
-        veno,
-        illinois,
-    }
-    slow_start {
-        standard,
-        limited,
-        hystart,
-        hystart_linux,
-        hystart_pp,
-        ccm_ss,
-        hoe,
-        astart,
-        paced_start,
-        esse,
-        gallop,
-        capstart,
-        abe_tcp,
-        afstart,
-        altss,
-        swift_start,
-        search,
-        quick_start,
-        alss_sirens,
-        vegas_ss,
-    }
-    router {
-        rcp,
-        perc,
-        sirens,
-        abc_wireless,
-    }
-    recovery {
-        tahoe,
-        reno,
-        newreno,
-        sack,
-        fack,
-        rack,
-    }
-    mechanism {
-        prr,
-        rto,
-        undo,
-        ecn_classic,
-    }
+    congestion_avoidance::reno,
+    congestion_avoidance::cubic,
+    congestion_avoidance::cubic_8312,
+    congestion_avoidance::cubic_linux,
+    congestion_avoidance::cubic_ns2,
+    congestion_avoidance::cubic_fit,
+    congestion_avoidance::bic,
+    congestion_avoidance::highspeed,
+    congestion_avoidance::scalable,
+    congestion_avoidance::htcp,
+    congestion_avoidance::hybla,
+    congestion_avoidance::westwood,
+    congestion_avoidance::westwood_plus,
+    congestion_avoidance::libra,
+    whole::bbr1,
+    whole::bbr3,
+    whole::rcp_bbr,
+    whole::copa,
+    congestion_avoidance::ctcp,
+    congestion_avoidance::dctcp,
+    congestion_avoidance::abe_ecn,
+    whole::iotcc,
+    whole::phcc,
+    congestion_avoidance::vegas,
+    congestion_avoidance::vegas_plus,
+    congestion_avoidance::yeah,
+    congestion_avoidance::fast,
+    congestion_avoidance::fast_fit,
+    congestion_avoidance::fusion,
+    congestion_avoidance::hcc,
+    congestion_avoidance::ledbat,
+    congestion_avoidance::ledbat_pp,
+    congestion_avoidance::tcp_fit,
+    congestion_avoidance::veno,
+    congestion_avoidance::illinois,
+    slow_start::standard,
+    slow_start::limited,
+    slow_start::hystart,
+    slow_start::hystart_linux,
+    slow_start::hystart_pp,
+    slow_start::ccm_ss,
+    slow_start::hoe,
+    slow_start::astart,
+    slow_start::paced_start,
+    slow_start::esse,
+    slow_start::gallop,
+    slow_start::capstart,
+    slow_start::abe_tcp,
+    slow_start::afstart,
+    slow_start::altss,
+    slow_start::swift_start,
+    slow_start::search,
+    slow_start::quick_start,
+    slow_start::alss_sirens,
+    slow_start::vegas_ss,
+    router::rcp,
+    router::perc,
+    router::sirens,
+    router::abc_wireless,
+    recovery::tahoe,
+    recovery::reno,
+    recovery::newreno,
+    recovery::sack,
+    recovery::fack,
+    recovery::rack,
+    mechanism::prr,
+    mechanism::rto,
+    mechanism::undo,
+    mechanism::ecn_classic,
 }
 
 /// The names by which papers and stacks call them.

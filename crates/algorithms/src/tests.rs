@@ -174,13 +174,13 @@ fn number(row: &str) -> f64 {
 
 /// Where the rows of a name are asserted: in the file of its entry unless it says another.
 const CLAIMED: &[(&str, &[&str])] = &[
-    ("cubic", &["algorithms/src/growth/cubic.rs", "algorithms/src/tests.rs"]),
+    ("cubic", &["algorithms/src/congestion_avoidance/cubic.rs", "algorithms/src/tests.rs"]),
     ("reno", &["algorithms/src/tests.rs"]),
-    ("tcp-fit", &["algorithms/src/part/virtual_flows.rs", "algorithms/src/growth/tcp_fit.rs"]),
-    ("cubic-fit", &["algorithms/src/part/virtual_flows.rs", "algorithms/src/growth/cubic_fit.rs"]),
-    ("phcc", &["algorithms/src/growth/phcc.rs", "algorithms/src/part/likelihood.rs"]),
+    ("tcp-fit", &["algorithms/src/shared/virtual_flows.rs", "algorithms/src/congestion_avoidance/tcp_fit.rs"]),
+    ("cubic-fit", &["algorithms/src/shared/virtual_flows.rs", "algorithms/src/congestion_avoidance/cubic_fit.rs"]),
+    ("phcc", &["algorithms/src/whole/phcc.rs", "algorithms/src/whole/phcc/likelihood.rs"]),
     ("quick-start", &["algorithms/src/slow_start/quick_start.rs"]),
-    ("hystart", &["algorithms/src/part/hybrid.rs"]),
+    ("hystart", &["algorithms/src/shared/hybrid.rs"]),
     ("prr", &["transport/src/prr.rs"]),
     ("rto", &["transport/src/rtt.rs"]),
     ("rcp", &["network/src/router_assist/rcp.rs"]),
@@ -207,12 +207,17 @@ fn every_known_answer_is_claimed() {
         let (name, quantity, input) = (columns.next().unwrap(), columns.next().unwrap(), columns.next().unwrap());
         if name == "highspeed" {
             let w: f64 = input.strip_prefix("w=").unwrap().parse().unwrap();
-            let ours = if quantity == "a(w)" { growth::highspeed::a(w) } else { growth::highspeed::b(w) };
+            let ours = if quantity == "a(w)" {
+                congestion_avoidance::highspeed::a(w)
+            } else {
+                congestion_avoidance::highspeed::b(w)
+            };
             assert!((ours - number(row)).abs() < 1e-9 * number(row).max(1.0), "{row}: {ours}");
             continue;
         }
         let file = name.replace('-', "_");
-        let own = [format!("algorithms/src/growth/{file}.rs"), format!("algorithms/src/slow_start/{file}.rs")];
+        let own =
+            ["congestion_avoidance", "whole", "slow_start"].map(|shelf| format!("algorithms/src/{shelf}/{file}.rs"));
         let named = CLAIMED.iter().find(|(one, _)| *one == name);
         let files = named.map_or(own.to_vec(), |(_, files)| files.iter().map(|file| (*file).to_owned()).collect());
         let value = number(row);
@@ -248,7 +253,7 @@ fn mean_window(text: &str, p: f64, peak: f64) -> f64 {
 /// growths follow them, where windows are large enough to be taken for real numbers.
 #[test]
 fn mean_windows_follow_the_response_functions() {
-    let arguments = cwndlab_control::Arguments::defaults(growth::cubic::SPEC.parameters);
+    let arguments = cwndlab_control::Arguments::defaults(congestion_avoidance::cubic::SPEC.parameters);
     let (c, beta) = (arguments.number("c"), arguments.number("beta"));
     let reno_law = |p: f64| (1.5 / p).sqrt();
     let cubic_law = |p: f64| pow(c * (3.0 + beta) / (4.0 * (1.0 - beta)), 0.25) * pow(0.1 / p, 0.75);

@@ -1,9 +1,11 @@
 //! The scenario as written: TOML or JSON; changing a field; the canonical form and its hash.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use cwndlab_config::{describe, Fault, Faults};
 use cwndlab_control::Catalogue;
+use cwndlab_traffic::distribution_fields::{last_point, next_point};
 use cwndlab_units::spelling::nearest;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -12,7 +14,6 @@ use crate::class::{self, Class};
 use crate::plan::Plan;
 use crate::schema::tables::TOP;
 use crate::{network, schema, trace};
-use cwndlab_traffic::distribution_fields::{last_point, next_point};
 
 /// The only version of the schema so far.
 pub const SCHEMA_VERSION: u64 = 1;
@@ -136,7 +137,7 @@ impl Scenario {
             let last = n + 1 == steps.len();
             let Value::Object(map) = at else { return Err(one(walked, "is in no table", "")) };
             if !map.contains_key(name) {
-                if index.is_some() || !describe::field_names(&TOP).iter().any(|known| known == name) {
+                if index.is_some() || !FIELD_NAMES.iter().any(|known| known == name) {
                     return Err(unknown(&walked, name, map));
                 }
                 map.insert(name.to_owned(), if last { Value::Null } else { Value::Object(Map::new()) });
@@ -179,10 +180,12 @@ impl Scenario {
     }
 }
 
+/// Names of all fields of a scenario.
+static FIELD_NAMES: LazyLock<Vec<String>> = LazyLock::new(|| describe::field_names(&TOP));
+
 fn unknown(path: &str, name: &str, map: &Map<String, Value>) -> Vec<Fault> {
-    let known = describe::field_names(&TOP);
     let here = nearest(name, map.keys().map(String::as_str));
-    let hint = here.or_else(|| nearest(name, known.iter().map(String::as_str)));
+    let hint = here.or_else(|| nearest(name, FIELD_NAMES.iter().map(String::as_str)));
     one(path, "no such field", hint.map_or(String::new(), |near| format!("did you mean '{near}'?")))
 }
 
@@ -294,7 +297,7 @@ fn read_trace(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
     if trace::Kind::named(&name).is_some() {
         return;
     }
-    let names: Vec<_> = trace::Kind::ALL.iter().map(|(name, _)| *name).collect();
+    let names: Vec<_> = trace::KINDS.iter().map(|kind| kind.name).collect();
     let hint = format!("a file in Mahimahi's format, or one of {}", names.join(", "));
     let file = folder.unwrap_or(Path::new("")).join(&name);
     let text = match std::fs::read_to_string(&file) {

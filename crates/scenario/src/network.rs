@@ -331,6 +331,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     let plan = Plan {
         scenario_hash,
         duration: schema.duration,
+        measure_from: schema.measure_from,
         sample_interval: schema.sample_interval,
         packets: schema.packets,
         nodes: network.nodes,

@@ -21,6 +21,8 @@ pub struct Plan {
     pub scenario_hash: String,
     /// How long to run.
     pub duration: Duration,
+    /// Metrics leave out what was before.
+    pub measure_from: Duration,
     /// Interval of the samples; zero takes none.
     pub sample_interval: Duration,
     /// Record every packet.

@@ -9,8 +9,18 @@ use serde_json::{json, Value};
 use crate::plan::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
 use crate::schema::tables::STACK;
 
-/// The profiles' names.
-pub const NAMES: &[&str] = &["linux", "rfc", "ns2", "windows-10-20h1"];
+/// The profiles' names, and what they stand for.
+pub const NAMES: &[Word] = &[
+    ("linux", "Linux 6.x with its default sysctls"),
+    ("rfc", "the RFCs' own defaults"),
+    ("ns2", "ns-2.35 as its references were run"),
+    ("windows-10-20h1", "Windows 10 20H1, template Internet"),
+];
+
+/// The profiles' names alone.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().map(|(name, _)| *name)
+}
 
 /// Linux 6.x with its default sysctls; payload of a 1500-byte packet with timestamps.
 fn linux() -> Stack {
@@ -279,7 +289,7 @@ pub struct Described {
 /// Every field that may be overridden, from the declarations that the engine uses.
 #[must_use]
 pub fn described() -> Vec<Described> {
-    let stacks: Vec<Stack> = NAMES.iter().filter_map(|name| find(name)).map(|(stack, _)| stack).collect();
+    let stacks: Vec<Stack> = names().filter_map(find).map(|(stack, _)| stack).collect();
     let columns: Vec<_> = stacks.iter().map(Stack::described).collect();
     let row = |field: &cwndlab_config::Field| {
         let name = field.name;

@@ -444,9 +444,11 @@ fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut F
     };
     let profile = table.string("profile", faults)?;
     let Some((mut stack, recovery)) = profile::find(&profile) else {
-        let near = nearest(&profile, profile::NAMES.iter().copied());
-        let hint = near
-            .map_or_else(|| format!("one of {}", profile::NAMES.join(", ")), |near| format!("did you mean '{near}'?"));
+        let near = nearest(&profile, profile::names());
+        let hint = near.map_or_else(
+            || format!("one of {}", profile::names().collect::<Vec<_>>().join(", ")),
+            |near| format!("did you mean '{near}'?"),
+        );
         faults.add(table.at("profile"), format!("no profile is called '{profile}'"), hint);
         return None;
     };

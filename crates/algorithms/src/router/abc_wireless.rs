@@ -18,7 +18,7 @@ use cwndlab_control::{
 };
 use cwndlab_units::Bytes;
 
-use crate::growth::{cubic, reno::segments};
+use crate::congestion_avoidance::{cubic, reno::segments};
 use crate::slow_start::standard;
 
 /// The entry.

@@ -1,11 +1,11 @@
 //! PERC: routers agree on the max-min shares by messages.
 //!
 //! Source: L. Jose et al., "High speed networks need proactive congestion control", HotNets 2015.
-//! The router's half and the exact oracle stand in the network crate, the sender's half in `part::rate_feedback`.
+//! The router's half and the exact oracle stand in the network crate, the sender's half in `shared::rate_feedback`.
 
 use cwndlab_control::{Build, Confidence, Kind, Need, Scheme, Spec};
 
-use crate::part::rate_feedback::RateFeedback;
+use crate::shared::rate_feedback::RateFeedback;
 
 /// The entry.
 pub static SPEC: Spec = Spec {

@@ -1,11 +1,11 @@
 //! RCP: routers tell every flow the same rate.
 //!
 //! Source: N. Dukkipati, N. McKeown et al., "Processor sharing flows in the Internet", IWQoS 2005.
-//! The router's half stands in the network crate, the sender's in `part::rate_feedback`.
+//! The router's half stands in the network crate, the sender's in `shared::rate_feedback`.
 
 use cwndlab_control::{Build, Confidence, Kind, Need, Scheme, Spec};
 
-use crate::part::rate_feedback::RateFeedback;
+use crate::shared::rate_feedback::RateFeedback;
 
 /// The entry.
 pub static SPEC: Spec = Spec {

@@ -17,7 +17,7 @@ use cwndlab_control::{
     Value,
 };
 
-use crate::growth::reno::segments;
+use crate::congestion_avoidance::reno::segments;
 
 /// The entry.
 pub static SPEC: Spec = Spec {

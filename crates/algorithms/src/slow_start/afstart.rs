@@ -20,9 +20,9 @@ use cwndlab_control::{
 };
 use cwndlab_units::Rate;
 
-use crate::growth::reno::segments;
-use crate::part::train::{close, Train};
-use crate::part::{exit, pace};
+use crate::congestion_avoidance::reno::segments;
+use crate::shared::train::{close, Train};
+use crate::shared::{exit, pace};
 
 /// The entry.
 pub static SPEC: Spec = Spec {

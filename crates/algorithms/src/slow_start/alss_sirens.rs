@@ -21,8 +21,8 @@ use cwndlab_control::{
 use cwndlab_units::Duration;
 
 use super::limited;
-use crate::growth::reno::segments;
-use crate::part::exit;
+use crate::congestion_avoidance::reno::segments;
+use crate::shared::exit;
 
 /// The entry.
 pub static SPEC: Spec = Spec {

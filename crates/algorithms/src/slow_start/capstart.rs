@@ -4,7 +4,7 @@
 //! Networks", INTERNET 2009; the filter is CapProbe's (R. Kapoor et al., SIGCOMM 2004).
 //!
 //! ```text
-//! Ĉ = L/δ of the pair with the least sum of its two RTTs, of ≥ 4 pairs              (1)   `part::train`
+//! Ĉ = L/δ of the pair with the least sum of its two RTTs, of ≥ 4 pairs              (1)   `shared::train`
 //! Ĉ ≥ 0.8 C_local: the sender's own link is the narrowest: w += n                   (2)   standard
 //! else max_ssthresh = max(2, ½ Ĉ RTT_min / MSS): w += n up to it,                   (3)   limited slow start
 //!      then w += n / K, K = ⌊w / (max_ssthresh/2)⌋
@@ -19,8 +19,8 @@ use cwndlab_control::{
 };
 
 use super::limited;
-use crate::growth::reno::segments;
-use crate::part::train::{close, Pairs};
+use crate::congestion_avoidance::reno::segments;
+use crate::shared::train::{close, Pairs};
 
 /// The entry.
 pub static SPEC: Spec = Spec {

@@ -22,10 +22,10 @@ use cwndlab_control::{
     Spec, Step, Value, Window,
 };
 
-use crate::growth::reno::segments;
-use crate::part::exit;
-use crate::part::hybrid::{Hybrid, GAP_NS};
-use crate::part::train::Train;
+use crate::congestion_avoidance::reno::segments;
+use crate::shared::exit;
+use crate::shared::hybrid::{Hybrid, GAP_NS};
+use crate::shared::train::Train;
 
 /// The entry.
 pub static SPEC: Spec = Spec {

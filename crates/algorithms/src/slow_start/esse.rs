@@ -4,7 +4,7 @@
 //! Behavior", ICC 2005. The estimator and the rule below are our reconstruction.
 //!
 //! ```text
-//! B = best train of ≥ 8 ACKs of a round, at most RTT_min/4 apart        (1)   `part::train`
+//! B = best train of ≥ 8 ACKs of a round, at most RTT_min/4 apart        (1)   `shared::train`
 //! pipe = ⌈B RTT_min / MSS⌉                                              (2)
 //! two rounds in a row agree within 20 % and w ≥ 0.9 pipe: leave         (3)
 //! each ack: w += n                                                      (4)
@@ -19,9 +19,9 @@ use cwndlab_control::{
 };
 use cwndlab_units::maths::ceil;
 
-use crate::growth::reno::segments;
-use crate::part::exit;
-use crate::part::train::Train;
+use crate::congestion_avoidance::reno::segments;
+use crate::shared::exit;
+use crate::shared::train::Train;
 
 /// The entry.
 pub static SPEC: Spec = Spec {

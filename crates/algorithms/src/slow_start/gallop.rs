@@ -21,9 +21,9 @@ use cwndlab_control::{
 };
 use cwndlab_units::Rate;
 
-use crate::growth::reno::segments;
-use crate::part::rounds::queued;
-use crate::part::{exit, pace};
+use crate::congestion_avoidance::reno::segments;
+use crate::shared::rounds::queued;
+use crate::shared::{exit, pace};
 
 /// The entry.
 pub static SPEC: Spec = Spec {

@@ -3,7 +3,7 @@
 //! Source: J. C. Hoe, "Improving the Start-up Behavior of a Congestion Control Scheme for TCP", SIGCOMM 1996.
 //!
 //! ```text
-//! B = median of L/δ over the first k pairs of close ACKs      (1)   `part::train`
+//! B = median of L/δ over the first k pairs of close ACKs      (1)   `shared::train`
 //! ssthresh = B RTT                                            (2)   once, with the first RTT sample
 //! each ack: w += n while w < ssthresh                         (3)
 //! ```
@@ -16,9 +16,9 @@ use cwndlab_control::{
     Value,
 };
 
-use crate::growth::reno::segments;
-use crate::part::exit;
-use crate::part::train::{close, Pairs};
+use crate::congestion_avoidance::reno::segments;
+use crate::shared::exit;
+use crate::shared::train::{close, Pairs};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -112,7 +112,7 @@ mod tests {
     /// The sheet: 1460 bytes 1.168 ms apart and an RTT of 100 ms give a threshold of 85.
     #[test]
     fn the_threshold_is_the_bandwidth_delay_product() {
-        assert_eq!(pipe(crate::part::train::pair(1_168_000, 1460.0), 0.1, 1460.0), 85.0);
+        assert_eq!(pipe(crate::shared::train::pair(1_168_000, 1460.0), 0.1, 1460.0), 85.0);
     }
 
     /// By hand: ACKs of 1000 bytes 1 ms apart, RTT 100 ms: 100 segments, known with the fourth ACK; then it doubles up to it.

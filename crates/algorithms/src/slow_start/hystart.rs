@@ -5,15 +5,15 @@
 //! ```text
 //! each ack: w += n                                                   (1)
 //! leave with ssthresh = w when w ≥ 16 and the ACK train spans RTT_min/2,   (2)
-//!   or the delay of the round's start rose by η (see `part::hybrid`)       (3)
+//!   or the delay of the round's start rose by η (see `shared::hybrid`)       (3)
 //! ```
 //!
 //! Units: segments, nanoseconds. Differs from the source: nothing known; the forward delay is half of the smallest RTT.
 
 use cwndlab_control::{Ack, Build, Confidence, Congestion, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
 
-use crate::growth::reno::segments;
-use crate::part::hybrid::Hybrid;
+use crate::congestion_avoidance::reno::segments;
+use crate::shared::hybrid::Hybrid;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -41,7 +41,7 @@ pub static SPEC: Spec = Spec {
         Box::new(HyStart { low_window: arguments.number("low_window"), hybrid: Hybrid::default() })
     }),
 };
-use crate::part::exit;
+use crate::shared::exit;
 
 /// HyStart.
 #[derive(Clone, Debug)]

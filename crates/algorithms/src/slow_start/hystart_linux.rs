@@ -16,8 +16,8 @@ use cwndlab_control::{
     Ack, Build, Confidence, Congestion, Domain, Kind, Parameter, Path, SlowStart, Spec, Step, Value,
 };
 
-use crate::growth::reno::segments;
-use crate::part::hybrid::Hybrid;
+use crate::congestion_avoidance::reno::segments;
+use crate::shared::hybrid::Hybrid;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -45,7 +45,7 @@ pub static SPEC: Spec = Spec {
         Box::new(HyStartLinux { low_window: arguments.number("low_window"), paced: path.paced, hybrid: Hybrid::default() })
     }),
 };
-use crate::part::exit;
+use crate::shared::exit;
 
 /// Linux, hystart_ack_delay: never more than a millisecond.
 const MAX_ALLOWANCE_NS: u64 = 1_000_000;

@@ -17,8 +17,8 @@ use cwndlab_control::{
     Ack, Build, Confidence, Congestion, Domain, Event, EventKind, Kind, Parameter, Reason, SlowStart, Spec, Step, Value,
 };
 
-use crate::growth::reno::segments;
-use crate::part::exit;
+use crate::congestion_avoidance::reno::segments;
+use crate::shared::exit;
 
 /// The entry.
 pub static SPEC: Spec = Spec {

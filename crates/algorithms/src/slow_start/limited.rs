@@ -12,7 +12,7 @@
 use cwndlab_control::{Ack, Build, Confidence, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
 use cwndlab_units::maths::floor;
 
-use crate::growth::reno::segments;
+use crate::congestion_avoidance::reno::segments;
 
 /// The entry.
 pub static SPEC: Spec = Spec {

@@ -21,7 +21,7 @@ use cwndlab_control::{
 use cwndlab_units::maths::floor;
 use cwndlab_units::{Bytes, Duration, Rate};
 
-use crate::growth::reno::segments;
+use crate::congestion_avoidance::reno::segments;
 
 /// The entry.
 pub static SPEC: Spec = Spec {

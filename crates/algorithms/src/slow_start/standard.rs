@@ -10,7 +10,7 @@
 
 use cwndlab_control::{Ack, Arguments, Build, Confidence, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
 
-use crate::growth::reno::segments;
+use crate::congestion_avoidance::reno::segments;
 
 /// The entry.
 pub static SPEC: Spec = Spec {

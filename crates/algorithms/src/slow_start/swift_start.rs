@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! at the start: w = min(w, 4)                                              (1)
-//! B = median of L/δ over the first 3 pairs of close ACKs                   (2)   `part::train`
+//! B = median of L/δ over the first 3 pairs of close ACKs                   (2)   `shared::train`
 //! w = max(w, ½ B RTT / MSS), spread over one RTT                           (3)   once
 //! each ack: w += n                                                         (4)   otherwise
 //! ```
@@ -19,9 +19,9 @@ use cwndlab_control::{
 use cwndlab_units::maths::floor;
 use cwndlab_units::Rate;
 
-use crate::growth::reno::segments;
-use crate::part::pace;
-use crate::part::train::{close, Pairs};
+use crate::congestion_avoidance::reno::segments;
+use crate::shared::pace;
+use crate::shared::train::{close, Pairs};
 
 /// The entry.
 pub static SPEC: Spec = Spec {

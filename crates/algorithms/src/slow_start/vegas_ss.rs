@@ -19,8 +19,8 @@ use cwndlab_control::{
     Value, Window,
 };
 
-use crate::growth::reno::segments;
-use crate::part::rounds::{queued, Round, Rounds};
+use crate::congestion_avoidance::reno::segments;
+use crate::shared::rounds::{queued, Round, Rounds};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -50,7 +50,7 @@ pub static SPEC: Spec = Spec {
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(VegasSs::new(arguments))),
 };
-use crate::part::exit;
+use crate::shared::exit;
 
 /// Vegas' slow start.
 #[derive(Clone, Debug)]
@@ -134,7 +134,7 @@ impl SlowStart for VegasSs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::part::rounds::testing::ack_in;
+    use crate::shared::rounds::testing::ack_in;
 
     fn start(text: &str) -> VegasSs {
         let algorithm = crate::catalogue().parse(&format!("reno+vegas-ss{text}")).unwrap();

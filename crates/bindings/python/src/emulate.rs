@@ -42,7 +42,7 @@ pub(crate) fn emulate<'py>(
     let scenario = scenario::read(py, text, format, folder)?;
     let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::refuse(py, faults))?;
     let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::refuse(py, faults))?;
-    let mut header = header(&scenario, &plan, seed, "emulate", notes).map_err(|faults| scenario::refuse(py, faults))?;
+    let mut header = header(&scenario, &plan, seed, "emulate", notes);
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner = Arc::clone(&stop);
     let outcome = aside(py, &stop, move || {
@@ -123,7 +123,7 @@ impl Between {
         let scenario = scenario::read(py, text, format, folder)?;
         let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::refuse(py, faults))?;
         let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::refuse(py, faults))?;
-        let header = header(&scenario, &plan, seed, "emulate", notes).map_err(|faults| scenario::refuse(py, faults))?;
+        let header = header(&scenario, &plan, seed, "emulate", notes);
         let is_known = algorithm.as_ref().is_none_or(|name| catalogue.parse(name).is_ok());
         let algorithm = algorithm.map(|name| cwndlab_emulator::kernel_algorithm(&name)).transpose();
         let algorithm = algorithm.map_err(|fault| {

@@ -88,5 +88,5 @@ type StackField = (&'static str, String, String, Vec<String>);
 #[pyfunction]
 pub(crate) fn stack_fields() -> (Vec<&'static str>, Vec<StackField>) {
     let rows = profile::described().into_iter().map(|one| (one.name, one.meaning, one.accepts, one.values));
-    (profile::NAMES.to_vec(), rows.collect())
+    (profile::names().collect(), rows.collect())
 }

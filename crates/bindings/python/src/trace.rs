@@ -16,11 +16,11 @@ pub(crate) fn trace_moments(py: Python<'_>, text: &str, name: &str) -> PyResult<
 /// The moments of a synthetic trace, in ms; nothing where no kind is called so.
 #[pyfunction]
 pub(crate) fn trace_make(kind: &str, seed: u64, seconds: u32) -> Option<Vec<u32>> {
-    Some(trace::make(trace::Kind::named(kind)?, seed, seconds))
+    Some(trace::Kind::named(kind)?.make(seed, seconds))
 }
 
 /// Names of the synthetic traces, and seed and length in seconds of those that a scenario takes by name.
 #[pyfunction]
 pub(crate) fn trace_kinds() -> (Vec<&'static str>, u64, u32) {
-    (trace::Kind::ALL.iter().map(|(name, _)| *name).collect(), trace::SEED, trace::DURATION_S)
+    (trace::KINDS.iter().map(|kind| kind.name).collect(), trace::SEED, trace::DURATION_S)
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_scenario::{Fault, Scenario};
+use cwndlab_scenario::Scenario;
 use cwndlab_units::Time;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -76,7 +76,7 @@ pub(crate) fn run(
     let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::refuse(py, faults))?;
     let makers = py_algorithms::needed(&plan, &scenario, makers.unwrap_or_default())
         .map_err(|faults| scenario::refuse(py, faults))?;
-    let header = header(&scenario, &plan, seed, "simulate", notes).map_err(|faults| scenario::refuse(py, faults))?;
+    let header = header(&scenario, &plan, seed, "simulate", notes);
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     match simulate(py, plan, header, makers, &stop)? {
         Ok(Ok(tables)) => Ok(Records::new(tables)),
@@ -92,15 +92,8 @@ pub(crate) fn run(
 }
 
 /// What stands above the records of a run by this engine.
-pub(crate) fn header(
-    scenario: &Scenario,
-    plan: &Plan,
-    seed: u64,
-    engine: &str,
-    notes: Vec<String>,
-) -> Result<Header, Vec<Fault>> {
-    let canonical = scenario.canonical()?;
-    Ok(Header {
+pub(crate) fn header(scenario: &Scenario, plan: &Plan, seed: u64, engine: &str, notes: Vec<String>) -> Header {
+    Header {
         scenario: scenario.to_json(),
         scenario_hash: plan.scenario_hash.clone(),
         seed,
@@ -108,11 +101,10 @@ pub(crate) fn header(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         host: cwndlab_linux::sysctl::read("kernel.hostname").unwrap_or_default(),
         duration: plan.duration,
-        #[allow(clippy::redundant_closure_for_method_calls, reason = "the method's crate is not a dependency here")]
-        measure_from: Time(canonical.get("measure_from_ns").and_then(|value| value.as_u64()).unwrap_or(0)),
+        measure_from: Time::ZERO + plan.measure_from,
         sample_interval: plan.sample_interval,
         notes,
-    })
+    }
 }
 
 /// The failure of somebody's algorithm, raised from what the algorithm raised.

@@ -70,7 +70,7 @@ fn read_trace(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, 
     let stamps = match (inner.string("file", faults), inner.lines("text", faults)) {
         (Some(name), None) => {
             let Some(kind) = trace::Kind::named(&name) else {
-                let names: Vec<_> = trace::Kind::ALL.iter().map(|(name, _)| *name).collect();
+                let names: Vec<_> = trace::KINDS.iter().map(|kind| kind.name).collect();
                 faults.add(
                     path,
                     format!("no trace is called '{name}', and files are read with the scenario"),
@@ -78,7 +78,7 @@ fn read_trace(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, 
                 );
                 return None;
             };
-            trace::make(kind, trace::SEED, trace::DURATION_S).into()
+            kind.by_name()
         }
         (None, Some(text)) => match trace::parse(text, "text") {
             Ok(stamps) => stamps,

@@ -169,7 +169,7 @@ pub static NAMED_LINK: Table = Table::new(
 static TRACE_FORM: Custom = Custom {
     accepts: "the name of a trace or of a file, or a table `trace`",
     schema: || {
-        let names: Vec<&str> = trace::Kind::ALL.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = trace::KINDS.iter().map(|kind| kind.name).collect();
         json!({
             "anyOf": [
                 { "type": "string", "description": "a file in Mahimahi's format, or a synthetic trace", "examples": names },
@@ -194,9 +194,7 @@ fn canonical_trace(value: &Value) -> Value {
     let table = if value.is_string() { json!({ "file": value }) } else { value.clone() };
     let mut form = cwndlab_config::canonical::table(&TRACE, &table);
     let stamps = match (table["file"].as_str(), table["text"].as_str()) {
-        (Some(name), _) => {
-            trace::Kind::named(name).map(|kind| trace::make(kind, trace::SEED, trace::DURATION_S).into())
-        }
+        (Some(name), _) => trace::Kind::named(name).map(trace::Kind::by_name),
         (None, Some(text)) => trace::parse(text, "text").ok(),
         (None, None) => None,
     };
@@ -374,12 +372,6 @@ const DIRECTIONS: &[Word] = &[
     ("download", "to the station"),
     ("upload", "from the station"),
 ];
-const PROFILES: &[Word] = &[
-    ("linux", "Linux 6.x with its default sysctls"),
-    ("rfc", "the RFCs' own defaults"),
-    ("ns2", "ns-2.35 as its references were run"),
-    ("windows-10-20h1", "Windows 10 20H1, template Internet"),
-];
 
 /// A flow.
 pub static FLOW: Table = Table::new(
@@ -411,7 +403,7 @@ pub static FLOW: Table = Table::new(
         .or(Literal::Text("0 s")),
         Field::new("workload", Kind::Choice(&workloads::CHOICE), "what it sends")
             .absent("`bulk` over TCP, required over UDP"),
-        Field::word("profile", PROFILES, "linux", "stack profile"),
+        Field::word("profile", profile::NAMES, "linux", "stack profile"),
         Field::new("stack", Kind::Table(&STACK), "values of the stack in place of the profile's"),
         Field::new("control", Kind::Table(&CONTROL), "the algorithm is asked from afar, as the kernel path does"),
         Field::new("from", Kind::Text, "the node where it begins (graph)").absent("required in a graph"),

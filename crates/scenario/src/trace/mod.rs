@@ -1,15 +1,71 @@
 //! Traces of delivery opportunities in Mahimahi's format, and synthetic ones by name.
 //!
 //! One whole number of ms per line, non-decreasing; the last one, above 0, is the period after which the trace begins anew.
+//!
+//! A kind of synthetic trace is one file with its `SPEC`, and one line in the list below.
 
-mod synthetic;
+mod wandering_rate;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cwndlab_units::Rate;
 use sha2::{Digest, Sha256};
 
-pub use synthetic::{make, Kind, DURATION_S, SEED};
+/// Length of a trace that is taken by name, s.
+pub const DURATION_S: u32 = 120;
+/// Seed of a trace that is taken by name.
+pub const SEED: u64 = 1;
+
+/// A kind of synthetic trace.
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    make: fn(u64, u32) -> Vec<u32>,
+    /// The trace that is taken by name, once it was made.
+    by_name: OnceLock<Arc<[u32]>>,
+}
+
+impl Kind {
+    const fn new(name: &'static str, doc: &'static str, make: fn(u64, u32) -> Vec<u32>) -> Self {
+        Self { name, doc, make, by_name: OnceLock::new() }
+    }
+
+    /// The kind of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        KINDS.iter().copied().find(|kind| kind.name == name)
+    }
+
+    /// A trace of so many seconds; it ends with an opportunity at its last moment, which is its period.
+    #[must_use]
+    pub fn make(&self, seed: u64, seconds: u32) -> Vec<u32> {
+        (self.make)(seed, seconds)
+    }
+
+    /// The trace that a scenario takes by name: of [`DURATION_S`] seconds, with the seed [`SEED`].
+    #[must_use]
+    pub fn by_name(&self) -> Arc<[u32]> {
+        Arc::clone(self.by_name.get_or_init(|| self.make(SEED, DURATION_S).into()))
+    }
+}
+
+macro_rules! kinds {
+    ($($module:ident,)*) => {
+        $(mod $module;)*
+
+        /// Every kind, in the order of documentation.
+        pub static KINDS: &[&Kind] = &[$(&$module::SPEC),*];
+    };
+}
+
+kinds! {
+    lte_driving,
+    lte_stationary,
+    third_generation,
+    satellite,
+}
 
 /// Reads a trace; `name` stands in messages as `name:line: …`.
 pub fn parse(text: &str, name: &str) -> Result<Arc<[u32]>, String> {
@@ -80,5 +136,34 @@ mod tests {
         assert_eq!(fault("1\n2.5\n"), "a.down:2: a whole number of milliseconds from 0 to 4294967295 is wanted");
         assert_eq!(fault("1\n5\n4\n"), "a.down:3: 4 ms come after 5 ms");
         assert_eq!(fault("0\n0\n"), "a.down:2: every moment is 0 ms, and the last one is the time to repeat after");
+    }
+
+    fn mbps(stamps: &[u32]) -> f64 {
+        stamps.len() as f64 * 12_000.0 / (f64::from(*stamps.last().unwrap()) * 1e3)
+    }
+
+    #[test]
+    fn a_trace_repeats_for_its_seed_and_is_one() {
+        for kind in KINDS {
+            let (name, stamps) = (kind.name, kind.make(7, 20));
+            assert_eq!(stamps, kind.make(7, 20), "{name}");
+            assert_ne!(stamps, kind.make(8, 20), "{name}");
+            assert!(stamps.windows(2).all(|pair| pair[0] <= pair[1]) && *stamps.last().unwrap() == 20_000, "{name}");
+        }
+    }
+
+    /// The stated mean rates, less the stated share of outages; a long trace comes near them.
+    #[test]
+    fn mean_rates_are_those_stated() {
+        let awake = |between: f64, outage: f64| between / (between + outage);
+        for (name, expected) in [
+            ("lte-driving", 6.0 * awake(30.0, 0.6)),
+            ("lte-stationary", 20.0),
+            ("3g", 2.0 * awake(40.0, 1.5)),
+            ("satellite", 50.0 * (1.0 - 0.06 / 15.0)),
+        ] {
+            let found = mbps(&Kind::named(name).unwrap().make(3, 3000));
+            assert!((found / expected - 1.0).abs() < 0.1, "{name}: {found} of {expected} Mbit/s");
+        }
     }
 }

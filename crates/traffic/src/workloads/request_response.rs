@@ -5,7 +5,7 @@ use cwndlab_network::random::Stream;
 use cwndlab_units::Time;
 
 use crate::application::Application;
-use crate::configuration::{COUNT, NEW_CONNECTION, *};
+use crate::configuration::{Configuration, COUNT, NEW_CONNECTION};
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{self, Unit, SIZE, TIME};

@@ -39,7 +39,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         )
         .map_err(in_words)?;
     let (plan, notes) = scenario.plan(&catalogue).map_err(in_words)?;
-    let canonical = scenario.canonical().map_err(in_words)?;
 
     let records = cwndlab_simulator::run(&plan, seed, &AtomicBool::new(false), None)?;
 
@@ -51,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         host: String::new(),
         duration: plan.duration,
-        measure_from: Time(canonical["measure_from_ns"].as_u64().unwrap_or(0)),
+        measure_from: Time::ZERO + plan.measure_from,
         sample_interval: plan.sample_interval,
         notes,
     };

@@ -1,0 +1,291 @@
+//! FAST TCP.
+//!
+//! Source: C. Jin, D. X. Wei, S. H. Low, "FAST TCP: Motivation, Architecture, Algorithms, Performance", INFOCOM 2004;
+//! IEEE/ACM ToN 14(6), 2006.
+//!
+//! ```text
+//! R = (1 − a) R + a rtt, a = min(3 / w, 1/4);  q = R − base       (1)
+//! every other round: w = min(2 w, (1 − γ) w + γ (base / R w' + α)) (2)
+//!   w' the window a round trip ago; spread over the round if it grows
+//! q < 0.75 ms: w += n                                             (3)
+//! each congestion: w /= 2                                         (4)
+//! ```
+//!
+//! Units: segments, seconds. In equilibrium α segments of the flow wait: w q / R = α.
+//! Differs from the source: the growth is spread over the ACKs of a round, not paced.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value, Window,
+};
+
+use super::reno::segments;
+use crate::shared::rounds::queued;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "fast",
+    title: "FAST TCP",
+    kind: Kind::CongestionAvoidance,
+    source: "doi:10.1109/INFCOM.2004.1354670",
+    year: 2004,
+    confidence: Confidence::High,
+    summary:
+        "Moves the window to where alpha segments of the flow wait in the queue, the faster the further it is away.",
+    parameters: &[
+        Parameter {
+            name: "alpha",
+            unit: "segments",
+            default: Value::Number(20.0),
+            domain: Domain::Range(1.0, 100_000.0),
+            doc: "what the flow keeps in the queue; the authors tuned it to the class of the capacity (8, 20, 200)",
+        },
+        Parameter {
+            name: "beta",
+            unit: "segments",
+            default: Value::Number(0.0),
+            domain: Domain::Range(0.0, 100_000.0),
+            doc: "above alpha: no update while between alpha and beta segments wait; 0: none",
+        },
+        Parameter {
+            name: "gamma",
+            unit: "",
+            default: Value::Number(0.5),
+            domain: Domain::Range(0.01, 1.0),
+            doc: "how far an update goes",
+        },
+        Parameter {
+            name: "update",
+            unit: "rounds",
+            default: Value::Number(2.0),
+            domain: Domain::Range(1.0, 10.0),
+            doc: "an update in every so many rounds",
+        },
+        Parameter {
+            name: "window",
+            unit: "",
+            default: Value::Word("earlier"),
+            domain: Domain::Words(&["earlier", "current"]),
+            doc: "w' of (2): the window a round trip ago, which R belongs to, or the current one as printed",
+        },
+        Parameter {
+            name: "weight",
+            unit: "",
+            default: Value::Number(0.25),
+            domain: Domain::Range(0.001, 1.0),
+            doc: "largest weight of a sample in R; 1/256 in the ns-2 module",
+        },
+        Parameter {
+            name: "mi_threshold",
+            unit: "s",
+            default: Value::Number(0.000_75),
+            domain: Domain::Range(0.0, 1.0),
+            doc: "below this queueing delay the window doubles per round trip",
+        },
+    ],
+    choices: &["alpha is 20 segments", "no dead band"],
+    pitfalls: &[
+        "n flows keep n alpha segments in the queue; a shorter buffer breaks it",
+        "a base RTT measured with a standing queue makes the queue longer for good",
+        "queueing on the way back counts as congestion",
+    ],
+    companion: "standard",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Fast::new(arguments))),
+};
+
+/// (2), in segments and seconds or any unit of both times.
+#[inline]
+#[must_use]
+pub fn update(w: f64, earlier: f64, base: f64, rtt: f64, gamma: f64, target: f64) -> f64 {
+    (2.0 * w).min((1.0 - gamma) * w + gamma * (base / rtt * earlier + target))
+}
+
+/// (1): base and smoothed RTT.
+#[derive(Clone, Copy, Debug)]
+pub struct Delay {
+    /// Smallest RTT, ns; infinite before the first sample.
+    pub base: f64,
+    /// Smoothed RTT, ns; 0 before the first sample.
+    pub rtt: f64,
+    weight: f64,
+}
+
+impl Delay {
+    /// Nothing seen yet; a sample weighs `weight` at most.
+    #[must_use]
+    pub fn new(weight: f64) -> Self {
+        Self { base: f64::INFINITY, rtt: 0.0, weight }
+    }
+
+    /// Takes an ACK in, at window `w`.
+    #[inline]
+    pub fn observe(&mut self, ack: &Ack, w: f64) {
+        let Some(rtt) = ack.rtt else { return };
+        let rtt = rtt.0.max(1) as f64;
+        self.base = self.base.min(rtt);
+        let a = (3.0 / w).min(self.weight);
+        self.rtt = if self.rtt == 0.0 { rtt } else { (1.0 - a) * self.rtt + a * rtt };
+    }
+
+    /// Queueing delay, ns; 0 while nothing is known.
+    #[inline]
+    #[must_use]
+    pub fn queueing(&self) -> f64 {
+        (self.rtt - self.base).max(0.0)
+    }
+}
+
+/// FAST's avoidance.
+#[derive(Clone, Debug)]
+pub struct Fast {
+    /// Segments to keep in the queue.
+    pub(crate) alpha: f64,
+    beta: f64,
+    gamma: f64,
+    every: u64,
+    from_earlier: bool,
+    /// Below this queueing delay it doubles, ns.
+    mi_threshold: f64,
+    delay: Delay,
+    round: u64,
+    updated: u64,
+    /// Window at the beginning of this round and of the last.
+    starts: [f64; 2],
+    /// Where the last update goes, and how much each segment adds until there.
+    target: f64,
+    slope: f64,
+}
+
+impl Fast {
+    fn new(arguments: &Arguments) -> Self {
+        Self {
+            alpha: arguments.number("alpha"),
+            beta: arguments.number("beta"),
+            gamma: arguments.number("gamma"),
+            every: arguments.number("update") as u64,
+            from_earlier: arguments.word("window") == "earlier",
+            mi_threshold: arguments.number("mi_threshold") * 1e9,
+            delay: Delay::new(arguments.number("weight")),
+            round: 0,
+            updated: 0,
+            starts: [0.0; 2],
+            target: 0.0,
+            slope: 0.0,
+        }
+    }
+
+    /// FAST's window for `alpha` segments in the queue and no doubling, for those that set `alpha` themselves.
+    #[must_use]
+    pub(crate) fn plain(alpha: f64, gamma: f64) -> Self {
+        let usual = Self::new(&Arguments::defaults(SPEC.parameters));
+        Self { alpha, gamma, from_earlier: false, mi_threshold: 0.0, ..usual }
+    }
+
+    /// What an update makes of `w`: the new target.
+    fn updated(&self, w: f64) -> f64 {
+        let waits = queued(w, self.delay.base, self.delay.rtt);
+        if waits >= self.alpha && waits < self.beta {
+            return w;
+        }
+        let earlier = if self.from_earlier && self.starts[1] > 0.0 { self.starts[1] } else { w };
+        update(w, earlier, self.delay.base, self.delay.rtt, self.gamma, self.alpha).max(2.0)
+    }
+
+    /// A new round: whether it brings an update.
+    fn turn(&mut self, round: u64, w: f64) -> bool {
+        self.starts = if round == self.round + 1 { [w, self.starts[0]] } else { [w, w] };
+        self.round = round;
+        if round < self.updated + self.every {
+            return false;
+        }
+        self.updated = round;
+        self.target = self.updated(w); // (2)
+        self.slope = (self.target - w).max(0.0) / w;
+        true
+    }
+}
+
+impl CongestionAvoidance for Fast {
+    fn observe(&mut self, ack: &Ack, w: f64) {
+        self.delay.observe(ack, w);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        if self.delay.rtt == 0.0 {
+            return w;
+        }
+        let updated = ack.round != self.round && self.turn(ack.round, w);
+        if self.delay.queueing() < self.mi_threshold {
+            self.slope = 0.0;
+            return w + segments(ack); // (3)
+        }
+        if updated && self.target < w {
+            return self.target;
+        }
+        w + (self.slope * segments(ack)).min((self.target - w).max(0.0))
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        (self.slope, self.starts, self.updated) = (0.0, [0.0; 2], event.round);
+        (w / 2.0).max(2.0) // (4)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        if matches!(window.change, Change::Idle | Change::Recovered) {
+            (self.slope, self.starts) = (0.0, [0.0; 2]);
+        }
+    }
+
+    fn extra(&self, put: Extra<'_>) {
+        put("base_rtt_s", self.delay.base * 1e-9);
+        put("queueing_s", self.delay.queueing() * 1e-9);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::loss;
+
+    /// `known-answers.csv`: w = 100, base 100, R 110, α 20: 105.45…; the fixed point at q = 10 is α R / q = 220; the window
+    /// doubles at most.
+    #[test]
+    fn an_update_is_that_of_the_sheet() {
+        assert!((update(100.0, 100.0, 100.0, 110.0, 0.5, 20.0) - 105.454_545_454_545_45).abs() < 1e-12);
+        assert!((update(220.0, 220.0, 100.0, 110.0, 0.5, 20.0) - 220.0).abs() < 1e-12);
+        assert_eq!(update(50.0, 50.0, 100.0, 100.0, 0.5, 200.0), 100.0);
+    }
+
+    /// By hand: with w > 12 a sample weighs 3/w; 110 ms after 100 ms at w = 30 gives 101 ms, of which 1 ms is queueing.
+    #[test]
+    fn the_rtt_is_smoothed_over_a_third_of_the_window() {
+        let mut delay = Delay::new(0.25);
+        for ms in [100.0, 110.0] {
+            delay.observe(&crate::shared::rounds::testing::ack_in(1, ms), 30.0);
+        }
+        assert!((delay.rtt - 101e6).abs() < 1.0 && (delay.queueing() - 1e6).abs() < 1.0);
+    }
+
+    /// At a steady 110 ms over 100 ms the window goes to 220 from both sides and stays there.
+    #[test]
+    fn it_converges_to_alpha_segments_in_the_queue() {
+        for from in [50.0, 600.0] {
+            let mut flow = Fast::new(&Arguments::defaults(SPEC.parameters));
+            flow.delay.base = 100e6;
+            let w = crate::shared::rounds::testing::rounds(&mut flow, 1, &[110.0; 300], 600, from);
+            assert!((w - 220.0).abs() < 0.5, "{w} from {from}");
+        }
+    }
+
+    #[test]
+    fn a_loss_takes_half_and_a_short_queue_doubles() {
+        let mut flow = Fast::new(&Arguments::defaults(SPEC.parameters));
+        assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
+        let ack = crate::shared::rounds::testing::ack_in(1, 100.0);
+        flow.observe(&ack, 50.0);
+        assert_eq!(flow.on_ack(&ack, 50.0), 51.0);
+    }
+}

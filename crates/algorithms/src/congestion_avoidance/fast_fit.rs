@@ -1,0 +1,134 @@
+//! FAST-FIT.
+//!
+//! Source: Wang et al., FAST-FIT, Frontiers of Computer Science, 2014 (high throughput and fairness towards Reno in
+//! delay-based TCP over large networks). Our reconstruction: known is that it joins FAST's growth with TCP-FIT's number of
+//! virtual flows.
+//!
+//! ```text
+//! every other round: w = min(2 w, (1 − γ) w + γ (base / R w + N α₀))   (1)   FAST, for N flows
+//! once per round: N = clamp(N + α − N (R̄ − base) / R̄, 1, 64)           (2)   TCP-FIT, part/virtual_flows.rs
+//! each congestion: w = w (1 − 2 / (3 N + 1))                            (3)
+//! a timeout: N = 1
+//! ```
+//!
+//! Units: segments, seconds; R is FAST's smoothed RTT, R̄ the mean of the round.
+//! Differs from the source: how the two are joined is our choice, and FAST's doubling below 0.75 ms is left out.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value, Window,
+};
+
+use super::fast::Fast;
+use super::tcp_fit::taken;
+use crate::shared::virtual_flows::VirtualFlows;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "fast-fit",
+    title: "FAST-FIT",
+    kind: Kind::CongestionAvoidance,
+    source: "Wang et al., Frontiers of Computer Science 2014",
+    year: 2014,
+    confidence: Confidence::Low,
+    summary: "FAST's window with a queue of N times alpha0 segments, N from TCP-FIT. Our reconstruction from short descriptions.",
+    parameters: &[
+        Parameter { name: "alpha0", unit: "segments", default: Value::Number(20.0), domain: Domain::Range(1.0, 100_000.0), doc: "what each of the N virtual flows keeps in the queue" },
+        Parameter { name: "gamma", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 1.0), doc: "how far an update goes" },
+        Parameter { name: "alpha", unit: "", default: Value::Number(0.125), domain: Domain::Range(0.001, 1.0), doc: "growth of N per round; N settles at alpha R / q" },
+        Parameter { name: "max_flows", unit: "", default: Value::Number(64.0), domain: Domain::Range(1.0, 1000.0), doc: "largest N, a guard of ours" },
+    ],
+    choices: &["alpha0 is 20 segments, alpha 1/8, N at most 64", "(1) uses the current window", "no doubling at short queues"],
+    pitfalls: &["keeps a longer queue the longer the path: N is inverse to the share of queueing in the RTT"],
+    companion: "standard",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(FastFit::new(arguments))),
+};
+
+/// FAST-FIT's avoidance.
+#[derive(Clone, Debug)]
+pub struct FastFit {
+    fast: Fast,
+    alpha0: f64,
+    virtual_flows: VirtualFlows,
+}
+
+impl FastFit {
+    fn new(arguments: &Arguments) -> Self {
+        let alpha0 = arguments.number("alpha0");
+        Self {
+            fast: Fast::plain(alpha0, arguments.number("gamma")),
+            alpha0,
+            virtual_flows: VirtualFlows::new(arguments.number("alpha"), arguments.number("max_flows"), false),
+        }
+    }
+}
+
+impl CongestionAvoidance for FastFit {
+    fn observe(&mut self, ack: &Ack, w: f64) {
+        self.virtual_flows.observe(ack);
+        self.fast.observe(ack, w);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        self.virtual_flows.decide(); // (2)
+        self.fast.alpha = self.virtual_flows.flows() * self.alpha0;
+        self.fast.on_ack(ack, w) // (1)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        let _ = self.fast.on_congestion(event, w);
+        let kept = w * (1.0 - taken(self.virtual_flows.flows())); // (3)
+        self.virtual_flows.lose(event.cause == Cause::Timeout);
+        kept.max(2.0)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        self.fast.on_window(window);
+    }
+
+    fn extra(&self, put: Extra<'_>) {
+        put("flows", self.virtual_flows.flows());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion_avoidance::fast::update;
+    use cwndlab_control::testing::{ack_at, loss, timeout};
+    use cwndlab_units::Duration;
+
+    fn flow(n: f64) -> FastFit {
+        let mut flow = FastFit::new(&Arguments::defaults(SPEC.parameters));
+        flow.virtual_flows.set(n);
+        flow
+    }
+
+    /// The sheet: w = 100, base 100, R 110: N = 1 gives 105.45, N = 5 gives 145.45.
+    #[test]
+    fn the_queue_is_n_times_that_of_fast() {
+        for (n, w) in [(1.0, 105.454_545_454_545_45), (5.0, 145.454_545_454_545_45)] {
+            assert!((update(100.0, 100.0, 100.0, 110.0, 0.5, n * 20.0) - w).abs() < 1e-12);
+        }
+    }
+
+    /// The sheet, `tcp-fit`: b is 1/2, 0.2857, 0.2, 1/8, 0.0645 for N of 1, 2, 3, 5, 10; a timeout forgets N.
+    #[test]
+    fn a_loss_takes_less_the_more_flows_it_stands_for() {
+        for (n, b) in [(1.0, 0.5), (2.0, 2.0 / 7.0), (3.0, 0.2), (5.0, 0.125), (10.0, 2.0 / 31.0)] {
+            assert!((flow(n).on_congestion(&loss(100), 100.0) - 100.0 * (1.0 - b)).abs() < 1e-9, "{n}");
+        }
+        let mut flow = flow(5.0);
+        let _ = flow.on_congestion(&timeout(100), 100.0);
+        assert_eq!(flow.virtual_flows.flows(), 1.0);
+        // Its queue is that of one flow again: from 50 segments at 110 ms to 0.5 · 50 + 0.5 (50 / 1.1 + 20), not + 100.
+        let mut back = ack_at(2_000_000_000, 50);
+        (back.rtt, back.round) = (Some(Duration::from_millis(110)), 9);
+        flow.fast.observe(&ack_at(1_900_000_000, 1), 1.0);
+        (0..200).for_each(|_| flow.fast.observe(&back, 1.0));
+        assert!((flow.on_ack(&back, 50.0) - 57.727_272_727).abs() < 1e-6);
+    }
+}

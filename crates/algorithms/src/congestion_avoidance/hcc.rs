@@ -1,0 +1,166 @@
+//! HCC TCP.
+//!
+//! Source: Xu et al., "Hybrid congestion control for high-speed networks", Journal of Network and Computer Applications,
+//! 2011. Our reconstruction from its abstract and from what later papers say of it.
+//!
+//! ```text
+//! W_D = α R / q, W_L = the window at the last loss                                       (1)
+//! once per round:
+//!   q < 1/4 of the largest q seen:  w = min(W_D, 2 w, (1 − γ) w + γ (base / R w + α)), γ = 1/2   (2)
+//!   q > 3/4:                        it stays
+//!   else:                           w += 1, beyond W_L too                                (3)
+//! a loss: W_L = w, w /= 2                                                                (4)
+//! ```
+//!
+//! Units: segments, seconds; R is the mean RTT of the round, q = R − base.
+//! Differs from the source: which is known by its idea only: delay first, loss second, and a reference window.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value, Window,
+};
+
+use super::fast::update;
+use crate::shared::rounds::{Round, Rounds};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "hcc",
+    title: "HCC TCP (hybrid congestion control for high-speed networks)",
+    kind: Kind::CongestionAvoidance,
+    source: "Xu et al., J. Network and Computer Applications 2011",
+    year: 2011,
+    confidence: Confidence::Low,
+    summary: "Delay decides while the queue is short (FAST's update), Reno's step beyond. Our reconstruction from an abstract.",
+    parameters: &[
+        Parameter { name: "alpha", unit: "segments", default: Value::Number(100.0), domain: Domain::Range(1.0, 100_000.0), doc: "what the delay mode keeps in the queue" },
+        Parameter { name: "low", unit: "", default: Value::Number(0.25), domain: Domain::Range(0.0, 1.0), doc: "share of the largest queueing delay below which delay decides" },
+        Parameter { name: "high", unit: "", default: Value::Number(0.75), domain: Domain::Range(0.0, 1.0), doc: "share above which the window stays" },
+    ],
+    choices: &["thresholds of 1/4 and 3/4 of the queueing delay seen so far", "gamma of the delay mode is 1/2, and its step is taken at once", "a loss takes half"],
+    pitfalls: &["before the first queue the range is unknown and delay decides"],
+    companion: "standard",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Hcc::new(arguments))),
+};
+
+/// HCC's avoidance.
+#[derive(Clone, Debug)]
+pub struct Hcc {
+    alpha: f64,
+    low: f64,
+    high: f64,
+    rounds: Rounds,
+    over: Option<Round>,
+    /// Largest mean RTT of a round, ns.
+    rtt_max: f64,
+    w_l: f64,
+}
+
+impl Hcc {
+    fn new(arguments: &Arguments) -> Self {
+        Self {
+            alpha: arguments.number("alpha"),
+            low: arguments.number("low"),
+            high: arguments.number("high"),
+            rounds: Rounds::default(),
+            over: None,
+            rtt_max: 0.0,
+            w_l: f64::INFINITY,
+        }
+    }
+
+    /// W_D of (1).
+    fn w_d(&self, rtt: f64, q: f64) -> f64 {
+        if q > 0.0 {
+            self.alpha * rtt / q
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    /// The window after a round of mean `rtt`.
+    fn decide(&self, w: f64, rtt: f64) -> f64 {
+        let base = self.rounds.base();
+        let (q, range) = (rtt - base, self.rtt_max - base);
+        if q <= 0.0 || q < self.low * range {
+            return update(w, w, base, rtt, 0.5, self.alpha).min(self.w_d(rtt, q));
+            // (2)
+        }
+        if q > self.high * range {
+            w
+        } else {
+            w + 1.0 // (3)
+        }
+    }
+}
+
+impl CongestionAvoidance for Hcc {
+    fn observe(&mut self, ack: &Ack, _: f64) {
+        if let Some(round) = self.rounds.observe(ack) {
+            self.rtt_max = self.rtt_max.max(round.mean);
+            self.over = Some(round);
+        }
+    }
+
+    fn on_ack(&mut self, _: &Ack, w: f64) -> f64 {
+        match self.over.take() {
+            None => w,
+            Some(round) if !round.decides() => w + 1.0,
+            Some(round) => self.decide(w, round.mean).max(2.0),
+        }
+    }
+
+    fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {
+        self.rounds.interrupt();
+        self.over = None;
+        self.w_l = w;
+        (w / 2.0).max(2.0) // (4)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        if window.change == Change::Idle {
+            self.rounds.interrupt();
+        }
+    }
+
+    fn extra(&self, put: Extra<'_>) {
+        if self.w_l.is_finite() {
+            put("w_l_segments", self.w_l);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::loss;
+
+    fn hcc() -> Hcc {
+        let mut flow = Hcc::new(&Arguments::defaults(SPEC.parameters));
+        flow.rounds.base = 100_000_000;
+        flow.rtt_max = 140e6;
+        flow
+    }
+
+    /// The sheet: R = 110, q = 10, α = 100 give W_D = 1100; a loss at 800 leaves 400 and W_L = 800.
+    #[test]
+    fn the_two_windows_are_those_of_the_sheet() {
+        let mut flow = hcc();
+        assert!((flow.w_d(110e6, 10e6) - 1100.0).abs() < 1e-9);
+        assert_eq!(flow.on_congestion(&loss(800), 800.0), 400.0);
+        assert_eq!(flow.w_l, 800.0);
+    }
+
+    /// By hand, q of at most 40 ms: 5 ms, delay: 0.5 · 400 + 0.5 (400/1.05 + 100) = 440.48; 20 ms, one more; 35 ms, hold.
+    #[test]
+    fn delay_decides_at_short_queues_and_reno_beyond() {
+        let flow = hcc();
+        assert!((flow.decide(400.0, 105e6) - 440.476_190_476).abs() < 1e-6);
+        assert_eq!(flow.decide(400.0, 120e6), 401.0);
+        assert_eq!(flow.decide(400.0, 135e6), 400.0);
+        assert_eq!(flow.decide(40.0, 100e6), 80.0, "it doubles at most");
+    }
+}

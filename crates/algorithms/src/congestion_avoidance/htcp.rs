@@ -1,0 +1,323 @@
+//! H-TCP: the longer since the last loss, the faster.
+//!
+//! Source: D. Leith, R. Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004; draft-leith-tcp-htcp;
+//! constants and measurement of Linux `tcp_htcp.c`.
+//!
+//! ```text
+//! α(Δ) = 1 for Δ ≤ 1 s, else 1 + 10 (Δ − 1) + ((Δ − 1) / 2)²,  times 2 (1 − β)     (1)
+//! each ack:         w += α n / w                                                  (2)
+//! each congestion:  β = 1/2 where |B − B⁻| > B⁻ / 5, else clamp(RTT_min / RTT_max, 1/2, 0.8);  w = β w   (3)
+//! B: largest throughput of the epoch, b = (3 b + acked per interval) / 4 over intervals of at least RTT_min and a window
+//! RTT scaling: α(Δ) RTT_min / 100 ms, the factor within [0.1, 2]                  (4)
+//! ```
+//!
+//! Units: segments, seconds; Δ is the time since the last congestion event (the start of the flow before the first).
+//! Differs from the source: RTT_max and B are measured as in Linux: RTT_max rises by steps of 20 ms at most and decays by 5 %
+//! toward RTT_min at each event; β stays 1/2 for RTT_min ≤ 10 ms and for the first epoch after a change of B.
+//! `rtt_scaling = linux` has α(Δ) in whole numbers before and after (4), at least 1.
+
+pub mod ns3;
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
+};
+use cwndlab_units::maths::floor;
+
+use super::reno::{flight, segments};
+use crate::congestion_avoidance::htcp::ns3::Ns3;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "htcp",
+    title: "H-TCP",
+    kind: Kind::CongestionAvoidance,
+    source: "PFLDnet 2004; draft-leith-tcp-htcp-06; Linux tcp_htcp.c",
+    year: 2004,
+    confidence: Confidence::High,
+    summary: "Additive increase that rises with the time since the last loss, 1 + 10 (t - 1) + ((t - 1)/2)^2 beyond 1 s; the decrease adapts to the queue, 0.5 to 0.8.",
+    parameters: &[
+        Parameter {
+            name: "delta_l",
+            unit: "s",
+            default: Value::Number(1.0),
+            domain: Domain::Range(0.0, 100.0),
+            doc: "Reno up to this time after a loss",
+        },
+        Parameter {
+            name: "adaptive_backoff",
+            unit: "",
+            default: Value::Word("on"),
+            domain: Domain::Words(&["on", "off"]),
+            doc: "RTT_min / RTT_max of the window is left by a loss; off: half",
+        },
+        Parameter {
+            name: "bandwidth_switch",
+            unit: "",
+            default: Value::Word("on"),
+            domain: Domain::Words(&["on", "off"]),
+            doc: "halve where the throughput changed by more than a fifth since the last epoch",
+        },
+        Parameter {
+            name: "rtt_scaling",
+            unit: "",
+            default: Value::Word("off"),
+            domain: Domain::Words(&["off", "on", "linux"]),
+            doc: "scale the increase by RTT_min / 100 ms: optional in the draft, on in Linux, there in whole numbers",
+        },
+        Parameter {
+            name: "rtt",
+            unit: "",
+            default: Value::Word("sample"),
+            domain: Domain::Words(&["sample", "smoothed"]),
+            doc: "RTT_min and RTT_max are of samples, or of the smoothed RTT (Linux 2.6.22, ns-2.35)",
+        },
+        Parameter {
+            name: "module",
+            unit: "",
+            default: Value::Word("linux"),
+            domain: Domain::Words(&["linux", "ns3"]),
+            doc: "ns3: alpha in bytes per ACK, RTTs and throughput of the last epoch alone, a test for a rise only (see congestion_avoidance::htcp::ns3)",
+        },
+    ],
+    choices: &[
+        "RTT scaling is off unless asked for",
+        "the bandwidth test looks both ways (the draft, Linux); ns-3 tests for a rise only",
+    ],
+    pitfalls: &["of two flows the one that lost last is slower for seconds"],
+    companion: "standard",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Htcp::new(arguments))),
+};
+
+const BETA_MIN: f64 = 0.5;
+const BETA_MAX: f64 = 0.8;
+/// RTT_max rises by this at most per sample.
+const RISE_NS: u64 = 20_000_000;
+/// Up to here queueing delays are too small to tell (Linux).
+const SHORT_RTT_NS: u64 = 10_000_000;
+/// Round trips after an event that say nothing yet.
+const SETTLING: u64 = 3;
+
+/// What a reduction changes.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// The last congestion event, or the start, ns.
+    since: Option<u64>,
+    rtt_max: u64,
+    /// Largest throughput of the epoch before, segments/s.
+    b_before: f64,
+    /// The epoch before had an ordinary throughput: β may adapt.
+    adaptive: bool,
+    beta: f64,
+}
+
+/// H-TCP's avoidance.
+#[derive(Clone, Debug)]
+pub struct Htcp {
+    delta_l: f64,
+    adaptive_backoff: bool,
+    bandwidth_switch: bool,
+    scaled: bool,
+    whole: bool,
+    smoothed: bool,
+    ns3: Option<Ns3>,
+    now: Epoch,
+    rtt_min: u64,
+    lost: bool,
+    /// Throughput: smoothed, and the largest of this epoch.
+    b: f64,
+    b_max: f64,
+    /// The interval that is being measured: segments and start.
+    counted: f64,
+    interval: u64,
+    alpha: f64,
+}
+
+impl Htcp {
+    fn new(arguments: &Arguments) -> Self {
+        let scaling = arguments.word("rtt_scaling");
+        let now = Epoch { since: None, rtt_max: 0, b_before: 0.0, adaptive: false, beta: BETA_MIN };
+        Self {
+            delta_l: arguments.number("delta_l"),
+            adaptive_backoff: arguments.word("adaptive_backoff") == "on",
+            bandwidth_switch: arguments.word("bandwidth_switch") == "on",
+            scaled: scaling != "off",
+            whole: scaling == "linux",
+            smoothed: arguments.word("rtt") == "smoothed",
+            ns3: (arguments.word("module") == "ns3").then(Ns3::default),
+            now,
+            rtt_min: u64::MAX,
+            lost: false,
+            b: 0.0,
+            b_max: 0.0,
+            counted: 0.0,
+            interval: 0,
+            alpha: 1.0,
+        }
+    }
+
+    /// (1) and (4) without 2 (1 − β), `delta` seconds after the last event.
+    #[inline]
+    fn pace(&self, delta: f64) -> f64 {
+        let over = delta - self.delta_l;
+        let mut pace = if over > 0.0 { 1.0 + 10.0 * over + over * over / 4.0 } else { 1.0 };
+        if self.whole {
+            pace = floor(pace);
+        }
+        if self.scaled && self.rtt_min < u64::MAX {
+            pace *= (self.rtt_min as f64 / 1e8).clamp(0.1, 2.0);
+            if self.whole {
+                pace = floor(pace).max(1.0);
+            }
+        }
+        pace
+    }
+
+    /// Round trips since the last event.
+    fn rounds(&self, now: u64) -> u64 {
+        now.saturating_sub(self.now.since.unwrap_or(now)) / self.rtt_min.max(1)
+    }
+
+    /// (3): β for the event that is here.
+    fn beta(&mut self) -> f64 {
+        let (b, before) = (self.b_max, self.now.b_before);
+        self.now.b_before = b;
+        if self.bandwidth_switch && !(0.8 * before..=1.2 * before).contains(&b) {
+            self.now.adaptive = false;
+            return BETA_MIN;
+        }
+        if !self.now.adaptive {
+            self.now.adaptive = true;
+            return BETA_MIN;
+        }
+        if !self.adaptive_backoff || self.rtt_min <= SHORT_RTT_NS || self.now.rtt_max == 0 {
+            return BETA_MIN;
+        }
+        (self.rtt_min as f64 / self.now.rtt_max as f64).clamp(BETA_MIN, BETA_MAX)
+    }
+
+    fn measure_rtt(&mut self, ack: &Ack) {
+        let sample = if self.smoothed { (ack.srtt.0 > 0).then_some(ack.srtt) } else { ack.rtt };
+        let Some(rtt) = sample else { return };
+        let rtt = rtt.0.max(1);
+        self.rtt_min = self.rtt_min.min(rtt);
+        if !ack.recovering && self.lost && self.rounds(ack.now.0) > SETTLING {
+            self.now.rtt_max = self.now.rtt_max.max(self.rtt_min);
+            if rtt <= self.now.rtt_max + RISE_NS {
+                self.now.rtt_max = self.now.rtt_max.max(rtt);
+            }
+        }
+    }
+
+    fn measure_throughput(&mut self, ack: &Ack, w: f64) {
+        let now = ack.now.0;
+        if ack.recovering || self.interval == 0 {
+            (self.counted, self.interval) = (0.0, now);
+            return;
+        }
+        self.counted += segments(ack);
+        let span = now - self.interval;
+        if self.counted < w - self.alpha.max(1.0) || span < self.rtt_min || span == 0 {
+            return;
+        }
+        let sample = self.counted * 1e9 / span as f64;
+        if self.rounds(now) <= SETTLING {
+            (self.b, self.b_max) = (sample, sample);
+        } else {
+            self.b = (3.0 * self.b + sample) / 4.0;
+            self.b_max = self.b_max.max(self.b);
+        }
+        (self.counted, self.interval) = (0.0, now);
+    }
+}
+
+impl CongestionAvoidance for Htcp {
+    #[inline]
+    fn observe(&mut self, ack: &Ack, w: f64) {
+        if self.now.since.is_none() {
+            self.now.since = Some(ack.now.0);
+        }
+        if let Some(ns3) = &mut self.ns3 {
+            ns3.observe(ack, self.now.since.unwrap_or(0));
+            return;
+        }
+        self.measure_rtt(ack);
+        self.measure_throughput(ack, w);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        let delta = ack.now.0.saturating_sub(self.now.since.unwrap_or(ack.now.0)) as f64 * 1e-9;
+        self.alpha = 2.0 * (1.0 - self.now.beta) * self.pace(delta); // (1)
+        if self.ns3.is_some() {
+            return w + Ns3::step(ack, w, self.alpha);
+        }
+        w + self.alpha * segments(ack) / w // (2)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        if let Some(ns3) = &mut self.ns3 {
+            (self.now.beta, self.now.since) = (ns3.beta(), Some(event.now.0));
+            return (self.now.beta * flight(event)).max(2.0);
+        }
+        self.now.beta = self.beta();
+        self.now.since = Some(event.now.0);
+        self.lost = true;
+        if self.now.rtt_max > self.rtt_min {
+            self.now.rtt_max = self.rtt_min + (self.now.rtt_max - self.rtt_min) * 95 / 100;
+        }
+        (self.now.beta * w).max(2.0) // (3)
+    }
+
+    fn extra(&self, put: Extra<'_>) {
+        put("alpha_segments", self.alpha);
+        put("beta", self.now.beta);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::loss;
+
+    fn flow() -> Htcp {
+        Htcp::new(&Arguments::defaults(SPEC.parameters))
+    }
+
+    /// `known-answers.csv`: α(Δ), and with 2 (1 − β) for β = 0.8.
+    #[test]
+    fn alpha_is_that_of_the_sheet() {
+        for (delta, raw, scaled) in
+            [(0.5, 1.0, 0.4), (1.0, 1.0, 0.4), (2.0, 11.25, 4.5), (5.0, 45.0, 18.0), (11.0, 126.0, 50.4)]
+        {
+            assert!((flow().pace(delta) - raw).abs() < 1e-12, "{delta}");
+            assert!((2.0 * (1.0 - 0.8) * flow().pace(delta) - scaled).abs() < 1e-12, "{delta}");
+        }
+    }
+
+    /// The sheet: Linux' whole numbers at Δ = 2 s for RTT_min of 100, 50, 200, 400 and 25 ms.
+    #[test]
+    fn linux_scales_in_whole_numbers() {
+        let paces = [100, 50, 200, 400, 25].map(|ms| {
+            let flow = Htcp { rtt_min: ms * 1_000_000, scaled: true, whole: true, ..flow() };
+            flow.pace(2.0)
+        });
+        assert_eq!(paces, [11.0, 5.0, 22.0, 22.0, 2.0]);
+    }
+
+    /// (3) by hand: 100 ms of 125 keeps 0.8, of 160 keeps 0.625, of 300 half; a throughput that rose by a third keeps half, and
+    /// so does the epoch after it.
+    #[test]
+    fn beta_follows_the_queue_while_the_throughput_holds() {
+        for (rtt_max, beta) in [(125, 0.8), (160, 0.625), (300, 0.5)] {
+            let mut flow = Htcp { rtt_min: 100_000_000, b_max: 1_000.0, ..flow() };
+            flow.now = Epoch { rtt_max: rtt_max * 1_000_000, b_before: 900.0, adaptive: true, ..flow.now };
+            assert_eq!(flow.on_congestion(&loss(100), 100.0), 100.0 * beta);
+            flow.b_max = 1_333.0;
+            assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
+            assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! YeAH-TCP.
+//!
+//! Source: A. Baiocchi, A. P. Castellani, F. Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007.
+//!
+//! ```text
+//! once per round, R its smallest RTT: Q = w (R − base) / R,  L = (R − base) / base          (1)
+//! fast (Q < Qmax and L < 1/φ): each ack: w += n / min(w, 100)                               (2)
+//! slow (else):                 each ack: w += n / w                                         (3)
+//! slow, Q > Qmax, w > w_reno:  w = max(w − min(Q / γ, ε w), w_reno),  ssthresh = w          (4)
+//! w_reno: max(w / 2, 2) in the first slow round, then +1 in each; 2 again after ζ fast ones (5)
+//! loss: after fewer than ρ slow rounds in a row w −= clamp(Q, δ w, w / 2), else w / 2;      (6)
+//!       w_reno = max(w_reno / 2, 2)
+//! Qmax = 80 segments, φ = 8, γ = 1, ε = 1/2, δ = 1/8, ρ = 16, ζ = 50
+//! ```
+//!
+//! Units: segments, seconds. (4) holds in slow start too, which it ends; else that is the standard one.
+//! Differs from the source: nothing known. `per_ack` concerns (3): ns-3, whose 1/φ of whole numbers is 0 besides, so that any
+//! queue is slow (`phi = 1000`).
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Reason, Spec, Step, Value, Window,
+};
+
+use super::reno::{counted, segments, PER_ACK};
+use crate::shared::rounds::{queued, Round, Rounds};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "yeah",
+    title: "YeAH-TCP",
+    kind: Kind::CongestionAvoidance,
+    source: "Baiocchi, Castellani, Vacirca, PFLDnet 2007",
+    year: 2007,
+    confidence: Confidence::High,
+    summary: "Scalable growth while the queue is short, Reno's beyond; drains the queue before it overflows, unless Reno flows compete.",
+    parameters: &[
+        Parameter { name: "q_max", unit: "segments", default: Value::Number(80.0), domain: Domain::Range(1.0, 100_000.0), doc: "the queue of its own that is too much" },
+        Parameter { name: "phi", unit: "", default: Value::Number(8.0), domain: Domain::Range(0.1, 1000.0), doc: "slow once the queueing delay passes base / phi" },
+        Parameter { name: "gamma", unit: "", default: Value::Number(1.0), domain: Domain::Range(1.0, 100.0), doc: "one gamma-th of the queue is drained in a round" },
+        Parameter { name: "rho", unit: "rounds", default: Value::Number(16.0), domain: Domain::Range(1.0, 10_000.0), doc: "slow rounds in a row from which on a loss costs half, since Reno flows compete" },
+        Parameter { name: "zeta", unit: "rounds", default: Value::Number(50.0), domain: Domain::Range(1.0, 10_000.0), doc: "fast rounds after which the estimate of Reno's window is forgotten" },
+        Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake counts the SYN too, which is smaller and so faster (ns-2.35's Linux modules)" },
+        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: while a loss is repaired the window may fall to half of ssthresh, as in ns-2.35's Linux modules (needs fack)" },
+        PER_ACK,
+    ],
+    choices: &["base is kept over timeouts and idleness", "a round that cannot be judged leaves the mode as it is"],
+    pitfalls: &["80 segments are more than many buffers hold: there it is loss-based"],
+    companion: "",
+    needs: &[],
+    refuses: &[],
+    model_based: false,
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Yeah::new(arguments))),
+};
+use crate::shared::exit;
+
+/// ε, the most that a decongestion takes.
+const EPSILON: f64 = 0.5;
+/// δ, the least that a loss costs.
+const DELTA: f64 = 0.125;
+/// Segments per step in the fast mode, at most.
+const AI_COUNT: f64 = 100.0;
+
+/// What a reduction changes.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    w_reno: f64,
+    fast: u32,
+    /// Slow rounds in a row; 0 is the fast mode.
+    slow: u32,
+}
+
+/// YeAH's avoidance and start.
+#[derive(Clone, Debug)]
+pub struct Yeah {
+    q_max: f64,
+    phi: f64,
+    gamma: f64,
+    rho: u32,
+    zeta: u32,
+    with_handshake: bool,
+    per_ack: bool,
+    rounds: Rounds,
+    over: Option<Round>,
+    queue: f64,
+    now: Counts,
+}
+
+impl Yeah {
+    fn new(arguments: &Arguments) -> Self {
+        let counts = Counts { w_reno: 2.0, fast: 0, slow: 0 };
+        Self {
+            q_max: arguments.number("q_max"),
+            phi: arguments.number("phi"),
+            gamma: arguments.number("gamma"),
+            rho: arguments.number("rho") as u32,
+            zeta: arguments.number("zeta") as u32,
+            with_handshake: arguments.word("base") == "handshake",
+            per_ack: arguments.word("per_ack") == "true",
+            rounds: Rounds::default(),
+            over: None,
+            queue: 0.0,
+            now: counts,
+        }
+    }
+
+    /// What the round that just ended decides: the new window.
+    fn judge(&mut self, w: f64) -> f64 {
+        let Some(round) = self.over.take().filter(Round::decides) else { return w };
+        let (base, rtt) = (self.rounds.base(), round.rtt(false));
+        self.queue = queued(w, base, rtt); // (1)
+        if self.queue <= self.q_max && rtt - base <= base / self.phi {
+            self.now.fast += 1;
+            self.now.slow = 0;
+            if self.now.fast > self.zeta {
+                (self.now.w_reno, self.now.fast) = (2.0, 0);
+            }
+            return w;
+        }
+        let mut next = w;
+        if self.queue > self.q_max && w > self.now.w_reno {
+            next = (w - (self.queue / self.gamma).min(EPSILON * w)).max(self.now.w_reno);
+            // (4)
+        }
+        self.now.w_reno = if self.now.w_reno <= 2.0 { (next / 2.0).max(2.0) } else { self.now.w_reno + 1.0 }; // (5)
+        self.now.slow += 1;
+        next
+    }
+}
+
+impl CongestionAvoidance for Yeah {
+    fn observe(&mut self, ack: &Ack, _: f64) {
+        if let Some(round) = self.rounds.observe(ack) {
+            self.over = Some(round);
+        }
+    }
+
+    fn start(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+        let grow = segments(ack);
+        if !ack.cwnd_limited || ack.recovering {
+            return Step::grow(grow);
+        }
+        let next = self.judge(w);
+        if next >= w {
+            return Step::grow(grow);
+        }
+        Step::with_exit(next - w, Some(exit::now(Reason::Delay, next, w - self.queue)))
+    }
+
+    fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        let step = if self.now.slow > 0 { counted(ack, self.per_ack) / w } else { segments(ack) / w.min(AI_COUNT) };
+        self.judge(w + step).max(2.0) // (2), (3)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        self.rounds.interrupt();
+        self.over = None;
+        let half = w / 2.0;
+        let competes = self.now.slow >= self.rho || event.cause == Cause::Timeout;
+        let cut = if competes { half } else { self.queue.clamp(DELTA * w, half) }; // (6)
+        self.now.fast = 0;
+        if event.cause == Cause::Timeout {
+            self.now.slow = 0;
+        }
+        self.now.w_reno = (self.now.w_reno / 2.0).max(2.0);
+        (w - cut).max(2.0)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        match window.change {
+            Change::Established if self.with_handshake => {
+                self.rounds.base = self.rounds.base.min(window.rtt.map_or(u64::MAX, |rtt| rtt.0));
+            }
+            Change::Idle => self.rounds.interrupt(),
+            Change::Undo | Change::Recovered | Change::Established => {}
+        }
+    }
+
+    fn extra(&self, put: Extra<'_>) {
+        put("base_rtt_s", self.rounds.base() * 1e-9);
+        put("queue_segments", self.queue);
+        put("w_reno_segments", self.now.w_reno);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::rounds::testing::ack_in;
+    use cwndlab_control::testing::{loss, timeout};
+
+    fn yeah() -> Yeah {
+        Yeah::new(&Arguments::defaults(SPEC.parameters))
+    }
+
+    /// A round of `ms` over a base of 100 ms, judged at a window of 500.
+    fn judged(flow: &mut Yeah, ms: u64) -> f64 {
+        flow.rounds.base = 100_000_000;
+        flow.over = Some(Round { min: ms * 1_000_000, mean: 0.0, samples: 500, delivered: 500.0, time: 0 });
+        flow.judge(500.0)
+    }
+
+    /// The sheet: base 100 ms, w = 500. 110 and 112 ms: fast; 113: slow without a cut; 130: Q = 115.4, 115 less.
+    #[test]
+    fn the_mode_and_the_drain_are_those_of_the_sheet() {
+        for (ms, queue, slow, w) in
+            [(110, 45.454_545, 0, 500.0), (112, 53.571_429, 0, 500.0), (113, 57.522_124, 1, 500.0)]
+        {
+            let mut flow = yeah();
+            assert_eq!(judged(&mut flow, ms), w, "{ms} ms");
+            assert!((flow.queue - queue).abs() < 1e-5, "{ms} ms: {}", flow.queue);
+            assert_eq!(flow.now.slow, slow, "{ms} ms");
+        }
+        let mut flow = yeah();
+        assert!((judged(&mut flow, 130) - 384.615_384_6).abs() < 1e-6);
+        assert!((flow.now.w_reno - 192.307_692_3).abs() < 1e-6);
+        flow.now.w_reno = 400.0;
+        assert_eq!(judged(&mut flow, 130), 400.0, "not below what Reno would have");
+    }
+
+    /// The sheet: a loss in the fast mode at Q = 45 takes 62 (an eighth) of 500; after 16 slow rounds it takes half.
+    #[test]
+    fn a_loss_takes_the_queue_between_an_eighth_and_half() {
+        let cut = |queue: f64, slow: u32| {
+            let mut flow = yeah();
+            (flow.queue, flow.now.slow) = (queue, slow);
+            500.0 - flow.on_congestion(&loss(500), 500.0)
+        };
+        assert_eq!(cut(45.0, 0), 62.5);
+        assert_eq!(cut(115.0, 15), 115.0);
+        assert_eq!(cut(400.0, 0), 250.0);
+        assert_eq!(cut(45.0, 16), 250.0);
+        assert_eq!(yeah().on_congestion(&timeout(500), 500.0), 250.0);
+    }
+
+    /// By hand: fast, one segment per 100 acknowledged; slow, one per window.
+    #[test]
+    fn it_grows_as_scalable_or_as_reno() {
+        let mut flow = yeah();
+        assert!((flow.on_ack(&ack_in(1, 100.0), 500.0) - 500.01).abs() < 1e-12);
+        flow.now.slow = 1;
+        assert!((flow.on_ack(&ack_in(1, 100.0), 500.0) - 500.002).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_long_queue_ends_slow_start() {
+        let mut flow = yeah();
+        flow.rounds.base = 100_000_000;
+        flow.over = Some(Round { min: 130_000_000, mean: 0.0, samples: 500, delivered: 500.0, time: 0 });
+        let step = flow.start(&ack_in(1, 130.0), 500.0, f64::INFINITY);
+        assert!((step.exit.unwrap().ssthresh - 384.615_384_6).abs() < 1e-6 && step.grow < -115.0);
+    }
+}

@@ -1,0 +1,12 @@
+//! What several algorithms share.
+
+pub mod bbr;
+pub mod exit;
+pub mod hybrid;
+pub mod pace;
+pub mod rate_feedback;
+pub mod round_rtt;
+pub mod rounds;
+pub mod train;
+pub mod virtual_flows;
+pub mod windowed;

@@ -1,0 +1,155 @@
+//! What BBR version 1 knows of the path; the numbers are the equations of [`crate::whole::bbr1`].
+
+use cwndlab_control::{Ack, Path};
+
+use crate::shared::bbr::{over, Aggregation, FullPipe, ProbeRtt, Rounds};
+use crate::shared::windowed::WindowedMax;
+use crate::whole::bbr1::policer::{Policer, Seen};
+
+const BW_ROUNDS: u64 = 10;
+const AGGREGATION_ROUNDS: u32 = 5;
+/// What aggregation adds at most: 100 ms of the bandwidth.
+const AGGREGATION_NS: u64 = 100_000_000;
+
+/// What a preset may choose.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Window of ProbeBW in bandwidth-delay products.
+    pub cwnd_gain: f64,
+    /// Pacing gain of the phase that probes; the next one paces at 2 minus this.
+    pub probe_gain: f64,
+    /// Age at which min_rtt is measured again, ns.
+    pub min_rtt_window: u64,
+    /// Add what ACKs bring at once.
+    pub aggregation: bool,
+    /// Look for a policer.
+    pub policer: bool,
+    /// Packet conservation in a recovery's first round; else losses are ignored.
+    pub conserve: bool,
+}
+
+/// The model of the path.
+#[derive(Clone, Debug)]
+pub struct PathModel {
+    pub(crate) options: Options,
+    pub(crate) mss: f64,
+    pub(crate) initial: f64,
+    pub(crate) bw: WindowedMax,
+    /// ns.
+    pub(crate) min_rtt: u64,
+    pub(crate) min_rtt_at: u64,
+    pub(crate) rounds: Rounds,
+    pub(crate) full: FullPipe,
+    pub(crate) aggregation: Aggregation,
+    pub(crate) policer: Policer,
+    pub(crate) probe: ProbeRtt,
+    lost: f64,
+    delivered: u64,
+}
+
+impl PathModel {
+    /// Nothing known.
+    #[must_use]
+    pub fn new(path: &Path, options: &Options) -> Self {
+        let mss = path.mss.0 as f64;
+        Self {
+            options: *options,
+            mss,
+            initial: path.initial_cwnd.0 as f64 / mss,
+            bw: WindowedMax::new(0.0),
+            min_rtt: u64::MAX,
+            min_rtt_at: 0,
+            rounds: Rounds::default(),
+            full: FullPipe::default(),
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
+            probe: ProbeRtt::default(),
+            lost: 0.0,
+            delivered: 0,
+        }
+    }
+
+    /// The bandwidth in force, segments/s: the policer's while one is believed in.
+    #[inline]
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.policer.rate.unwrap_or_else(|| self.bw.get())
+    }
+
+    /// The product of `bw` and min_rtt times `gain`, whole segments.
+    #[inline]
+    #[must_use]
+    pub fn bdp(&self, bw: f64, gain: f64) -> f64 {
+        if self.min_rtt == u64::MAX {
+            return self.initial;
+        }
+        (over(bw, self.min_rtt) * gain).ceil()
+    }
+
+    /// Fewer segments than the initial window were delivered.
+    #[must_use]
+    pub fn is_young(&self) -> bool {
+        (self.delivered as f64) < self.initial * self.mss
+    }
+
+    /// What ACKs bring at once beyond the bandwidth.
+    #[inline]
+    #[must_use]
+    pub fn extra(&self) -> f64 {
+        if self.options.aggregation && self.full.reached {
+            self.aggregation.extra().min(over(self.rate(), AGGREGATION_NS).floor())
+        } else {
+            0.0
+        }
+    }
+
+    fn seen(&self, now: u64, losses: bool, app_limited: bool) -> Seen {
+        let delivered = self.delivered as f64 / self.mss;
+        Seen { now, delivered, lost: self.lost, losses, app_limited, round: self.rounds.started }
+    }
+
+    /// The retransmission timer expired.
+    pub fn on_timeout(&mut self, now: u64) {
+        self.full.forget();
+        self.rounds.started = true;
+        if self.options.policer {
+            let seen = self.seen(now, true, false);
+            self.policer.update(&seen, false, self.mss);
+        }
+    }
+
+    /// The last reduction was needless.
+    pub fn on_undo(&mut self, now: u64) {
+        self.full.forget();
+        let seen = self.seen(now, false, false);
+        self.policer.reset(&seen);
+    }
+
+    /// (1), rounds, policer and aggregation, with the window `w`; `cycling`: in ProbeBW. Answers whether the cycle shall
+    /// begin anew.
+    pub fn update(&mut self, ack: &Ack, w: f64, cycling: bool) -> bool {
+        self.delivered = ack.delivered.0;
+        self.lost += ack.lost.0 as f64 / self.mss;
+        self.rounds.started = false;
+        let Some(sample) = ack.delivery_rate else { return false };
+        self.rounds.step(sample.prior_delivered.0, ack.delivered.0);
+        let app_limited = sample.app_limited || self.probe.covers(sample.prior_delivered.0);
+        let mut anew = false;
+        if self.options.policer {
+            let seen = self.seen(ack.now.0, ack.lost.0 > 0, app_limited);
+            anew = self.policer.update(&seen, cycling, self.mss);
+        }
+        let bw = sample.delivered.0 as f64 / self.mss / sample.interval.as_secs();
+        if !app_limited || bw >= self.bw.get() {
+            self.bw.update(BW_ROUNDS, self.rounds.count, bw);
+        }
+        if self.options.aggregation {
+            let bw = self.rate();
+            self.aggregation.update(ack, self.rounds.started, AGGREGATION_ROUNDS, bw, w);
+        }
+        if self.rounds.started && !self.full.reached && !app_limited {
+            self.full.step(self.bw.get()); // (6)
+        }
+        anew
+    }
+}

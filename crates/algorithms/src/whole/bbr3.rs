@@ -1,0 +1,207 @@
+//! BBR, version 3.
+//!
+//! Source: N. Cardwell, I. Swett, J. Beshay (ed.), "BBR Congestion Control", draft-ietf-ccwg-bbr, read at its text of August
+//! 2026; Google's public branch of version 3 where the option says so.
+//!
+//! ```text
+//! bw       = min(max of the rate samples of two cycles, bw_short)              (1)
+//! min_rtt  = min of 10 s                                                       (2)
+//! pacing   = 0.99 gain bw                                                      (3)
+//! Startup: gain 4 ln 2 until three rounds without a quarter more, or a round of a recovery
+//!   with six losses of over 2 %: inflight_long = max(bdp, delivered)           (4)
+//! Drain: gain 0.5 until in flight ≤ bdp, three rounds at most
+//! ProbeBW: Down 0.9 until in flight ≤ min(bdp, 0.85 inflight_long), Cruise 1, Refill 1 for a round,
+//!   Up 1.25 until three rounds without growth                                  (5)
+//! next probe: after 2 to 3 s, or min(bdp, w, 63) rounds                        (6)
+//! lost > 2 % of what was in flight, in a probe: inflight_long = max(in flight, 0.7 target), Down       (7)
+//! a round with losses, outside of probes: bw_short = max(delivered rate, 0.7 bw_short), inflight_short alike  (8)
+//! headroom: Cruise and ProbeRTT keep to 0.85 inflight_long                     (9)
+//! ProbeRTT: every 5 s, w ≤ max(bdp / 2, 4) for 200 ms and a round              (10)
+//! w = min(w + n, cwnd_gain bdp + extra_acked, bounds), 4 at least              (11)
+//! ```
+//!
+//! Units: segments, segments/s, ns; bdp = bw min_rtt.
+//! Differs from the source: what was in flight when a segment left follows from what was delivered and lost since, which
+//! is exact without reordering; all that one ACK finds lost is judged at once; no ECN.
+
+pub mod bounds;
+pub mod cycle;
+pub mod machine;
+pub mod modes;
+pub mod path_model;
+
+use cwndlab_control::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, Spec, Value};
+
+use crate::whole::bbr3::machine::{Bbr3, Options};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "bbr3",
+    title: "BBR version 3",
+    kind: Kind::Whole,
+    source: "draft-ietf-ccwg-bbr (August 2026)",
+    year: 2023,
+    confidence: Confidence::High,
+    summary: "BBR with bounds from losses: it probes for bandwidth now and then, remembers what was too much, and leaves room for others.",
+    parameters: &[
+        Parameter {
+            name: "text",
+            unit: "",
+            default: Value::Word("draft"),
+            domain: Domain::Words(&["draft", "branch"]),
+            doc: "gains of Drain and Down 0.5 and 0.9, ten rounds of ACK aggregation, Drain for three rounds at most (draft), or 88/256, 0.91, five, and Drain until the queue is gone (public branch)",
+        },
+        Parameter {
+            name: "cwnd_gain",
+            unit: "",
+            default: Value::Number(2.0),
+            domain: Domain::Range(1.0, 10.0),
+            doc: "window in bandwidth-delay products; a quarter more while probing",
+        },
+        Parameter {
+            name: "loss_threshold",
+            unit: "",
+            default: Value::Number(0.02),
+            domain: Domain::Range(0.0, 0.5),
+            doc: "share of what was in flight whose loss is too much",
+        },
+        Parameter {
+            name: "beta",
+            unit: "",
+            default: Value::Number(0.7),
+            domain: Domain::Range(0.1, 0.99),
+            doc: "what a loss leaves of the bounds",
+        },
+        Parameter {
+            name: "headroom",
+            unit: "",
+            default: Value::Number(0.15),
+            domain: Domain::Range(0.0, 0.9),
+            doc: "share of inflight_long left to others between probes",
+        },
+        Parameter {
+            name: "probe_rtt_interval",
+            unit: "s",
+            default: Value::Number(5.0),
+            domain: Domain::Range(0.1, 1000.0),
+            doc: "age of the minimum RTT at which ProbeRTT measures it again",
+        },
+    ],
+    choices: &[
+        "constants of the draft where the public branch has others",
+        "in flight at sending is rebuilt from deliveries and losses since",
+        "the public branch's ECN response for round-trip times up to 5 ms is left out",
+    ],
+    pitfalls: &[
+        "random loss above 2 % in a probe binds it as congestion would",
+        "needs seconds to find bandwidth that has come free",
+    ],
+    companion: "",
+    needs: &[Need::Pacing, Need::EveryAck],
+    refuses: &[],
+    model_based: true,
+    build: Build::Whole(|path, arguments| Box::new(Bbr3::new(path, &options(arguments)))),
+};
+
+fn options(arguments: &Arguments) -> Options {
+    let draft = arguments.word("text") == "draft";
+    Options {
+        drain_gain: if draft { 0.5 } else { 88.0 / 256.0 },
+        drain_rounds: draft.then_some(3),
+        down_gain: if draft { 0.9 } else { 0.91 },
+        aggregation_rounds: if draft { 10 } else { 5 },
+        cwnd_gain: arguments.number("cwnd_gain"),
+        loss_threshold: arguments.number("loss_threshold"),
+        beta: arguments.number("beta"),
+        headroom: arguments.number("headroom"),
+        probe_rtt_interval: (arguments.number("probe_rtt_interval") * 1e9) as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::whole::bbr1::tests::{settled, steady, Clock};
+    use cwndlab_control::testing::{established, loss, path, timeout, undo};
+    use cwndlab_control::{Change, CongestionControl, Window};
+    use cwndlab_units::{Bytes, Duration, Rate};
+
+    fn bbr() -> Bbr3 {
+        Bbr3::new(&path(10), &options(&Arguments::defaults(SPEC.parameters)))
+    }
+
+    fn arguments(text: &str) -> Arguments {
+        crate::catalogue().parse(&format!("bbr3({text})")).unwrap().growth.arguments
+    }
+
+    fn gain(flow: &Bbr3) -> f64 {
+        let mut gain = 0.0;
+        let _ = flow.state(Some(&mut |name, value| {
+            if name == "pacing_gain" {
+                gain = value;
+            }
+        }));
+        gain
+    }
+
+    /// The sheet: 4 ln 2 = 2.7726 times the rate, here ten segments of 1000 bytes in 100 ms, less 1 %.
+    #[test]
+    fn startup_paces_at_four_ln_two() {
+        let mut flow = bbr();
+        let rtt = Some(Duration::from_millis(100));
+        flow.on_window(&Window { change: Change::Established, rtt, ..undo() });
+        let rate = 0.99 * 4.0 * std::f64::consts::LN_2 * 800_000.0;
+        assert_eq!(flow.pacing_rate(), Some(Rate(rate as u64)));
+    }
+
+    /// The cycle of the draft, with little in flight, so that Down and ProbeRTT end at once.
+    #[test]
+    fn probes_go_down_cruise_refill_up() {
+        let mut flow = bbr();
+        let mut clock = settled(&mut flow, 1000.0, 0.1);
+        clock.in_flight = 40;
+        let mut seen = Vec::new();
+        for _ in 0..20_000 {
+            steady(&mut flow, &mut clock, 1);
+            if seen.last() != Some(&gain(&flow)) {
+                seen.push(gain(&flow));
+            }
+        }
+        let from = seen.iter().position(|&one| one == 1.25).expect("it probes");
+        assert_eq!(seen[from..from + 4], [1.25, 0.9, 1.0, 1.25], "{seen:?}");
+        assert!(flow.cwnd() >= Bytes(200_000));
+    }
+
+    /// The draft: where others keep the queue full Drain gives up after three rounds; the public branch goes on.
+    #[test]
+    fn drain_lasts_three_rounds_at_most() {
+        for (text, drain, after) in [("draft", 0.5, 0.9), ("branch", 88.0 / 256.0, 88.0 / 256.0)] {
+            let text = format!("text={text}");
+            let mut flow = Bbr3::new(&path(10), &options(&arguments(&text)));
+            flow.on_window(&established(100, None));
+            let mut clock = Clock { bw: 1000.0, rtt: 0.1, count: 0, in_flight: 400 };
+            while gain(&flow) > 1.0 {
+                steady(&mut flow, &mut clock, 1);
+            }
+            let gains = [300, 200].map(|acks| {
+                steady(&mut flow, &mut clock, acks);
+                gain(&flow)
+            });
+            assert_eq!(gains, [drain, after], "{text}");
+        }
+    }
+
+    /// The draft: a timeout leaves one segment, the end of the recovery brings the window back.
+    #[test]
+    fn a_timeout_is_forgotten_after_the_repair() {
+        let mut flow = bbr();
+        settled(&mut flow, 1000.0, 0.1);
+        let before = flow.cwnd();
+        flow.on_congestion(&loss(100));
+        assert_eq!(flow.cwnd(), before);
+        flow.on_congestion(&timeout(100));
+        assert_eq!(flow.cwnd(), Bytes(1000));
+        flow.on_window(&Window { change: Change::Recovered, ..undo() });
+        assert_eq!(flow.cwnd(), before);
+    }
+}

@@ -1,0 +1,271 @@
+//! What losses tell BBR version 3: bounds for a while and for long. The numbers are the equations of
+//! [`crate::whole::bbr3`].
+
+use cwndlab_control::Ack;
+
+/// Losses so far as they stood when so much was delivered, for the last ACKs that brought some.
+///
+/// A rate sample says what was delivered when its segment was sent; with this follows what was lost since then, and so,
+/// where nothing is reordered, what was in flight when it was sent: all of that has been delivered or lost since.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    entries: [(u64, f64); LEDGER],
+    next: usize,
+    total: f64,
+    /// Losses before the oldest entry.
+    before: f64,
+}
+
+const LEDGER: usize = 64;
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self { entries: [(0, 0.0); LEDGER], next: 0, total: 0.0, before: 0.0 }
+    }
+}
+
+impl Ledger {
+    /// `lost` more segments, with `delivered` bytes delivered.
+    pub fn note(&mut self, delivered: u64, lost: f64) {
+        self.total += lost;
+        self.before = self.entries[self.next].1;
+        self.entries[self.next] = (delivered, self.total);
+        self.next = (self.next + 1) % LEDGER;
+    }
+
+    /// Segments lost since `prior` bytes were delivered.
+    #[inline]
+    #[must_use]
+    pub fn since(&self, prior: u64) -> f64 {
+        let newest_first = (1..=LEDGER).map(|back| self.entries[(self.next + LEDGER - back) % LEDGER]);
+        for (delivered, total) in newest_first {
+            if delivered <= prior {
+                return self.total - total;
+            }
+        }
+        self.total - self.before
+    }
+}
+
+/// What one ACK tells, in segments and segments/s.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckSample {
+    /// Its rate sample is valid.
+    pub valid: bool,
+    /// Delivery rate of the sample.
+    pub bw: f64,
+    /// Delivered over the sample.
+    pub delivered: f64,
+    /// In flight when the sample's segment was sent.
+    pub tx_in_flight: f64,
+    /// Lost since then.
+    pub lost: f64,
+    /// Lost just now.
+    pub losses: f64,
+    /// The sample was short of data.
+    pub app_limited: bool,
+}
+
+impl AckSample {
+    /// Reads an ACK; `limited`: its sample was short of data for a reason of the algorithm's own.
+    #[inline]
+    #[must_use]
+    pub fn of(ack: &Ack, ledger: &Ledger, mss: f64, limited: bool) -> Self {
+        let losses = ack.lost.0 as f64 / mss;
+        let Some(sample) = ack.delivery_rate else { return Self { losses, ..Self::default() } };
+        let delivered = sample.delivered.0 as f64 / mss;
+        let lost = ledger.since(sample.prior_delivered.0);
+        Self {
+            valid: true,
+            bw: delivered / sample.interval.as_secs(),
+            delivered,
+            tx_in_flight: delivered + lost,
+            lost,
+            losses,
+            app_limited: sample.app_limited || limited,
+        }
+    }
+
+    /// (7): more was lost than the threshold allows.
+    #[inline]
+    #[must_use]
+    pub fn too_high(&self, threshold: f64) -> bool {
+        self.lost > 0.0 && self.lost > self.tx_in_flight * threshold
+    }
+
+    /// The flight at which losses passed the threshold, if what is lost just now was sent last.
+    #[must_use]
+    pub fn flight_at_loss(&self, threshold: f64) -> f64 {
+        let size = self.losses.max(1.0);
+        let (flight, lost) = ((self.tx_in_flight - size).max(0.0), (self.lost - size).max(0.0));
+        let prefix = (threshold * flight - lost) / (1.0 - threshold);
+        flight + prefix.max(0.0)
+    }
+}
+
+/// The bounds, segments and segments/s; infinite where nothing bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Bandwidth for a while.
+    pub bw_short: f64,
+    /// In flight for a while.
+    pub inflight_short: f64,
+    /// In flight for long.
+    pub inflight_long: f64,
+    /// Highest rate and flight delivered in the round.
+    pub bw_latest: f64,
+    /// See `bw_latest`.
+    pub inflight_latest: f64,
+    /// A round of losses began.
+    pub round_started: bool,
+    /// ACKs in the round that brought losses.
+    pub loss_events: u32,
+    loss_in_round: bool,
+    round_end: u64,
+    undo: (f64, f64, f64),
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        let none = f64::INFINITY;
+        Self {
+            bw_short: none,
+            inflight_short: none,
+            inflight_long: none,
+            bw_latest: 0.0,
+            inflight_latest: 0.0,
+            round_started: false,
+            loss_events: 0,
+            loss_in_round: false,
+            round_end: 1,
+            undo: (0.0, 0.0, 0.0),
+        }
+    }
+}
+
+impl Bounds {
+    /// An ACK: what the round delivered at most; a round of losses begins with its first loss.
+    #[inline]
+    pub fn observe(&mut self, ack_sample: &AckSample, prior_delivered: u64, delivered: u64) {
+        if ack_sample.losses > 0.0 {
+            self.note_loss(delivered);
+        }
+        self.round_started = false;
+        if ack_sample.valid {
+            self.bw_latest = self.bw_latest.max(ack_sample.bw);
+            self.inflight_latest = self.inflight_latest.max(ack_sample.delivered);
+            if prior_delivered >= self.round_end {
+                self.round_end = delivered;
+                self.round_started = true;
+            }
+        }
+    }
+
+    fn note_loss(&mut self, delivered: u64) {
+        self.loss_events += 1;
+        if !self.loss_in_round {
+            self.round_end = delivered;
+        }
+        self.loss_in_round = true;
+    }
+
+    /// (8), at the end of a round of losses outside of probes.
+    #[inline]
+    pub fn adapt(&mut self, probing: bool, max_bw: f64, w: f64, beta: f64) {
+        if !self.round_started {
+            return;
+        }
+        if self.loss_in_round && !probing {
+            let bw = if self.bw_short.is_finite() { self.bw_short } else { max_bw };
+            let flight = if self.inflight_short.is_finite() { self.inflight_short } else { w };
+            self.bw_short = self.bw_latest.max(beta * bw);
+            self.inflight_short = self.inflight_latest.max(beta * flight);
+        }
+        self.loss_in_round = false;
+    }
+
+    /// At the end of an ACK: a new round forgets what the last one delivered.
+    #[inline]
+    pub fn advance(&mut self, ack_sample: &AckSample) {
+        if self.round_started {
+            (self.bw_latest, self.inflight_latest) = (ack_sample.bw, ack_sample.delivered);
+            self.loss_events = 0;
+        }
+    }
+
+    /// After a probe.
+    pub fn reset_signals(&mut self) {
+        self.loss_in_round = false;
+        (self.bw_latest, self.inflight_latest) = (0.0, 0.0);
+    }
+
+    /// The bounds for a while are lifted.
+    pub fn lift(&mut self) {
+        (self.bw_short, self.inflight_short) = (f64::INFINITY, f64::INFINITY);
+    }
+
+    /// Remembers the bounds before a loss.
+    pub fn save(&mut self) {
+        self.undo = (self.bw_short, self.inflight_short, self.inflight_long);
+    }
+
+    /// The loss was none.
+    pub fn undo(&mut self) {
+        self.loss_in_round = false;
+        self.bw_short = self.bw_short.max(self.undo.0);
+        self.inflight_short = self.inflight_short.max(self.undo.1);
+        self.inflight_long = self.inflight_long.max(self.undo.2);
+    }
+
+    /// (9): room for others below the bound for long.
+    #[must_use]
+    pub fn with_headroom(&self, headroom: f64, least: f64) -> f64 {
+        if self.inflight_long.is_infinite() {
+            return self.inflight_long;
+        }
+        (self.inflight_long - (headroom * self.inflight_long).max(1.0)).max(least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sheet: 3 of 100 in flight are too many, 2 are not.
+    #[test]
+    fn more_than_two_percent_is_too_much() {
+        let ack_sample = |lost| AckSample { lost, tx_in_flight: 100.0, ..AckSample::default() };
+        assert!(ack_sample(3.0).too_high(0.02) && !ack_sample(2.0).too_high(0.02));
+    }
+
+    /// The sheet: of 100 segments 85 remain.
+    #[test]
+    fn headroom_is_fifteen_percent() {
+        let bounds = Bounds { inflight_long: 100.0, ..Bounds::default() };
+        assert_eq!(bounds.with_headroom(0.15, 4.0), 85.0);
+    }
+
+    /// By hand: losses at 10, 20 and 30 kB.
+    #[test]
+    fn the_ledger_tells_what_was_lost_since() {
+        let mut ledger = Ledger::default();
+        for (at, lost) in [(10, 1.0), (20, 2.0), (30, 3.0)] {
+            ledger.note(at * 1000, lost);
+        }
+        assert_eq!([0, 10_000, 19_999, 30_000].map(|prior| ledger.since(prior)), [6.0, 5.0, 5.0, 0.0]);
+    }
+
+    /// By hand: two bad rounds cut bounds of 100 to 70 and 49, unless more was delivered.
+    #[test]
+    fn a_round_with_losses_cuts_once() {
+        let mut bounds = Bounds::default();
+        let ack_sample = AckSample { valid: true, losses: 1.0, bw: 10.0, delivered: 10.0, ..AckSample::default() };
+        for (round, bound) in [(1, 70.0), (2, 49.0)] {
+            bounds.observe(&ack_sample, 0, 1000 * round);
+            bounds.observe(&AckSample { losses: 0.0, ..ack_sample }, 1000 * round, 1000 * round + 500);
+            bounds.adapt(false, 100.0, 100.0, 0.7);
+            bounds.advance(&ack_sample);
+            assert!((bounds.bw_short - bound).abs() < 1e-9 && (bounds.inflight_short - bound).abs() < 1e-9);
+        }
+    }
+}

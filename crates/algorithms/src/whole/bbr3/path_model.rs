@@ -1,0 +1,154 @@
+//! What BBR version 3 measures: bandwidth, round-trip time, and whether the bandwidth still grows. The numbers are the
+//! equations of [`crate::whole::bbr3`].
+
+use cwndlab_control::Ack;
+use cwndlab_units::Duration;
+
+/// (1): the largest rate of this cycle of ProbeBW and of the one before, segments/s.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MaxBw {
+    cycles: [f64; 2],
+}
+
+impl MaxBw {
+    /// The largest.
+    #[inline]
+    #[must_use]
+    pub fn get(&self) -> f64 {
+        self.cycles[0].max(self.cycles[1])
+    }
+
+    /// A sample; one that was short of data counts where it is larger.
+    #[inline]
+    pub fn offer(&mut self, bw: f64, app_limited: bool) {
+        if !app_limited || bw >= self.get() {
+            self.cycles[1] = self.cycles[1].max(bw);
+        }
+    }
+
+    /// A new cycle begins; one without samples does not count.
+    pub fn advance(&mut self) {
+        if self.cycles[1] > 0.0 {
+            self.cycles = [self.cycles[1], 0.0];
+        }
+    }
+}
+
+/// (2) of the last 10 s, and the shorter window that times ProbeRTT.
+#[derive(Clone, Copy, Debug)]
+pub struct MinRtt {
+    value: u64,
+    at: u64,
+    recent: u64,
+    recent_at: u64,
+}
+
+const WINDOW_NS: u64 = 10_000_000_000;
+
+impl Default for MinRtt {
+    fn default() -> Self {
+        Self { value: u64::MAX, at: 0, recent: u64::MAX, recent_at: 0 }
+    }
+}
+
+impl MinRtt {
+    /// The minimum, ns.
+    #[inline]
+    #[must_use]
+    pub fn get(&self) -> Option<u64> {
+        (self.value < u64::MAX).then_some(self.value)
+    }
+
+    /// The handshake is done.
+    pub fn begin(&mut self, now: u64, rtt: Option<Duration>) {
+        let value = rtt.map_or(u64::MAX, |rtt| rtt.0);
+        *self = Self { value, at: now, recent: value, recent_at: now };
+    }
+
+    /// An ACK; answers whether the recent minimum is older than `interval`, ns.
+    #[inline]
+    pub fn update(&mut self, ack: &Ack, interval: u64) -> bool {
+        let now = ack.now.0;
+        let expired = now > self.recent_at + interval;
+        if let Some(rtt) = ack.rtt {
+            if rtt.0 < self.recent || expired {
+                (self.recent, self.recent_at) = (rtt.0, now);
+            }
+        }
+        if self.recent <= self.value || now > self.at + WINDOW_NS {
+            (self.value, self.at) = (self.recent, self.recent_at);
+        }
+        expired
+    }
+
+    /// ProbeRTT is over.
+    pub fn probed(&mut self, now: u64) {
+        self.recent_at = now;
+    }
+}
+
+/// (4): no quarter more in three rounds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plateau {
+    bw: f64,
+    rounds: u32,
+    /// It does not grow now.
+    pub now: bool,
+    /// It did not once: the pipe has been full.
+    pub reached: bool,
+}
+
+impl Plateau {
+    /// Counts anew from `bw`.
+    pub fn restart(&mut self, bw: f64) {
+        (self.bw, self.rounds, self.now) = (bw, 0, false);
+    }
+
+    /// A sample that was not short of data; `round`: a round began.
+    #[inline]
+    pub fn step(&mut self, bw: f64, round: bool) {
+        if self.now {
+            return;
+        }
+        if bw >= 1.25 * self.bw {
+            self.restart(bw);
+        } else if round {
+            self.rounds += 1;
+            self.now = self.rounds >= 3;
+            self.reached |= self.now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::ack_at;
+
+    #[test]
+    fn the_maximum_is_of_two_cycles() {
+        let mut bw = MaxBw::default();
+        bw.offer(10.0, false);
+        bw.offer(12.0, true);
+        bw.offer(5.0, true);
+        bw.advance();
+        assert_eq!(bw.get(), 12.0);
+        bw.offer(8.0, false);
+        bw.advance();
+        bw.advance();
+        assert_eq!(bw.get(), 8.0);
+    }
+
+    /// By hand: 100 ms at 1 s; 120 ms after. The recent minimum is old after 5 s, the other after 10.
+    #[test]
+    fn a_probe_is_due_after_five_seconds_and_a_minimum_holds_ten() {
+        let mut min = MinRtt::default();
+        min.begin(1_000_000_000, Some(Duration::from_millis(100)));
+        let mut seen = |at_s: u64| {
+            let mut ack = ack_at(at_s * 1_000_000_000, 1);
+            ack.rtt = Some(Duration::from_millis(120));
+            (min.update(&ack, 5_000_000_000), min.get().unwrap() / 1_000_000)
+        };
+        assert_eq!([5, 7, 9, 12].map(&mut seen), [(false, 100), (true, 100), (false, 100), (false, 120)]);
+    }
+}

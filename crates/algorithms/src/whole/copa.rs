@@ -1,0 +1,375 @@
+//! Copa.
+//!
+//! Source: V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018.
+//!
+//! ```text
+//! dq  = RTTstanding − RTTmin                      (1)   minima of srtt/2 and of 10 s
+//! λ_t = 1 / (δ dq), λ = w / RTTstanding           (2)
+//! each ack: w += v n / (δ w) if λ ≤ λ_t, else w −= v n / (δ w)      (3)
+//! once per window: v doubles from the fourth window in one direction on, v = 1 at a change  (4)
+//! slow start: w += n until λ > λ_t                (5)
+//! competing, where dq > max(0.1 (RTTmax − RTTmin), grain) for 5 RTTs (RTTmax of 4 RTTs):
+//!   1/δ += 1 per RTT without loss, 1/δ /= 2 per RTT with one; δ ≤ its default  (6)
+//! pacing = 2 w / RTTstanding                      (7)
+//! ```
+//!
+//! Units: w and n in segments, times in ns, λ in segments/s. Differs from the source: the grain, two segments at the highest
+//! delivery rate of 10 s, and that 5 RTTs count from the first growth after slow start; v is at most δ w, a doubling of w
+//! per round trip; w grows only while the window limits; after a timeout w = 1 and (5) again.
+
+pub mod delays;
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, EventKind, Extra, Kind,
+    Need, Parameter, Path, Phase, Reason, Spec, Ssthresh, State, Value, Window,
+};
+use cwndlab_units::{Bytes, Rate};
+
+use crate::congestion_avoidance::reno::segments;
+use crate::whole::copa::delays::Delays;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "copa",
+    title: "Copa",
+    kind: Kind::Whole,
+    source: "Arun, Balakrishnan, NSDI 2018",
+    year: 2018,
+    confidence: Confidence::High,
+    summary: "Steers towards the rate 1/(δ dq), at which each flow queues about 1/δ segments; competes by a smaller δ where others fill the queue.",
+    parameters: &[
+        Parameter {
+            name: "delta",
+            unit: "",
+            default: Value::Number(0.5),
+            domain: Domain::Range(0.004, 10.0),
+            doc: "queueing delay weighed against rate: about 1/delta segments of each flow wait",
+        },
+        Parameter {
+            name: "delay",
+            unit: "",
+            default: Value::Word("standing"),
+            domain: Domain::Words(&["standing", "last"]),
+            doc: "dq of the standing RTT (the paper) or of the last sample (one large deployment)",
+        },
+        Parameter {
+            name: "mode",
+            unit: "",
+            default: Value::Word("switch"),
+            domain: Domain::Words(&["switch", "default"]),
+            doc: "switch: compete where the queue does not empty (the paper); default: never (one large deployment)",
+        },
+        Parameter {
+            name: "grain",
+            unit: "segments",
+            default: Value::Number(2.0),
+            domain: Domain::Range(0.0, 100.0),
+            doc: "a queue that the path serves in the time of so many segments counts as empty, since a delayed ACK covers two; 0 is the paper, which then takes its own bursts on a slow link for competition",
+        },
+        Parameter {
+            name: "turn",
+            unit: "",
+            default: Value::Word("ack"),
+            domain: Domain::Words(&["ack", "window"]),
+            doc: "v falls to 1 with the first step against its direction (one large deployment), or at the end of the window (the paper), which overshoots by what v has become",
+        },
+        Parameter {
+            name: "loss",
+            unit: "",
+            default: Value::Word("ignore"),
+            domain: Domain::Words(&["ignore", "halve"]),
+            doc: "what the default mode does about a loss: nothing (the paper), or half of the window",
+        },
+    ],
+    choices: &[
+        "dq = 0 counts as an infinite target rate",
+        "the floor of the window is two segments, one after a timeout",
+        "RTTmin is of data; the handshake's small packets do not count",
+        "windows are compared once per round trip as the transport counts it",
+    ],
+    pitfalls: &[
+        "a minimum RTT measured with a standing queue hides the queue",
+        "ACK compression or jitter above the queueing delay makes it send too slowly",
+    ],
+    companion: "",
+    needs: &[Need::Pacing, Need::Spacing, Need::EveryAck],
+    refuses: &[],
+    model_based: true,
+    build: Build::Whole(|path, arguments| Box::new(Copa::new(path, arguments))),
+};
+
+/// Windows in one direction before v doubles.
+const PATIENCE: u32 = 3;
+/// The queue counts as nearly empty below this share of its range.
+const NEARLY_EMPTY: f64 = 0.1;
+/// Round trips without a nearly empty queue after which others must be filling it, and those that RTTmax looks back.
+const FULL_ROUNDS: u64 = 5;
+const MAX_ROUNDS: u64 = 4;
+
+/// What a reduction changes.
+#[derive(Clone, Copy, Debug)]
+struct Decision {
+    w: f64,
+    velocity: f64,
+    /// 1/δ in force.
+    inverse: f64,
+    slow_start: bool,
+}
+
+/// Copa.
+#[derive(Clone, Debug)]
+pub struct Copa {
+    mss: f64,
+    now: Decision,
+    /// 1/δ of the default mode.
+    default: f64,
+    by_last: bool,
+    switches: bool,
+    turns_at_once: bool,
+    halves: bool,
+    grain: f64,
+    delays: Delays,
+    round: u64,
+    up: bool,
+    same: u32,
+    w_then: f64,
+    emptied: u64,
+    competing: bool,
+    /// It has grown since slow start: until then the queue is its own.
+    settled: bool,
+    lost: bool,
+}
+
+impl Copa {
+    fn new(path: &Path, arguments: &Arguments) -> Self {
+        let mss = path.mss.0 as f64;
+        let default = 1.0 / arguments.number("delta");
+        let w = (path.initial_cwnd.0 as f64 / mss).max(1.0);
+        let now = Decision { w, velocity: 1.0, inverse: default, slow_start: true };
+        Self {
+            mss,
+            now,
+            default,
+            by_last: arguments.word("delay") == "last",
+            switches: arguments.word("mode") == "switch",
+            turns_at_once: arguments.word("turn") == "ack",
+            halves: arguments.word("loss") == "halve",
+            grain: arguments.number("grain"),
+            delays: Delays::default(),
+            round: 0,
+            up: true,
+            same: 0,
+            w_then: w,
+            emptied: 0,
+            competing: false,
+            settled: false,
+            lost: false,
+        }
+    }
+
+    /// (6): whether others fill the queue, and what δ then is.
+    fn switch(&mut self, ack: &Ack, queueing: f64, window_over: bool) -> Option<Event> {
+        let mut event = None;
+        self.lost |= ack.lost.0 > 0;
+        // What one ACK covers cannot be told from a queue.
+        let empty = self.delays.time_of(self.grain * self.mss).max(NEARLY_EMPTY * self.delays.range());
+        if queueing <= empty || !self.settled {
+            self.emptied = ack.now.0;
+        }
+        let full = ack.now.0.saturating_sub(self.emptied) > FULL_ROUNDS * ack.srtt.0;
+        if full != self.competing {
+            self.competing = full;
+            self.now.inverse = self.default;
+            let reason = if full { Reason::Compete } else { Reason::Default };
+            event = Some(Event::new(EventKind::ModeSwitch, reason, self.now.w));
+        } else if full && window_over {
+            let next = if self.lost { self.now.inverse / 2.0 } else { self.now.inverse + 1.0 };
+            self.now.inverse = next.max(self.default);
+        }
+        if window_over {
+            self.lost = false;
+        }
+        event
+    }
+
+    /// (4).
+    fn turn(&mut self) {
+        let w = self.now.w;
+        let up = w > self.w_then;
+        self.same = if up == self.up { self.same + 1 } else { 0 };
+        self.up = up;
+        if self.same == 0 {
+            self.now.velocity = 1.0;
+        } else if self.same >= PATIENCE {
+            // A step as large as what was acknowledged doubles the window in a round trip: faster is of no use.
+            self.now.velocity = (2.0 * self.now.velocity).min((w / self.now.inverse).max(1.0));
+        }
+        self.w_then = w;
+    }
+}
+
+impl CongestionControl for Copa {
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
+        self.delays.update(ack, MAX_ROUNDS, self.by_last);
+        if self.delays.min() == f64::INFINITY {
+            return None;
+        }
+        let queueing = (self.delays.rtt - self.delays.min()).max(0.0); // (1)
+        let window_over = ack.round > self.round;
+        self.round = ack.round;
+        let mut event = if self.switches { self.switch(ack, queueing, window_over) } else { None };
+        let n = segments(ack);
+        let Decision { w, inverse, slow_start, .. } = self.now;
+        let below = queueing <= 0.0 || w / self.delays.rtt <= inverse / queueing; // (2)
+        if slow_start {
+            if below {
+                self.now.w += if ack.cwnd_limited { n } else { 0.0 }; // (5)
+                self.w_then = self.now.w;
+                return event;
+            }
+            self.now.slow_start = false;
+            event = Some(Event::new(EventKind::SlowStartExit, Reason::Delay, w));
+        }
+        self.settled |= below;
+        if window_over {
+            self.turn();
+        }
+        if self.turns_at_once && below != self.up && self.now.velocity > 1.0 {
+            (self.now.velocity, self.same, self.up) = (1.0, 0, below);
+            self.w_then = w;
+        }
+        // (3)
+        let step = (self.now.velocity * n * inverse / w).min(n);
+        if !below {
+            self.now.w = (w - step).max(2.0);
+        } else if ack.cwnd_limited {
+            self.now.w = w + step;
+        }
+        event
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        if event.restart {
+            self.now = Decision { w: 1.0, velocity: 1.0, slow_start: true, ..self.now };
+            self.settled = false;
+            self.same = 0;
+        } else if self.halves && !self.competing {
+            self.now.w = (self.now.w / 2.0).max(2.0);
+        }
+    }
+
+    fn cwnd(&self) -> Bytes {
+        Bytes((self.now.w * self.mss) as u64)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        match window.change {
+            Change::Established => {
+                self.emptied = window.now.0;
+                self.delays.rtt = window.rtt.map_or(0.0, |rtt| rtt.0 as f64); // paces alone: a small packet is no sample
+            }
+            Change::Undo | Change::Idle | Change::Recovered => {}
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        (self.delays.rtt > 0.0).then(|| Rate((2.0 * self.now.w * self.mss * 8e9 / self.delays.rtt) as u64))
+    }
+
+    /// Copa keeps no threshold: slow start has no limit, and outside of it the threshold is the window.
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        if let Some(put) = extra {
+            put("delta", 1.0 / self.now.inverse);
+            put("velocity", self.now.velocity);
+            put("standing_rtt_s", self.delays.rtt * 1e-9);
+            put("min_rtt_s", self.delays.min() * 1e-9);
+        }
+        if self.now.slow_start {
+            State { ssthresh: Ssthresh::Unlimited, phase: Phase::SlowStart }
+        } else {
+            State { ssthresh: Ssthresh::At(self.cwnd()), phase: Phase::CongestionAvoidance }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack_at, path, timeout, undo};
+    use cwndlab_units::{Duration, Time};
+
+    /// A flow in avoidance with the window `w`, RTTmin 100 ms.
+    fn copa(w: f64) -> Copa {
+        let mut flow = Copa::new(&path(10), &Arguments::defaults(SPEC.parameters));
+        let (now, rtt) = (Time(0), Some(Duration::from_millis(100)));
+        flow.on_window(&Window { change: Change::Established, now, rtt, ..undo() });
+        let mut first = ack_at(0, 1);
+        first.cwnd_limited = false;
+        flow.on_ack(&first);
+        flow.now = Decision { w, slow_start: false, ..flow.now };
+        flow.settled = true;
+        flow
+    }
+
+    fn after(flow: &mut Copa, at_ms: u64, rtt_ms: u64) -> f64 {
+        let mut ack = ack_at(at_ms * 1_000_000, 1);
+        ack.rtt = Some(Duration::from_millis(rtt_ms));
+        ack.round = flow.round;
+        flow.on_ack(&ack);
+        flow.now.w
+    }
+
+    /// The sheet: dq = 10 ms and δ = 0.5 give λ_t = 200 segments/s, so 22 segments at 110 ms: below it w grows by
+    /// 1/(δ w), above it shrinks by that.
+    #[test]
+    fn the_window_turns_at_22_segments() {
+        assert_eq!(after(&mut copa(21.9), 1000, 110), 21.9 + 2.0 / 21.9);
+        assert_eq!(after(&mut copa(22.1), 1000, 110), 22.1 - 2.0 / 22.1);
+    }
+
+    /// The paper, section 2.1: v doubles once the direction was the same for three windows, and is 1 after a change.
+    #[test]
+    fn velocity_doubles_with_patience() {
+        let mut flow = copa(100.0);
+        let mut seen = Vec::new();
+        for up in [true, true, true, true, true, false, false] {
+            flow.now.w += if up { 1.0 } else { -3.0 };
+            flow.turn();
+            seen.push(flow.now.velocity);
+        }
+        assert_eq!(seen, [1.0, 1.0, 2.0, 4.0, 8.0, 1.0, 1.0]);
+    }
+
+    /// By hand: RTTs between 150 and 200 ms over a minimum of 100 ms for more than five of 100 ms: 1/δ goes up by 1 per
+    /// window from 2, a loss halves it, an empty queue ends it.
+    #[test]
+    fn a_queue_that_never_empties_makes_it_compete() {
+        let mut flow = copa(50.0);
+        for n in 0..20 {
+            flow.round -= u64::from(flow.round > 0);
+            let mut ack = ack_at(200_000_000 + n * 50_000_000, 1);
+            ack.rtt = Some(Duration::from_millis(if n % 4 < 2 { 150 } else { 200 }));
+            ack.round = n / 2;
+            flow.on_ack(&ack);
+        }
+        assert!(flow.competing && flow.now.inverse > 3.0, "{:?}", flow.now);
+        let high = flow.now.inverse;
+        let mut ack = ack_at(1_250_000_000, 1);
+        ack.rtt = Some(Duration::from_millis(190));
+        ack.lost = Bytes(1000);
+        ack.round = 100;
+        flow.on_ack(&ack);
+        assert_eq!(flow.now.inverse, (high / 2.0).max(2.0));
+        after(&mut flow, 1400, 101);
+        assert!(!flow.competing);
+        assert_eq!(flow.now.inverse, 2.0);
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment() {
+        let mut flow = copa(40.0);
+        flow.on_congestion(&timeout(40));
+        assert_eq!(flow.cwnd(), Bytes(1000));
+        flow.on_congestion(&Congestion { repeated: true, ..timeout(1) });
+    }
+}

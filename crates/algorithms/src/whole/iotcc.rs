@@ -1,0 +1,392 @@
+//! The IoT-based congestion control: a start from the bandwidth that routers stamp, then bands of delay.
+//!
+//! Source: L. P. Verma, M. Kumar, "An IoT based Congestion Control Algorithm", Internet of Things 9, 2020. The paper gives it
+//! no name.
+//!
+//! ```text
+//! handshake: cwnd = ssthresh = BW / α                              (1)
+//!   mode = bdp:     W0 = BW RTT / (8 MSS) / α   segments
+//!   mode = literal: W0 = BW / (8 MSS) · 1 s / α segments
+//! slow start, cwnd ≤ ssthresh: x = ssthresh RTT / 1 s, cwnd += n max(x, 1)       (2)
+//! avoidance: cwnd += n / cwnd                                      (3)
+//! each ack: β = (RTT − RTT_min) / RTT_max                          (4)   beta = range: / (RTT_max − RTT_min)
+//!   β < ρ:     (2) or (3)                                          (5)   reactive
+//!   ρ ≤ β < σ: cwnd += n (1 − β) / cwnd                            (6)   increase = literal: 1/cwnd + (1 − β) per ACK
+//!                                                                        increase = sum: n (2 − β) / cwnd
+//!   σ ≤ β < τ: cwnd stays                                          (7)
+//!   β ≥ τ:     cwnd −= n / cwnd                                    (8)
+//! loss: ssthresh = cwnd = max(F/2, 2); timeout: cwnd = 1           (9)   NewReno
+//! ```
+//!
+//! Units: segments, seconds, BW in bit/s; n segments acknowledged; ρ = 0.5, σ = 0.8, τ = 0.9, α = 4.
+//! A whole algorithm, for it owns its start: the window comes from the routers and the bands (6) to (8) hold in slow start
+//! too, so no slow start can be put before it.
+//! Differs from the source, whose units contradict each other: see the choices.
+
+use cwndlab_control::{
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, EventKind, Extra, Kind,
+    Need, Parameter, Path, Phase, Reason, Scheme, Spec, Ssthresh, State, Value, Window,
+};
+use cwndlab_units::{Bytes, Rate};
+
+use crate::congestion_avoidance::reno::{flight, segments};
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "iotcc",
+    title: "IoT based congestion control",
+    kind: Kind::Whole,
+    source: "Verma and Kumar, Internet of Things 9, 2020",
+    year: 2020,
+    confidence: Confidence::Medium,
+    summary: "Begins with a share of the bandwidth that the routers of the path stamp on the handshake, then grows, slows, holds or shrinks by where the delay stands between its extremes; NewReno on loss.",
+    parameters: &[
+        Parameter { name: "mode", unit: "", default: Value::Word("bdp"), domain: Domain::Words(&["bdp", "literal"]), doc: "first window: bdp divides the stamped bandwidth times the handshake's RTT by alpha; literal the bandwidth in segments per second, taken for segments" },
+        Parameter { name: "alpha", unit: "", default: Value::Number(4.0), domain: Domain::Range(1.0, 1e9), doc: "divides the stamped bandwidth" },
+        Parameter { name: "beta", unit: "", default: Value::Word("max"), domain: Domain::Words(&["max", "range"]), doc: "the delay over RTT_max as printed, which stays below 1 - RTT_min/RTT_max, or over RTT_max - RTT_min, which spans 0 to 1" },
+        Parameter { name: "increase", unit: "", default: Value::Word("text"), domain: Domain::Words(&["text", "literal", "sum"]), doc: "between rho and sigma: (1-beta)/cwnd per segment, linear growth as the text says; 1/cwnd + (1-beta) per ACK as Algorithm 3 prints; or their sum (2-beta)/cwnd per segment, Algorithm 3 with both terms over cwnd" },
+        Parameter { name: "rho", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.0, 1.0), doc: "beta from which growth slows" },
+        Parameter { name: "sigma", unit: "", default: Value::Number(0.8), domain: Domain::Range(0.0, 1.0), doc: "beta from which the window holds" },
+        Parameter { name: "tau", unit: "", default: Value::Number(0.9), domain: Domain::Range(0.0, 1.0), doc: "beta from which the window shrinks" },
+        Parameter { name: "cap", unit: "", default: Value::Word("none"), domain: Domain::Words(&["none", "bdp"]), doc: "mode=literal: bdp bounds the first window by the stamped bandwidth times the handshake's RTT, and x as in mode=bdp" },
+        Parameter { name: "x_max", unit: "segments", default: Value::Number(8.0), domain: Domain::Range(1.0, 1e6), doc: "largest step per segment in slow start, with mode=bdp or cap=bdp" },
+        Parameter { name: "unstamped", unit: "", default: Value::Word("newreno"), domain: Domain::Words(&["newreno", "bands"]), doc: "where a router has no agent: the initial window and NewReno, or the initial window and the bands of delay" },
+    ],
+    choices: &[
+        "BW/alpha has no unit of a window: the default is a share of the BDP, literal takes segments per second",
+        "x = ssthresh*RTT with the RTT in seconds; it exceeds 1 only where ssthresh > 1/RTT",
+        "the text's linear growth by (1-beta) rather than Algorithm 3's step per ACK, which is a slowed doubling",
+        "bands are closed below: beta = rho is the second band; RTT is the last sample, its extremes are of the connection",
+        "increments count acknowledged segments, so that delayed ACKs do not halve them (but for increase=literal)",
+        "loss, timeout and what the paper leaves open are NewReno's; an ECN mark counts as a loss",
+    ],
+    pitfalls: &[
+        "beta=max: holding needs a queue of 4, shrinking one of 9 times the base RTT; the paper's own set-ups never reach tau",
+        "after its first window it grows by a segment per round trip: on a fast path it takes BDP*(1 - 1/alpha) round trips to fill it",
+        "beta=range: who begins while a queue stands takes it for RTT_min, sees short delays only and pushes others down to one segment",
+        "increase=literal doubles slowly up to a full queue and loses about a tenth of what it sends in a queue of 50 packets",
+        "the stamp is of the handshake: what the path carries later it does not tell",
+        "flows that begin together are all stamped the same bandwidth",
+        "needs pacing for its first window; stack.pacing = \"off\" sends it at once",
+        "RTT_max never ages: one long delay makes all later ones look short",
+    ],
+    companion: "",
+    needs: &[Need::Pacing, Need::Agent(Scheme::BandwidthStamp)],
+    refuses: &[],
+    model_based: false,
+    build: Build::Whole(|path, arguments| Box::new(Iotcc::new(path, arguments))),
+};
+
+/// Floor of `ssthresh`, segments (RFC 5681).
+const MIN_SSTHRESH: f64 = 2.0;
+
+/// The algorithm.
+#[derive(Clone, Debug)]
+pub struct Iotcc {
+    literal: bool,
+    capped: bool,
+    x_max: f64,
+    alpha: f64,
+    range: bool,
+    per_ack: bool,
+    /// What 1 − β is added to in (6): 0, or 1 with `increase = sum`.
+    base: f64,
+    rho: f64,
+    sigma: f64,
+    tau: f64,
+    bands_without: bool,
+    mss: f64,
+    w: f64,
+    ssthresh: f64,
+    /// Last sample and its extremes, s; 0 before the first.
+    rtt: f64,
+    rtt_min: f64,
+    rtt_max: f64,
+    beta: f64,
+    /// What the routers stamped, bit/s.
+    stamp: Option<f64>,
+    /// The rate of the first window, until its first ACK.
+    pace: Option<Rate>,
+    /// The event that says how the flow began, until the first ACK returns it.
+    begun: Option<Event>,
+}
+
+impl Iotcc {
+    fn new(path: &Path, arguments: &Arguments) -> Self {
+        let mss = path.mss.0 as f64;
+        let w = path.initial_cwnd.0 as f64 / mss;
+        let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
+        let literal = arguments.word("mode") == "literal";
+        Self {
+            literal,
+            capped: !literal || arguments.word("cap") == "bdp",
+            x_max: arguments.number("x_max"),
+            alpha: arguments.number("alpha"),
+            range: arguments.word("beta") == "range",
+            per_ack: arguments.word("increase") == "literal",
+            base: f64::from(u8::from(arguments.word("increase") == "sum")),
+            rho: arguments.number("rho"),
+            sigma: arguments.number("sigma"),
+            tau: arguments.number("tau"),
+            bands_without: arguments.word("unstamped") == "bands",
+            mss,
+            w,
+            ssthresh,
+            rtt: 0.0,
+            rtt_min: f64::INFINITY,
+            rtt_max: 0.0,
+            beta: 0.0,
+            stamp: None,
+            pace: None,
+            begun: None,
+        }
+    }
+
+    #[inline]
+    fn sample(&mut self, rtt: f64) {
+        self.rtt = rtt;
+        self.rtt_min = self.rtt_min.min(rtt);
+        self.rtt_max = self.rtt_max.max(rtt);
+        let most = if self.range { self.rtt_max - self.rtt_min } else { self.rtt_max };
+        self.beta = if most > 0.0 { (rtt - self.rtt_min) / most } else { 0.0 }; // (4)
+    }
+
+    /// (1), segments; `None` where it takes an RTT that nobody measured.
+    fn first_window(&self, rate: f64, rtt: Option<f64>) -> Option<f64> {
+        let per_second = rate / (8.0 * self.mss);
+        let w = if self.literal {
+            let all = per_second / self.alpha;
+            if self.capped {
+                all.min(per_second * rtt?)
+            } else {
+                all
+            }
+        } else {
+            per_second * rtt? / self.alpha
+        };
+        Some(w.max(1.0))
+    }
+
+    /// x of (2), at least 1.
+    #[inline]
+    fn step(&self) -> f64 {
+        let x = if self.ssthresh.is_finite() { self.ssthresh * self.rtt } else { 1.0 };
+        if self.capped {
+            x.clamp(1.0, self.x_max)
+        } else {
+            x.max(1.0)
+        }
+    }
+
+    fn establish(&mut self, window: &Window) {
+        let rtt = window.rtt.map(|rtt| rtt.0 as f64 * 1e-9);
+        if let Some(rtt) = rtt {
+            self.sample(rtt);
+        }
+        self.stamp = window.feedback.map(|feedback| feedback.rate.0 as f64);
+        let Some((rate, w)) = self.stamp.and_then(|rate| Some((rate, self.first_window(rate, rtt)?))) else {
+            let reason = if self.stamp.is_none() { Reason::NoStamp } else { Reason::NoRtt };
+            self.begun = Some(Event::new(EventKind::Fallback, reason, self.w));
+            return;
+        };
+        (self.w, self.ssthresh) = (w, w.max(MIN_SSTHRESH));
+        let pipe = rtt.map_or(f64::NAN, |rtt| rate * rtt / (8.0 * self.mss));
+        self.begun = Some(Event::new(EventKind::SlowStartExit, Reason::Stamp, w).against(pipe));
+        self.pace = rtt.filter(|rtt| *rtt > 0.0).map(|rtt| Rate((w * self.mss * 8.0 / rtt) as u64));
+    }
+}
+
+impl CongestionControl for Iotcc {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
+        self.pace = None;
+        let begun = self.begun.take();
+        if let Some(rtt) = ack.rtt {
+            self.sample(rtt.0 as f64 * 1e-9);
+        }
+        if ack.recovering {
+            return begun;
+        }
+        let n = segments(ack);
+        let reactive = self.beta < self.rho || (self.stamp.is_none() && !self.bands_without);
+        if !reactive && self.beta >= self.tau {
+            self.w = (self.w - n / self.w).max(1.0); // (8)
+        }
+        if !ack.cwnd_limited {
+            return begun;
+        }
+        if reactive {
+            // (5)
+            self.w += if self.w <= self.ssthresh { n * self.step() } else { n / self.w };
+        } else if self.beta < self.sigma {
+            let room = 1.0 - self.beta;
+            self.w += if self.per_ack {
+                f64::from(ack.acks) * (1.0 / self.w + room)
+            } else {
+                n * (self.base + room) / self.w
+            };
+            // (6)
+        }
+        begun
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        if !event.repeated {
+            self.ssthresh = (flight(event).min(self.w) / 2.0).max(MIN_SSTHRESH);
+            // (9)
+        }
+        self.pace = None;
+        self.w = if event.restart { 1.0 } else { self.ssthresh };
+    }
+
+    #[inline]
+    fn cwnd(&self) -> Bytes {
+        // A hair more, so that k segments stored as a sum of fractions are k segments.
+        Bytes(((self.w + 1e-9) * self.mss) as u64)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        match window.change {
+            Change::Undo => {}
+            Change::Idle | Change::Recovered => self.w = (window.cwnd.0 as f64 / self.mss).max(1.0),
+            Change::Established => self.establish(window),
+        }
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pace
+    }
+
+    #[inline]
+    fn state(&self, extra: Option<Extra<'_>>) -> State {
+        if let Some(put) = extra {
+            put("w_segments", self.w);
+            put("beta", self.beta);
+            if let Some(stamp) = self.stamp {
+                put("stamp_bps", stamp);
+            }
+        }
+        let phase = if self.w < self.ssthresh { Phase::SlowStart } else { Phase::CongestionAvoidance };
+        State { ssthresh: Ssthresh::of(self.ssthresh, self.mss), phase }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::{ack, loss, path, timeout, undo};
+    use cwndlab_control::Feedback;
+    use cwndlab_units::Duration;
+
+    fn flow(options: &str) -> Iotcc {
+        let algorithm = crate::catalogue().parse(&format!("iotcc({options})")).unwrap();
+        Iotcc::new(&path(10), &algorithm.growth.arguments)
+    }
+
+    /// After a handshake of `rtt_ms` on which the routers wrote `bps`.
+    fn stamped(options: &str, bps: Option<u64>, rtt_ms: u64) -> Iotcc {
+        let mut flow = flow(options);
+        let feedback = bps.map(|bps| Feedback { rate: Rate(bps), accelerated: Bytes::ZERO });
+        let rtt = Some(Duration::from_millis(rtt_ms));
+        flow.on_window(&Window { change: Change::Established, rtt, feedback, ..undo() });
+        flow
+    }
+
+    /// β after samples of `min`, `max` and `last` milliseconds.
+    fn beta(options: &str, min: f64, max: f64, last: f64) -> f64 {
+        let mut flow = flow(options);
+        for ms in [min, max, last] {
+            flow.sample(ms / 1e3);
+        }
+        flow.beta
+    }
+
+    fn step(flow: &mut Iotcc, beta: f64, w: f64) -> f64 {
+        (flow.w, flow.stamp, flow.ssthresh) = (w, Some(1e6), 2.0);
+        flow.beta = beta;
+        let mut ack = ack(1);
+        ack.rtt = None;
+        flow.on_ack(&ack);
+        flow.w - w
+    }
+
+    /// `known-answers.csv` and the sheet: β as printed, and its largest value on the paper's paths.
+    #[test]
+    fn beta_is_that_of_the_sheet() {
+        assert_eq!(beta("", 100.0, 300.0, 250.0), 0.5);
+        assert!((beta("", 100.0, 300.0, 300.0) - 2.0 / 3.0).abs() < 1e-12);
+        assert!((beta("", 50.0, 500.0, 500.0) - 0.9).abs() < 1e-12);
+        assert!((beta("", 100.0, 366.7, 366.7) - 0.727_297_518_407_417_5).abs() < 1e-12);
+        assert!((beta("", 40.0, 306.7, 306.7) - 0.870).abs() < 5e-4);
+        assert_eq!(beta("beta=range", 100.0, 300.0, 300.0), 1.0);
+        assert!((beta("beta=range", 100.0, 300.0, 250.0) - 0.75).abs() < 1e-12);
+    }
+
+    /// `known-answers.csv`: W0 and x at 1.5 Mbit/s with 1000-byte segments and 120 ms, and at 10 Mbit/s.
+    #[test]
+    fn the_first_window_is_that_of_the_sheet() {
+        for (options, bps, w0, x) in [
+            ("", 1_500_000, 5.625, 1.0),
+            ("", 10_000_000, 37.5, 4.5),
+            ("mode=literal", 1_500_000, 46.875, 5.625),
+            ("mode=literal, cap=bdp", 1_500_000, 22.5, 2.7),
+        ] {
+            let flow = stamped(options, Some(bps), 120);
+            assert!((flow.w - w0).abs() < 1e-12 && flow.ssthresh == flow.w, "{options}: {}", flow.w);
+            assert!((flow.step() - x).abs() < 1e-12, "{options}: x {}", flow.step());
+        }
+        assert!((stamped("", Some(1_500_000), 120).ssthresh * 0.12 - 0.675).abs() < 1e-12); // below 1: one segment
+        assert_eq!(stamped("x_max=2", Some(10_000_000), 120).step(), 2.0);
+    }
+
+    /// Row 11 of the sheet: 37.5 segments of 1000 bytes spread over 120 ms are 2.5 Mbit/s, until the first ACK.
+    #[test]
+    fn the_first_window_is_paced_over_the_handshake() {
+        let mut flow = stamped("", Some(10_000_000), 120);
+        assert_eq!(flow.pacing_rate(), Some(Rate(2_500_000)));
+        flow.on_ack(&ack(1));
+        assert_eq!(flow.pacing_rate(), None);
+        assert_eq!(stamped("", Some(1), 120).w, 1.0);
+    }
+
+    /// A path without the agent: the initial window, doubled by NewReno whatever the delay, and an event that says so.
+    #[test]
+    fn a_path_without_agent_gets_newreno() {
+        let mut flow = stamped("", None, 10);
+        assert_eq!((flow.w, flow.pacing_rate()), (10.0, None));
+        assert_eq!(flow.on_ack(&ack(1)).map(|event| event.reason), Some(Reason::NoStamp));
+        assert!(flow.beta > 0.89 && flow.w == 11.0);
+        let mut bands = stamped("unstamped=bands", None, 10);
+        bands.on_ack(&ack(1));
+        assert_eq!(bands.w, 9.9); // β = 0.9
+    }
+
+    /// (5) to (8), by hand at w = 20; the sheet: −0.05 per ACK from τ on.
+    #[test]
+    fn the_bands_grow_slow_hold_and_shrink() {
+        let mut text = flow("");
+        let expected =
+            [(0.49, 0.05), (0.5, 0.025), (0.79, 0.0105), (0.8, 0.0), (0.89, 0.0), (0.9, -0.05), (1.0, -0.05)];
+        for (beta, change) in expected {
+            assert!((step(&mut text, beta, 20.0) - change).abs() < 1e-12, "{beta}");
+        }
+        assert!((step(&mut flow("increase=literal"), 0.5, 20.0) - 0.55).abs() < 1e-12);
+        assert!((step(&mut flow("increase=sum"), 0.5, 20.0) - 0.075).abs() < 1e-12); // (2 − 0.5) / 20
+        assert_eq!(step(&mut text, 0.95, 1.0), 0.0);
+    }
+
+    /// (9): half of FlightSize; a timeout restarts from one segment, a repeated one keeps `ssthresh`; an undo restores.
+    #[test]
+    fn losses_are_newrenos() {
+        let mut flow = stamped("", Some(80_000_000), 120);
+        flow.w = 100.0;
+        flow.on_congestion(&loss(100));
+        assert_eq!((flow.w, flow.ssthresh), (50.0, 50.0));
+        flow.w = 100.0;
+        flow.on_congestion(&timeout(100));
+        assert_eq!((flow.w, flow.ssthresh), (1.0, 50.0));
+        flow.on_congestion(&Congestion { repeated: true, ..timeout(1) });
+        assert_eq!((flow.w, flow.ssthresh), (1.0, 50.0));
+    }
+}

@@ -1,0 +1,85 @@
+//! RCP-BBR: BBR for real-time media.
+//!
+//! Source: named in M. Najmuddin and others, "Congestion Control in High-speed Networks Using the Probabilistic Estimation
+//! Approach", Computing, 2020; no description was at hand.
+//!
+//! ```text
+//! as bbr1, with cwnd_gain = 1.25 in its (4)     (1)
+//! ProbeBW: pacing 1.1, 0.9, 1, 1, 1, 1, 1, 1    (2)
+//! recovery: none, its (5) always                (3)
+//! ```
+//!
+//! Units: as `bbr1`.
+//! Differs from the source: all of it is our reconstruction of "BBR with reduced latency".
+
+use cwndlab_control::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, Spec, Value};
+
+use crate::whole::bbr1::machine::Bbr1;
+use crate::whole::bbr1::path_model::Options;
+
+/// The entry.
+pub static SPEC: Spec = Spec {
+    name: "rcp-bbr",
+    title: "RCP-BBR",
+    kind: Kind::Whole,
+    source: "named in Najmuddin et al., Computing, 2020",
+    year: 2020,
+    confidence: Confidence::Low,
+    summary:
+        "BBR version 1 with a smaller window and gentler probes, for media that want low delay; our reconstruction.",
+    parameters: &[
+        Parameter {
+            name: "cwnd_gain",
+            unit: "",
+            default: Value::Number(1.25),
+            domain: Domain::Range(1.0, 10.0),
+            doc: "window of ProbeBW in bandwidth-delay products; our choice",
+        },
+        Parameter {
+            name: "probe_gain",
+            unit: "",
+            default: Value::Number(1.1),
+            domain: Domain::Range(1.0, 1.9),
+            doc: "pacing gain of the phase that probes; the phase after it paces at 2 minus this; our choice",
+        },
+    ],
+    choices: &["a preset of bbr1 without reaction to losses, for want of a description"],
+    pitfalls: &["not the router protocol rcp", "learns of more bandwidth by a tenth per probe only"],
+    companion: "",
+    needs: &[Need::Pacing, Need::EveryAck],
+    refuses: &[],
+    model_based: true,
+    build: Build::Whole(|path, arguments| Box::new(Bbr1::new(path, &options(arguments)))),
+};
+
+fn options(arguments: &Arguments) -> Options {
+    Options {
+        cwnd_gain: arguments.number("cwnd_gain"),   // (1)
+        probe_gain: arguments.number("probe_gain"), // (2)
+        min_rtt_window: 10_000_000_000,
+        aggregation: true,
+        policer: true,
+        conserve: false, // (3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::whole::bbr1::tests::{settled, steady};
+    use cwndlab_control::testing::{loss, path};
+    use cwndlab_control::CongestionControl;
+
+    /// By hand: 1000 segments/s × 100 ms are 100 segments; 1.25 of them, three quanta of two, 2 while
+    /// probing, and what ACKs bring at once.
+    #[test]
+    fn the_window_is_a_quarter_above_the_product() {
+        let mut flow = Bbr1::new(&path(10), &options(&Arguments::defaults(SPEC.parameters)));
+        let mut clock = settled(&mut flow, 1000.0, 0.1);
+        steady(&mut flow, &mut clock, 500);
+        let w = flow.cwnd().0 / 1000;
+        assert!((132..=138).contains(&w), "{w}");
+        flow.on_congestion(&loss(100));
+        assert_eq!(flow.cwnd().0 / 1000, w);
+    }
+}
