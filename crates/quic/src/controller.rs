@@ -33,7 +33,7 @@ pub struct Answer {
 /// Is told of every answer.
 pub type Observer = Arc<dyn Fn(&Answer) + Send + Sync>;
 
-/// A flow's algorithm with the books that it needs.
+/// A flow's algorithm, and the measurements that it needs.
 pub(crate) struct State {
     control: Box<dyn CongestionControl>,
     model_based: bool,
@@ -41,7 +41,7 @@ pub(crate) struct State {
     /// not the window (RFC 8899, section 3).
     mss: u64,
     mtu: u64,
-    books: DeliveryTracker,
+    deliveries: DeliveryTracker,
     /// The last ACK frame: told when it is known whether it brought losses or marks.
     waiting: Option<AckReport>,
     /// Newly lost and newly marked, not yet told.
@@ -65,7 +65,7 @@ impl State {
             model_based,
             mss,
             mtu: mss,
-            books: DeliveryTracker::new(),
+            deliveries: DeliveryTracker::new(),
             waiting: None,
             lost: 0,
             marked: 0,
@@ -80,60 +80,60 @@ impl State {
         self.control.cwnd().0.max(MIN_PACKETS * self.mtu)
     }
 
-    fn observe(&self, now: u64, congestion: bool) {
+    fn observe(&self, now: Time, congestion: bool) {
         if let Some(observer) = &self.observer {
             observer(&Answer {
-                now: Time(now),
+                now,
                 cwnd: Bytes(self.cwnd()),
-                in_flight: Bytes(self.books.in_flight),
-                rtt: self.books.rtt.last(),
+                in_flight: Bytes(self.deliveries.in_flight),
+                rtt: self.deliveries.rtt.last(),
                 congestion,
             });
         }
     }
 
     /// Bytes leave, in packets of at most a segment.
-    fn on_sent(&mut self, now: u64, bytes: u64) {
+    fn on_sent(&mut self, now: Time, bytes: u64) {
         self.tell();
         let mut rest = bytes;
         while rest > 0 {
             let size = rest.min(self.mtu);
             rest -= size;
-            self.books.on_sent(now, size);
+            self.deliveries.on_sent(now, size);
             self.control.on_sent(&Sent {
-                now: Time(now),
+                now,
                 size: Bytes(size),
-                in_flight: Bytes(self.books.in_flight),
+                in_flight: Bytes(self.deliveries.in_flight),
                 // What was lost travels on in new packets.
                 retransmission: false,
-                app_limited: self.books.app_limited(),
+                app_limited: self.deliveries.app_limited(),
             });
         }
     }
 
-    fn on_ack(&mut self, sent: u64, bytes: u64, app_limited: bool) {
+    fn on_ack(&mut self, sent: Time, bytes: u64, app_limited: bool) {
         self.tell();
-        self.books.on_ack(sent, bytes, app_limited);
+        self.deliveries.on_ack(sent, bytes, app_limited);
     }
 
-    fn on_end_acks(&mut self, now: u64, in_flight: u64, app_limited: bool) {
+    fn on_end_acks(&mut self, now: Time, in_flight: u64, app_limited: bool) {
         self.tell();
-        self.waiting = self.books.on_end(now, in_flight, app_limited);
+        self.waiting = self.deliveries.on_end(now, in_flight, app_limited);
     }
 
-    fn on_congestion_event(&mut self, now: u64, sent: u64, persistent: bool, lost: u64) {
+    fn on_congestion_event(&mut self, now: Time, sent: Time, persistent: bool, lost: u64) {
         if self.waiting.is_some_and(|report| report.now != now) {
             self.tell(); // a timer, long after the last ACK frame
         }
-        let flight = self.books.in_flight;
+        let flight = self.deliveries.in_flight;
         if lost > 0 {
-            self.books.on_lost(sent, lost);
+            self.deliveries.on_lost(sent, lost);
             self.lost += lost;
         } else {
             self.marked += self.mss.min(self.waiting.map_or(self.mss, |report| report.bytes));
         }
         // RFC 9002, 7.3.2: once per window of data. 7.6: persistent congestion counts whatever was told before.
-        let known = self.books.recovery_start.is_some_and(|start| sent <= start);
+        let known = self.deliveries.recovery_start.is_some_and(|start| sent <= start);
         if known && !persistent {
             return;
         }
@@ -143,22 +143,22 @@ impl State {
             (false, _) => Cause::Loss,
         };
         let event = Congestion {
-            now: Time(now),
+            now,
             mss: Bytes(self.mss),
             cause,
             restart: persistent,
             repeated: persistent && self.collapsed,
             in_flight: Bytes(flight),
             lost: Bytes(self.lost),
-            srtt: self.books.srtt(),
-            min_rtt: self.books.rtt.min_rtt(),
-            round: self.books.round,
+            srtt: self.deliveries.srtt(),
+            min_rtt: self.deliveries.rtt.min_rtt(),
+            round: self.deliveries.round,
         };
         self.control.on_congestion(&event);
         self.collapsed = persistent;
         self.recovering = !persistent;
         // RFC 9002, appendix B.8: after persistent congestion no recovery period stands.
-        self.books.recovery_start = (!persistent).then_some(now);
+        self.deliveries.recovery_start = (!persistent).then_some(now);
         self.observe(now, true);
     }
 
@@ -167,17 +167,17 @@ impl State {
         let Some(report) = self.waiting.take() else { return };
         if report.first {
             self.control.on_window(&Window {
-                now: Time(report.now),
+                now: report.now,
                 change: Change::Established,
                 cwnd: self.control.cwnd(),
                 idle: Duration::ZERO,
-                rtt: Some(Duration(report.rtt)),
+                rtt: Some(report.rtt),
                 feedback: None,
             });
             self.observe(report.now, false);
             return;
         }
-        let over = self.books.recovery_start.is_none_or(|start| report.sent_at().0 > start);
+        let over = self.deliveries.recovery_start.is_none_or(|start| report.sent_at() > start);
         // Packets from before the congestion event earn nothing, also where one frame acknowledges both kinds.
         let fresh = if over { report.fresh.min(report.bytes) } else { 0 };
         let stale = report.bytes - fresh;
@@ -188,7 +188,7 @@ impl State {
         if fresh > 0 {
             if std::mem::take(&mut self.recovering) && self.model_based {
                 self.control.on_window(&Window {
-                    now: Time(report.now),
+                    now: report.now,
                     change: Change::Recovered,
                     cwnd: self.control.cwnd(),
                     idle: Duration::ZERO,
@@ -204,29 +204,29 @@ impl State {
 
     /// One report; what was measured goes with the last of an ACK frame.
     fn acknowledge(&mut self, report: &AckReport, bytes: u64, recovering: bool, last: bool) {
-        let books = &self.books;
+        let deliveries = &self.deliveries;
         let rest = if last { 0 } else { report.fresh };
         // A stack has no records for the events of an algorithm.
         let _ = self.control.on_ack(&Ack {
-            now: Time(report.now),
+            now: report.now,
             mss: Bytes(self.mss),
             acked: Bytes(bytes),
             acks: u32::from(last),
             interval: Duration::ZERO,
             prior_in_flight: Bytes(report.prior_in_flight),
-            in_flight: Bytes(books.in_flight + rest),
+            in_flight: Bytes(deliveries.in_flight + rest),
             lost: Bytes(std::mem::take(&mut self.lost)),
-            rtt: (last && report.rtt > 0).then_some(Duration(report.rtt)),
-            srtt: books.srtt(),
-            min_rtt: books.rtt.min_rtt(),
+            rtt: (last && report.rtt > Duration::ZERO).then_some(report.rtt),
+            srtt: deliveries.srtt(),
+            min_rtt: deliveries.rtt.min_rtt(),
             delivery_rate: report.rate.filter(|_| last),
-            delivered: Bytes(books.delivered - rest),
+            delivered: Bytes(deliveries.delivered - rest),
             ce: Bytes(std::mem::take(&mut self.marked)),
-            app_limited: books.app_limited(),
+            app_limited: deliveries.app_limited(),
             // RFC 9002, 7.8: a sender that its pacer holds back uses its window, too.
             cwnd_limited: !report.app_limited,
             recovering,
-            round: books.round,
+            round: deliveries.round,
             feedback: None,
         });
     }
@@ -259,9 +259,9 @@ impl Adapter {
         self.state().on_ack(sent, bytes, app_limited);
     }
 
-    /// Nanoseconds since the controller was built.
-    fn since(&self, then: Instant) -> u64 {
-        then.saturating_duration_since(self.built).as_nanos() as u64
+    /// The time since the controller was built.
+    fn since(&self, then: Instant) -> Time {
+        Time(then.saturating_duration_since(self.built).as_nanos() as u64)
     }
 }
 

@@ -16,13 +16,13 @@ const MAX_ENTRIES: usize = 1 << 16;
 /// The packets sent at one time, with the connection's state then.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
-    at: u64,
+    at: Time,
     /// Bytes not yet acknowledged.
     unacked: u64,
     /// Number of departures before it.
     number: u64,
-    first_sent_at: u64,
-    delivered_at: u64,
+    first_sent_at: Time,
+    delivered_at: Time,
     delivered: u64,
     app_limited: bool,
 }
@@ -33,20 +33,20 @@ struct Batch {
     bytes: u64,
     /// Those of packets sent after the last congestion event.
     fresh: u64,
-    oldest: u64,
+    oldest: Time,
     newest: Option<Departure>,
     prior_in_flight: u64,
 }
 
-/// A complete ACK frame. Times are in nanoseconds since the controller was built.
+/// A complete ACK frame. Times are since the controller was built.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckReport {
-    pub(crate) now: u64,
+    pub(crate) now: Time,
     pub(crate) bytes: u64,
     /// Those of packets sent after the last congestion event.
     pub(crate) fresh: u64,
     pub(crate) prior_in_flight: u64,
-    pub(crate) rtt: u64,
+    pub(crate) rtt: Duration,
     pub(crate) rate: Option<DeliveryRate>,
     /// The first RTT sample of the connection came with it.
     pub(crate) first: bool,
@@ -55,26 +55,26 @@ pub(crate) struct AckReport {
 }
 
 impl AckReport {
-    fn of(now: u64, batch: &Batch, rtt: u64, rate: Option<DeliveryRate>, first: bool, app_limited: bool) -> Self {
+    fn of(now: Time, batch: &Batch, rtt: Duration, rate: Option<DeliveryRate>, first: bool, app_limited: bool) -> Self {
         let &Batch { bytes, fresh, prior_in_flight, .. } = batch;
         Self { now, bytes, fresh, prior_in_flight, rtt, rate, first, app_limited }
     }
 
     /// When the newest acknowledged packet was sent.
     pub(crate) fn sent_at(&self) -> Time {
-        Time(self.now - self.rtt)
+        Time(self.now.0 - self.rtt.0)
     }
 }
 
-/// The state of a connection's deliveries. Times are in nanoseconds since the controller was built.
+/// The state of a connection's deliveries. Times are since the controller was built.
 #[derive(Debug)]
 pub(crate) struct DeliveryTracker {
     departures: VecDeque<Departure>,
     sent: u64,
     pub(crate) in_flight: u64,
     pub(crate) delivered: u64,
-    delivered_at: u64,
-    first_sent_at: u64,
+    delivered_at: Time,
+    first_sent_at: Time,
     /// Samples are application-limited until this much is delivered; 0 where the sender is not application-limited.
     app_limited_until: u64,
     pub(crate) round: u64,
@@ -83,7 +83,7 @@ pub(crate) struct DeliveryTracker {
     closed: bool,
     batch: Batch,
     /// Time of the last congestion event; its recovery period ends when a packet sent later is acknowledged (RFC 9002, 7.3.2).
-    pub(crate) recovery_start: Option<u64>,
+    pub(crate) recovery_start: Option<Time>,
     pub(crate) rtt: RttEstimator,
 }
 
@@ -94,8 +94,8 @@ impl DeliveryTracker {
             sent: 0,
             in_flight: 0,
             delivered: 0,
-            delivered_at: 0,
-            first_sent_at: 0,
+            delivered_at: Time::ZERO,
+            first_sent_at: Time::ZERO,
             app_limited_until: 0,
             round: 0,
             round_end: 0,
@@ -111,7 +111,7 @@ impl DeliveryTracker {
     }
 
     /// Bytes were sent.
-    pub(crate) fn on_sent(&mut self, now: u64, bytes: u64) {
+    pub(crate) fn on_sent(&mut self, now: Time, bytes: u64) {
         if self.in_flight == 0 {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
@@ -139,7 +139,7 @@ impl DeliveryTracker {
     }
 
     /// A packet sent at `sent` is acknowledged; others of the same ACK frame may follow.
-    pub(crate) fn on_ack(&mut self, sent: u64, bytes: u64, app_limited: bool) {
+    pub(crate) fn on_ack(&mut self, sent: Time, bytes: u64, app_limited: bool) {
         if self.batch.bytes == 0 {
             self.batch = Batch { oldest: sent, prior_in_flight: self.in_flight, ..Batch::default() };
             if app_limited {
@@ -162,7 +162,7 @@ impl DeliveryTracker {
     }
 
     /// The ACK frame ends. `None` where it acknowledged no tracked bytes.
-    pub(crate) fn on_end(&mut self, now: u64, in_flight: u64, app_limited: bool) -> Option<AckReport> {
+    pub(crate) fn on_end(&mut self, now: Time, in_flight: u64, app_limited: bool) -> Option<AckReport> {
         let batch = std::mem::take(&mut self.batch);
         self.closed = true;
         if batch.bytes == 0 {
@@ -173,9 +173,9 @@ impl DeliveryTracker {
         let newest = batch.newest;
         let first = self.rtt.totals().1 == 0;
         // A departure that was removed gives no sample.
-        let sample = newest.map_or(0, |one| now - one.at);
+        let sample = newest.map_or(Duration::ZERO, |one| now - one.at);
         if let Some(newest) = newest {
-            self.rtt.sample(Time(now), Duration(now - batch.oldest), Duration(sample));
+            self.rtt.sample(now, now - batch.oldest, sample);
             self.first_sent_at = newest.at;
         }
         if first && newest.is_some() {
@@ -200,16 +200,16 @@ impl DeliveryTracker {
     }
 
     /// Linux, tcp_rate_gen.
-    fn rate(&self, now: u64, newest: &Departure) -> Option<DeliveryRate> {
+    fn rate(&self, now: Time, newest: &Departure) -> Option<DeliveryRate> {
         let interval = (newest.at - newest.first_sent_at).max(now - newest.delivered_at);
-        if interval == 0 || interval < self.rtt.min_or_max().0 {
+        if interval == Duration::ZERO || interval < self.rtt.min_or_max() {
             return None; // shorter than min_rtt is ACK compression
         }
         let delivered = self.delivered - newest.delivered;
         Some(DeliveryRate {
-            rate: Rate((delivered as f64 * 8e9 / interval as f64) as u64),
+            rate: Rate((delivered as f64 * 8e9 / interval.0 as f64) as u64),
             delivered: Bytes(delivered),
-            interval: Duration(interval),
+            interval,
             prior_delivered: Bytes(newest.delivered),
             app_limited: newest.app_limited,
         })
@@ -217,7 +217,7 @@ impl DeliveryTracker {
 
     /// Packets were declared lost. Those sent before `sent`, the newest of them, are removed (RFC 9002, 6.1: both thresholds
     /// include all earlier packets).
-    pub(crate) fn on_lost(&mut self, sent: u64, bytes: u64) {
+    pub(crate) fn on_lost(&mut self, sent: Time, bytes: u64) {
         self.in_flight = self.in_flight.saturating_sub(bytes);
         while self.departures.front().is_some_and(|one| one.at < sent) {
             self.departures.pop_front();
@@ -226,8 +226,8 @@ impl DeliveryTracker {
 
     /// Removes acknowledged packets, and those sent so long before the newest acknowledged one that they are lost or were
     /// bare ACKs.
-    fn remove_old(&mut self, newest: u64) {
-        let horizon = newest.saturating_sub(4 * self.rtt.srtt().max(self.rtt.last()).0);
+    fn remove_old(&mut self, newest: Time) {
+        let horizon = Time(newest.0.saturating_sub(4 * self.rtt.srtt().max(self.rtt.last()).0));
         while self.departures.front().is_some_and(|one| one.unacked == 0 || one.at < horizon) {
             self.departures.pop_front();
         }
@@ -261,11 +261,11 @@ mod tests {
     #[test]
     fn the_first_acknowledgement_is_the_handshake() {
         let mut tracker = DeliveryTracker::new();
-        tracker.on_sent(0, 1200);
-        tracker.on_ack(0, 1200, true);
-        let report = tracker.on_end(30 * MS, 0, true).expect("it acknowledges");
+        tracker.on_sent(Time(0), 1200);
+        tracker.on_ack(Time(0), 1200, true);
+        let report = tracker.on_end(Time(30 * MS), 0, true).expect("it acknowledges");
         assert!(report.first && !tracker.app_limited());
-        assert_eq!((report.rtt, tracker.delivered, tracker.round), (30 * MS, 0, 0));
+        assert_eq!((report.rtt.0, tracker.delivered, tracker.round), (30 * MS, 0, 0));
     }
 
     /// By hand: ten packets of 1200 bytes are sent at once; each is acknowledged 50 ms later, one per millisecond. The first gives
@@ -273,12 +273,12 @@ mod tests {
     #[test]
     fn a_rate_sample_covers_the_time_since_the_packet_was_sent() {
         let mut tracker = after_handshake();
-        tracker.on_sent(0, 12_000);
+        tracker.on_sent(Time(0), 12_000);
         let mut rates = Vec::new();
         for packet in 0..10 {
-            tracker.on_ack(0, 1200, false);
+            tracker.on_ack(Time(0), 1200, false);
             let report =
-                tracker.on_end((50 + packet) * MS, 12_000 - 1200 * (packet + 1), false).expect("it acknowledges");
+                tracker.on_end(Time((50 + packet) * MS), 12_000 - 1200 * (packet + 1), false).expect("it acknowledges");
             rates.push(report.rate.expect("longer than the RTT").rate.0);
         }
         assert_eq!(rates[0], 192_000);
@@ -291,14 +291,14 @@ mod tests {
     fn rounds_advance_once_per_round_trip() {
         let mut tracker = after_handshake();
         for step in 0..6 {
-            tracker.on_sent(step * 10 * MS, 1200);
+            tracker.on_sent(Time(step * 10 * MS), 1200);
         }
         let rounds: Vec<u64> = (0..18)
             .map(|step| {
-                tracker.on_ack(step * 10 * MS, 1200, false);
+                tracker.on_ack(Time(step * 10 * MS), 1200, false);
                 let now = (60 + step * 10) * MS;
-                tracker.on_end(now, 1200 * 5, false);
-                tracker.on_sent(now, 1200);
+                tracker.on_end(Time(now), 1200 * 5, false);
+                tracker.on_sent(Time(now), 1200);
                 tracker.round
             })
             .collect();
@@ -310,9 +310,9 @@ mod tests {
     fn a_loss_removes_earlier_departures() {
         let mut tracker = DeliveryTracker::new();
         for step in 0..10 {
-            tracker.on_sent(step * MS, 1200);
+            tracker.on_sent(Time(step * MS), 1200);
         }
-        tracker.on_lost(7 * MS, 8 * 1200);
+        tracker.on_lost(Time(7 * MS), 8 * 1200);
         assert_eq!((tracker.entries(), tracker.in_flight), (3, 2400));
     }
 
@@ -321,7 +321,7 @@ mod tests {
     fn bare_acks_do_not_grow_the_tracker_without_bound() {
         let mut tracker = DeliveryTracker::new();
         for step in 0..200_000 {
-            tracker.on_sent(step, 40);
+            tracker.on_sent(Time(step), 40);
         }
         assert_eq!(tracker.entries(), MAX_ENTRIES);
     }

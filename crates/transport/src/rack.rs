@@ -167,9 +167,10 @@ impl Rack {
         }
     }
 
-    fn widen(&mut self, at: u64, most: u32) {
+    /// Widens by a step, at this round (RFC) or this delivered count (Linux).
+    fn widen(&mut self, mark: u64, most: u32) {
         self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(most);
-        self.widened_at = at;
+        self.widened_at = mark;
         self.reo_wnd_persist = REO_WND_PERSIST;
     }
 

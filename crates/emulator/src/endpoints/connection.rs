@@ -213,13 +213,12 @@ impl Endpoint<'_> {
         true
     }
 
-    /// Records a completed transfer; returns how many there are.
-    pub(crate) fn record_transfer(&self, start: Time, size_bytes: u64) -> u64 {
+    /// Records a completed transfer.
+    pub(crate) fn record_transfer(&self, start: Time, size: Bytes) {
         let mut rows = lock(&self.state.transfers);
         let transfer = rows.len() as u64;
         let end_ns = self.run.now().0;
-        rows.push(TransferRow { flow: self.flow, transfer, start_ns: start.0, end_ns, size_bytes });
-        transfer + 1
+        rows.push(TransferRow { flow: self.flow, transfer, start_ns: start.0, end_ns, size_bytes: size.0 });
     }
 }
 

@@ -135,7 +135,7 @@ impl<'a> DialogueEnds<'a> {
             for action in actions.drain(..) {
                 match action {
                     Action::Connect => connection = self.connect(connection.as_ref())?,
-                    Action::Record(since, size) => drop(self.endpoint.record_transfer(since, size.0)),
+                    Action::Record(since, size) => self.endpoint.record_transfer(since, size),
                     Action::Finish => {
                         self.endpoint.state.ended.store(run.now().0, Ordering::Relaxed);
                         break 'run;
@@ -176,7 +176,7 @@ impl<'a> DialogueEnds<'a> {
             for action in actions.drain(..) {
                 match action {
                     Action::Send(bytes, _) => result = self.send(end, &connection, bytes, &action),
-                    Action::Record(since, size) => drop(self.endpoint.record_transfer(since, size.0)),
+                    Action::Record(since, size) => self.endpoint.record_transfer(since, size),
                     Action::Connect | Action::Finish => {} // the opener's
                 }
             }

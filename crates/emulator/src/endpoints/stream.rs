@@ -102,7 +102,7 @@ fn on_read(endpoint: &Endpoint<'_>, bytes: u64) {
     let delivered = state.delivered.fetch_add(bytes, Ordering::Relaxed) + bytes;
     let mut pending = lock(&state.pending);
     if let Some(transfer) = pending.filter(|transfer| delivered >= transfer.end) {
-        endpoint.record_transfer(transfer.start, transfer.size);
+        endpoint.record_transfer(transfer.start, Bytes(transfer.size));
         *pending = None;
     }
 }
