@@ -11,7 +11,7 @@ use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::{Class, Fault, Scenario};
 use pyo3::prelude::*;
 
-use crate::object::{self, Failure, Object};
+use crate::py_controller::{self, Failure, Object};
 
 /// What makes the objects of a run, by the algorithm's name.
 pub(crate) type Makers = BTreeMap<String, Py<PyAny>>;
@@ -37,7 +37,7 @@ impl Make for Named {
         });
         match made {
             Ok(object) => Box::new(object),
-            Err(failure) => object::fail(*failure),
+            Err(failure) => py_controller::fail(*failure),
         }
     }
 }
@@ -138,6 +138,6 @@ pub(crate) fn with_makers<T: Send>(makers: Makers, work: impl FnOnce() -> T + Se
         // Attached once around all: a thread that is new to the interpreter would be made known to it anew at each ACK.
         let done = py.detach(work);
         MAKERS.take();
-        (done, object::failure())
+        (done, py_controller::failure())
     })
 }

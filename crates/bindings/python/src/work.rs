@@ -15,9 +15,9 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::errors::raise;
-use crate::object::Failure;
 use crate::panics::guarded;
 use crate::py_algorithms::{self, Makers};
+use crate::py_controller::Failure;
 use crate::records::Records;
 use crate::scenario;
 
