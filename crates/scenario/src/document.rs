@@ -15,9 +15,6 @@ use crate::plan::Plan;
 use crate::schema::tables::TOP;
 use crate::{network, schema, trace};
 
-/// The only version of the schema so far.
-pub const SCHEMA_VERSION: u64 = 1;
-
 /// A scenario: the document, its files read in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {

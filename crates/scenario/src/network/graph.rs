@@ -1,13 +1,14 @@
 //! Nodes and links as written, and routes between them.
 
-use cwndlab_config::Faults;
-use cwndlab_network::aqm::Size;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use super::air;
-use super::{expand, Network, Placed};
+use cwndlab_config::Faults;
+use cwndlab_network::aqm::Size;
 
+use super::air;
+use super::builder::Network;
+use super::placed::{expand, Placed};
 use crate::schema::{Flow, Link, NamedLink, Schema};
 
 /// What finds routes: the links by name and by the node that they leave, and the shortest paths found so far.
