@@ -1,5 +1,6 @@
 //! From a scenario to the plan: nodes, links and routes of each kind of topology.
 
+mod access;
 mod air;
 mod builder;
 mod cost;
@@ -9,19 +10,25 @@ mod graph;
 mod parking_lot;
 mod placed;
 mod queue_sizes;
+mod routes;
 mod wlan;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use cwndlab_config::{Fault, Faults};
 use cwndlab_control::{Algorithm, Catalogue};
 use serde_json::Value;
 
-use crate::plan::Plan;
+use crate::plan::{MediumPlan, Plan};
 use crate::schema::{Flow, Schema, Topology};
 use builder::Network;
+use dumbbell::dumbbell;
 use flow_plan::flow_plan;
+use graph::graph;
+use parking_lot::parking_lot;
 use placed::Placed;
+use queue_sizes::size_queues;
+use wlan::wlan;
 
 /// The most flows of a scenario.
 const MOST_FLOWS: u64 = 1_000_000;
@@ -41,102 +48,32 @@ pub fn algorithm_faults(document: &Value, catalogue: &Catalogue) -> Vec<Fault> {
         .collect()
 }
 
-/// Routes that no packet could travel are faults.
-fn refuse_long_routes(placed: &[Placed<'_>], faults: &mut Faults) {
-    for one in placed {
-        for (way, route) in [("forward", &one.forward), ("reverse", &one.reverse)] {
-            if route.len() > MOST_HOPS {
-                faults.add(
-                    &one.flow.path,
-                    format!("the {way} route of '{}' has {} links; {MOST_HOPS} are the most", one.name, route.len()),
-                    "shorten the path",
-                );
-            }
-        }
-    }
-}
-
 /// Makes the plan.
 pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Result<(Plan, Vec<String>), Vec<Fault>> {
     let mut faults = Faults::default();
     let mut network = Network { duration: schema.duration, ..Network::default() };
     let mut notes: Vec<String> = schema.used_classes().map(ToString::to_string).collect();
-    let algorithms: Vec<Option<Algorithm>> = schema
-        .flows
-        .iter()
-        .map(|flow| {
-            catalogue
-                .parse(flow.algorithm.as_ref()?)
-                .map_err(|fault| faults.add(format!("{}.algorithm", flow.path), fault.what, fault.hint))
-                .ok()
-        })
-        .collect();
-    let flows = schema.flows.iter().map(|flow| flow.count).sum::<u64>();
+    let algorithms = algorithms(schema, catalogue, &mut faults);
+    let flows = schema.flows.iter().map(|flow| flow.timing.count).sum::<u64>();
     if flows > MOST_FLOWS {
         faults.add("flow", format!("there are {flows} flows; {MOST_FLOWS} are the most"), "a smaller 'count'");
         return Err(faults.0);
     }
-    let mut media = Vec::new();
-    let placed = match &schema.topology {
-        Topology::Dumbbell(forward, reverse, access) => {
-            dumbbell::dumbbell(schema, forward, reverse, access, &mut network, &mut faults)
-        }
-        Topology::ParkingLot(hops, access) => parking_lot::parking_lot(schema, hops, access, &mut network, &mut faults),
-        Topology::Graph(nodes, links) => {
-            let placed = graph::graph(schema, nodes, links, &mut network, &mut faults);
-            media = air::media(schema, &network, &mut faults);
-            placed
-        }
-        Topology::Wlan(wlan) => {
-            let (placed, one) = wlan::wlan(schema, wlan, &mut network, &mut faults);
-            media = one;
-            placed
-        }
-    };
-    let mut names = BTreeSet::new();
-    for one in &placed {
-        if !names.insert(one.name.clone()) {
-            faults.add(
-                format!("{}.name", one.flow.path),
-                format!("'{}' is the name of another flow", one.name),
-                "names are unique",
-            );
-        }
-    }
+    let (placed, media) = place(schema, &mut network, &mut faults);
+    refuse_equal_names(&placed, &mut faults);
     refuse_long_routes(&placed, &mut faults);
-    let mut rtts = vec![0; network.links.len()];
-    for one in &placed {
-        let rtt = network.delay(&one.forward) + network.delay(&one.reverse);
-        for &link in one.forward.iter().chain(&one.reverse) {
-            rtts[link as usize] = rtts[link as usize].max(rtt);
-        }
-    }
     if faults.0.is_empty() {
-        let used = placed.iter().flat_map(|one| one.forward.iter().chain(&one.reverse)).copied().collect();
-        network.size_queues(&rtts, &used, &mut notes, &mut faults);
+        size_queues(&mut network, &placed, &mut notes, &mut faults);
         air::join_queues(&mut network.links);
     }
-    if !faults.0.is_empty() {
-        return Err(faults.0);
-    }
-    for one in placed.iter().filter(|one| one.number == 0) {
-        let slowest = network.slowest(&one.forward);
-        if slowest.is_none() && one.flow.workload.needs_line() {
-            faults.add(
-                format!("{}.workload.load", one.flow.path),
-                "no line of the flow's route has a rate of which it could be a share",
-                "write 'per_second'",
-            );
-        }
+    if faults.0.is_empty() {
+        refuse_loads_of_no_line(&placed, &network, &mut faults);
     }
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
-    let index: BTreeMap<*const Flow, usize> = schema.flows.iter().map(std::ptr::from_ref).zip(0..).collect();
-    let flows = placed
-        .iter()
-        .map(|one| flow_plan(one, algorithms[index[&std::ptr::from_ref(one.flow)]].clone(), schema, &network))
-        .collect();
+    let flows =
+        placed.iter().map(|one| flow_plan(one, algorithms[one.single.entry].clone(), schema, &network)).collect();
     let plan = Plan {
         scenario_hash,
         duration: schema.duration,
@@ -148,10 +85,76 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         media,
         flows,
     };
-    let faults = cost::check(&plan, |number| placed[number].flow.path.clone());
+    let faults = cost::check(&plan, |number| placed[number].single.flow.path.clone());
     if faults.is_empty() {
         Ok((plan, notes))
     } else {
         Err(faults)
+    }
+}
+
+/// The algorithm of each `[[flow]]`; one over UDP has none.
+fn algorithms(schema: &Schema, catalogue: &Catalogue, faults: &mut Faults) -> Vec<Option<Algorithm>> {
+    let mut parse = |flow: &Flow| {
+        let parsed = catalogue.parse(flow.algorithm.as_ref()?);
+        parsed.map_err(|fault| faults.add(format!("{}.algorithm", flow.path), fault.what, fault.hint)).ok()
+    };
+    schema.flows.iter().map(&mut parse).collect()
+}
+
+/// Makes the network of the scenario's kind; the flows with their routes, and the media.
+fn place<'a>(schema: &'a Schema, network: &mut Network, faults: &mut Faults) -> (Vec<Placed<'a>>, Vec<MediumPlan>) {
+    match &schema.topology {
+        Topology::Dumbbell(forward, reverse, access) => {
+            (dumbbell(schema, forward, reverse, access, network, faults), Vec::new())
+        }
+        Topology::ParkingLot(hops, access) => (parking_lot(schema, hops, access, network, faults), Vec::new()),
+        Topology::Graph(nodes, links) => {
+            let placed = graph(schema, nodes, links, network, faults);
+            (placed, air::media(schema, network, faults))
+        }
+        Topology::Wlan(lan) => wlan(schema, lan, network, faults),
+    }
+}
+
+/// Records tell flows apart by their names.
+fn refuse_equal_names(placed: &[Placed<'_>], faults: &mut Faults) {
+    let mut names = BTreeSet::new();
+    for Placed { single, .. } in placed {
+        if !names.insert(&single.name) {
+            faults.add(
+                format!("{}.name", single.flow.path),
+                format!("'{}' is the name of another flow", single.name),
+                "names are unique",
+            );
+        }
+    }
+}
+
+/// Routes that no packet could travel are faults.
+fn refuse_long_routes(placed: &[Placed<'_>], faults: &mut Faults) {
+    for Placed { single, forward, reverse } in placed {
+        for (way, route) in [("forward", forward), ("reverse", reverse)] {
+            if route.len() > MOST_HOPS {
+                faults.add(
+                    &single.flow.path,
+                    format!("the {way} route of '{}' has {} links; {MOST_HOPS} are the most", single.name, route.len()),
+                    "shorten the path",
+                );
+            }
+        }
+    }
+}
+
+/// A load is a share of a line's rate: the route has such a line.
+fn refuse_loads_of_no_line(placed: &[Placed<'_>], network: &Network, faults: &mut Faults) {
+    for Placed { single, forward, .. } in placed.iter().filter(|placed| placed.single.number == 0) {
+        if network.slowest(forward).is_none() && single.flow.workload.needs_line() {
+            faults.add(
+                format!("{}.workload.load", single.flow.path),
+                "no line of the flow's route has a rate of which it could be a share",
+                "write 'per_second'",
+            );
+        }
     }
 }

@@ -20,7 +20,7 @@ use flow::{read_flow, read_jitter, WIRED, WIRELESS};
 use medium::read_media;
 use tables::{SCHEMA_VERSION, TOP};
 use topology::read_topology;
-pub use typed::{Access, Flow, Jitter, Link, Medium, NamedLink, Queue, Radio, Schema, Topology, Wlan};
+pub use typed::{Access, Flow, Jitter, Link, Medium, NamedLink, Queue, Radio, Schema, Timing, Topology, Wlan};
 
 /// JSON Schema of scenario files (draft 2020-12).
 #[must_use]

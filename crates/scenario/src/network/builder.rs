@@ -6,14 +6,16 @@ use cwndlab_network::aqm::Size;
 use cwndlab_units::{Duration, Rate};
 
 use crate::plan::{Capacity, LinePlan, LinkPlan, QueuePlan, SchedulePlan, StepPlan};
-use crate::schema::{Access, Link, Queue};
+use crate::schema::{Link, Queue};
 
 /// A network under construction.
 #[derive(Default)]
 pub(super) struct Network {
+    /// Names of the nodes.
     pub(super) nodes: Vec<String>,
     /// Their indices by name.
     pub(super) index: BTreeMap<String, u32>,
+    /// The links so far.
     pub(super) links: Vec<LinkPlan>,
     /// The size as written and the place in the document, until the flows' RTTs are known.
     pub(super) sizes: Vec<(Size, String)>,
@@ -24,6 +26,7 @@ pub(super) struct Network {
 }
 
 impl Network {
+    /// Index of the node of this name, which is added where there is none yet.
     pub(super) fn node(&mut self, name: &str) -> u32 {
         if let Some(&at) = self.index.get(name) {
             return at;
@@ -34,6 +37,7 @@ impl Network {
         at
     }
 
+    /// Adds a link; its index. A link that says nothing of its queue has one of the `default` size.
     pub(super) fn add(&mut self, name: String, from: &str, to: &str, link: &Link, default: Size, sampled: bool) -> u32 {
         let (from, to) = (self.node(from), self.node(to));
         let queue = link.queue.unwrap_or_else(|| Queue::drop_tail(default));
@@ -82,23 +86,7 @@ impl Network {
         Some(Rate((carried / u128::from(end)).max(1) as u64))
     }
 
-    pub(super) fn access(&mut self, from: &str, to: &str, access: &Access, delay: Duration) -> u32 {
-        let link = Link {
-            path: "access".to_owned(),
-            rate: access.rate,
-            line: LinePlan::Rate,
-            schedule: SchedulePlan::default(),
-            harq: None,
-            delay,
-            queue: Some(access.queue),
-            losses: Vec::new(),
-            jitter: None,
-            duplicate: 0.0,
-            agents: access.agents.clone().unwrap_or_default(),
-        };
-        self.add(format!("{from}-{to}"), from, to, &link, Size::Unlimited, false)
-    }
-
+    /// Propagation delay of a route, ns.
     pub(super) fn delay(&self, route: &[u32]) -> u64 {
         route.iter().map(|&link| self.links[link as usize].delay.0).sum()
     }

@@ -2,10 +2,9 @@
 
 use cwndlab_config::Faults;
 use cwndlab_network::aqm::Size;
-use cwndlab_units::Duration;
 
 use super::builder::Network;
-use super::placed::{expand, rest, Placed};
+use super::placed::{singles, Placed};
 use crate::schema::{Access, Link, Schema};
 
 pub(super) fn dumbbell<'a>(
@@ -20,22 +19,12 @@ pub(super) fn dumbbell<'a>(
     let there = network.add("bottleneck".to_owned(), "r1", "r2", forward, Size::Bdp(1.0, None), true);
     let back = network.add("bottleneck-reverse".to_owned(), "r2", "r1", reverse, Size::Bdp(1.0, None), true);
     let mut placed = Vec::new();
-    for (index, flow, number, name) in expand(schema) {
-        let Some(rest) = rest(flow, forward.delay.0 + reverse.delay.0, faults) else { continue };
-        let (s, d) = (format!("s{index}"), format!("d{index}"));
-        let (near, far, out, home) = if flow.reverse { ("r2", "r1", back, there) } else { ("r1", "r2", there, back) };
-        let quarter = |n: u64| Duration(rest / 4 + u64::from(n < rest % 4));
-        let up = network.access(&s, near, access, quarter(0));
-        let down = network.access(far, &d, access, quarter(1));
-        let back_up = network.access(&d, far, access, quarter(2));
-        let back_down = network.access(near, &s, access, quarter(3));
-        placed.push(Placed {
-            flow,
-            number,
-            name,
-            forward: vec![up, out, down],
-            reverse: vec![back_up, home, back_down],
-        });
+    for one in singles(schema) {
+        let Some(rest) = one.rest(forward.delay.0 + reverse.delay.0, faults) else { continue };
+        let (routers, out, home) =
+            if one.flow.reverse { (("r2", "r1"), back, there) } else { (("r1", "r2"), there, back) };
+        let (forward, reverse) = network.hosts(one.index, routers, access, rest).routes(&[out], &[home]);
+        placed.push(one.on(forward, reverse));
     }
     placed
 }

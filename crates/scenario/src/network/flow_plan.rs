@@ -18,15 +18,16 @@ fn datagram_stack(workload: &Workload, base: &Stack) -> Stack {
 }
 
 pub(super) fn flow_plan(
-    one: &Placed<'_>,
+    placed: &Placed<'_>,
     algorithm: Option<Algorithm>,
     schema: &Schema,
     network: &Network,
 ) -> FlowPlan {
-    let flow = one.flow;
-    let base_rtt = network.delay(&one.forward) + network.delay(&one.reverse);
+    let single = &placed.single;
+    let (flow, timing) = (single.flow, &single.flow.timing);
+    let base_rtt = network.delay(&placed.forward) + network.delay(&placed.reverse);
     let recovery = algorithm.as_ref().and_then(Algorithm::recovery_kind).unwrap_or(flow.recovery);
-    let jitter = match flow.jitter.unwrap_or(schema.jitter) {
+    let jitter = match timing.jitter.unwrap_or(schema.jitter) {
         Jitter::Fixed(span) => span,
         Jitter::Rtt => Duration(base_rtt),
     };
@@ -39,33 +40,37 @@ pub(super) fn flow_plan(
         .as_ref()
         .map_or_else(|| datagram_stack(&flow.workload, &flow.stack), |one| stack(flow, one, recovery));
     let mut workload = flow.workload.clone();
-    if let Some(rate) = network.slowest(&one.forward) {
+    if let Some(rate) = network.slowest(&placed.forward) {
         workload.set_line(rate, &PacketSizes { mss: stack.mss, header: stack.header, ack: stack.ack });
     }
     FlowPlan {
-        name: one.name.clone(),
+        name: single.name.clone(),
         algorithm_text: algorithm.as_ref().map_or_else(|| "none".to_owned(), |one| text_with_recovery(one, recovery)),
         profile: if algorithm.is_some() { flow.profile.clone() } else { "udp".to_owned() },
         algorithm,
         recovery,
-        forward: one.forward.clone(),
-        reverse: one.reverse.clone(),
+        forward: placed.forward.clone(),
+        reverse: placed.reverse.clone(),
         base_rtt: Duration(base_rtt),
-        start: Duration(flow.start.0.saturating_add(one.number.saturating_mul(flow.step.0))),
+        start: Duration(timing.start.0.saturating_add(single.number.saturating_mul(timing.step.0))),
         start_jitter: jitter,
-        number: one.number,
-        start_gap: flow.gaps.clone(),
-        stop: flow.stop,
+        number: single.number,
+        start_gap: timing.gaps.clone(),
+        stop: timing.stop,
         workload,
         stack,
-        oracle_buffer: one.forward.iter().filter_map(buffer).min().map(Bytes),
-        routers: {
-            let rated = one.forward.iter().filter(|&&link| network.links[link as usize].rate.is_some()).count();
-            let first = one.forward.first().is_some_and(|&link| network.links[link as usize].rate.is_some());
-            rated.saturating_sub(usize::from(first && one.forward.len() > 1)).min(255) as u8
-        },
+        oracle_buffer: placed.forward.iter().filter_map(buffer).min().map(Bytes),
+        routers: routers(&placed.forward, network),
         remote: flow.control,
     }
+}
+
+/// How many routers on the way answer requests: links with a rate, without the first of several.
+fn routers(forward: &[u32], network: &Network) -> u8 {
+    let rated = |link: u32| network.links[link as usize].rate.is_some();
+    let count = forward.iter().filter(|&&link| rated(link)).count();
+    let first = forward.first().is_some_and(|&link| rated(link));
+    count.saturating_sub(usize::from(first && forward.len() > 1)).min(255) as u8
 }
 
 fn text_with_recovery(algorithm: &Algorithm, recovery: RecoveryKind) -> String {

@@ -25,53 +25,10 @@ const FLOW_FIELDS: &[(&str, &[&str])] = &[
 pub(super) fn read_topology(table: &Reader<'_>, media: &[Medium], faults: &mut Faults) -> Option<Topology> {
     let kinds: Vec<&str> =
         ["dumbbell", "parking_lot", "wlan", "link"].into_iter().filter(|key| table.gives(key)).collect();
-    // What belongs to another kind of network is a fault, not something to pass over.
-    for key in ["node", "medium"].into_iter().filter(|key| table.gives(key) && !kinds.contains(&"link")) {
-        faults.add(key, "belongs to a network of '[[link]]'s", "leave it out, or write the links");
-    }
-    for (path, flow) in table.items("flow", &mut Faults::default()) {
-        for (key, networks) in FLOW_FIELDS {
-            let [kind] = kinds[..] else { continue };
-            if flow.get(key).is_some() && !networks.contains(&kind) {
-                let whose = match *networks {
-                    ["link"] => "of '[[link]]'s",
-                    ["parking_lot"] => "of '[parking_lot]'",
-                    _ => "without '[[link]]'s, whose links and routes say it",
-                };
-                faults.add(format!("{path}.{key}"), format!("belongs to a network {whose}"), "leave it out");
-            }
-        }
-    }
+    refuse_foreign_fields(table, &kinds, faults);
     match kinds[..] {
-        ["dumbbell"] => {
-            let inner = table.table("dumbbell", faults)?;
-            let value = inner.given("bottleneck", faults)?;
-            let forward = read_link(value, inner.at("bottleneck"), &LINK, None, faults);
-            let base = forward.as_ref().map(Link::without_losses);
-            let reverse = match inner.get("reverse") {
-                Some(value) => read_link(value, inner.at("reverse"), &LINK, base.as_ref(), faults),
-                None => base,
-            };
-            let access = read_access(&inner, faults);
-            Some(Topology::Dumbbell(forward?, reverse?, access?))
-        }
-        ["parking_lot"] => {
-            let inner = table.table("parking_lot", faults)?;
-            let hops: Vec<_> = inner
-                .items("hops", faults)
-                .into_iter()
-                .map(|(path, item)| read_link(item, path, &LINK, None, faults))
-                .collect();
-            if hops.is_empty() && inner.gives("hops") {
-                faults.add(
-                    "parking_lot.hops",
-                    "there is none",
-                    "write 'hops = [{ rate = \"10 Mbps\", delay = \"5 ms\" }, …]'",
-                );
-            }
-            let access = read_access(&inner, faults);
-            Some(Topology::ParkingLot(hops.into_iter().collect::<Option<_>>()?, access?))
-        }
+        ["dumbbell"] => read_dumbbell(&table.table("dumbbell", faults)?, faults),
+        ["parking_lot"] => read_parking_lot(&table.table("parking_lot", faults)?, faults),
         ["link"] => read_graph(table, media, faults),
         ["wlan"] => Some(Topology::Wlan(read_wlan(table.get("wlan")?, faults)?)),
         [] => {
@@ -83,6 +40,51 @@ pub(super) fn read_topology(table: &Reader<'_>, media: &[Medium], faults: &mut F
             None
         }
     }
+}
+
+/// What belongs to another kind of network is a fault, not something to pass over.
+fn refuse_foreign_fields(table: &Reader<'_>, kinds: &[&str], faults: &mut Faults) {
+    for key in ["node", "medium"].into_iter().filter(|key| table.gives(key) && !kinds.contains(&"link")) {
+        faults.add(key, "belongs to a network of '[[link]]'s", "leave it out, or write the links");
+    }
+    let &[kind] = kinds else { return };
+    for (path, flow) in table.items("flow", &mut Faults::default()) {
+        for (key, networks) in FLOW_FIELDS {
+            if flow.get(key).is_some() && !networks.contains(&kind) {
+                let whose = match *networks {
+                    ["link"] => "of '[[link]]'s",
+                    ["parking_lot"] => "of '[parking_lot]'",
+                    _ => "without '[[link]]'s, whose links and routes say it",
+                };
+                faults.add(format!("{path}.{key}"), format!("belongs to a network {whose}"), "leave it out");
+            }
+        }
+    }
+}
+
+fn read_dumbbell(table: &Reader<'_>, faults: &mut Faults) -> Option<Topology> {
+    let value = table.given("bottleneck", faults)?;
+    let forward = read_link(value, table.at("bottleneck"), &LINK, None, faults);
+    let base = forward.as_ref().map(Link::without_losses);
+    let reverse = match table.get("reverse") {
+        Some(value) => read_link(value, table.at("reverse"), &LINK, base.as_ref(), faults),
+        None => base,
+    };
+    let access = read_access(table, faults);
+    Some(Topology::Dumbbell(forward?, reverse?, access?))
+}
+
+fn read_parking_lot(table: &Reader<'_>, faults: &mut Faults) -> Option<Topology> {
+    let hops: Vec<_> = table
+        .items("hops", faults)
+        .into_iter()
+        .map(|(path, item)| read_link(item, path, &LINK, None, faults))
+        .collect();
+    if hops.is_empty() && table.gives("hops") {
+        faults.add("parking_lot.hops", "there is none", "write 'hops = [{ rate = \"10 Mbps\", delay = \"5 ms\" }, …]'");
+    }
+    let access = read_access(table, faults);
+    Some(Topology::ParkingLot(hops.into_iter().collect::<Option<_>>()?, access?))
 }
 
 fn read_access(table: &Reader<'_>, faults: &mut Faults) -> Option<Access> {

@@ -54,6 +54,24 @@ pub struct Link {
 }
 
 impl Link {
+    /// A link with a line of this rate, a wire of this delay and nothing else.
+    #[must_use]
+    pub fn plain(path: &str, rate: Option<Rate>, delay: Duration, queue: Queue) -> Self {
+        Self {
+            path: path.to_owned(),
+            rate,
+            line: LinePlan::Rate,
+            schedule: SchedulePlan::default(),
+            harq: None,
+            delay,
+            queue: Some(queue),
+            losses: Vec::new(),
+            jitter: None,
+            duplicate: 0.0,
+            agents: Vec::new(),
+        }
+    }
+
     /// The same without its losses, for the way back.
     #[must_use]
     pub fn without_losses(&self) -> Self {
@@ -114,6 +132,23 @@ pub enum Jitter {
     Rtt,
 }
 
+/// When the flows of an entry start and stop.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// Start.
+    pub start: Duration,
+    /// End of the application's data.
+    pub stop: Option<Duration>,
+    /// Random start.
+    pub jitter: Option<Jitter>,
+    /// How many such flows.
+    pub count: u64,
+    /// Time between their starts.
+    pub step: Duration,
+    /// The same drawn at random.
+    pub gaps: Option<Distribution>,
+}
+
 /// A flow as written.
 #[derive(Clone, Debug)]
 pub struct Flow {
@@ -127,18 +162,8 @@ pub struct Flow {
     pub rtt: Option<Duration>,
     /// From right to left.
     pub reverse: bool,
-    /// Start.
-    pub start: Duration,
-    /// End of the application's data.
-    pub stop: Option<Duration>,
-    /// Random start.
-    pub jitter: Option<Jitter>,
-    /// How many such flows.
-    pub count: u64,
-    /// Time between their starts.
-    pub step: Duration,
-    /// The same drawn at random.
-    pub gaps: Option<Distribution>,
+    /// When it starts and stops.
+    pub timing: Timing,
     /// What it sends.
     pub workload: Workload,
     /// Profile name.
