@@ -1,21 +1,20 @@
-//! What is on a medium of 802.11: links of a graph, and the wireless LAN.
+//! Media of 802.11 and the links that are on them.
+
+use std::collections::BTreeMap;
 
 use cwndlab_config::Faults;
 use cwndlab_network::aqm::Size;
-use std::collections::BTreeMap;
+use cwndlab_units::Rate;
 
-use cwndlab_units::{Duration, Rate};
-
-use super::{expand, rest, Network, Placed};
-use crate::plan::{Capacity, LinePlan, LinkPlan, MediumPlan, RadioPlan, SchedulePlan};
-
-use crate::schema::{Link, Medium, Queue, Radio, Schema, Wlan};
+use super::builder::Network;
+use crate::plan::{Capacity, LinkPlan, MediumPlan, RadioPlan};
+use crate::schema::{Medium, Radio, Schema};
 
 /// What a station's queue holds on a graph's medium unless the scenario says otherwise.
 pub(super) const STATION_QUEUE: Size = Size::Packets(100);
 
 impl Medium {
-    fn plan(&self, beacon_of: Option<u32>) -> MediumPlan {
+    pub(super) fn plan(&self, beacon_of: Option<u32>) -> MediumPlan {
         MediumPlan {
             name: self.name.clone(),
             standard: self.standard,
@@ -32,7 +31,7 @@ impl Medium {
 }
 
 impl Radio {
-    fn plan(&self, medium: &Medium, index: u32) -> RadioPlan {
+    pub(super) fn plan(&self, medium: &Medium, index: u32) -> RadioPlan {
         RadioPlan {
             medium: index,
             mode: self.mode.unwrap_or(medium.mode),
@@ -112,58 +111,4 @@ pub(super) fn join_queues(links: &mut [LinkPlan]) {
             link.queue.capacity = largest[&station];
         }
     }
-}
-
-/// Servers — wires — access point ))) stations, a station and a server for each flow. A flow's delay is the wires'.
-pub(super) fn wlan<'a>(
-    schema: &'a Schema,
-    wlan: &Wlan,
-    network: &mut Network,
-    faults: &mut Faults,
-) -> (Vec<Placed<'a>>, Vec<MediumPlan>) {
-    network.node("ap");
-    let usual = Radio { medium: wlan.medium.name.clone(), ..Radio::default() };
-    let mut placed = Vec::new();
-    let mut stations = 0;
-    for (index, flow, number, name) in expand(schema) {
-        stations = index + 1;
-        let Some(rest) = rest(flow, 0, faults) else { continue };
-        let (server, station) = (format!("s{index}"), format!("sta{index}"));
-        let radio = wlan.stations.get(index).unwrap_or(&usual).plan(&wlan.medium, 0);
-        let mut air = |from: &str, to: &str, queue: Queue| {
-            let link = Link {
-                path: "wlan".to_owned(),
-                rate: Some(radio.mode.rate()),
-                line: LinePlan::Rate,
-                schedule: SchedulePlan::default(),
-                harq: None,
-                delay: Duration::ZERO,
-                queue: Some(queue),
-                losses: Vec::new(),
-                jitter: None,
-                duplicate: 0.0,
-                agents: Vec::new(),
-            };
-            let link = network.add(format!("{from}-{to}"), from, to, &link, STATION_QUEUE, true);
-            network.links[link as usize].radio = Some(radio);
-            link
-        };
-        let down = air("ap", &station, wlan.queue);
-        let up = air(&station, "ap", wlan.station_queue);
-        let out = network.access(&server, "ap", &wlan.wire, Duration(rest / 2 + rest % 2));
-        let home = network.access("ap", &server, &wlan.wire, Duration(rest / 2));
-        let (mut forward, mut reverse) = (vec![out, down], vec![up, home]);
-        if flow.reverse {
-            std::mem::swap(&mut forward, &mut reverse);
-        }
-        placed.push(Placed { flow, number, name, forward, reverse });
-    }
-    if wlan.stations.len() > stations {
-        faults.add(
-            format!("wlan.stations[{stations}]"),
-            format!("there are only {stations} flows"),
-            "every flow has one station, in their order",
-        );
-    }
-    (placed, vec![wlan.medium.plan(Some(0))])
 }

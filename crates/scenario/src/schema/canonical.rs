@@ -5,7 +5,7 @@ use cwndlab_config::canonical;
 use serde_json::{Map, Value};
 
 use super::tables::TOP;
-use super::Schema;
+use super::typed::Schema;
 use crate::class::Class;
 use crate::profile;
 

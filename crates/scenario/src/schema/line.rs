@@ -5,7 +5,7 @@ use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::{json, Value};
 
 use super::tables::{STEP, TRACE};
-use super::Link;
+use super::typed::Link;
 use crate::plan::{HarqPlan, LinePlan, SchedulePlan, StepPlan};
 use crate::trace;
 

@@ -1,11 +1,11 @@
 //! Reads a link: its queue, and what its wire does.
 
 use cwndlab_config::{Faults, Reader, Table};
-use cwndlab_network::{loss, router_assist};
+use cwndlab_network::{aqm, loss, router_assist};
 use serde_json::Value;
 
 use super::line::{read_harq, read_line};
-use super::{read_queue, Link};
+use super::typed::{Link, Queue};
 use crate::plan::JitterPlan;
 
 pub(super) fn read_link(
@@ -74,4 +74,10 @@ pub(super) fn read_agents(table: &Reader<'_>, faults: &mut Faults) -> Vec<router
 fn read_loss(value: &Value, path: String, faults: &mut Faults) -> Option<loss::Config> {
     let table = Reader::choose(value, path, &loss::CHOICE, faults)?;
     loss::Config::read(&table, faults)
+}
+
+pub(super) fn read_queue(value: &Value, path: String, faults: &mut Faults) -> Option<Queue> {
+    let table = Reader::choose(value, path, &aqm::CHOICE, faults)?;
+    let (size, discipline) = (aqm::size::read(&table, faults), aqm::Config::read(&table, faults));
+    Some(Queue { size: size?, discipline: discipline? })
 }

@@ -2,76 +2,18 @@
 
 use cwndlab_config::{Faults, Reader};
 use cwndlab_network::aqm::Size;
-use cwndlab_units::{Bytes, Duration, Rate};
+use cwndlab_units::{Duration, Rate};
 use serde_json::{json, Value};
 
+use super::link::read_queue;
 use super::tables::{BEACON, MEDIUM, NAMED_LINK, WLAN, WLAN_STATION};
-use super::{read_queue, Access, Queue};
+use super::typed::{Access, Medium, Queue, Radio, Wlan};
 use crate::plan::{BeaconPlan, ModePlan, StandardPlan};
 
 /// What a station's queue holds unless the scenario says otherwise.
 const STATION_PACKETS: u64 = 100;
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
 const RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
-
-/// A medium as written.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Medium {
-    /// Where it stands in the document.
-    pub path: String,
-    /// Its name.
-    pub name: String,
-    /// Which part of 802.11.
-    pub standard: StandardPlan,
-    /// How its stations send, where a link says nothing else.
-    pub mode: ModePlan,
-    /// Probability that noise destroys a frame, where a link says nothing else.
-    pub frame_error: f64,
-    /// Slot.
-    pub slot: Duration,
-    /// Contention windows.
-    pub windows: (u32, u32),
-    /// Attempts without and behind an RTS.
-    pub attempts: (u32, u32),
-    /// Frames above this size go behind an RTS.
-    pub rts_above: Option<Bytes>,
-    /// Bystanders of a collision wait an EIFS.
-    pub eifs: bool,
-    /// A-MPDU.
-    pub aggregation: bool,
-    /// A first try keeps its turn when the medium turns busy.
-    pub keeps_turn: bool,
-    /// Beacons.
-    pub beacon: Option<BeaconPlan>,
-    /// Who sends them.
-    pub access_point: Option<String>,
-}
-
-/// How a link is on a medium, as written.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Radio {
-    /// Name of the medium.
-    pub medium: String,
-    /// How it is sent, if not as the medium's stations do.
-    pub mode: Option<ModePlan>,
-    /// Probability that noise destroys a frame.
-    pub frame_error: Option<f64>,
-}
-
-/// Servers, wires, an access point, stations.
-#[derive(Clone, Debug)]
-pub struct Wlan {
-    /// The medium.
-    pub medium: Medium,
-    /// The access point's queue.
-    pub queue: Queue,
-    /// A station's.
-    pub station_queue: Queue,
-    /// The wires.
-    pub wire: Access,
-    /// What is particular to the stations, in the order of the flows.
-    pub stations: Vec<Radio>,
-}
 
 fn station_queue() -> Queue {
     Queue::drop_tail(Size::Packets(STATION_PACKETS))

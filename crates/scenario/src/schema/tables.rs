@@ -6,7 +6,11 @@ use cwndlab_traffic::{distribution_fields, workloads};
 use cwndlab_transport::stack::Stack;
 use serde_json::{json, Value};
 
-use crate::{profile, trace};
+use crate::profile::words;
+use crate::trace;
+
+/// The only version of the schema so far.
+pub const SCHEMA_VERSION: u64 = 1;
 
 const RATE_OR_NONE: &[Kind] = &[Kind::Rate, Kind::Words(&[("none", "serialises in no time")])];
 const QUEUE: Kind = Kind::Choice(&aqm::CHOICE);
@@ -403,7 +407,7 @@ pub static FLOW: Table = Table::new(
         .or(Literal::Text("0 s")),
         Field::new("workload", Kind::Choice(&workloads::CHOICE), "what it sends")
             .absent("`bulk` over TCP, required over UDP"),
-        Field::word("profile", profile::NAMES, "linux", "stack profile"),
+        Field::word("profile", words::NAMES, "linux", "stack profile"),
         Field::new("stack", Kind::Table(&STACK), "values of the stack in place of the profile's"),
         Field::new("control", Kind::Table(&CONTROL), "the algorithm is asked from afar, as the kernel path does"),
         Field::new("from", Kind::Text, "the node where it begins (graph)").absent("required in a graph"),
@@ -445,14 +449,14 @@ pub static STACK: Table = Table::new(
         stack("header", Kind::Bytes),
         stack("ack", Kind::Bytes),
         stack("sack_block", Kind::Bytes),
-        stack("ack_counting", Kind::Words(profile::ACK_COUNTING_WORDS)),
+        stack("ack_counting", Kind::Words(words::ACK_COUNTING_WORDS)),
         count("initial_window", 1, 1_000_000),
         count("initial_ssthresh", 2, 100_000_000),
         stack("min_rto", Kind::Duration),
         stack("max_rto", Kind::Duration),
         stack("initial_rto", Kind::Duration),
-        stack("rto_arithmetic", Kind::Words(profile::RTO_ARITHMETIC_WORDS)),
-        stack("rto_restart", Kind::Words(profile::RTO_RESTART_WORDS)),
+        stack("rto_arithmetic", Kind::Words(words::RTO_ARITHMETIC_WORDS)),
+        stack("rto_restart", Kind::Words(words::RTO_RESTART_WORDS)),
         stack("rto_granularity", Kind::Duration),
         stack("rto_floor_on_variance", Kind::Flag),
         count("ack_every", 1, 1000),
@@ -462,19 +466,19 @@ pub static STACK: Table = Table::new(
         count("sack_blocks", 1, 4),
         stack("dsack", Kind::Flag),
         stack("timestamps", Kind::Flag),
-        stack("ecn", Kind::Words(profile::ECN_WORDS)),
-        stack("pacing", Kind::Words(profile::PACING_WORDS)),
+        stack("ecn", Kind::Words(words::ECN_WORDS)),
+        stack("pacing", Kind::Words(words::PACING_WORDS)),
         count("pacing_quantum", 1, 1000),
         stack("tso_burst", Kind::Flag),
         stack("receive_window", Kind::Bytes),
         stack("auto_tuning", Kind::Flag),
         stack("read_rate", Kind::Rate),
-        stack("idle_restart", Kind::Words(profile::IDLE_RESTART_WORDS)),
+        stack("idle_restart", Kind::Words(words::IDLE_RESTART_WORDS)),
         stack("limited_transmit", Kind::Flag),
         stack("undo", Kind::Flag),
         stack("tail_loss_probe", Kind::Flag),
-        stack("prr", Kind::Words(profile::PRR_WORDS)),
-        stack("rampdown", Kind::Words(profile::RAMPDOWN_WORDS)),
+        stack("prr", Kind::Words(words::PRR_WORDS)),
+        stack("rampdown", Kind::Words(words::RAMPDOWN_WORDS)),
         count("dup_thresh", 1, 1000),
         count("syn_retries", 0, 100),
         count("exit_burst", 0, 1_000_000),

@@ -1,0 +1,101 @@
+//! The way to a field of a document, written as `flow[1].rtt`.
+
+use std::sync::LazyLock;
+
+use cwndlab_config::{describe, Fault};
+use cwndlab_units::spelling::nearest;
+use serde_json::{Map, Value};
+
+use crate::schema::tables::TOP;
+
+const EXAMPLES: &str = "write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'";
+
+/// An item of a list.
+#[derive(Clone, Copy)]
+enum Item {
+    /// The one at this index.
+    At(usize),
+    /// One that is added.
+    New,
+}
+
+/// A step of the way: a key of a table, and an item where its value is a list.
+struct Step<'a> {
+    key: &'a str,
+    item: Option<Item>,
+}
+
+impl<'a> Step<'a> {
+    /// Reads `rtt`, `flow[1]` or `flow[+]`.
+    fn parse(text: &'a str) -> Option<Self> {
+        let Some((key, rest)) = text.split_once('[') else { return Some(Self { key: text, item: None }) };
+        let item = match rest.strip_suffix(']')? {
+            "+" => Item::New,
+            digits => Item::At(digits.parse().ok()?),
+        };
+        Some(Self { key, item: Some(item) })
+    }
+}
+
+/// The field of this path. Tables and items that are missing on the way are added.
+pub(super) fn find<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, Fault> {
+    let mut at = document;
+    let mut walked = String::new();
+    let mut steps = path.split('.').peekable();
+    while let Some(text) = steps.next() {
+        let step = Step::parse(text).ok_or_else(|| Fault::new(path, "is no field", EXAMPLES))?;
+        if !walked.is_empty() {
+            walked.push('.');
+        }
+        walked.push_str(step.key);
+        at = value_of(at, &step, &walked, steps.peek().is_none())?;
+        if let Some(item) = step.item {
+            at = item_of(at, item, &mut walked)?;
+        }
+    }
+    Ok(at)
+}
+
+/// The value of the step's key; where the table has none yet, an empty one, of which the `last` step is no table.
+fn value_of<'a>(table: &'a mut Value, step: &Step<'_>, walked: &str, last: bool) -> Result<&'a mut Value, Fault> {
+    let Value::Object(map) = table else { return Err(Fault::new(walked, "is in no table", "")) };
+    if !map.contains_key(step.key) && (step.item.is_some() || !FIELD_NAMES.iter().any(|known| known == step.key)) {
+        return Err(unknown(walked, step.key, map));
+    }
+    let empty = if last { Value::Null } else { Value::Object(Map::new()) };
+    Ok(map.entry(step.key).or_insert(empty))
+}
+
+/// The item of a list that stands at `walked`, which then names the item.
+fn item_of<'a>(list: &'a mut Value, item: Item, walked: &mut String) -> Result<&'a mut Value, Fault> {
+    let index = match item {
+        Item::At(index) => index,
+        Item::New => add_copy(list).ok_or_else(|| Fault::new(walked.as_str(), "is no list", EXAMPLES))?,
+    };
+    let length = list.as_array().map_or(0, Vec::len);
+    let place = format!("{walked}[{index}]");
+    let found = list.get_mut(index).ok_or_else(|| {
+        let hint = format!("they count from 0; '{walked}[+]' adds one");
+        Fault::new(place.as_str(), format!("there are {length} of them"), hint)
+    })?;
+    *walked = place;
+    Ok(found)
+}
+
+/// Adds a copy of the list's last item without its name; its index.
+fn add_copy(list: &mut Value) -> Option<usize> {
+    let items = list.as_array_mut()?;
+    let mut copy = items.last().cloned().unwrap_or_else(|| Value::Object(Map::new()));
+    copy.as_object_mut().map(|map| map.remove("name"));
+    items.push(copy);
+    Some(items.len() - 1)
+}
+
+/// Names of all fields of a scenario.
+static FIELD_NAMES: LazyLock<Vec<String>> = LazyLock::new(|| describe::field_names(&TOP));
+
+fn unknown(path: &str, name: &str, map: &Map<String, Value>) -> Fault {
+    let here = nearest(name, map.keys().map(String::as_str));
+    let hint = here.or_else(|| nearest(name, FIELD_NAMES.iter().map(String::as_str)));
+    Fault::new(path, "no such field", hint.map_or(String::new(), |near| format!("did you mean '{near}'?")))
+}

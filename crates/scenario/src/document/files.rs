@@ -1,0 +1,164 @@
+//! Files that a document names: what stands in them takes the place of their names, so that the hash covers it.
+
+use std::path::{Path, PathBuf};
+
+use cwndlab_config::Faults;
+use cwndlab_traffic::distribution_fields::{last_point, next_point};
+use serde_json::{Map, Value};
+
+use crate::trace;
+
+/// Replaces the names of all files: lists of drops, distribution functions, traces.
+pub(super) fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut Faults) {
+    match value {
+        Value::Array(items) => {
+            for (n, item) in items.iter_mut().enumerate() {
+                read_files(item, &format!("{path}[{n}]"), folder, faults);
+            }
+        }
+        Value::Object(map) => {
+            // The file of a class is where it was, not something to read.
+            if !path.starts_with("algorithms.") {
+                match kind_and_file(map, folder) {
+                    Some((kind, file)) if kind == "cdf" => return read_distribution(map, &file, path, faults),
+                    Some((_, file)) => read_drop_list(map, &file, path, faults),
+                    None => {}
+                }
+                if let Some(trace) = map.get_mut("trace") {
+                    read_trace(trace, &format!("{path}.trace"), folder, faults);
+                }
+            }
+            for (key, item) in map.iter_mut() {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                read_files(item, &path, folder, faults);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The kind of a table that has one and names a file, and where that file is.
+fn kind_and_file(map: &Map<String, Value>, folder: Option<&Path>) -> Option<(String, PathBuf)> {
+    let (kind, file) = (map.get("kind")?.as_str()?, map.get("file")?.as_str()?);
+    Some((kind.to_owned(), folder.unwrap_or(Path::new("")).join(file)))
+}
+
+/// Replaces the file of a distribution function by its points.
+fn read_distribution(map: &mut Map<String, Value>, file: &Path, path: &str, faults: &mut Faults) {
+    match distribution_file(file) {
+        Ok(points) => {
+            map.remove("file");
+            map.insert("points".to_owned(), points);
+        }
+        Err((what, hint)) => faults.add(format!("{path}.file"), what, hint),
+    }
+}
+
+/// Replaces the file of a list of drops by the indices in it.
+fn read_drop_list(map: &mut Map<String, Value>, file: &Path, path: &str, faults: &mut Faults) {
+    let column = map.get("column").and_then(Value::as_str).unwrap_or("packet_index");
+    match drop_list(file, column, map.get("where")) {
+        Ok(indices) => {
+            for key in ["file", "column", "where"] {
+                map.remove(key);
+            }
+            map.insert("indices".to_owned(), Value::from(indices));
+        }
+        Err(what) => {
+            faults.add(format!("{path}.file"), what, "a CSV file with a header line and a column of packet indices");
+        }
+    }
+}
+
+/// The points of a distribution function: lines of value (bytes or nanoseconds) and probability, separated by a comma
+/// or blanks; a first line of words and lines after `#` count as remarks.
+fn distribution_file(file: &Path) -> Result<Value, (String, String)> {
+    let name = file.display();
+    let fail = |line: usize, what: String, hint: &str| Err((format!("{name}:{line}: {what}"), hint.to_owned()));
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| (format!("'{name}' cannot be read: {error}"), "name a file of two columns".to_owned()))?;
+    let (mut points, mut last, mut end) = (Vec::new(), None, 0);
+    for (n, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        let cells: Vec<&str> =
+            line.split(|one: char| one == ',' || one.is_whitespace()).filter(|cell| !cell.is_empty()).collect();
+        let numbers: Vec<f64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
+        if cells.is_empty() || (points.is_empty() && numbers.is_empty()) {
+            continue;
+        }
+        let &[value, probability] = numbers.as_slice() else {
+            return fail(n + 1, "two numbers are wanted".to_owned(), "two columns: size in bytes, probability");
+        };
+        if cells.len() != 2 {
+            return fail(n + 1, "two numbers are wanted".to_owned(), "two columns: size in bytes, probability");
+        }
+        if let Err((what, hint)) = next_point(last, value, probability) {
+            return fail(n + 1, what, hint);
+        }
+        last = Some((value, probability));
+        end = n + 1;
+        points.push(serde_json::json!([value, probability]));
+    }
+    match last_point(last) {
+        Ok(()) => Ok(Value::Array(points)),
+        Err((what, hint)) => fail(end.max(1), what, hint),
+    }
+}
+
+/// Replaces the file of a trace by what stands in it, so that the scenario is whole without it; names of synthetic traces
+/// stay.
+fn read_trace(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut Faults) {
+    let (name, place) = match &*value {
+        Value::String(name) => (name.clone(), path.to_owned()),
+        Value::Object(map) => match map.get("file") {
+            Some(Value::String(name)) => (name.clone(), format!("{path}.file")),
+            _ => return,
+        },
+        _ => return,
+    };
+    if trace::Kind::named(&name).is_some() {
+        return;
+    }
+    let names: Vec<_> = trace::KINDS.iter().map(|kind| kind.name).collect();
+    let hint = format!("a file in Mahimahi's format, or one of {}", names.join(", "));
+    let file = folder.unwrap_or(Path::new("")).join(&name);
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) => return faults.add(place, format!("'{}' cannot be read: {error}", file.display()), hint),
+    };
+    if let Err(what) = trace::parse(&text, &name) {
+        return faults.add(place, what, "one whole number of milliseconds per line, none before its predecessor");
+    }
+    if let Value::Object(map) = value {
+        map.remove("file");
+        map.insert("text".to_owned(), text.into());
+    } else {
+        *value = serde_json::json!({ "text": text });
+    }
+}
+
+/// The numbers in a column of a CSV file, of the rows in which every column of `select` has its value.
+fn drop_list(file: &Path, column: &str, select: Option<&Value>) -> Result<Vec<u64>, String> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file).map_err(|error| format!("'{name}' cannot be read: {error}"))?;
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap_or("").split(',').collect();
+    let position = |wanted: &str| {
+        header.iter().position(|one| *one == wanted).ok_or_else(|| format!("'{name}' has no column '{wanted}'"))
+    };
+    let at = position(column)?;
+    let mut filters = Vec::new();
+    for (key, value) in select.and_then(Value::as_object).into_iter().flatten() {
+        filters.push((position(key)?, value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
+    }
+    let mut indices = Vec::new();
+    for (n, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+        let cells: Vec<&str> = line.split(',').collect();
+        if filters.iter().any(|(at, value)| cells.get(*at) != Some(&value.as_str())) {
+            continue;
+        }
+        let cell = cells.get(at).copied().unwrap_or("");
+        indices.push(cell.parse().map_err(|_| format!("'{name}', line {}: a packet index is wanted", n + 2))?);
+    }
+    Ok(indices)
+}

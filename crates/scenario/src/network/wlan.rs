@@ -1,0 +1,54 @@
+//! The wireless LAN: servers, wires, an access point and stations.
+
+use cwndlab_config::Faults;
+use cwndlab_units::Duration;
+
+use super::air::STATION_QUEUE;
+use super::builder::Network;
+use super::placed::{singles, Placed};
+use crate::plan::{MediumPlan, RadioPlan};
+use crate::schema::{Link, Queue, Radio, Schema, Wlan};
+
+/// Servers — wires — access point ))) stations, a station and a server for each flow. A flow's delay is the wires'.
+pub(super) fn wlan<'a>(
+    schema: &'a Schema,
+    wlan: &Wlan,
+    network: &mut Network,
+    faults: &mut Faults,
+) -> (Vec<Placed<'a>>, Vec<MediumPlan>) {
+    network.node("ap");
+    let usual = Radio { medium: wlan.medium.name.clone(), ..Radio::default() };
+    let mut placed = Vec::new();
+    let mut stations = 0;
+    for one in singles(schema) {
+        stations = one.index + 1;
+        let Some(rest) = one.rest(0, faults) else { continue };
+        let (server, station) = (format!("s{}", one.index), format!("sta{}", one.index));
+        let radio = wlan.stations.get(one.index).unwrap_or(&usual).plan(&wlan.medium, 0);
+        let down = add_radio("ap", &station, radio, wlan.queue, network);
+        let up = add_radio(&station, "ap", radio, wlan.station_queue, network);
+        let out = network.access(&server, "ap", &wlan.wire, Duration(rest / 2 + rest % 2));
+        let home = network.access("ap", &server, &wlan.wire, Duration(rest / 2));
+        let (mut forward, mut reverse) = (vec![out, down], vec![up, home]);
+        if one.flow.reverse {
+            std::mem::swap(&mut forward, &mut reverse);
+        }
+        placed.push(one.on(forward, reverse));
+    }
+    if wlan.stations.len() > stations {
+        faults.add(
+            format!("wlan.stations[{stations}]"),
+            format!("there are only {stations} flows"),
+            "every flow has one station, in their order",
+        );
+    }
+    (placed, vec![wlan.medium.plan(Some(0))])
+}
+
+/// Adds a link on the medium; its index.
+fn add_radio(from: &str, to: &str, radio: RadioPlan, queue: Queue, network: &mut Network) -> u32 {
+    let link = Link::plain("wlan", Some(radio.mode.rate()), Duration::ZERO, queue);
+    let index = network.add(format!("{from}-{to}"), from, to, &link, STATION_QUEUE, true);
+    network.links[index as usize].radio = Some(radio);
+    index
+}

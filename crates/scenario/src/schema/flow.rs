@@ -1,0 +1,145 @@
+//! Reads a flow: its algorithm, its stack, when it starts, what it sends, where it goes.
+
+use cwndlab_config::reader::wrong_word;
+use cwndlab_config::{Faults, Reader};
+use cwndlab_control::RecoveryKind;
+use cwndlab_traffic::configuration::Transport;
+use cwndlab_traffic::distribution_fields::{self, Unit};
+use cwndlab_traffic::workloads::UDP_EXAMPLE;
+use cwndlab_traffic::Workload;
+use cwndlab_units::spelling::nearest;
+use cwndlab_units::Duration;
+use serde_json::Value;
+
+use super::tables::FLOW;
+use super::typed::{Flow, Jitter, Timing};
+use crate::plan::{Remote, Stack};
+use crate::profile;
+
+/// Words for a flow's direction, and whether it is the one from right to left, or from the station.
+pub(super) type Directions = &'static [(&'static str, bool)];
+pub(super) const WIRED: Directions = &[("forward", false), ("reverse", true)];
+pub(super) const WIRELESS: Directions = &[("download", false), ("upload", true)];
+
+pub(super) fn read_jitter(table: &Reader<'_>, faults: &mut Faults) -> Option<Jitter> {
+    if table.get("start_jitter").and_then(Value::as_str) == Some("rtt") {
+        return Some(Jitter::Rtt);
+    }
+    table.duration("start_jitter", faults).map(Jitter::Fixed)
+}
+
+/// Whether the flow goes against the usual direction.
+fn read_direction(table: &Reader<'_>, directions: Directions, faults: &mut Faults) -> bool {
+    let Some(word) = table.string("direction", faults) else { return false };
+    let found = directions.iter().find(|(one, _)| *one == word);
+    if found.is_none() {
+        wrong_word(&table.at("direction"), &word, directions.iter().map(|(one, _)| *one), faults);
+    }
+    found.is_some_and(|(_, reverse)| *reverse)
+}
+
+pub(super) fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut Faults) -> Option<Flow> {
+    let table = Reader::new(value, path.clone(), &FLOW, faults)?;
+    let udp = table.word("transport", faults) == Some("udp");
+    let algorithm = read_algorithm(&table, udp, faults);
+    let profile = table.string("profile", faults)?;
+    let (stack, recovery) = read_stack(&table, &profile, faults)?;
+    let control = table.table("control", faults).and_then(|inner| {
+        let (delay, interval) = (inner.duration("delay", faults), inner.duration("interval", faults));
+        Some(Remote { delay: delay?, interval: interval? })
+    });
+    let workload = read_workload(&table, udp, faults);
+    let (start, stop) = (table.duration("start", faults).unwrap_or_default(), table.duration("stop", faults));
+    if stop.is_some_and(|stop| stop <= start) {
+        faults.add(table.at("stop"), "is not after the start", "");
+    }
+    let gaps = match table.get("start_step") {
+        Some(value) if value.is_object() => distribution_fields::read(&table, "start_step", Unit::Time, faults),
+        _ => None,
+    };
+    Some(Flow {
+        name: table.string("name", faults),
+        rtt: table.duration("rtt", faults),
+        reverse: read_direction(&table, directions, faults),
+        timing: Timing {
+            start,
+            stop,
+            jitter: read_jitter(&table, faults),
+            count: table.whole("count", faults).unwrap_or(1),
+            step: match &gaps {
+                None => table.duration("start_step", faults).unwrap_or_default(),
+                Some(_) => Duration::ZERO,
+            },
+            gaps,
+        },
+        workload: workload?,
+        profile,
+        stack,
+        ecn_given: table.get("stack").is_some_and(|value| value.get("ecn").is_some()),
+        restart_given: table.get("stack").is_some_and(|value| value.get("rto_restart").is_some()),
+        recovery,
+        control,
+        ends: (table.string("from", faults), table.string("to", faults)),
+        routes: (table.names("route", faults), table.names("reverse_route", faults)),
+        hops: (table.whole("enter", faults), table.whole("leave", faults)),
+        algorithm: if udp { None } else { Some(algorithm?) },
+        path,
+    })
+}
+
+/// The algorithm's text; a flow over UDP has none.
+fn read_algorithm(table: &Reader<'_>, udp: bool, faults: &mut Faults) -> Option<String> {
+    let algorithm = table.string("algorithm", faults);
+    if udp {
+        refuse_tcp_fields(table, faults);
+        return None;
+    }
+    if !table.gives("algorithm") {
+        let example = "'algorithm = \"cubic\"' (or 'transport = \"udp\"' for a flow without congestion control)";
+        faults.add(table.at("algorithm"), "is missing", format!("write {example}"));
+    }
+    algorithm
+}
+
+/// The values of the profile with what the flow overrides, and the profile's recovery.
+fn read_stack(table: &Reader<'_>, profile: &str, faults: &mut Faults) -> Option<(Stack, RecoveryKind)> {
+    let Some((mut stack, recovery)) = profile::find(profile) else {
+        let near = nearest(profile, profile::names());
+        let hint = near.map_or_else(
+            || format!("one of {}", profile::names().collect::<Vec<_>>().join(", ")),
+            |near| format!("did you mean '{near}'?"),
+        );
+        faults.add(table.at("profile"), format!("no profile is called '{profile}'"), hint);
+        return None;
+    };
+    if let Some(inner) = table.table("stack", faults) {
+        profile::override_with(&mut stack, &inner, faults);
+    }
+    Some((stack, recovery))
+}
+
+/// What the flow sends: over TCP without end where nothing else is written.
+fn read_workload(table: &Reader<'_>, udp: bool, faults: &mut Faults) -> Option<Workload> {
+    let Some(value) = table.get("workload") else {
+        if udp {
+            faults.add(table.at("workload"), "is missing", UDP_EXAMPLE);
+            return None;
+        }
+        return Some(Workload::BULK);
+    };
+    let transport = if udp { Transport::Udp } else { Transport::Tcp };
+    Workload::from_document(value, table.at("workload"), transport, faults)
+}
+
+/// A flow of datagrams has neither a window nor a stack.
+fn refuse_tcp_fields(table: &Reader<'_>, faults: &mut Faults) {
+    for key in ["algorithm", "profile", "stack", "control"] {
+        if table.get(key).is_some() {
+            faults.add(
+                table.at(key),
+                "a flow over UDP has none: nothing controls its rate",
+                "leave it out, or write 'transport = \"tcp\"'",
+            );
+        }
+    }
+}
