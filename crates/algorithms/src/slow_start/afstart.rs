@@ -105,9 +105,9 @@ impl AfStart {
             let rate = self.train.rate();
             let rise = rtt.0 as f64 - self.first_rtt as f64;
             if rate > 0.0 {
-                self.sample(rate, rise > RISE * (self.train.last - self.train.first) as f64);
+                self.sample(rate, rise > RISE * (self.train.last - self.train.first).0 as f64);
             }
-            self.train = Train { first: ack.now.0, last: ack.now.0, bytes: 0, acks: ack.acks };
+            self.train = Train { first: ack.now, last: ack.now, bytes: 0, acks: ack.acks };
         }
         self.first_rtt = rtt.0;
     }

@@ -18,6 +18,7 @@ use cwndlab_control::{
     Value, Window,
 };
 use cwndlab_units::maths::ceil;
+use cwndlab_units::Duration;
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
@@ -145,7 +146,7 @@ impl SlowStart for Esse {
         if self.round != ack.round {
             self.next_round(ack);
         }
-        if let Some(ended) = self.train.push(ack, (self.gap * ack.min_rtt.0 as f64) as u64) {
+        if let Some(ended) = self.train.push(ack, Duration((self.gap * ack.min_rtt.0 as f64) as u64)) {
             self.close(&ended);
         }
         let exit = self.is_full(w).then(|| exit::now(Reason::Pipe, w, self.pipes[0]));

@@ -112,7 +112,7 @@ mod tests {
     /// The sheet: 1460 bytes 1.168 ms apart and an RTT of 100 ms give a threshold of 85.
     #[test]
     fn the_threshold_is_the_bandwidth_delay_product() {
-        assert_eq!(pipe(crate::shared::train::pair(1_168_000, 1460.0), 0.1, 1460.0), 85.0);
+        assert_eq!(pipe(crate::shared::train::pair(cwndlab_units::Duration(1_168_000), 1460.0), 0.1, 1460.0), 85.0);
     }
 
     /// By hand: ACKs of 1000 bytes 1 ms apart, RTT 100 ms: 100 segments, known with the fourth ACK; then it doubles up to it.

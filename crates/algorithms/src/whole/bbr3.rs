@@ -31,6 +31,7 @@ pub mod modes;
 pub mod path_model;
 
 use cwndlab_control::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, Spec, Value};
+use cwndlab_units::Duration;
 
 use crate::whole::bbr3::machine::{Bbr3, Options};
 
@@ -114,7 +115,7 @@ fn options(arguments: &Arguments) -> Options {
         loss_threshold: arguments.number("loss_threshold"),
         beta: arguments.number("beta"),
         headroom: arguments.number("headroom"),
-        probe_rtt_interval: (arguments.number("probe_rtt_interval") * 1e9) as u64,
+        probe_rtt_interval: Duration((arguments.number("probe_rtt_interval") * 1e9) as u64),
     }
 }
 
@@ -124,7 +125,7 @@ mod tests {
     use crate::whole::bbr1::tests::{settled, steady, Clock};
     use cwndlab_control::testing::{established, loss, path, timeout, undo};
     use cwndlab_control::{Change, CongestionControl, Window};
-    use cwndlab_units::{Bytes, Duration, Rate};
+    use cwndlab_units::{Bytes, Rate};
 
     fn bbr() -> Bbr3 {
         Bbr3::new(&path(10), &options(&Arguments::defaults(SPEC.parameters)))

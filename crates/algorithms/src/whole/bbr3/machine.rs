@@ -3,7 +3,7 @@
 use cwndlab_control::{
     Ack, Cause, Change, Congestion, CongestionControl, Event, Extra, Path, Sent, Ssthresh, State, Window,
 };
-use cwndlab_units::{Bytes, Rate};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::shared::bbr::{over, send_quantum, Aggregation, Chance, Departures, Mode, ProbeRtt, Repair, Rounds};
 use crate::whole::bbr3::bounds::{AckSample, Bounds, Ledger};
@@ -13,7 +13,7 @@ use crate::whole::bbr3::path_model::{MaxBw, MinRtt, Plateau};
 /// 4 ln 2.
 pub const STARTUP_GAIN: f64 = 2.772_588_722_239_781;
 const MARGIN: f64 = 0.99;
-const AGGREGATION_NS: u64 = 100_000_000;
+const AGGREGATION: Duration = Duration::from_millis(100);
 pub(super) const MIN_WINDOW: f64 = 4.0;
 
 /// What the entry's parameters choose.
@@ -35,8 +35,8 @@ pub struct Options {
     pub beta: f64,
     /// What is left to others.
     pub headroom: f64,
-    /// Time between two ProbeRTT, ns.
-    pub probe_rtt_interval: u64,
+    /// Time between two ProbeRTT.
+    pub probe_rtt_interval: Duration,
 }
 
 /// BBR version 3.
@@ -100,12 +100,12 @@ impl Bbr3 {
             ssthresh: f64::INFINITY,
             drains_since: 0,
         };
-        flow.pace_by_rtt(1_000_000);
+        flow.pace_by_rtt(Duration::from_millis(1));
         flow
     }
 
-    fn pace_by_rtt(&mut self, rtt: u64) {
-        self.pacing = MARGIN * STARTUP_GAIN * self.w * self.mss * 8e9 / rtt as f64;
+    fn pace_by_rtt(&mut self, rtt: Duration) {
+        self.pacing = MARGIN * STARTUP_GAIN * self.w * self.mss * 8e9 / rtt.0 as f64;
     }
 
     /// (1).
@@ -139,7 +139,7 @@ impl Bbr3 {
         self.quantised(self.bdp(self.rate(), 1.0)).min(self.w)
     }
 
-    pub(super) fn in_network(&self, now: u64, in_flight: f64) -> f64 {
+    pub(super) fn in_network(&self, now: Time, in_flight: f64) -> f64 {
         let ahead = if self.pacing_gain > 1.0 { send_quantum(self.pacing, self.mss) } else { 0.0 };
         self.departures.in_flight(now, in_flight, self.rate(), ahead)
     }
@@ -157,7 +157,7 @@ impl Bbr3 {
             Mode::ProbeBw => self.options.cwnd_gain,
             Mode::ProbeRtt => 1.0,
         };
-        let extra = self.aggregation.extra().min(over(self.rate(), AGGREGATION_NS).floor());
+        let extra = self.aggregation.extra().min(over(self.rate(), AGGREGATION).floor());
         let target = self.quantised(self.bdp(self.rate(), gain) + extra);
         let mut w = self.w;
         if self.full.reached {
@@ -207,7 +207,7 @@ impl CongestionControl for Bbr3 {
         self.pacing_gain = self.gain();
         if !self.seen_rtt && ack.srtt.0 > 0 {
             self.seen_rtt = true;
-            self.pace_by_rtt(ack.srtt.0);
+            self.pace_by_rtt(ack.srtt);
         }
         self.pace(self.pacing_gain);
         self.set_window(ack);
@@ -238,7 +238,7 @@ impl CongestionControl for Bbr3 {
         // Nothing was in flight and the sender had been short of data: it comes back from idleness.
         if sent.app_limited && !sent.retransmission && sent.in_flight == sent.size {
             self.idle_restart = true;
-            self.aggregation.restart(sent.now.0);
+            self.aggregation.restart(sent.now);
             if self.mode == Mode::ProbeBw {
                 self.pace(1.0);
             }
@@ -249,11 +249,11 @@ impl CongestionControl for Bbr3 {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Established => {
-                self.aggregation.restart(window.now.0);
-                self.min_rtt.begin(window.now.0, window.rtt);
+                self.aggregation.restart(window.now);
+                self.min_rtt.begin(window.now, window.rtt);
                 if let Some(rtt) = window.rtt {
                     self.seen_rtt = true;
-                    self.pace_by_rtt(rtt.0.max(1000));
+                    self.pace_by_rtt(rtt.max(Duration::from_micros(1)));
                 }
             }
             Change::Undo => {
@@ -278,7 +278,7 @@ impl CongestionControl for Bbr3 {
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         if let Some(put) = extra {
             put("bw_segments_per_s", self.rate());
-            put("min_rtt_s", self.min_rtt.get().unwrap_or(0) as f64 * 1e-9);
+            put("min_rtt_s", self.min_rtt.get().unwrap_or(Duration::ZERO).0 as f64 * 1e-9);
             put("pacing_gain", self.pacing_gain);
             put("inflight_long_segments", self.bounds.inflight_long);
             put("inflight_short_segments", self.bounds.inflight_short);

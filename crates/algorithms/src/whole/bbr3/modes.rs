@@ -2,6 +2,7 @@
 //! [`crate::whole::bbr3`].
 
 use cwndlab_control::{Ack, Event, EventKind, Reason};
+use cwndlab_units::Time;
 
 use crate::shared::bbr::Mode;
 use crate::whole::bbr3::bounds::AckSample;
@@ -19,7 +20,7 @@ impl Bbr3 {
 
     pub(super) fn go_down(&mut self, ack: &Ack) {
         self.bounds.reset_signals();
-        self.cycle.down(ack.now.0, &mut self.chance);
+        self.cycle.down(ack.now, &mut self.chance);
         self.rounds.restart(ack.delivered.0);
     }
 
@@ -51,7 +52,7 @@ impl Bbr3 {
             event = Some(exit.against(self.bdp(self.bw.get(), 1.0)));
         }
         if self.mode == Mode::Drain {
-            let in_flight = self.in_network(ack.now.0, ack.in_flight.0 as f64 / self.mss);
+            let in_flight = self.in_network(ack.now, ack.in_flight.0 as f64 / self.mss);
             let long = self.options.drain_rounds.is_some_and(|most| self.rounds.count > self.drains_since + most);
             if long || in_flight <= self.quantised(self.bdp(self.bw.get(), 1.0)) {
                 self.mode = Mode::ProbeBw;
@@ -108,7 +109,7 @@ impl Bbr3 {
         if !self.full.reached || self.adapt_long(ack, ack_sample) || self.mode != Mode::ProbeBw {
             return;
         }
-        let now = ack.now.0;
+        let now = ack.now;
         let in_flight = self.in_network(now, ack.prior_in_flight.0 as f64 / self.mss);
         match self.cycle.phase {
             Phase::Down | Phase::Cruise if self.cycle.is_due(now, self.target()) => self.go_refill(ack),
@@ -157,14 +158,14 @@ impl Bbr3 {
         if self.mode == Mode::ProbeRtt {
             let small = self.probe_window();
             if self.probe.step(ack, small, &mut self.rounds) {
-                self.end_probe_rtt(ack.now.0, ack.delivered.0);
+                self.end_probe_rtt(ack.now, ack.delivered.0);
             }
         }
         self.idle_restart &= ack.delivery_rate.is_none();
         event
     }
 
-    pub(super) fn end_probe_rtt(&mut self, now: u64, delivered: u64) {
+    pub(super) fn end_probe_rtt(&mut self, now: Time, delivered: u64) {
         self.min_rtt.probed(now);
         self.w = self.w.max(self.repair.prior);
         self.bounds.lift();

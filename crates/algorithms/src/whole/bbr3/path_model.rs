@@ -2,7 +2,7 @@
 //! equations of [`crate::whole::bbr3`].
 
 use cwndlab_control::Ack;
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Time};
 
 /// (1): the largest rate of this cycle of ProbeBW and of the one before, segments/s.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,52 +37,52 @@ impl MaxBw {
 /// (2) of the last 10 s, and the shorter window that times ProbeRTT.
 #[derive(Clone, Copy, Debug)]
 pub struct MinRtt {
-    value: u64,
-    at: u64,
-    recent: u64,
-    recent_at: u64,
+    value: Duration,
+    at: Time,
+    recent: Duration,
+    recent_at: Time,
 }
 
-const WINDOW_NS: u64 = 10_000_000_000;
+const WINDOW: Duration = Duration::from_secs(10);
 
 impl Default for MinRtt {
     fn default() -> Self {
-        Self { value: u64::MAX, at: 0, recent: u64::MAX, recent_at: 0 }
+        Self { value: Duration::MAX, at: Time::ZERO, recent: Duration::MAX, recent_at: Time::ZERO }
     }
 }
 
 impl MinRtt {
-    /// The minimum, ns.
+    /// The minimum.
     #[inline]
     #[must_use]
-    pub fn get(&self) -> Option<u64> {
-        (self.value < u64::MAX).then_some(self.value)
+    pub fn get(&self) -> Option<Duration> {
+        (self.value < Duration::MAX).then_some(self.value)
     }
 
     /// The handshake is done.
-    pub fn begin(&mut self, now: u64, rtt: Option<Duration>) {
-        let value = rtt.map_or(u64::MAX, |rtt| rtt.0);
+    pub fn begin(&mut self, now: Time, rtt: Option<Duration>) {
+        let value = rtt.unwrap_or(Duration::MAX);
         *self = Self { value, at: now, recent: value, recent_at: now };
     }
 
-    /// An ACK; answers whether the recent minimum is older than `interval`, ns.
+    /// An ACK; answers whether the recent minimum is older than `interval`.
     #[inline]
-    pub fn update(&mut self, ack: &Ack, interval: u64) -> bool {
-        let now = ack.now.0;
+    pub fn update(&mut self, ack: &Ack, interval: Duration) -> bool {
+        let now = ack.now;
         let expired = now > self.recent_at + interval;
         if let Some(rtt) = ack.rtt {
-            if rtt.0 < self.recent || expired {
-                (self.recent, self.recent_at) = (rtt.0, now);
+            if rtt < self.recent || expired {
+                (self.recent, self.recent_at) = (rtt, now);
             }
         }
-        if self.recent <= self.value || now > self.at + WINDOW_NS {
+        if self.recent <= self.value || now > self.at + WINDOW {
             (self.value, self.at) = (self.recent, self.recent_at);
         }
         expired
     }
 
     /// ProbeRTT is over.
-    pub fn probed(&mut self, now: u64) {
+    pub fn probed(&mut self, now: Time) {
         self.recent_at = now;
     }
 }
@@ -143,11 +143,11 @@ mod tests {
     #[test]
     fn a_probe_is_due_after_five_seconds_and_a_minimum_holds_ten() {
         let mut min = MinRtt::default();
-        min.begin(1_000_000_000, Some(Duration::from_millis(100)));
+        min.begin(Time(1_000_000_000), Some(Duration::from_millis(100)));
         let mut seen = |at_s: u64| {
             let mut ack = ack_at(at_s * 1_000_000_000, 1);
             ack.rtt = Some(Duration::from_millis(120));
-            (min.update(&ack, 5_000_000_000), min.get().unwrap() / 1_000_000)
+            (min.update(&ack, Duration::from_secs(5)), min.get().unwrap().0 / 1_000_000)
         };
         assert_eq!([5, 7, 9, 12].map(&mut seen), [(false, 100), (true, 100), (false, 100), (false, 120)]);
     }
