@@ -1,8 +1,11 @@
-//! What BBR version 3 measures: bandwidth, round-trip time, and whether the bandwidth still grows. The numbers are the
-//! equations of [`crate::whole::bbr3`].
+//! What BBR version 3 knows of the path: bandwidth, round-trip time, bounds, and whether the bandwidth still grows. The
+//! numbers are the equations of [`crate::whole::bbr3`].
 
-use cwndlab_control::Ack;
+use cwndlab_control::{Ack, Path};
 use cwndlab_units::{Duration, Time};
+
+use crate::shared::bbr::{over, Aggregation, Rounds};
+use crate::whole::bbr3::bounds::{Bounds, Ledger};
 
 /// (1): the largest rate of this cycle of ProbeBW and of the one before, segments/s.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,6 +120,54 @@ impl Plateau {
             self.now = self.rounds >= 3;
             self.reached |= self.now;
         }
+    }
+}
+
+/// The draft's network path model, in segments and segments/s.
+#[derive(Clone, Debug)]
+pub struct PathModel {
+    pub(super) mss: f64,
+    /// The initial window.
+    pub(super) initial: f64,
+    pub(super) bw: MaxBw,
+    pub(super) min_rtt: MinRtt,
+    pub(super) rounds: Rounds,
+    pub(super) full: Plateau,
+    pub(super) aggregation: Aggregation,
+    pub(super) bounds: Bounds,
+    pub(super) ledger: Ledger,
+}
+
+impl PathModel {
+    /// Nothing known.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        let mss = path.mss.0 as f64;
+        Self {
+            mss,
+            initial: path.initial_cwnd.0 as f64 / mss,
+            bw: MaxBw::default(),
+            min_rtt: MinRtt::default(),
+            rounds: Rounds::default(),
+            full: Plateau::default(),
+            aggregation: Aggregation::default(),
+            bounds: Bounds::default(),
+            ledger: Ledger::default(),
+        }
+    }
+
+    /// (1): the bandwidth in force.
+    #[inline]
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.bw.get().min(self.bounds.bw_short)
+    }
+
+    /// The product of `bw` and the minimum RTT times `gain`, whole segments.
+    #[inline]
+    #[must_use]
+    pub fn bdp(&self, bw: f64, gain: f64) -> f64 {
+        self.min_rtt.get().map_or(self.initial, |rtt| (over(bw, rtt) * gain).ceil())
     }
 }
 
