@@ -264,7 +264,7 @@ mod tests {
         let mut flow = after_loss_at(100.0);
         let mut w = 70.0;
         for _ in 0..70 {
-            w = flow.on_ack(&ack_at(60_000_000_000, 1), w);
+            w = flow.on_ack(&ack_at(Time(60_000_000_000), 1), w);
         }
         assert!(w <= 105.5, "{w}");
     }

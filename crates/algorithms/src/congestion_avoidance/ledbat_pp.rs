@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn at(ms: u64) -> Ack {
-        let mut ack = ack_at(ms * 1_000_000, 1);
+        let mut ack = ack_at(Time(ms * 1_000_000), 1);
         ack.rtt = Some(Duration::from_millis(120));
         ack.srtt = Duration::from_millis(120);
         ack

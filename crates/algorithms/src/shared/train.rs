@@ -147,11 +147,11 @@ mod tests {
     fn a_gap_ends_a_train_and_a_report_is_a_train_of_its_own() {
         let mut train = Train::default();
         for n in 0..5 {
-            assert!(train.push(&ack_at(1_000_000_000 + n * 1_000_000, 1), Duration::from_millis(2)).is_none());
+            assert!(train.push(&ack_at(Time(1_000_000_000 + n * 1_000_000), 1), Duration::from_millis(2)).is_none());
         }
-        let old = train.push(&ack_at(1_014_000_000, 1), Duration::from_millis(2)).unwrap();
+        let old = train.push(&ack_at(Time(1_014_000_000), 1), Duration::from_millis(2)).unwrap();
         assert_eq!((old.rate(), old.acks), (1e6, 5));
-        let mut report = ack_at(1_004_000_000, 5);
+        let mut report = ack_at(Time(1_004_000_000), 5);
         (report.acks, report.interval) = (5, Duration::from_millis(4));
         let mut train = Train::default();
         let _ = train.push(&report, Duration::from_millis(2));
@@ -163,7 +163,7 @@ mod tests {
     fn one_compressed_pair_does_not_count() {
         let mut pairs = Pairs::default();
         for ms in [0, 10, 11, 21] {
-            let _ = pairs.push(&ack_at(1_000_000_000 + ms * 1_000_000, 1), Duration::from_millis(25));
+            let _ = pairs.push(&ack_at(Time(1_000_000_000 + ms * 1_000_000), 1), Duration::from_millis(25));
         }
         assert_eq!(pairs.median_of(4), None);
         assert_eq!(pairs.median_of(3), Some(100_000.0));

@@ -260,7 +260,7 @@ mod tests {
             for round in 0..3u64 {
                 for n in 0..10 {
                     delivered += 1000;
-                    let mut ack = ack_at(1_000_000_000 + round * 100_000_000 + n * 1_000_000, 1);
+                    let mut ack = ack_at(Time(1_000_000_000 + round * 100_000_000 + n * 1_000_000), 1);
                     ack.delivered = Bytes(delivered);
                     ssthresh = one.outside(&ack, 10.0, ssthresh);
                 }
@@ -268,7 +268,7 @@ mod tests {
             assert_eq!(ssthresh > 10.5, revives, "{ssthresh}");
             assert!(ssthresh <= 100.5, "{ssthresh}");
             let _ = one.on_congestion(&loss(10), 10.0, 5.0);
-            assert_eq!(one.outside(&ack_at(2_000_000_000, 1), 10.0, 5.0), 5.0, "start-up is over");
+            assert_eq!(one.outside(&ack_at(Time(2_000_000_000), 1), 10.0, 5.0), 5.0, "start-up is over");
         }
     }
 }

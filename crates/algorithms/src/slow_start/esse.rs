@@ -176,6 +176,7 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, path};
     use cwndlab_control::Arguments;
+    use cwndlab_units::Time;
 
     /// The sheet: 10 Mbit/s, 80 ms, 1460 bytes: 69 segments.
     #[test]
@@ -209,7 +210,7 @@ mod tests {
         let mut left = Vec::new();
         for round in 0..3u64 {
             for n in 0..10 {
-                let mut ack = ack_at(1_000_000_000 + round * 100_000_000 + n * 1_000_000, 1);
+                let mut ack = ack_at(Time(1_000_000_000 + round * 100_000_000 + n * 1_000_000), 1);
                 ack.round = round;
                 left.push(start.on_ack(&ack, 95.0, 1e9).exit.map(|exit| exit.event.pipe_segments));
             }

@@ -129,7 +129,7 @@ pub(crate) mod tests {
         for _ in 0..n {
             clock.count += 1;
             let now = (1e9 * (clock.count as f64 / clock.bw + clock.rtt)) as u64;
-            let mut ack = ack_at(now, 1);
+            let mut ack = ack_at(Time(now), 1);
             let product = (clock.bw * clock.rtt) as u64;
             ack.delivered = Bytes(1000 * clock.count);
             ack.rtt = Some(Duration::from_secs_f64(clock.rtt));
@@ -193,7 +193,7 @@ pub(crate) mod tests {
             feedback: None,
         });
         for count in 1..=2000u64 {
-            let mut ack = ack_at(40_000_000 + count * 1_158_400, 1);
+            let mut ack = ack_at(Time(40_000_000 + count * 1_158_400), 1);
             (ack.mss, ack.acked) = (mss, mss);
             ack.delivered = mss * count;
             ack.rtt = Some(Duration::from_millis(40));

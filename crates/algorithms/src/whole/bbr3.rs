@@ -179,7 +179,7 @@ mod tests {
         for (text, drain, after) in [("draft", 0.5, 0.9), ("branch", 88.0 / 256.0, 88.0 / 256.0)] {
             let text = format!("text={text}");
             let mut flow = Bbr3::new(&path(10), &options(&arguments(&text)));
-            flow.on_window(&established(100, None));
+            flow.on_window(&established(Duration::from_millis(100), None));
             let mut clock = Clock { bw: 1000.0, rtt: 0.1, count: 0, in_flight: 400 };
             while gain(&flow) > 1.0 {
                 steady(&mut flow, &mut clock, 1);

@@ -75,7 +75,7 @@ mod tests {
     /// By hand: 100 segments of 1000 bytes and alpha 11 add 10 + 11 bytes; with alpha 0.4 it counts as 1.
     #[test]
     fn alpha_is_in_bytes() {
-        let ack = ack_at(1_000_000_000, 2);
+        let ack = ack_at(Time(1_000_000_000), 2);
         assert!((Ns3::step(&ack, 100.0, 11.0) - 0.021).abs() < 1e-12);
         assert!((Ns3::step(&ack, 100.0, 0.4) - 0.011).abs() < 1e-12);
     }
@@ -86,10 +86,10 @@ mod tests {
         let mut epoch = Ns3::default();
         let mut beta = |bytes: u64, begin: u64| {
             for (ms, rtt) in [(500, 60), (1000, 100)] {
-                let at = Duration::from_secs(begin) + Duration::from_millis(ms);
-                let mut ack = ack_at(at.0, bytes);
+                let start = Time::ZERO + Duration::from_secs(begin);
+                let mut ack = ack_at(start + Duration::from_millis(ms), bytes);
                 ack.rtt = Some(Duration::from_millis(rtt));
-                epoch.observe(&ack, Time::ZERO + Duration::from_secs(begin));
+                epoch.observe(&ack, start);
             }
             epoch.beta()
         };

@@ -196,7 +196,7 @@ mod tests {
         let mut min = MinRtt::default();
         min.begin(Time(1_000_000_000), Some(Duration::from_millis(100)));
         let mut seen = |at_s: u64| {
-            let mut ack = ack_at(at_s * 1_000_000_000, 1);
+            let mut ack = ack_at(Time(at_s * 1_000_000_000), 1);
             ack.rtt = Some(Duration::from_millis(120));
             (min.update(&ack, Duration::from_secs(5)), min.get().unwrap().0 / 1_000_000)
         };
