@@ -3,6 +3,7 @@ use cwndlab_conformance::{check_sized, Size};
 use cwndlab_control::testing::{ack_at, established, loss, path, timeout};
 use cwndlab_control::{Ack, BeforeReduction, Kind};
 use cwndlab_units::maths::pow;
+use cwndlab_units::{Duration, Time};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -242,7 +243,7 @@ fn mean_window(text: &str, p: f64, peak: f64) -> f64 {
         for _ in 0..(1.0 / p).round() as u64 {
             now += 1e8 * 1000.0 / flow.cwnd().0 as f64;
             counted += 1;
-            flow.on_ack(&ack_at(now as u64, 1));
+            flow.on_ack(&ack_at(Time(now as u64), 1));
         }
     }
     counted as f64 * 1e8 / now
@@ -306,9 +307,9 @@ fn an_undo_restores_the_whole_state_of_every_algorithm_without_a_model() {
     for text in cwndlab_conformance::texts(&catalogue()) {
         let algorithm = catalogue().parse(&text).unwrap_or_else(|fault| panic!("{text}: {}", fault.what));
         let mut flow = algorithm.build(&path(10));
-        flow.on_window(&established(100, None));
+        flow.on_window(&established(Duration::from_millis(100), None));
         for n in 0..40 {
-            let _ = flow.on_ack(&Ack { round: n / 10, ..ack_at(1_000_000_000 + n * 5_000_000, 1) });
+            let _ = flow.on_ack(&Ack { round: n / 10, ..ack_at(Time(1_000_000_000 + n * 5_000_000), 1) });
         }
         let keeps = flow.state(None).phase.follows_model();
         let (stood, mut before) = (format!("{flow:?}"), BeforeReduction::default());

@@ -8,7 +8,7 @@ use std::fmt;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::event::Event;
-use crate::snapshot::Snapshot;
+use crate::snapshot::snapshot;
 use crate::state::{Extra, State};
 
 /// A congestion control as the transport sees it: three methods to write, four with a default.
@@ -51,6 +51,10 @@ pub trait CongestionControl: fmt::Debug + Send + Snapshot {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
+}
+
+snapshot! {
+    Snapshot of CongestionControl;
 }
 
 /// What is known of the path when a flow begins.

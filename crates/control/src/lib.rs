@@ -13,10 +13,11 @@ pub mod contract;
 pub mod event;
 pub mod kernel_name;
 pub mod parts;
-pub mod snapshot;
+mod snapshot;
 pub mod spec;
 pub mod state;
 pub mod testing;
+pub mod undo;
 
 pub use catalogue::{Algorithm, Catalogue, Fault};
 pub use composed::Composed;
@@ -26,6 +27,6 @@ pub use contract::{
 pub use event::{Event, EventKind, Reason};
 pub use kernel_name::kernel_name;
 pub use parts::{Capabilities, CongestionAvoidance, Exit, SlowStart, Step};
-pub use snapshot::BeforeReduction;
 pub use spec::{Arguments, Build, Confidence, Domain, Kind, Make, Need, Parameter, RecoveryKind, Spec, Value};
 pub use state::{Extra, Phase, Ssthresh, State};
+pub use undo::BeforeReduction;

@@ -8,7 +8,7 @@ use cwndlab_units::Rate;
 
 use crate::contract::{Ack, Congestion, Window};
 use crate::event::Event;
-use crate::snapshot::{CongestionAvoidanceSnapshot, SlowStartSnapshot};
+use crate::snapshot::snapshot;
 use crate::state::Extra;
 
 /// What a slow start answers to an ACK.
@@ -135,4 +135,9 @@ pub trait CongestionAvoidance: fmt::Debug + Send + CongestionAvoidanceSnapshot {
 
     /// Named numbers of its state, for debugging; none may be NaN.
     fn extra(&self, _put: Extra<'_>) {}
+}
+
+snapshot! {
+    SlowStartSnapshot of SlowStart;
+    CongestionAvoidanceSnapshot of CongestionAvoidance;
 }

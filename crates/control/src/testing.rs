@@ -16,15 +16,15 @@ pub fn path(segments: u64) -> Path {
 /// An ACK of `segments`, window-limited, RTT and minimum 100 ms, at 1 s.
 #[must_use]
 pub fn ack(segments: u64) -> Ack {
-    ack_at(1_000_000_000, segments)
+    ack_at(Time(1_000_000_000), segments)
 }
 
-/// The same at `now_ns`.
+/// The same at `now`.
 #[must_use]
-pub fn ack_at(now_ns: u64, segments: u64) -> Ack {
+pub fn ack_at(now: Time, segments: u64) -> Ack {
     let rtt = Duration::from_millis(100);
     Ack {
-        now: Time(now_ns),
+        now,
         mss: MSS,
         acked: MSS * segments,
         acks: 1,
@@ -70,12 +70,12 @@ pub fn timeout(flight: u64) -> Congestion {
     Congestion { cause: Cause::Timeout, restart: true, ..loss(flight) }
 }
 
-/// The handshake took `rtt_ms`, and routers told `rate`.
+/// The handshake took `rtt`, and routers told `rate`.
 #[must_use]
-pub fn established(rtt_ms: u64, rate: Option<Rate>) -> Window {
+pub fn established(rtt: Duration, rate: Option<Rate>) -> Window {
     Window {
         change: Change::Established,
-        rtt: Some(Duration::from_millis(rtt_ms)),
+        rtt: Some(rtt),
         feedback: rate.map(|rate| Feedback { rate, accelerated: Bytes::ZERO }),
         ..undo()
     }

@@ -116,6 +116,7 @@ impl CongestionAvoidance for AbeEcn {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss, path};
+    use cwndlab_units::Time;
 
     fn flow(base: &str) -> AbeEcn {
         let algorithm = crate::catalogue().parse(&format!("abe(base={base})")).unwrap();
@@ -140,7 +141,7 @@ mod tests {
             let (mut ours, mut theirs) = (flow(base), make(&path(10), &Arguments::defaults(spec.parameters)));
             let (mut w, mut v) = (ours.on_congestion(&loss(100), 100.0), theirs.on_congestion(&loss(100), 100.0));
             for step in 0..500 {
-                let ack = ack_at(step * 10_000_000, 1);
+                let ack = ack_at(Time(step * 10_000_000), 1);
                 (w, v) = (ours.on_ack(&ack, w), theirs.on_ack(&ack, v));
                 assert_eq!(w, v, "{base}, step {step}");
             }

@@ -21,6 +21,7 @@ use cwndlab_control::{
     Spec, Value, Window,
 };
 use cwndlab_units::maths::cbrt;
+use cwndlab_units::Time;
 
 use super::reno::{flight, segments};
 
@@ -90,8 +91,8 @@ pub fn make(arguments: &Arguments) -> Cubic {
 struct Epoch {
     w_max: f64,
     k: f64,
-    /// Start of the epoch, ns; `None` outside.
-    start: Option<u64>,
+    /// Start of the epoch; `None` outside.
+    start: Option<Time>,
     w_est: f64,
     prior: f64,
 }
@@ -109,7 +110,7 @@ pub struct Cubic {
     from_cwnd: bool,
     now: Epoch,
     after_timeout: bool,
-    last_ack: u64,
+    last_ack: Time,
     idle: bool,
 }
 
@@ -126,7 +127,7 @@ impl Cubic {
             from_cwnd: arguments.word("base") == "cwnd",
             now: Epoch::default(),
             after_timeout: false,
-            last_ack: 0,
+            last_ack: Time::ZERO,
             idle: false,
         }
     }
@@ -144,7 +145,7 @@ impl Cubic {
         self.flows = flows;
     }
 
-    fn begin(&mut self, now: u64, w: f64) {
+    fn begin(&mut self, now: Time, w: f64) {
         self.now.start = Some(now);
         self.now.w_est = w;
         if w < self.now.w_max && !self.after_timeout {
@@ -161,13 +162,13 @@ impl CongestionAvoidance for Cubic {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if !ack.cwnd_limited && !self.idle {
             self.idle = true;
-            self.last_ack = ack.now.0;
+            self.last_ack = ack.now;
         }
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let now = ack.now.0;
+        let now = ack.now;
         if self.idle {
             // Section 5.8: time in which the window was not used does not count.
             self.idle = false;
@@ -177,7 +178,7 @@ impl CongestionAvoidance for Cubic {
             self.begin(now, w);
         }
         let n = segments(ack);
-        let t = (now - self.now.start.unwrap_or(now)) as f64 * 1e-9;
+        let t = (now - self.now.start.unwrap_or(now)).0 as f64 * 1e-9;
         let alpha = if self.now.w_est >= self.now.prior { 1.0 } else { self.alpha };
         self.now.w_est += self.flows * alpha * n / w; // (4)
         if self.reno_friendly && self.window(t) < self.now.w_est {
@@ -199,7 +200,7 @@ impl CongestionAvoidance for Cubic {
 
     fn on_window(&mut self, window: &Window) {
         if window.change == Change::Idle {
-            self.now.start = self.now.start.map(|start| (start + window.idle.0).min(window.now.0));
+            self.now.start = self.now.start.map(|start| (start + window.idle).min(window.now));
         }
     }
 
@@ -222,7 +223,7 @@ mod tests {
     fn after_loss_at(w_max: f64) -> Cubic {
         let mut flow = cubic();
         let w = flow.on_congestion(&loss(w_max as u64), w_max);
-        flow.begin(0, w);
+        flow.begin(Time::ZERO, w);
         flow
     }
 
@@ -263,7 +264,7 @@ mod tests {
         let mut flow = after_loss_at(100.0);
         let mut w = 70.0;
         for _ in 0..70 {
-            w = flow.on_ack(&ack_at(60_000_000_000, 1), w);
+            w = flow.on_ack(&ack_at(Time(60_000_000_000), 1), w);
         }
         assert!(w <= 105.5, "{w}");
     }

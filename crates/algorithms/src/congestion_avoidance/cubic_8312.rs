@@ -22,6 +22,7 @@ use cwndlab_control::{
     Value,
 };
 use cwndlab_units::maths::cbrt;
+use cwndlab_units::Time;
 
 use super::reno::segments;
 
@@ -86,8 +87,8 @@ struct Epoch {
     k: f64,
     /// Window from which (4) starts.
     floor: f64,
-    /// Start, ns; `None` outside.
-    start: Option<u64>,
+    /// Start; `None` outside.
+    start: Option<Time>,
 }
 
 /// CUBIC's avoidance of RFC 8312.
@@ -128,7 +129,7 @@ impl Cubic8312 {
         self.now.floor + self.alpha * t / rtt // (4)
     }
 
-    fn begin(&mut self, now: u64, w: f64) {
+    fn begin(&mut self, now: Time, w: f64) {
         self.now.start = Some(now);
         if self.unknown {
             (self.now.w_max, self.now.k, self.now.floor) = (w, 0.0, w);
@@ -143,11 +144,11 @@ impl Cubic8312 {
 impl CongestionAvoidance for Cubic8312 {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let now = ack.now.0;
+        let now = ack.now;
         if self.now.start.is_none() {
             self.begin(now, w);
         }
-        let t = (now - self.now.start.unwrap_or(now)) as f64 * 1e-9;
+        let t = (now - self.now.start.unwrap_or(now)).0 as f64 * 1e-9;
         let rtt = ack.srtt.0 as f64 * 1e-9;
         if self.reno_friendly && rtt > 0.0 {
             let w_est = self.reno(t, rtt);
@@ -181,7 +182,7 @@ mod tests {
     fn after_loss_at(w_max: f64) -> Cubic8312 {
         let mut flow = Cubic8312::new(&Arguments::defaults(SPEC.parameters));
         let w = flow.on_congestion(&loss(w_max as u64), w_max);
-        flow.begin(0, w);
+        flow.begin(Time::ZERO, w);
         flow
     }
 
@@ -199,10 +200,10 @@ mod tests {
     #[test]
     fn an_ack_sets_the_window_or_adds_to_it() {
         let mut flow = after_loss_at(100.0);
-        let short = Ack { srtt: cwndlab_units::Duration::from_millis(10), ..ack_at(1_000_000_000, 1) };
+        let short = Ack { srtt: cwndlab_units::Duration::from_millis(10), ..ack_at(Time(1_000_000_000), 1) };
         assert!((flow.on_ack(&short, 80.0) - 122.941_176_47).abs() < 1e-6);
         let target = flow.window(1.1);
-        assert_eq!(flow.on_ack(&ack_at(1_000_000_000, 1), 80.0), 80.0 + (target - 80.0) / 80.0);
+        assert_eq!(flow.on_ack(&ack_at(Time(1_000_000_000), 1), 80.0), 80.0 + (target - 80.0) / 80.0);
     }
 
     /// Section 4.6: 80 after 100 remembers 68; section 4.7: a timeout begins at its own window.
@@ -211,7 +212,7 @@ mod tests {
         let mut flow = after_loss_at(100.0);
         assert_eq!((flow.on_congestion(&loss(80), 80.0), flow.now.w_max), (56.0, 68.0));
         let _ = flow.on_congestion(&timeout(80), 80.0);
-        flow.begin(0, 40.0);
+        flow.begin(Time::ZERO, 40.0);
         assert_eq!((flow.now.w_max, flow.now.k), (40.0, 0.0));
     }
 }

@@ -173,6 +173,7 @@ impl CongestionAvoidance for CubicFit {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss, timeout};
+    use cwndlab_units::Time;
 
     fn flow() -> CubicFit {
         CubicFit::new(&Arguments::defaults(SPEC.parameters))
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!(virtual_flows.on_congestion(&loss(100), 100.0), cubic.on_congestion(&loss(100), 100.0));
         let (mut one, mut other) = (70.0, 70.0);
         for k in 0..400 {
-            let ack = ack_at(1_000_000_000 + k * 10_000_000, 1); // one round only: nothing decides on N
+            let ack = ack_at(Time(1_000_000_000 + k * 10_000_000), 1); // one round only: nothing decides on N
             virtual_flows.observe(&ack, one);
             cubic.observe(&ack, other);
             (one, other) = (virtual_flows.on_ack(&ack, one), cubic.on_ack(&ack, other));
@@ -218,7 +219,7 @@ mod tests {
         flow.decrease();
         let w = flow.on_congestion(&loss(100), 100.0);
         assert!((w - 95.986_622).abs() < 1e-5, "{w}");
-        let _ = flow.on_ack(&ack_at(1_000_000_000, 1), w);
+        let _ = flow.on_ack(&ack_at(Time(1_000_000_000), 1), w);
         let mut k = f64::NAN;
         flow.extra(&mut |name, value| k = if name == "k_s" { value } else { k });
         assert!((k - 1.711_9).abs() < 1e-3, "{k}");

@@ -21,6 +21,7 @@ use cwndlab_control::{
     Spec, Value, Window,
 };
 use cwndlab_units::maths::{cbrt, floor};
+use cwndlab_units::{Duration, Time};
 
 use super::reno::segments;
 
@@ -69,9 +70,9 @@ pub static SPEC: Spec = Spec {
 /// C: 41 · 10 / 1024 segments/s³.
 const C: f64 = 410.0 / 1024.0;
 /// The update is repeated at most 32 times a second while the window stands still.
-const MIN_UPDATE_NS: u64 = 1_000_000_000 / 32;
+const MIN_UPDATE: Duration = Duration(1_000_000_000 / 32);
 /// Resolution of the delay samples after the start of an epoch: those of the first second do not count.
-const EPOCH_GRACE_NS: u64 = 1_000_000_000;
+const EPOCH_GRACE: Duration = Duration::from_secs(1);
 
 /// Linux' CUBIC.
 #[derive(Clone, Debug)]
@@ -83,11 +84,13 @@ pub struct CubicLinux {
     cnt: f64,
     last_max: f64,
     last_cwnd: f64,
-    last_time: u64,
+    last_time: Time,
     origin: f64,
     k: f64,
-    delay_min: u64,
-    epoch: u64,
+    /// Zero before the first sample.
+    delay_min: Duration,
+    /// Start of the epoch; zero outside.
+    epoch: Time,
     ack_cnt: f64,
     tcp_cwnd: f64,
     credit: f64,
@@ -105,11 +108,11 @@ impl CubicLinux {
             cnt: 0.0,
             last_max: 0.0,
             last_cwnd: 0.0,
-            last_time: 0,
+            last_time: Time::ZERO,
             origin: 0.0,
             k: 0.0,
-            delay_min: 0,
-            epoch: 0,
+            delay_min: Duration::ZERO,
+            epoch: Time::ZERO,
             ack_cnt: 0.0,
             tcp_cwnd: 0.0,
             credit: 0.0,
@@ -117,17 +120,17 @@ impl CubicLinux {
     }
 
     fn reset(&mut self) {
-        (self.cnt, self.last_max, self.last_cwnd, self.last_time) = (0.0, 0.0, 0.0, 0);
-        (self.origin, self.k, self.epoch, self.ack_cnt, self.tcp_cwnd) = (0.0, 0.0, 0, 0.0, 0.0);
-        self.delay_min = 0;
+        (self.cnt, self.last_max, self.last_cwnd, self.last_time) = (0.0, 0.0, 0.0, Time::ZERO);
+        (self.origin, self.k, self.epoch, self.ack_cnt, self.tcp_cwnd) = (0.0, 0.0, Time::ZERO, 0.0, 0.0);
+        self.delay_min = Duration::ZERO;
     }
 
-    fn update(&mut self, now: u64, w: f64, acked: f64) {
+    fn update(&mut self, now: Time, w: f64, acked: f64) {
         self.ack_cnt += acked;
-        if self.last_cwnd == w && now - self.last_time <= MIN_UPDATE_NS {
+        if self.last_cwnd == w && now - self.last_time <= MIN_UPDATE {
             return;
         }
-        let first = self.epoch == 0;
+        let first = self.epoch == Time::ZERO;
         if first || now != self.last_time {
             self.last_cwnd = w;
             self.last_time = now;
@@ -140,7 +143,7 @@ impl CubicLinux {
         self.cnt = self.cnt.max(2.0); // (6)
     }
 
-    fn begin(&mut self, now: u64, w: f64, acked: f64) {
+    fn begin(&mut self, now: Time, w: f64, acked: f64) {
         self.epoch = now;
         self.ack_cnt = acked;
         self.tcp_cwnd = w;
@@ -152,8 +155,8 @@ impl CubicLinux {
         }
     }
 
-    fn follow(&mut self, now: u64, w: f64) {
-        let t = (now - self.epoch + self.delay_min) as f64 * 1e-9 - self.k;
+    fn follow(&mut self, now: Time, w: f64) {
+        let t = (now - self.epoch + self.delay_min).0 as f64 * 1e-9 - self.k;
         // (2): the distance from the origin is what is cut to whole segments, so that the plateau is a segment high.
         let distance = floor(C * t.abs() * t.abs() * t.abs());
         let target = if t < 0.0 { self.origin - distance } else { self.origin + distance };
@@ -183,18 +186,18 @@ impl CongestionAvoidance for CubicLinux {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         let Some(rtt) = ack.rtt else { return };
-        if self.epoch != 0 && ack.now.0 - self.epoch < EPOCH_GRACE_NS {
+        if self.epoch != Time::ZERO && ack.now - self.epoch < EPOCH_GRACE {
             return;
         }
-        if self.delay_min == 0 || rtt.0 < self.delay_min {
-            self.delay_min = rtt.0.max(1);
+        if self.delay_min == Duration::ZERO || rtt < self.delay_min {
+            self.delay_min = rtt.max(Duration(1));
         }
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let (n, whole) = (segments(ack), floor(w));
-        self.update(ack.now.0, whole, n);
+        self.update(ack.now, whole, n);
         // Linux, tcp_cong_avoid_ai
         let mut w = w;
         if self.credit >= self.cnt {
@@ -212,7 +215,7 @@ impl CongestionAvoidance for CubicLinux {
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         let whole = floor(w);
-        self.epoch = 0;
+        self.epoch = Time::ZERO;
         let shrinks = whole < self.last_max && self.fast_convergence;
         self.last_max = if shrinks { floor(whole * (1024.0 + self.beta) / 2048.0) } else { whole }; // (7)
         if event.cause == Cause::Timeout {
@@ -225,10 +228,10 @@ impl CongestionAvoidance for CubicLinux {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             // Linux, cubictcp_cwnd_event: the curve waits, but never begins in the future.
-            Change::Idle if self.epoch != 0 => self.epoch = (self.epoch + window.idle.0).min(window.now.0),
+            Change::Idle if self.epoch != Time::ZERO => self.epoch = (self.epoch + window.idle).min(window.now),
             // Linux, tcp_reno_undo_cwnd: window and threshold come back. The reduction ended the epoch and left a maximum that
             // is not above the window, so that the curve begins anew there.
-            Change::Undo => (self.epoch, self.last_max, self.credit) = (0, 1.0, 0.0),
+            Change::Undo => (self.epoch, self.last_max, self.credit) = (Time::ZERO, 1.0, 0.0),
             _ => {}
         }
     }
@@ -255,7 +258,7 @@ mod tests {
         let mut flow = flow();
         assert_eq!(flow.friendly_scale, 15.0);
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 70.0);
-        flow.begin(1, 70.0, 1.0);
+        flow.begin(Time(1), 70.0, 1.0);
         assert!((flow.k - 4.2158).abs() < 1e-4, "{}", flow.k);
     }
 
@@ -264,13 +267,13 @@ mod tests {
     #[test]
     fn the_plateau_is_a_whole_segment_high() {
         let mut flow = flow();
-        let second = 1_000_000_000;
-        (flow.origin, flow.k, flow.epoch, flow.last_max) = (135.0, 4.0, second, 135.0);
-        flow.follow(4 * second, 134.0);
+        let second = |n| Time::ZERO + Duration::from_secs(n);
+        (flow.origin, flow.k, flow.epoch, flow.last_max) = (135.0, 4.0, second(1), 135.0);
+        flow.follow(second(4), 134.0);
         assert_eq!(flow.cnt, 134.0);
-        flow.follow(3 * second, 130.0);
+        flow.follow(second(3), 130.0);
         assert_eq!(flow.cnt, 65.0); // 130 / (132 - 130)
-        flow.follow(7 * second, 135.0);
+        flow.follow(second(7), 135.0);
         assert_eq!(flow.cnt, 45.0); // 135 / (138 - 135)
     }
 

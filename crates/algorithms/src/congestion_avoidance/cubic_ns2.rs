@@ -24,6 +24,7 @@ use cwndlab_control::{
     Value,
 };
 use cwndlab_units::maths::{cbrt, floor};
+use cwndlab_units::{Duration, Time};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -81,11 +82,13 @@ pub struct CubicNs2 {
     w_max: f64,
     k: f64,
     origin: f64,
-    epoch: u64,
+    /// Start of the epoch; zero outside.
+    epoch: Time,
     w_tcp: f64,
     acks: f64,
     counter: f64,
-    delay_min: u64,
+    /// Zero before the first sample.
+    delay_min: Duration,
     lost_before: bool,
 }
 
@@ -102,11 +105,11 @@ impl CubicNs2 {
             w_max: 0.0,
             k: 0.0,
             origin: 0.0,
-            epoch: 0,
+            epoch: Time::ZERO,
             w_tcp: 0.0,
             acks: 0.0,
             counter: 0.0,
-            delay_min: 0,
+            delay_min: Duration::ZERO,
             lost_before: false,
         }
     }
@@ -116,20 +119,20 @@ impl CubicNs2 {
         self.origin + C * from_plateau * from_plateau * from_plateau // (2)
     }
 
-    fn begin(&mut self, now: u64, w: f64) {
-        self.epoch = now.max(1);
+    fn begin(&mut self, now: Time, w: f64) {
+        self.epoch = now.max(Time(1));
         self.k = cbrt(B * (self.w_max - w).max(0.0)); // (1)
         self.origin = self.w_max.max(w);
         self.w_tcp = w;
         self.acks = 0.0;
     }
 
-    fn count(&mut self, now: u64, w: f64) -> f64 {
-        if self.epoch == 0 {
+    fn count(&mut self, now: Time, w: f64) -> f64 {
+        if self.epoch == Time::ZERO {
             self.begin(now, w);
         }
-        let delay = self.delay_min as f64 * 1e-9;
-        let target = self.target((now - self.epoch) as f64 * 1e-9 + delay);
+        let delay = self.delay_min.0 as f64 * 1e-9;
+        let target = self.target((now - self.epoch).0 as f64 * 1e-9 + delay);
         let mut cnt = if target > w { w / (target - w) } else { 100.0 * w }; // (3)
         if let (Some(rate), true) = (self.clamp, delay > 0.0) {
             cnt = cnt.max(w / (rate * delay)); // (4)
@@ -155,14 +158,14 @@ impl CubicNs2 {
 impl CongestionAvoidance for CubicNs2 {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(rtt) = ack.rtt {
-            if self.delay_min == 0 || rtt.0 < self.delay_min {
-                self.delay_min = rtt.0;
+            if self.delay_min == Duration::ZERO || rtt < self.delay_min {
+                self.delay_min = rtt;
             }
         }
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let cnt = self.count(ack.now.0, w);
+        let cnt = self.count(ack.now, w);
         self.counter += f64::from(ack.acks);
         if self.counter > floor(cnt) {
             self.counter = 0.0; // (7)
@@ -172,7 +175,7 @@ impl CongestionAvoidance for CubicNs2 {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.epoch = 0;
+        self.epoch = Time::ZERO;
         self.lost_before = true;
         self.w_max = if w < self.w_max { 0.9 * w } else { w }; // (8)
         if event.cause == Cause::Timeout {
@@ -198,7 +201,7 @@ mod tests {
     fn k_and_targets_are_those_of_the_sheet() {
         let mut flow = CubicNs2::new(&Arguments::defaults(SPEC.parameters));
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 80.0);
-        flow.begin(1, 80.0);
+        flow.begin(Time(1), 80.0);
         assert!((flow.k - 3.684_031_498_640_386_4).abs() < 1e-12);
         for (t, target) in [(0.1, 81.584_842_191_972_27), (1.0, 92.265_667_901_200_97), (5.0, 100.911_583_538_635_6)] {
             assert!((flow.target(t) - target).abs() < 1e-9);

@@ -22,6 +22,7 @@ use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
 };
 use cwndlab_units::maths::floor;
+use cwndlab_units::Time;
 
 use super::reno::{flight, segments};
 use crate::congestion_avoidance::htcp::ns3::Ns3;
@@ -103,8 +104,8 @@ const SETTLING: u64 = 3;
 /// What a reduction changes.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// The last congestion event, or the start, ns.
-    since: Option<u64>,
+    /// The last congestion event, or the start.
+    since: Option<Time>,
     rtt_max: u64,
     /// Largest throughput of the epoch before, segments/s.
     b_before: f64,
@@ -131,7 +132,7 @@ pub struct Htcp {
     b_max: f64,
     /// The interval that is being measured: segments and start.
     counted: f64,
-    interval: u64,
+    interval: Time,
     alpha: f64,
 }
 
@@ -153,7 +154,7 @@ impl Htcp {
             b: 0.0,
             b_max: 0.0,
             counted: 0.0,
-            interval: 0,
+            interval: Time::ZERO,
             alpha: 1.0,
         }
     }
@@ -176,8 +177,8 @@ impl Htcp {
     }
 
     /// Round trips since the last event.
-    fn rounds(&self, now: u64) -> u64 {
-        now.saturating_sub(self.now.since.unwrap_or(now)) / self.rtt_min.max(1)
+    fn rounds(&self, now: Time) -> u64 {
+        now.saturating_since(self.now.since.unwrap_or(now)).0 / self.rtt_min.max(1)
     }
 
     /// (3): β for the event that is here.
@@ -203,7 +204,7 @@ impl Htcp {
         let Some(rtt) = sample else { return };
         let rtt = rtt.0.max(1);
         self.rtt_min = self.rtt_min.min(rtt);
-        if !ack.recovering && self.lost && self.rounds(ack.now.0) > SETTLING {
+        if !ack.recovering && self.lost && self.rounds(ack.now) > SETTLING {
             self.now.rtt_max = self.now.rtt_max.max(self.rtt_min);
             if rtt <= self.now.rtt_max + RISE_NS {
                 self.now.rtt_max = self.now.rtt_max.max(rtt);
@@ -212,13 +213,13 @@ impl Htcp {
     }
 
     fn measure_throughput(&mut self, ack: &Ack, w: f64) {
-        let now = ack.now.0;
-        if ack.recovering || self.interval == 0 {
+        let now = ack.now;
+        if ack.recovering || self.interval == Time::ZERO {
             (self.counted, self.interval) = (0.0, now);
             return;
         }
         self.counted += segments(ack);
-        let span = now - self.interval;
+        let span = (now - self.interval).0;
         if self.counted < w - self.alpha.max(1.0) || span < self.rtt_min || span == 0 {
             return;
         }
@@ -237,10 +238,10 @@ impl CongestionAvoidance for Htcp {
     #[inline]
     fn observe(&mut self, ack: &Ack, w: f64) {
         if self.now.since.is_none() {
-            self.now.since = Some(ack.now.0);
+            self.now.since = Some(ack.now);
         }
         if let Some(ns3) = &mut self.ns3 {
-            ns3.observe(ack, self.now.since.unwrap_or(0));
+            ns3.observe(ack, self.now.since.unwrap_or(Time::ZERO));
             return;
         }
         self.measure_rtt(ack);
@@ -249,7 +250,7 @@ impl CongestionAvoidance for Htcp {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let delta = ack.now.0.saturating_sub(self.now.since.unwrap_or(ack.now.0)) as f64 * 1e-9;
+        let delta = ack.now.saturating_since(self.now.since.unwrap_or(ack.now)).0 as f64 * 1e-9;
         self.alpha = 2.0 * (1.0 - self.now.beta) * self.pace(delta); // (1)
         if self.ns3.is_some() {
             return w + Ns3::step(ack, w, self.alpha);
@@ -259,11 +260,11 @@ impl CongestionAvoidance for Htcp {
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         if let Some(ns3) = &mut self.ns3 {
-            (self.now.beta, self.now.since) = (ns3.beta(), Some(event.now.0));
+            (self.now.beta, self.now.since) = (ns3.beta(), Some(event.now));
             return (self.now.beta * flight(event)).max(2.0);
         }
         self.now.beta = self.beta();
-        self.now.since = Some(event.now.0);
+        self.now.since = Some(event.now);
         self.lost = true;
         if self.now.rtt_max > self.rtt_min {
             self.now.rtt_max = self.rtt_min + (self.now.rtt_max - self.rtt_min) * 95 / 100;

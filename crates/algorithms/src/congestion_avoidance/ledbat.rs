@@ -190,14 +190,14 @@ impl CongestionAvoidance for Ledbat {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss};
-    use cwndlab_units::Duration;
+    use cwndlab_units::{Duration, Time};
 
     fn ledbat() -> Ledbat {
         Ledbat { target: 100e6, gain: 1.0, history: History::default() }
     }
 
     fn sample(now_s: u64, ms: u64) -> Ack {
-        let mut ack = ack_at(now_s * 1_000_000_000, 1);
+        let mut ack = ack_at(Time(now_s * 1_000_000_000), 1);
         ack.rtt = Some(Duration::from_millis(ms));
         ack
     }

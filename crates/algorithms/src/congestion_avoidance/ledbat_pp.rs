@@ -20,6 +20,7 @@ use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
     Reason, Spec, Step, Value, Window,
 };
+use cwndlab_units::{Duration, Time};
 
 use super::ledbat::History;
 use super::reno::segments;
@@ -48,17 +49,17 @@ pub static SPEC: Spec = Spec {
 };
 use crate::shared::exit;
 
-/// Where it is in (5); times in ns.
+/// Where it is in (5).
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     /// In slow start, or before the first ACK after it.
     Start,
     /// Steady, until the next slowdown.
-    Steady { until: u64 },
+    Steady { until: Time },
     /// At two segments until `until`.
-    Low { began: u64, until: u64, ssthresh: f64 },
+    Low { began: Time, until: Time, ssthresh: f64 },
     /// Back to `ssthresh`.
-    Back { began: u64, ssthresh: f64 },
+    Back { began: Time, ssthresh: f64 },
 }
 
 /// The window of a slowdown, segments.
@@ -114,12 +115,12 @@ impl LedbatPp {
 
     /// (5): the next window.
     fn step(&mut self, ack: &Ack, w: f64) -> f64 {
-        let now = ack.now.0;
-        let two = 2 * ack.srtt.0;
+        let now = ack.now;
+        let two = ack.srtt * 2;
         match self.phase {
             Phase::Start => {
                 self.begun = true;
-                self.phase = Phase::Steady { until: if self.slows { now + two } else { u64::MAX } };
+                self.phase = Phase::Steady { until: if self.slows { now + two } else { Time::MAX } };
                 self.steady(ack, w)
             }
             Phase::Steady { until } if now >= until && w > LOW => {
@@ -140,8 +141,8 @@ impl LedbatPp {
         }
     }
 
-    fn after_slowdown(&self, began: u64, now: u64) -> Phase {
-        Phase::Steady { until: now + (self.spacing * now.saturating_sub(began) as f64) as u64 }
+    fn after_slowdown(&self, began: Time, now: Time) -> Phase {
+        Phase::Steady { until: now + Duration((self.spacing * now.saturating_since(began).0 as f64) as u64) }
     }
 }
 
@@ -167,7 +168,7 @@ impl CongestionAvoidance for LedbatPp {
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.begun = true;
         self.phase = match self.phase {
-            Phase::Low { began, .. } | Phase::Back { began, .. } => self.after_slowdown(began, event.now.0),
+            Phase::Low { began, .. } | Phase::Back { began, .. } => self.after_slowdown(began, event.now),
             steady @ Phase::Steady { .. } => steady,
             Phase::Start => Phase::Start,
         };
@@ -193,7 +194,6 @@ impl CongestionAvoidance for LedbatPp {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss};
-    use cwndlab_units::Duration;
 
     fn flow() -> LedbatPp {
         LedbatPp::new(&Arguments::defaults(SPEC.parameters))
@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn at(ms: u64) -> Ack {
-        let mut ack = ack_at(ms * 1_000_000, 1);
+        let mut ack = ack_at(Time(ms * 1_000_000), 1);
         ack.rtt = Some(Duration::from_millis(120));
         ack.srtt = Duration::from_millis(120);
         ack
@@ -249,7 +249,7 @@ mod tests {
         for n in 0..8 {
             w = tell(&mut flow, if n < 7 { 1_500 } else { 1_600 }, w);
         }
-        assert_eq!((w, flow.phase), (10.0, Phase::Steady { until: 1_600_000_000 + 9 * 360_000_000 }));
+        assert_eq!((w, flow.phase), (10.0, Phase::Steady { until: Time(1_600_000_000 + 9 * 360_000_000) }));
     }
 
     #[test]

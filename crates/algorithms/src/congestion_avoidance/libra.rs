@@ -205,7 +205,7 @@ impl CongestionAvoidance for Libra {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss};
-    use cwndlab_units::Duration;
+    use cwndlab_units::{Duration, Time};
 
     fn flow(capacity: f64) -> Libra {
         let mut flow = Libra::new(&Arguments::defaults(SPEC.parameters));
@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn an_unknown_capacity_is_reno() {
         let mut flow = flow(0.0);
-        flow.observe(&ack_at(1_000_000_000, 1), 10.0);
-        assert_eq!(flow.on_ack(&ack_at(1_000_000_000, 1), 10.0), 10.1);
+        flow.observe(&ack_at(Time(1_000_000_000), 1), 10.0);
+        assert_eq!(flow.on_ack(&ack_at(Time(1_000_000_000), 1), 10.0), 10.1);
         assert_eq!(flow.on_congestion(&loss(10), 10.0), 5.0);
     }
 
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn the_pair_that_queued_least_tells_the_capacity() {
         let mut flow = flow(0.0);
-        let ack = |now: u64, rtt: u64| Ack { rtt: Some(Duration(rtt)), ..ack_at(now, 1) };
+        let ack = |now: u64, rtt: u64| Ack { rtt: Some(Duration(rtt)), ..ack_at(Time(now), 1) };
         flow.observe(&ack(1_000_000_000, 100_000_000), 10.0);
         flow.observe(&ack(1_001_000_000, 101_000_000), 10.0);
         assert!((flow.pairs.capacity.unwrap() - 8.0).abs() < 1e-9);

@@ -159,7 +159,7 @@ impl CongestionAvoidance for Westwood {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss, timeout};
-    use cwndlab_units::Bytes;
+    use cwndlab_units::{Bytes, Time};
 
     fn flow() -> Westwood {
         Westwood::new(&Arguments::defaults(SPEC.parameters))
@@ -192,7 +192,7 @@ mod tests {
     fn acks_of_the_same_instant_are_counted() {
         let mut flow = flow();
         for n in 0..400 {
-            flow.observe(&ack_at(1_000_000_000 + n / 2 * 10_000_000, 1), 10.0);
+            flow.observe(&ack_at(Time(1_000_000_000 + n / 2 * 10_000_000), 1), 10.0);
         }
         assert!((flow.b - 200_000.0).abs() < 2_000.0, "{}", flow.b);
     }

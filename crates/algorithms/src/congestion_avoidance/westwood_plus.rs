@@ -170,6 +170,7 @@ impl CongestionAvoidance for WestwoodPlus {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss};
+    use cwndlab_units::Time;
 
     fn flow() -> WestwoodPlus {
         WestwoodPlus::new(&Arguments::defaults(SPEC.parameters))
@@ -190,7 +191,7 @@ mod tests {
     fn ns_3_filters_up_from_zero_and_counts_acks() {
         let mut flow = WestwoodPlus { last: Some(0.0), per_ack: true, ..flow() };
         flow.filter(10.0);
-        assert_eq!((flow.b, flow.on_ack(&ack_at(1_000_000_000, 2), 20.0)), (0.5, 20.05));
+        assert_eq!((flow.b, flow.on_ack(&ack_at(Time(1_000_000_000), 2), 20.0)), (0.5, 20.05));
     }
 
     /// Linux, by hand: 8 after 0 gives 1 behind the first filter and 1/8 behind the second.
@@ -206,7 +207,7 @@ mod tests {
     fn a_loss_leaves_what_was_delivered_in_a_round_trip() {
         let mut flow = flow();
         for ms in 0..=10 {
-            flow.observe(&ack_at(1_000_000_000 + ms * 10_000_000, 1), 20.0);
+            flow.observe(&ack_at(Time(1_000_000_000 + ms * 10_000_000), 1), 20.0);
         }
         assert!((flow.on_congestion(&loss(20), 20.0) - 10.0).abs() < 1e-9);
     }

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack, established, path};
     use cwndlab_control::Feedback;
-    use cwndlab_units::Rate;
+    use cwndlab_units::{Duration, Rate};
 
     fn marked(accelerated: u64) -> Ack {
         Ack { feedback: Some(Feedback { rate: Rate(1), accelerated: Bytes(accelerated) }), ..ack(1) }
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn an_accelerate_adds_a_segment_and_a_brake_takes_one() {
         let mut flow = AbcWireless::new(&path(10));
-        flow.on_window(&established(100, Some(Rate(1))));
+        flow.on_window(&established(Duration::from_millis(100), Some(Rate(1))));
         let _ = flow.on_ack(&marked(1000));
         assert!((flow.w - 11.1).abs() < 1e-12);
         let _ = flow.on_ack(&marked(0));
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn brakes_alone_shrink_it_to_one_segment() {
         let mut flow = AbcWireless::new(&path(10));
-        flow.on_window(&established(100, Some(Rate(1))));
+        flow.on_window(&established(Duration::from_millis(100), Some(Rate(1))));
         for _ in 0..30 {
             let _ = flow.on_ack(&marked(0));
         }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn without_answers_it_is_cubic() {
         let mut flow = AbcWireless::new(&path(10));
-        flow.on_window(&established(100, None));
+        flow.on_window(&established(Duration::from_millis(100), None));
         let _ = flow.on_ack(&marked(1000));
         assert_eq!(flow.cwnd(), Bytes(11_000));
     }

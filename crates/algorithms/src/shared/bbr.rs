@@ -1,7 +1,7 @@
 //! What the BBR family shares: rounds, the send quantum, the pacing timer's look ahead, ACK aggregation, chance.
 
 use cwndlab_control::{Ack, Phase, Sent};
-use cwndlab_units::random;
+use cwndlab_units::{random, Duration, Time};
 
 /// A segment's payload and a rate, both of one flow: Linux' `bbr_tso_segs_goal`. One segment below 1.2 Mbit/s, else two or
 /// what leaves in a millisecond. `rate` in bit/s.
@@ -13,11 +13,11 @@ pub fn send_quantum(rate: f64, mss: f64) -> f64 {
     ((bytes / mss) as u32 as f64).clamp(least, 127.0)
 }
 
-/// Segments per second and a time in nanoseconds: how many segments.
+/// Segments per second and a duration: how many segments.
 #[inline]
 #[must_use]
-pub fn over(rate: f64, nanos: u64) -> f64 {
-    rate * nanos as f64 * 1e-9
+pub fn over(rate: f64, span: Duration) -> f64 {
+    rate * span.0 as f64 * 1e-9
 }
 
 /// The states of BBR's machine.
@@ -76,7 +76,7 @@ impl Rounds {
 /// When the pacing timer lets the next segment go (Linux: the earliest departure time).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Departures {
-    next: u64,
+    next: Time,
 }
 
 impl Departures {
@@ -84,15 +84,15 @@ impl Departures {
     #[inline]
     pub fn sent(&mut self, sent: &Sent, rate: f64) {
         let gap = sent.size.0 as f64 * 8e9 / rate;
-        self.next = self.next.max(sent.now.0) + gap as u64;
+        self.next = self.next.max(sent.now) + Duration(gap as u64);
     }
 
     /// What will be in flight when the next segment may leave, at a delivery of `bw` segments/s (Linux:
     /// `bbr_packets_in_net_at_edt`). `ahead`: the burst that then leaves, where the rate is meant to rise.
     #[inline]
     #[must_use]
-    pub fn in_flight(&self, now: u64, in_flight: f64, bw: f64, ahead: f64) -> f64 {
-        (in_flight + ahead - over(bw, self.next.saturating_sub(now)).floor()).max(0.0)
+    pub fn in_flight(&self, now: Time, in_flight: f64, bw: f64, ahead: f64) -> f64 {
+        (in_flight + ahead - over(bw, self.next.saturating_since(now)).floor()).max(0.0)
     }
 }
 
@@ -102,7 +102,7 @@ pub struct Aggregation {
     most: [f64; 2],
     index: usize,
     rounds: u32,
-    epoch_at: u64,
+    epoch_at: Time,
     epoch_acked: f64,
 }
 
@@ -118,7 +118,7 @@ impl Aggregation {
     }
 
     /// A new epoch begins.
-    pub fn restart(&mut self, now: u64) {
+    pub fn restart(&mut self, now: Time) {
         self.epoch_at = now;
         self.epoch_acked = 0.0;
     }
@@ -135,9 +135,9 @@ impl Aggregation {
             }
         }
         let acked = ack.acked.0 as f64 / ack.mss.0 as f64;
-        let mut expected = over(bw, ack.now.0.saturating_sub(self.epoch_at)).floor();
+        let mut expected = over(bw, ack.now.saturating_since(self.epoch_at)).floor();
         if self.epoch_acked <= expected || self.epoch_acked + acked >= EPOCH_LIMIT {
-            self.restart(ack.now.0);
+            self.restart(ack.now);
             expected = 0.0;
         }
         self.epoch_acked += acked;
@@ -231,14 +231,14 @@ impl Repair {
 /// When the round-trip time is measured on an empty queue, and how long.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeRtt {
-    until: Option<u64>,
+    until: Option<Time>,
     round: bool,
     /// What was sent between these deliveries was sent with the small window.
     sent: (u64, u64),
 }
 
 /// At most this little is in flight for this long.
-const PROBE_RTT_NS: u64 = 200_000_000;
+const PROBE_RTT: Duration = Duration::from_millis(200);
 
 impl Default for ProbeRtt {
     fn default() -> Self {
@@ -265,10 +265,10 @@ impl ProbeRtt {
         self.sent.1 = ack.delivered.0 + ack.in_flight.0;
         if self.until.is_some() {
             self.round |= rounds.started;
-            return self.round && self.is_over(ack.now.0);
+            return self.round && self.is_over(ack.now);
         }
         if ack.in_flight.0 as f64 <= small * ack.mss.0 as f64 {
-            self.until = Some(ack.now.0 + PROBE_RTT_NS);
+            self.until = Some(ack.now + PROBE_RTT);
             self.round = false;
             rounds.restart(ack.delivered.0);
         }
@@ -277,7 +277,7 @@ impl ProbeRtt {
 
     /// The time is over.
     #[must_use]
-    pub fn is_over(&self, now: u64) -> bool {
+    pub fn is_over(&self, now: Time) -> bool {
         self.until.is_some_and(|until| now > until)
     }
 }

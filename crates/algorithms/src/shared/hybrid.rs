@@ -8,12 +8,13 @@
 //!        η = clamp(RTT_min / 8, 4 ms, 16 ms)                                                      (2)
 //! ```
 //!
-//! Units: nanoseconds.
+//! Units: RTTs and the threshold in nanoseconds.
 
 use cwndlab_control::{Ack, Reason};
+use cwndlab_units::{Duration, Time};
 
 /// ACKs further apart end a train.
-pub const GAP_NS: u64 = 2_000_000;
+pub const GAP: Duration = Duration::from_millis(2);
 /// Samples of a round that the delay rule looks at.
 const SAMPLES: u32 = 8;
 
@@ -27,8 +28,8 @@ pub fn eta(rtt_min: u64) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub struct Hybrid {
     round: u64,
-    round_start: u64,
-    last_ack: u64,
+    round_start: Time,
+    last_ack: Time,
     current: u64,
     samples: u32,
     /// Smallest RTT of the connection.
@@ -37,7 +38,14 @@ pub struct Hybrid {
 
 impl Default for Hybrid {
     fn default() -> Self {
-        Self { round: u64::MAX, round_start: 0, last_ack: 0, current: u64::MAX, samples: 0, rtt_min: u64::MAX }
+        Self {
+            round: u64::MAX,
+            round_start: Time::ZERO,
+            last_ack: Time::ZERO,
+            current: u64::MAX,
+            samples: 0,
+            rtt_min: u64::MAX,
+        }
     }
 }
 
@@ -50,7 +58,7 @@ impl Hybrid {
     /// Takes an ACK in; a new round begins where the transport's does.
     #[inline]
     pub fn observe(&mut self, ack: &Ack) {
-        let now = ack.now.0;
+        let now = ack.now;
         if self.round != ack.round {
             self.round = ack.round;
             (self.round_start, self.last_ack) = (now, now);
@@ -64,11 +72,11 @@ impl Hybrid {
     /// The detector that fires: the train of ACKs or the rise of the delay. The train fires beyond `threshold`.
     #[inline]
     pub fn detect(&mut self, ack: &Ack, threshold: u64) -> Option<Reason> {
-        let now = ack.now.0;
+        let now = ack.now;
         let mut signal = None;
-        if now - self.last_ack <= GAP_NS {
+        if now - self.last_ack <= GAP {
             self.last_ack = now;
-            if now - self.round_start > threshold {
+            if (now - self.round_start).0 > threshold {
                 signal = Some(Reason::Train); // (1)
             }
         }

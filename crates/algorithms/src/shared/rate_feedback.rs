@@ -112,7 +112,7 @@ mod tests {
 
     fn told(mbps: u64) -> RateFeedback {
         let mut flow = RateFeedback::new(&path(10));
-        flow.on_window(&established(100, Some(Rate(mbps * 1_000_000))));
+        flow.on_window(&established(Duration::from_millis(100), Some(Rate(mbps * 1_000_000))));
         flow
     }
 
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn without_answers_it_is_reno() {
         let mut flow = RateFeedback::new(&path(10));
-        flow.on_window(&established(100, None));
+        flow.on_window(&established(Duration::from_millis(100), None));
         assert_eq!((flow.cwnd(), flow.pacing_rate()), (Bytes(10_000), None));
         let _ = flow.on_ack(&ack(1));
         assert_eq!(flow.cwnd(), Bytes(11_000));

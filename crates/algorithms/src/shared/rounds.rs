@@ -162,11 +162,11 @@ impl Rounds {
 pub(crate) mod testing {
     use cwndlab_control::testing::ack_at;
     use cwndlab_control::{Ack, CongestionAvoidance};
-    use cwndlab_units::Duration;
+    use cwndlab_units::{Duration, Time};
 
     /// An ACK of one segment in round `round` with an RTT of `ms`.
     pub(crate) fn ack_in(round: u64, ms: f64) -> Ack {
-        let mut ack = ack_at(round * 100_000_000, 1);
+        let mut ack = ack_at(Time(round * 100_000_000), 1);
         ack.rtt = Some(Duration((ms * 1e6) as u64));
         ack.round = round;
         ack

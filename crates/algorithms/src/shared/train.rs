@@ -8,26 +8,27 @@
 //! train: B = (bytes of all ACKs but the first) / (t_last − t_first)    three ACKs at least             (2)
 //! ```
 //!
-//! Units: nanoseconds, bytes, bytes/s of payload. Delayed ACKs double δ and L together: bytes are counted, never ACKs.
+//! Units: bytes, bytes/s of payload. Delayed ACKs double δ and L together: bytes are counted, never ACKs.
 //! A report of several ACKs counts as that many, spread evenly over its `interval`.
 
 use cwndlab_control::Ack;
+use cwndlab_units::{Duration, Time};
 
 /// (1), bytes/s; zero where no time passed.
 #[must_use]
-pub fn pair(delta_ns: u64, bytes: f64) -> f64 {
-    if delta_ns == 0 {
+pub fn pair(delta: Duration, bytes: f64) -> f64 {
+    if delta == Duration::ZERO {
         0.0
     } else {
-        bytes * 1e9 / delta_ns as f64
+        bytes * 1e9 / delta.0 as f64
     }
 }
 
 /// How far apart two ACKs of one burst may be where the source names no figure: a quarter of the smallest RTT.
 #[inline]
 #[must_use]
-pub fn close(ack: &Ack) -> u64 {
-    ack.min_rtt.0 / 4
+pub fn close(ack: &Ack) -> Duration {
+    ack.min_rtt / 4
 }
 
 /// The middle one; the mean of the two middle ones where their number is even. Zero of none.
@@ -45,9 +46,9 @@ pub fn median(values: &mut [f64]) -> f64 {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Train {
     /// Time of the first ACK.
-    pub first: u64,
+    pub first: Time,
     /// Time of the last.
-    pub last: u64,
+    pub last: Time,
     /// Bytes of all ACKs but the first.
     pub bytes: u64,
     /// How many.
@@ -57,9 +58,9 @@ pub struct Train {
 impl Train {
     /// Takes an ACK in. One that comes later than `gap` after the last begins a new train; the old one is returned.
     #[inline]
-    pub fn push(&mut self, ack: &Ack, gap: u64) -> Option<Self> {
-        let (now, begin) = (ack.now.0, ack.now.0.saturating_sub(ack.interval.0));
-        if self.acks > 0 && begin.saturating_sub(self.last) <= gap {
+    pub fn push(&mut self, ack: &Ack, gap: Duration) -> Option<Self> {
+        let (now, begin) = (ack.now, Time(ack.now.0.saturating_sub(ack.interval.0)));
+        if self.acks > 0 && begin.saturating_since(self.last) <= gap {
             self.bytes += ack.acked.0;
             self.last = now;
             self.acks += ack.acks;
@@ -88,7 +89,7 @@ const MOST: usize = 16;
 /// Pairs of ACKs that came close to each other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pairs {
-    last: Option<u64>,
+    last: Option<Time>,
     rates: [f64; MOST],
     count: usize,
 }
@@ -96,11 +97,11 @@ pub struct Pairs {
 impl Pairs {
     /// Takes an ACK in; the rate of the pair that it makes with the one before, bytes/s.
     #[inline]
-    pub fn push(&mut self, ack: &Ack, gap: u64) -> Option<f64> {
-        let (now, acks) = (ack.now.0, u64::from(ack.acks.max(1)));
+    pub fn push(&mut self, ack: &Ack, gap: Duration) -> Option<f64> {
+        let (now, acks) = (ack.now, u64::from(ack.acks.max(1)));
         let last = self.last.replace(now);
-        let delta = if acks > 1 { ack.interval.0 / (acks - 1) } else { now - last? };
-        if delta == 0 || delta > gap {
+        let delta = if acks > 1 { ack.interval / (acks - 1) } else { now - last? };
+        if delta == Duration::ZERO || delta > gap {
             return None;
         }
         let rate = pair(delta, ack.acked.0 as f64 / acks as f64);
@@ -123,20 +124,19 @@ impl Pairs {
 mod tests {
     use super::*;
     use cwndlab_control::testing::ack_at;
-    use cwndlab_units::Duration;
 
     /// The sheet, `hoe`: 1460 bytes 1.168 ms apart are 10 Mbit/s; twice the bytes in twice the time (delayed ACKs) too.
     #[test]
     fn a_pair_is_bytes_over_time() {
-        assert_eq!(pair(1_168_000, 1460.0) * 8.0, 10e6);
-        assert_eq!(pair(2_336_000, 2920.0) * 8.0, 10e6);
-        assert_eq!(pair(0, 1460.0), 0.0);
+        assert_eq!(pair(Duration(1_168_000), 1460.0) * 8.0, 10e6);
+        assert_eq!(pair(Duration(2_336_000), 2920.0) * 8.0, 10e6);
+        assert_eq!(pair(Duration::ZERO, 1460.0), 0.0);
     }
 
     /// (2), by hand: four ACKs of 1460 bytes 1 ms apart after the first are 3 · 1460 bytes in 3 ms.
     #[test]
     fn a_train_measures_bytes_over_time() {
-        let train = Train { first: 0, last: 3_000_000, bytes: 3 * 1460, acks: 4 };
+        let train = Train { first: Time::ZERO, last: Time(3_000_000), bytes: 3 * 1460, acks: 4 };
         assert!((train.rate() - 1_460_000.0).abs() < 1e-6);
         assert_eq!(Train { acks: 2, ..train }.rate(), 0.0);
     }
@@ -147,14 +147,14 @@ mod tests {
     fn a_gap_ends_a_train_and_a_report_is_a_train_of_its_own() {
         let mut train = Train::default();
         for n in 0..5 {
-            assert!(train.push(&ack_at(1_000_000_000 + n * 1_000_000, 1), 2_000_000).is_none());
+            assert!(train.push(&ack_at(Time(1_000_000_000 + n * 1_000_000), 1), Duration::from_millis(2)).is_none());
         }
-        let old = train.push(&ack_at(1_014_000_000, 1), 2_000_000).unwrap();
+        let old = train.push(&ack_at(Time(1_014_000_000), 1), Duration::from_millis(2)).unwrap();
         assert_eq!((old.rate(), old.acks), (1e6, 5));
-        let mut report = ack_at(1_004_000_000, 5);
+        let mut report = ack_at(Time(1_004_000_000), 5);
         (report.acks, report.interval) = (5, Duration::from_millis(4));
         let mut train = Train::default();
-        let _ = train.push(&report, 2_000_000);
+        let _ = train.push(&report, Duration::from_millis(2));
         assert_eq!(train.rate(), 1e6);
     }
 
@@ -163,7 +163,7 @@ mod tests {
     fn one_compressed_pair_does_not_count() {
         let mut pairs = Pairs::default();
         for ms in [0, 10, 11, 21] {
-            let _ = pairs.push(&ack_at(1_000_000_000 + ms * 1_000_000, 1), 25_000_000);
+            let _ = pairs.push(&ack_at(Time(1_000_000_000 + ms * 1_000_000), 1), Duration::from_millis(25));
         }
         assert_eq!(pairs.median_of(4), None);
         assert_eq!(pairs.median_of(3), Some(100_000.0));

@@ -3,24 +3,32 @@
 //! Source: K. Nichols' estimator as Linux keeps it (`lib/win_minmax.c`): best, second best and third best, each younger
 //! than the one before. It may forget a value early, never keep one too long, and needs no memory per sample.
 
-/// A value and when it was seen, in whatever counts the window: rounds or nanoseconds.
+use std::ops::{Div, Sub};
+
+/// A value and when it was seen.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
-    at: u64,
+struct Seen<T> {
+    at: T,
     value: f64,
 }
 
 /// The maximum of the last `window`. For a minimum feed it negated values.
+///
+/// `T` counts the window: a [`Time`](cwndlab_units::Time), or a number of rounds.
 #[derive(Clone, Debug)]
-pub struct WindowedMax {
-    best: [Seen; 3],
+pub struct WindowedMax<T> {
+    best: [Seen<T>; 3],
 }
 
-impl WindowedMax {
+impl<T, W> WindowedMax<T>
+where
+    T: Copy + Default + PartialEq + Sub<Output = W>,
+    W: Copy + PartialOrd + Div<u64, Output = W>,
+{
     /// Nothing seen: the maximum is `value`.
     #[must_use]
     pub fn new(value: f64) -> Self {
-        Self { best: [Seen { at: 0, value }; 3] }
+        Self { best: [Seen { at: T::default(), value }; 3] }
     }
 
     /// The maximum.
@@ -31,13 +39,13 @@ impl WindowedMax {
     }
 
     /// Forgets all but `value`.
-    pub fn reset(&mut self, at: u64, value: f64) {
+    pub fn reset(&mut self, at: T, value: f64) {
         self.best = [Seen { at, value }; 3];
     }
 
     /// A value at `at`, which never goes back; answers the maximum of the last `window`.
     #[inline]
-    pub fn update(&mut self, window: u64, at: u64, value: f64) -> f64 {
+    pub fn update(&mut self, window: W, at: T, value: f64) -> f64 {
         let [first, second, third] = self.best;
         if value >= first.value || at - third.at > window {
             self.reset(at, value);
@@ -55,7 +63,7 @@ impl WindowedMax {
 
     /// The best ones age: the window moves on, or a quarter or half of it passed without a successor.
     #[inline]
-    fn expire(&mut self, window: u64, new: Seen) {
+    fn expire(&mut self, window: W, new: Seen<T>) {
         let age = new.at - self.best[0].at;
         if age > window {
             while new.at - self.best[0].at > window {
@@ -77,7 +85,7 @@ mod tests {
     #[test]
     fn the_maximum_is_forgotten_after_the_window() {
         let mut max = WindowedMax::new(0.0);
-        let found: Vec<f64> = [(0, 9.0), (4, 5.0), (8, 7.0), (10, 3.0), (11, 2.0), (19, 1.0)]
+        let found: Vec<f64> = [(0_u64, 9.0), (4, 5.0), (8, 7.0), (10, 3.0), (11, 2.0), (19, 1.0)]
             .into_iter()
             .map(|(at, value)| max.update(10, at, value))
             .collect();
@@ -88,7 +96,7 @@ mod tests {
     #[test]
     fn a_minimum_by_negation() {
         let mut min = WindowedMax::new(f64::NEG_INFINITY);
-        assert_eq!(min.update(10, 0, -50.0), -50.0);
+        assert_eq!(min.update(10, 0_u64, -50.0), -50.0);
         assert_eq!(min.update(10, 1, -40.0), -40.0);
         assert_eq!(min.update(10, 2, -60.0), -40.0);
     }

@@ -105,9 +105,9 @@ impl AfStart {
             let rate = self.train.rate();
             let rise = rtt.0 as f64 - self.first_rtt as f64;
             if rate > 0.0 {
-                self.sample(rate, rise > RISE * (self.train.last - self.train.first) as f64);
+                self.sample(rate, rise > RISE * (self.train.last - self.train.first).0 as f64);
             }
-            self.train = Train { first: ack.now.0, last: ack.now.0, bytes: 0, acks: ack.acks };
+            self.train = Train { first: ack.now, last: ack.now, bytes: 0, acks: ack.acks };
         }
         self.first_rtt = rtt.0;
     }
@@ -171,6 +171,7 @@ impl SlowStart for AfStart {
 mod tests {
     use super::*;
     use cwndlab_control::testing::ack_at;
+    use cwndlab_units::Time;
 
     /// The sheet: towards 200 from 10: 40, 120, 200.
     #[test]
@@ -189,10 +190,10 @@ mod tests {
         let mut start = AfStart::default();
         let mut w = 10.0;
         for n in 0..31 {
-            w += start.on_ack(&ack_at(1_000_000_000 + n * 500_000, 1), w, 1e9).grow;
+            w += start.on_ack(&ack_at(Time(1_000_000_000 + n * 500_000), 1), w, 1e9).grow;
         }
         assert_eq!((w, start.trains, start.a), (41.0, 3, 2e6));
-        let mut next = ack_at(1_100_000_000, 1);
+        let mut next = ack_at(Time(1_100_000_000), 1);
         next.round = 2;
         let step = start.on_ack(&next, w, 1e9);
         assert_eq!(step.exit.map(|exit| exit.ssthresh), Some(200.0));
@@ -207,7 +208,7 @@ mod tests {
         for (rise_us, a) in [(0, 2e6), (200, 1.75e6)] {
             let mut start = AfStart { a: 2e6, ..AfStart::default() };
             for n in 0..11 {
-                let mut ack = ack_at(1_000_000_000 + n * 1_000_000, 1);
+                let mut ack = ack_at(Time(1_000_000_000 + n * 1_000_000), 1);
                 ack.rtt = Some(cwndlab_units::Duration::from_micros(100_000 + n * rise_us));
                 start.measure(&ack);
             }

@@ -18,7 +18,7 @@ use cwndlab_control::{
     Ack, Build, Confidence, Congestion, Domain, Event, EventKind, Extra, Feedback, Kind, Need, Parameter, Reason,
     Scheme, SlowStart, Spec, Step, Value, Window,
 };
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Time};
 
 use super::limited;
 use crate::congestion_avoidance::reno::segments;
@@ -64,7 +64,7 @@ pub struct AlssSirens {
     most: f64,
     /// A, bytes/s, and when it came; infinite until reported.
     a: f64,
-    reported: u64,
+    reported: Time,
     asked: bool,
 }
 
@@ -76,12 +76,12 @@ pub fn limit(bytes_per_s: f64, rtt_min_s: f64, mss: f64) -> f64 {
 
 impl AlssSirens {
     fn new(most: f64) -> Self {
-        Self { most, a: f64::INFINITY, reported: 0, asked: false }
+        Self { most, a: f64::INFINITY, reported: Time::ZERO, asked: false }
     }
 
     /// (1).
     #[inline]
-    fn hear(&mut self, feedback: Option<Feedback>, now: u64) {
+    fn hear(&mut self, feedback: Option<Feedback>, now: Time) {
         if let Some(feedback) = feedback {
             (self.a, self.reported) = (feedback.rate.0 as f64 / 8.0, now);
         }
@@ -91,7 +91,7 @@ impl AlssSirens {
 impl SlowStart for AlssSirens {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
-        self.hear(ack.feedback, ack.now.0);
+        self.hear(ack.feedback, ack.now);
         let limit =
             if self.a.is_finite() { limit(self.a, ack.min_rtt.as_secs(), ack.mss.0 as f64) } else { f64::INFINITY };
         let first = !std::mem::replace(&mut self.asked, true);
@@ -103,12 +103,12 @@ impl SlowStart for AlssSirens {
     }
 
     fn established(&mut self, window: &Window, w: f64, ssthresh: f64) -> (f64, f64) {
-        self.hear(window.feedback, window.now.0);
+        self.hear(window.feedback, window.now);
         (w, ssthresh)
     }
 
     fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
-        if event.restart && event.now.0 - self.reported > KEPT.0 {
+        if event.restart && event.now - self.reported > KEPT {
             self.a = f64::INFINITY;
         }
         ssthresh

@@ -20,6 +20,7 @@ use cwndlab_control::{
     Ack, Arguments, Build, Capabilities, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason,
     SlowStart, Spec, Step, Value, Window,
 };
+use cwndlab_units::{Duration, Time};
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
@@ -81,10 +82,10 @@ pub struct Astart {
     ere: f64,
     previous: f64,
     samples: u32,
-    last: u64,
-    /// Delivered before each slot began; length of a slot, ns (0 before the first ACK); the newest slot and the first.
+    last: Time,
+    /// Delivered before each slot began; length of a slot (0 before the first ACK); the newest slot and the first.
     counts: [u64; SLOTS as usize],
-    width: u64,
+    width: Duration,
     slot: u64,
     begun: u64,
     active: bool,
@@ -103,9 +104,9 @@ impl Astart {
             ere: 0.0,
             previous: 0.0,
             samples: 0,
-            last: 0,
+            last: Time::ZERO,
             counts: [0; SLOTS as usize],
-            width: 0,
+            width: Duration::ZERO,
             slot: 0,
             begun: 0,
             active: true,
@@ -114,8 +115,8 @@ impl Astart {
 
     /// The slots up to now begin with what was delivered before.
     #[inline]
-    fn advance(&mut self, now: u64, before: u64) {
-        let slot = now / self.width;
+    fn advance(&mut self, now: Time, before: u64) {
+        let slot = now.0 / self.width.0;
         for one in (self.slot + 1).max(slot.saturating_sub(SLOTS - 1))..=slot {
             self.counts[(one % SLOTS) as usize] = before;
         }
@@ -124,41 +125,42 @@ impl Astart {
 
     /// Bytes delivered, and seconds, since the slot that held the time `span` ago, or since the oldest there is.
     #[inline]
-    fn since(&self, now: u64, delivered: u64, span: u64) -> (f64, f64) {
+    fn since(&self, now: Time, delivered: u64, span: Duration) -> (f64, f64) {
         let oldest = self.begun.max(self.slot.saturating_sub(SLOTS - 1));
-        let slot = (now.saturating_sub(span) / self.width).max(oldest);
+        let slot = (now.0.saturating_sub(span.0) / self.width.0).max(oldest);
         let bytes = delivered.saturating_sub(self.counts[(slot % SLOTS) as usize]);
-        (bytes as f64, (now - slot * self.width) as f64 * 1e-9)
+        (bytes as f64, (now.0 - slot * self.width.0) as f64 * 1e-9)
     }
 
     #[inline]
     fn observe(&mut self, ack: &Ack, w: f64) {
-        let (now, delivered, rtt) = (ack.now.0, ack.delivered.0, ack.rtt.map_or(ack.srtt.0, |rtt| rtt.0));
+        let (now, delivered, rtt) = (ack.now, ack.delivered.0, ack.rtt.unwrap_or(ack.srtt));
         let before = delivered.saturating_sub(ack.acked.0);
-        if self.width == 0 {
-            self.width = (ack.min_rtt.0 / PER_RTT).max(1);
-            (self.slot, self.begun, self.last) = (now / self.width, now / self.width, now);
+        if self.width == Duration::ZERO {
+            self.width = (ack.min_rtt / PER_RTT).max(Duration(1));
+            let slot = now.0 / self.width.0;
+            (self.slot, self.begun, self.last) = (slot, slot, now);
             self.counts[(self.slot % SLOTS) as usize] = before;
             return;
         }
         let delta = now - self.last;
-        if delta == 0 {
+        if delta == Duration::ZERO {
             return;
         }
         self.last = now;
         self.advance(now, before);
         let (acked, _) = self.since(now, delivered, rtt);
-        let expected = w * ack.mss.0 as f64 * rtt as f64 / ack.min_rtt.0.max(1) as f64;
+        let expected = w * ack.mss.0 as f64 * rtt.0 as f64 / ack.min_rtt.0.max(1) as f64;
         let idle = 1.0 - (acked / expected).min(1.0); // (1)
-        let least = if self.floor_rtt { ack.min_rtt.0 } else { delta };
-        let span = ((idle * rtt as f64) as u64).max(least); // (2)
+        let least = if self.floor_rtt { ack.min_rtt } else { delta };
+        let span = Duration((idle * rtt.0 as f64) as u64).max(least); // (2)
         let b = if span <= delta {
-            ack.acked.0 as f64 * 1e9 / delta as f64
+            ack.acked.0 as f64 * 1e9 / delta.0 as f64
         } else {
             let (bytes, seconds) = self.since(now, delivered, span);
-            bytes / seconds.max(span as f64 * 1e-9)
+            bytes / seconds.max(span.0 as f64 * 1e-9)
         }; // (3)
-        self.filter(b, span as f64, delta as f64);
+        self.filter(b, span.0 as f64, delta.0 as f64);
     }
 
     /// (4).
@@ -258,7 +260,7 @@ mod tests {
             for round in 0..3u64 {
                 for n in 0..10 {
                     delivered += 1000;
-                    let mut ack = ack_at(1_000_000_000 + round * 100_000_000 + n * 1_000_000, 1);
+                    let mut ack = ack_at(Time(1_000_000_000 + round * 100_000_000 + n * 1_000_000), 1);
                     ack.delivered = Bytes(delivered);
                     ssthresh = one.outside(&ack, 10.0, ssthresh);
                 }
@@ -266,7 +268,7 @@ mod tests {
             assert_eq!(ssthresh > 10.5, revives, "{ssthresh}");
             assert!(ssthresh <= 100.5, "{ssthresh}");
             let _ = one.on_congestion(&loss(10), 10.0, 5.0);
-            assert_eq!(one.outside(&ack_at(2_000_000_000, 1), 10.0, 5.0), 5.0, "start-up is over");
+            assert_eq!(one.outside(&ack_at(Time(2_000_000_000), 1), 10.0, 5.0), 5.0, "start-up is over");
         }
     }
 }

@@ -130,7 +130,7 @@ impl SlowStart for CapStart {
 mod tests {
     use super::*;
     use cwndlab_control::testing::ack_at;
-    use cwndlab_units::Duration;
+    use cwndlab_units::{Duration, Time};
 
     fn start() -> CapStart {
         CapStart::new(&Arguments::defaults(SPEC.parameters))
@@ -149,12 +149,12 @@ mod tests {
     fn the_least_delayed_pair_counts() {
         let mut start = start();
         for (us, rtt) in [(0, 100), (1000, 101), (11_000, 111), (11_100, 110), (12_100, 110), (13_100, 110)] {
-            let mut ack = ack_at(1_000_000_000 + us * 1000, 1);
+            let mut ack = ack_at(Time(1_000_000_000 + us * 1000), 1);
             ack.rtt = Some(Duration::from_millis(rtt));
             let _ = start.on_ack(&ack, 10.0, 1e9);
         }
         assert_eq!(start.limit, Some(50.0));
-        assert_eq!(start.on_ack(&ack_at(2_000_000_000, 1), 50.0, 1e9).grow, 1.0);
-        assert_eq!(start.on_ack(&ack_at(2_000_000_000, 1), 100.0, 1e9).grow, 0.25);
+        assert_eq!(start.on_ack(&ack_at(Time(2_000_000_000), 1), 50.0, 1e9).grow, 1.0);
+        assert_eq!(start.on_ack(&ack_at(Time(2_000_000_000), 1), 100.0, 1e9).grow, 0.25);
     }
 }

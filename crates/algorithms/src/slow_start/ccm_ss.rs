@@ -24,7 +24,7 @@ use cwndlab_control::{
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
-use crate::shared::hybrid::{Hybrid, GAP_NS};
+use crate::shared::hybrid::{Hybrid, GAP};
 use crate::shared::train::Train;
 
 /// The entry.
@@ -110,7 +110,7 @@ impl CcmSs {
             self.round = ack.round;
             self.rates = [0.0, self.rates[0]];
         }
-        if let Some(ended) = self.train.push(ack, GAP_NS) {
+        if let Some(ended) = self.train.push(ack, GAP) {
             self.rates[0] = self.rates[0].max(ended.rate());
         }
     }

@@ -18,6 +18,7 @@ use cwndlab_control::{
     Value, Window,
 };
 use cwndlab_units::maths::ceil;
+use cwndlab_units::Duration;
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
@@ -145,7 +146,7 @@ impl SlowStart for Esse {
         if self.round != ack.round {
             self.next_round(ack);
         }
-        if let Some(ended) = self.train.push(ack, (self.gap * ack.min_rtt.0 as f64) as u64) {
+        if let Some(ended) = self.train.push(ack, Duration((self.gap * ack.min_rtt.0 as f64) as u64)) {
             self.close(&ended);
         }
         let exit = self.is_full(w).then(|| exit::now(Reason::Pipe, w, self.pipes[0]));
@@ -175,6 +176,7 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, path};
     use cwndlab_control::Arguments;
+    use cwndlab_units::Time;
 
     /// The sheet: 10 Mbit/s, 80 ms, 1460 bytes: 69 segments.
     #[test]
@@ -208,7 +210,7 @@ mod tests {
         let mut left = Vec::new();
         for round in 0..3u64 {
             for n in 0..10 {
-                let mut ack = ack_at(1_000_000_000 + round * 100_000_000 + n * 1_000_000, 1);
+                let mut ack = ack_at(Time(1_000_000_000 + round * 100_000_000 + n * 1_000_000), 1);
                 ack.round = round;
                 left.push(start.on_ack(&ack, 95.0, 1e9).exit.map(|exit| exit.event.pipe_segments));
             }

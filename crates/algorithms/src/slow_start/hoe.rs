@@ -108,11 +108,12 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss};
     use cwndlab_control::EventKind;
+    use cwndlab_units::{Duration, Time};
 
     /// The sheet: 1460 bytes 1.168 ms apart and an RTT of 100 ms give a threshold of 85.
     #[test]
     fn the_threshold_is_the_bandwidth_delay_product() {
-        assert_eq!(pipe(crate::shared::train::pair(1_168_000, 1460.0), 0.1, 1460.0), 85.0);
+        assert_eq!(pipe(crate::shared::train::pair(Duration(1_168_000), 1460.0), 0.1, 1460.0), 85.0);
     }
 
     /// By hand: ACKs of 1000 bytes 1 ms apart, RTT 100 ms: 100 segments, known with the fourth ACK; then it doubles up to it.
@@ -120,11 +121,11 @@ mod tests {
     fn three_pairs_set_it_once() {
         let mut start = Hoe::new(&Arguments::defaults(SPEC.parameters));
         let exits: Vec<_> = (0..6)
-            .map(|n| start.on_ack(&ack_at(1_000_000_000 + n * 1_000_000, 1), 10.0, 1e9))
+            .map(|n| start.on_ack(&ack_at(Time(1_000_000_000 + n * 1_000_000), 1), 10.0, 1e9))
             .map(|step| step.exit.map(|exit| (exit.ssthresh, exit.event.kind)))
             .collect();
         assert_eq!(exits, [None, None, None, Some((100.0, EventKind::ThresholdSet)), None, None]);
-        let last = ack_at(2_000_000_000, 1);
+        let last = ack_at(Time(2_000_000_000), 1);
         let event = start.on_ack(&last, 99.0, 100.0).event;
         assert_eq!(event.map(|event| event.kind), Some(EventKind::SlowStartExit));
         assert_eq!(start.on_congestion(&loss(50), 100.0, 25.0), 25.0);

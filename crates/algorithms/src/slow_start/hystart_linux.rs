@@ -100,7 +100,7 @@ impl SlowStart for HyStartLinux {
 mod tests {
     use super::*;
     use cwndlab_control::testing::ack_at;
-    use cwndlab_units::Duration;
+    use cwndlab_units::{Duration, Time};
 
     fn start(paced: bool) -> HyStartLinux {
         HyStartLinux { low_window: 16.0, paced, hybrid: Hybrid::default() }
@@ -112,7 +112,7 @@ mod tests {
         for (paced, first) in [(false, 26), (true, 52)] {
             let mut start = start(paced);
             let fired = (0..100u64).find(|ms| {
-                let mut ack = ack_at(1_000_000_000 + ms * 1_000_000, 1);
+                let mut ack = ack_at(Time(1_000_000_000 + ms * 1_000_000), 1);
                 ack.rtt = Some(Duration::from_millis(50));
                 start.on_ack(&ack, 100.0, 1e9).exit.is_some()
             });
@@ -125,9 +125,9 @@ mod tests {
     fn the_delay_rule_needs_an_eighth_more() {
         for (ms, leaves) in [(112, false), (113, true)] {
             let mut start = start(false);
-            let _ = start.on_ack(&ack_at(1, 1), 100.0, 1e9);
+            let _ = start.on_ack(&ack_at(Time(1), 1), 100.0, 1e9);
             let fired = (0..20u64).any(|n| {
-                let mut ack = ack_at(1_000_000_000 + n * 5_000_000, 1);
+                let mut ack = ack_at(Time(1_000_000_000 + n * 5_000_000), 1);
                 ack.round = 2;
                 ack.rtt = Some(Duration::from_millis(ms));
                 start.on_ack(&ack, 100.0, 1e9).exit.is_some()
@@ -141,7 +141,7 @@ mod tests {
     fn without_a_sample_no_train_leaves() {
         let mut start = start(true);
         for ms in 0..100u64 {
-            let mut ack = ack_at(1_000_000_000 + ms * 1_000_000, 1);
+            let mut ack = ack_at(Time(1_000_000_000 + ms * 1_000_000), 1);
             ack.rtt = None;
             assert_eq!(start.on_ack(&ack, 100.0, 1e9).exit, None, "{ms} ms");
         }

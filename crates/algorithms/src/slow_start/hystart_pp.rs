@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, path};
     use cwndlab_control::{Arguments, Path};
-    use cwndlab_units::Duration;
+    use cwndlab_units::{Duration, Time};
 
     fn start(path: &Path) -> Box<dyn SlowStart> {
         match SPEC.build {
@@ -165,7 +165,7 @@ mod tests {
     fn round(start: &mut dyn SlowStart, number: u64, us: u64, w: f64) -> (f64, bool) {
         let (mut grown, mut left) = (0.0, false);
         for n in 0..40 {
-            let mut ack = ack_at(number * 100_000_000 + n, 1);
+            let mut ack = ack_at(Time(number * 100_000_000 + n), 1);
             ack.round = number;
             ack.rtt = Some(Duration::from_micros(us));
             let step = start.on_ack(&ack, w, 1e9);

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, path};
     use cwndlab_control::Arguments;
-    use cwndlab_units::Bytes;
+    use cwndlab_units::{Bytes, Time};
 
     /// The sheet, in milliseconds: g_B = 0.5: 1.0 passes, 0.75 comes back at 1.0 and is too narrow, next 0.875.
     #[test]
@@ -277,7 +277,7 @@ mod tests {
     fn it_awaits_its_train_but_not_the_application() {
         let Build::SlowStart(make) = SPEC.build else { unreachable!() };
         let mut start = make(&path(10), &Arguments::defaults(SPEC.parameters));
-        let mut ack = ack_at(1_000_000_000, 2);
+        let mut ack = ack_at(Time(1_000_000_000), 2);
         ack.in_flight = Bytes(8000);
         assert_eq!(start.on_ack(&ack, 10.0, 1e9).grow, -2.0);
         ack.app_limited = true;
@@ -302,7 +302,7 @@ mod tests {
             let size = w as u64;
             for n in 0..size {
                 now += gap_ns;
-                let mut ack = ack_at(now, 1);
+                let mut ack = ack_at(Time(now), 1);
                 (ack.round, ack.in_flight) = (round, Bytes((size - 1 - n) * 1000));
                 let step = start.on_ack(&ack, w, ssthresh);
                 w += step.grow;

@@ -241,7 +241,7 @@ impl SlowStart for Search {
 mod tests {
     use super::*;
     use cwndlab_control::testing::ack_at;
-    use cwndlab_units::Bytes;
+    use cwndlab_units::{Bytes, Time};
 
     fn start() -> Search {
         Search::new(&Arguments::defaults(SPEC.parameters))
@@ -258,12 +258,12 @@ mod tests {
     #[test]
     fn the_first_rtt_makes_the_bins() {
         let mut start = start();
-        let _ = start.on_ack(&ack_at(1_000_000_000, 1), 10.0, 1e9);
+        let _ = start.on_ack(&ack_at(Time(1_000_000_000), 1), 10.0, 1e9);
         assert_eq!(start.bin, 35_000_000);
         // By hand: 140 ms later three more bins are over without an ACK: within the allowance; 176 ms: begun anew.
-        let _ = start.on_ack(&ack_at(1_139_000_000, 1), 10.0, 1e9);
+        let _ = start.on_ack(&ack_at(Time(1_139_000_000), 1), 10.0, 1e9);
         assert_eq!(start.closed, 4);
-        let _ = start.on_ack(&ack_at(1_139_000_000 + 176_000_000, 1), 10.0, 1e9);
+        let _ = start.on_ack(&ack_at(Time(1_139_000_000 + 176_000_000), 1), 10.0, 1e9);
         assert_eq!(start.closed, 1);
     }
 
@@ -274,7 +274,7 @@ mod tests {
         let (mut delivered, mut sent) = (0, 200);
         (0..400u64).find(|n| {
             let acked = if n * 5 < 1000 { 10 } else { slow };
-            let mut ack = ack_at(1_000_000_000 + n * 5_000_000, acked);
+            let mut ack = ack_at(Time(1_000_000_000 + n * 5_000_000), acked);
             ack.prior_in_flight = Bytes((sent - delivered) * 1000);
             delivered += acked;
             ack.delivered = Bytes(delivered * 1000);

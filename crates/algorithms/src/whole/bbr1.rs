@@ -24,6 +24,7 @@ pub mod path_model;
 pub mod policer;
 
 use cwndlab_control::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, Spec, Value};
+use cwndlab_units::Duration;
 
 use crate::whole::bbr1::machine::Bbr1;
 use crate::whole::bbr1::path_model::Options;
@@ -101,7 +102,7 @@ fn options(arguments: &Arguments) -> Options {
     Options {
         cwnd_gain: arguments.number("cwnd_gain"),
         probe_gain: arguments.number("probe_gain"),
-        min_rtt_window: (arguments.number("min_rtt_window") * 1e9) as u64,
+        min_rtt_window: Duration((arguments.number("min_rtt_window") * 1e9) as u64),
         aggregation: arguments.word("aggregation") == "on",
         policer: arguments.word("policer") == "on",
         conserve: arguments.word("loss") == "conserve",
@@ -113,7 +114,7 @@ pub(crate) mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss, path, timeout};
     use cwndlab_control::{Change, CongestionControl, DeliveryRate, Path, Window};
-    use cwndlab_units::{Bytes, Duration, Rate, Time};
+    use cwndlab_units::{Bytes, Rate, Time};
 
     /// A bottleneck of `bw` segments/s and `rtt` seconds that delivers without end.
     pub(crate) struct Clock {
@@ -128,7 +129,7 @@ pub(crate) mod tests {
         for _ in 0..n {
             clock.count += 1;
             let now = (1e9 * (clock.count as f64 / clock.bw + clock.rtt)) as u64;
-            let mut ack = ack_at(now, 1);
+            let mut ack = ack_at(Time(now), 1);
             let product = (clock.bw * clock.rtt) as u64;
             ack.delivered = Bytes(1000 * clock.count);
             ack.rtt = Some(Duration::from_secs_f64(clock.rtt));
@@ -192,7 +193,7 @@ pub(crate) mod tests {
             feedback: None,
         });
         for count in 1..=2000u64 {
-            let mut ack = ack_at(40_000_000 + count * 1_158_400, 1);
+            let mut ack = ack_at(Time(40_000_000 + count * 1_158_400), 1);
             (ack.mss, ack.acked) = (mss, mss);
             ack.delivered = mss * count;
             ack.rtt = Some(Duration::from_millis(40));

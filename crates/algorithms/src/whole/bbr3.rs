@@ -31,6 +31,7 @@ pub mod modes;
 pub mod path_model;
 
 use cwndlab_control::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, Spec, Value};
+use cwndlab_units::Duration;
 
 use crate::whole::bbr3::machine::{Bbr3, Options};
 
@@ -114,7 +115,7 @@ fn options(arguments: &Arguments) -> Options {
         loss_threshold: arguments.number("loss_threshold"),
         beta: arguments.number("beta"),
         headroom: arguments.number("headroom"),
-        probe_rtt_interval: (arguments.number("probe_rtt_interval") * 1e9) as u64,
+        probe_rtt_interval: Duration((arguments.number("probe_rtt_interval") * 1e9) as u64),
     }
 }
 
@@ -124,7 +125,7 @@ mod tests {
     use crate::whole::bbr1::tests::{settled, steady, Clock};
     use cwndlab_control::testing::{established, loss, path, timeout, undo};
     use cwndlab_control::{Change, CongestionControl, Window};
-    use cwndlab_units::{Bytes, Duration, Rate};
+    use cwndlab_units::{Bytes, Rate};
 
     fn bbr() -> Bbr3 {
         Bbr3::new(&path(10), &options(&Arguments::defaults(SPEC.parameters)))
@@ -178,7 +179,7 @@ mod tests {
         for (text, drain, after) in [("draft", 0.5, 0.9), ("branch", 88.0 / 256.0, 88.0 / 256.0)] {
             let text = format!("text={text}");
             let mut flow = Bbr3::new(&path(10), &options(&arguments(&text)));
-            flow.on_window(&established(100, None));
+            flow.on_window(&established(Duration::from_millis(100), None));
             let mut clock = Clock { bw: 1000.0, rtt: 0.1, count: 0, in_flight: 400 };
             while gain(&flow) > 1.0 {
                 steady(&mut flow, &mut clock, 1);

@@ -303,7 +303,7 @@ mod tests {
         let mut flow = Copa::new(&path(10), &Arguments::defaults(SPEC.parameters));
         let (now, rtt) = (Time(0), Some(Duration::from_millis(100)));
         flow.on_window(&Window { change: Change::Established, now, rtt, ..undo() });
-        let mut first = ack_at(0, 1);
+        let mut first = ack_at(Time::ZERO, 1);
         first.cwnd_limited = false;
         flow.on_ack(&first);
         flow.now = Decision { w, slow_start: false, ..flow.now };
@@ -312,7 +312,7 @@ mod tests {
     }
 
     fn after(flow: &mut Copa, at_ms: u64, rtt_ms: u64) -> f64 {
-        let mut ack = ack_at(at_ms * 1_000_000, 1);
+        let mut ack = ack_at(Time(at_ms * 1_000_000), 1);
         ack.rtt = Some(Duration::from_millis(rtt_ms));
         ack.round = flow.round;
         flow.on_ack(&ack);
@@ -347,14 +347,14 @@ mod tests {
         let mut flow = copa(50.0);
         for n in 0..20 {
             flow.round -= u64::from(flow.round > 0);
-            let mut ack = ack_at(200_000_000 + n * 50_000_000, 1);
+            let mut ack = ack_at(Time(200_000_000 + n * 50_000_000), 1);
             ack.rtt = Some(Duration::from_millis(if n % 4 < 2 { 150 } else { 200 }));
             ack.round = n / 2;
             flow.on_ack(&ack);
         }
         assert!(flow.competing && flow.now.inverse > 3.0, "{:?}", flow.now);
         let high = flow.now.inverse;
-        let mut ack = ack_at(1_250_000_000, 1);
+        let mut ack = ack_at(Time(1_250_000_000), 1);
         ack.rtt = Some(Duration::from_millis(190));
         ack.lost = Bytes(1000);
         ack.round = 100;

@@ -80,10 +80,11 @@ pub static SPEC: Spec = Spec {
 /// Floor of `ssthresh`, segments (RFC 5681).
 const MIN_SSTHRESH: f64 = 2.0;
 
-/// The algorithm.
-#[derive(Clone, Debug)]
-pub struct Iotcc {
+/// What the entry's parameters choose.
+#[derive(Clone, Copy, Debug)]
+struct Options {
     literal: bool,
+    /// The first window and x keep to the stamped product.
     capped: bool,
     x_max: f64,
     alpha: f64,
@@ -95,27 +96,10 @@ pub struct Iotcc {
     sigma: f64,
     tau: f64,
     bands_without: bool,
-    mss: f64,
-    w: f64,
-    ssthresh: f64,
-    /// Last sample and its extremes, s; 0 before the first.
-    rtt: f64,
-    rtt_min: f64,
-    rtt_max: f64,
-    beta: f64,
-    /// What the routers stamped, bit/s.
-    stamp: Option<f64>,
-    /// The rate of the first window, until its first ACK.
-    pace: Option<Rate>,
-    /// The event that says how the flow began, until the first ACK returns it.
-    begun: Option<Event>,
 }
 
-impl Iotcc {
-    fn new(path: &Path, arguments: &Arguments) -> Self {
-        let mss = path.mss.0 as f64;
-        let w = path.initial_cwnd.0 as f64 / mss;
-        let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
+impl Options {
+    fn new(arguments: &Arguments) -> Self {
         let literal = arguments.word("mode") == "literal";
         Self {
             literal,
@@ -129,40 +113,82 @@ impl Iotcc {
             sigma: arguments.number("sigma"),
             tau: arguments.number("tau"),
             bands_without: arguments.word("unstamped") == "bands",
+        }
+    }
+}
+
+/// The last round-trip time and its extremes, s, and β of (4), which tells where it stands between them.
+#[derive(Clone, Copy, Debug)]
+struct Delay {
+    rtt: f64,
+    rtt_min: f64,
+    rtt_max: f64,
+    beta: f64,
+}
+
+impl Default for Delay {
+    fn default() -> Self {
+        Self { rtt: 0.0, rtt_min: f64::INFINITY, rtt_max: 0.0, beta: 0.0 }
+    }
+}
+
+impl Delay {
+    /// (4) for a sample, s; `range`: over RTT_max − RTT_min.
+    #[inline]
+    fn sample(&mut self, rtt: f64, range: bool) {
+        self.rtt = rtt;
+        self.rtt_min = self.rtt_min.min(rtt);
+        self.rtt_max = self.rtt_max.max(rtt);
+        let most = if range { self.rtt_max - self.rtt_min } else { self.rtt_max };
+        self.beta = if most > 0.0 { (rtt - self.rtt_min) / most } else { 0.0 };
+    }
+}
+
+/// The algorithm.
+#[derive(Clone, Debug)]
+pub struct Iotcc {
+    options: Options,
+    delay: Delay,
+    mss: f64,
+    w: f64,
+    ssthresh: f64,
+    /// What the routers stamped, bit/s.
+    stamp: Option<f64>,
+    /// The rate of the first window, until its first ACK.
+    pace: Option<Rate>,
+    /// The event that says how the flow began, until the first ACK returns it.
+    begun: Option<Event>,
+}
+
+impl Iotcc {
+    fn new(path: &Path, arguments: &Arguments) -> Self {
+        let mss = path.mss.0 as f64;
+        let w = path.initial_cwnd.0 as f64 / mss;
+        let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
+        Self {
+            options: Options::new(arguments),
+            delay: Delay::default(),
             mss,
             w,
             ssthresh,
-            rtt: 0.0,
-            rtt_min: f64::INFINITY,
-            rtt_max: 0.0,
-            beta: 0.0,
             stamp: None,
             pace: None,
             begun: None,
         }
     }
 
-    #[inline]
-    fn sample(&mut self, rtt: f64) {
-        self.rtt = rtt;
-        self.rtt_min = self.rtt_min.min(rtt);
-        self.rtt_max = self.rtt_max.max(rtt);
-        let most = if self.range { self.rtt_max - self.rtt_min } else { self.rtt_max };
-        self.beta = if most > 0.0 { (rtt - self.rtt_min) / most } else { 0.0 }; // (4)
-    }
-
     /// (1), segments; `None` where it takes an RTT that nobody measured.
     fn first_window(&self, rate: f64, rtt: Option<f64>) -> Option<f64> {
         let per_second = rate / (8.0 * self.mss);
-        let w = if self.literal {
-            let all = per_second / self.alpha;
-            if self.capped {
+        let w = if self.options.literal {
+            let all = per_second / self.options.alpha;
+            if self.options.capped {
                 all.min(per_second * rtt?)
             } else {
                 all
             }
         } else {
-            per_second * rtt? / self.alpha
+            per_second * rtt? / self.options.alpha
         };
         Some(w.max(1.0))
     }
@@ -170,9 +196,9 @@ impl Iotcc {
     /// x of (2), at least 1.
     #[inline]
     fn step(&self) -> f64 {
-        let x = if self.ssthresh.is_finite() { self.ssthresh * self.rtt } else { 1.0 };
-        if self.capped {
-            x.clamp(1.0, self.x_max)
+        let x = if self.ssthresh.is_finite() { self.ssthresh * self.delay.rtt } else { 1.0 };
+        if self.options.capped {
+            x.clamp(1.0, self.options.x_max)
         } else {
             x.max(1.0)
         }
@@ -181,7 +207,7 @@ impl Iotcc {
     fn establish(&mut self, window: &Window) {
         let rtt = window.rtt.map(|rtt| rtt.0 as f64 * 1e-9);
         if let Some(rtt) = rtt {
-            self.sample(rtt);
+            self.delay.sample(rtt, self.options.range);
         }
         self.stamp = window.feedback.map(|feedback| feedback.rate.0 as f64);
         let Some((rate, w)) = self.stamp.and_then(|rate| Some((rate, self.first_window(rate, rtt)?))) else {
@@ -202,14 +228,14 @@ impl CongestionControl for Iotcc {
         self.pace = None;
         let begun = self.begun.take();
         if let Some(rtt) = ack.rtt {
-            self.sample(rtt.0 as f64 * 1e-9);
+            self.delay.sample(rtt.0 as f64 * 1e-9, self.options.range);
         }
         if ack.recovering {
             return begun;
         }
         let n = segments(ack);
-        let reactive = self.beta < self.rho || (self.stamp.is_none() && !self.bands_without);
-        if !reactive && self.beta >= self.tau {
+        let reactive = self.delay.beta < self.options.rho || (self.stamp.is_none() && !self.options.bands_without);
+        if !reactive && self.delay.beta >= self.options.tau {
             self.w = (self.w - n / self.w).max(1.0); // (8)
         }
         if !ack.cwnd_limited {
@@ -218,12 +244,12 @@ impl CongestionControl for Iotcc {
         if reactive {
             // (5)
             self.w += if self.w <= self.ssthresh { n * self.step() } else { n / self.w };
-        } else if self.beta < self.sigma {
-            let room = 1.0 - self.beta;
-            self.w += if self.per_ack {
+        } else if self.delay.beta < self.options.sigma {
+            let room = 1.0 - self.delay.beta;
+            self.w += if self.options.per_ack {
                 f64::from(ack.acks) * (1.0 / self.w + room)
             } else {
-                n * (self.base + room) / self.w
+                n * (self.options.base + room) / self.w
             };
             // (6)
         }
@@ -262,7 +288,7 @@ impl CongestionControl for Iotcc {
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         if let Some(put) = extra {
             put("w_segments", self.w);
-            put("beta", self.beta);
+            put("beta", self.delay.beta);
             if let Some(stamp) = self.stamp {
                 put("stamp_bps", stamp);
             }
@@ -297,14 +323,14 @@ mod tests {
     fn beta(options: &str, min: f64, max: f64, last: f64) -> f64 {
         let mut flow = flow(options);
         for ms in [min, max, last] {
-            flow.sample(ms / 1e3);
+            flow.delay.sample(ms / 1e3, flow.options.range);
         }
-        flow.beta
+        flow.delay.beta
     }
 
     fn step(flow: &mut Iotcc, beta: f64, w: f64) -> f64 {
         (flow.w, flow.stamp, flow.ssthresh) = (w, Some(1e6), 2.0);
-        flow.beta = beta;
+        flow.delay.beta = beta;
         let mut ack = ack(1);
         ack.rtt = None;
         flow.on_ack(&ack);
@@ -356,7 +382,7 @@ mod tests {
         let mut flow = stamped("", None, 10);
         assert_eq!((flow.w, flow.pacing_rate()), (10.0, None));
         assert_eq!(flow.on_ack(&ack(1)).map(|event| event.reason), Some(Reason::NoStamp));
-        assert!(flow.beta > 0.89 && flow.w == 11.0);
+        assert!(flow.delay.beta > 0.89 && flow.w == 11.0);
         let mut bands = stamped("unstamped=bands", None, 10);
         bands.on_ack(&ack(1));
         assert_eq!(bands.w, 9.9); // β = 0.9

@@ -94,11 +94,12 @@ struct Memory {
     d_loss: f64,
 }
 
-/// PHCC.
-#[derive(Clone, Debug)]
-pub struct Phcc {
+/// What the entry's parameters choose.
+#[derive(Clone, Copy, Debug)]
+struct Options {
     alpha: f64,
     smoothed: bool,
+    /// s.
     q_floor: f64,
     delay_cap: bool,
     unlost_double: bool,
@@ -107,29 +108,10 @@ pub struct Phcc {
     hold: bool,
     spread: bool,
     paces: bool,
-    mss: f64,
-    now: Memory,
-    phase: Stage,
-    /// Where the window goes; by how much per acknowledged segment.
-    target: f64,
-    slope: f64,
-    /// Extremes of the RTT and its last mean, s.
-    base: f64,
-    max: f64,
-    r: f64,
-    round: u64,
-    sum_rtt: f64,
-    samples: f64,
-    lost: bool,
-    next: Likelihood,
 }
 
-impl Phcc {
-    fn new(path: &Path, arguments: &Arguments) -> Self {
-        let mss = path.mss.0 as f64;
-        let w = path.initial_cwnd.0 as f64 / mss;
-        let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
-        let now = Memory { w, ssthresh, w_loss: None, d_loss: f64::INFINITY };
+impl Options {
+    fn new(arguments: &Arguments) -> Self {
         let d_max = arguments.word("d_max");
         Self {
             alpha: arguments.number("alpha"),
@@ -142,18 +124,57 @@ impl Phcc {
             hold: arguments.word("critical") == "hold",
             spread: arguments.word("spread") == "on",
             paces: arguments.word("pacing") == "on",
+        }
+    }
+}
+
+/// Extremes of the RTT and R, its last mean, s.
+#[derive(Clone, Copy, Debug)]
+struct Rtt {
+    base: f64,
+    max: f64,
+    r: f64,
+}
+
+/// What a round trip has brought so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    number: u64,
+    sum_rtt: f64,
+    samples: f64,
+    lost: bool,
+}
+
+/// PHCC.
+#[derive(Clone, Debug)]
+pub struct Phcc {
+    options: Options,
+    mss: f64,
+    now: Memory,
+    phase: Stage,
+    /// Where the window goes; by how much per acknowledged segment.
+    target: f64,
+    slope: f64,
+    rtt: Rtt,
+    round: Round,
+    next: Likelihood,
+}
+
+impl Phcc {
+    fn new(path: &Path, arguments: &Arguments) -> Self {
+        let mss = path.mss.0 as f64;
+        let w = path.initial_cwnd.0 as f64 / mss;
+        let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
+        let now = Memory { w, ssthresh, w_loss: None, d_loss: f64::INFINITY };
+        Self {
+            options: Options::new(arguments),
             mss,
             now,
             phase: Stage::Start,
             target: w,
             slope: 0.0,
-            base: f64::INFINITY,
-            max: 0.0,
-            r: 0.0,
-            round: 0,
-            sum_rtt: 0.0,
-            samples: 0.0,
-            lost: false,
+            rtt: Rtt { base: f64::INFINITY, max: 0.0, r: 0.0 },
+            round: Round::default(),
             next: Likelihood::new(arguments),
         }
     }
@@ -161,12 +182,12 @@ impl Phcc {
     /// W of (4), from (3).
     fn window(&self) -> f64 {
         let w = self.now.w;
-        let q = (self.r - self.base).max(self.q_floor).max(self.base / 100.0);
-        let uncapped = self.alpha * self.r / q;
-        let delay = (1.0 - self.next.delay) * if self.delay_cap { uncapped.min(2.0 * w) } else { uncapped }; // (3)
+        let q = (self.rtt.r - self.rtt.base).max(self.options.q_floor).max(self.rtt.base / 100.0);
+        let uncapped = self.options.alpha * self.rtt.r / q;
+        let delay = (1.0 - self.next.delay) * if self.options.delay_cap { uncapped.min(2.0 * w) } else { uncapped }; // (3)
         let target = match self.now.w_loss {
             Some(w_loss) => w_loss,
-            None if self.unlost_double => 2.0 * w,
+            None if self.options.unlost_double => 2.0 * w,
             None => return delay,
         };
         0.5 * (delay + (1.0 - self.next.loss) * target) // (4)
@@ -174,42 +195,44 @@ impl Phcc {
 
     /// D_min of (5) and D_max of (6), s.
     fn thresholds(&self, flight: f64) -> (f64, f64) {
-        let (w, queued) = (self.now.w, self.r - self.base);
-        let bfs = w * (1.0 - self.base / self.r);
+        let (w, queued) = (self.now.w, self.rtt.r - self.rtt.base);
+        let bfs = w * (1.0 - self.rtt.base / self.rtt.r);
         let by_delay = if bfs < 1.0 { f64::INFINITY } else { flight * queued / bfs };
-        let by_delay = if self.by_delay { by_delay } else { 0.0 };
-        let by_loss = if self.by_loss { self.now.d_loss } else { 0.0 };
-        (self.now.ssthresh * self.base / w, by_delay.max(by_loss))
+        let by_delay = if self.options.by_delay { by_delay } else { 0.0 };
+        let by_loss = if self.options.by_loss { self.now.d_loss } else { 0.0 };
+        (self.now.ssthresh * self.rtt.base / w, by_delay.max(by_loss))
     }
 
     /// The end of a round: the phase of the next, and where its window goes.
     fn decide(&mut self, flight: f64) {
-        let d = ((self.r - self.base) / (self.max - self.base).max(1e-12)).clamp(0.0, 1.0);
-        self.next.round(d, self.lost); // (1), (2)
+        let d = ((self.rtt.r - self.rtt.base) / (self.rtt.max - self.rtt.base).max(1e-12)).clamp(0.0, 1.0);
+        self.next.round(d, self.round.lost); // (1), (2)
         let (d_min, d_max) = self.thresholds(flight);
         let w = self.now.w;
         let wanted = self.window().clamp(w / 2.0, 2.0 * w);
-        (self.phase, self.target) = if self.r < d_min {
+        (self.phase, self.target) = if self.rtt.r < d_min {
             (Stage::Start, w)
-        } else if self.r <= d_max * (1.0 + 1e-9) {
+        } else if self.rtt.r <= d_max * (1.0 + 1e-9) {
             (Stage::Congestion, wanted) // (8); a hair more, since D_max is R where F = w
         } else {
-            (Stage::Critical, if self.hold { w } else { wanted.min(w) }) // (9)
+            // (9)
+            (Stage::Critical, if self.options.hold { w } else { wanted.min(w) })
         };
-        self.slope = (self.target - w) / if self.spread { w } else { 1.0 };
+        self.slope = (self.target - w) / if self.options.spread { w } else { 1.0 };
     }
 
     fn close(&mut self, ack: &Ack) -> Option<Event> {
         let mut event = None;
-        if self.samples > 0.0 {
-            self.r = if self.smoothed { ack.srtt.0 as f64 * 1e-9 } else { self.sum_rtt / self.samples };
+        if self.round.samples > 0.0 {
+            self.rtt.r =
+                if self.options.smoothed { ack.srtt.0 as f64 * 1e-9 } else { self.round.sum_rtt / self.round.samples };
             let before = self.phase;
             self.decide(ack.prior_in_flight.0 as f64 / self.mss);
             if before == Stage::Start && self.phase != before {
                 event = Some(exit::now(Reason::DelayMinimum, self.now.w, self.now.ssthresh).event);
             }
         }
-        (self.round, self.sum_rtt, self.samples, self.lost) = (ack.round, 0.0, 0.0, false);
+        self.round = Round { number: ack.round, ..Round::default() };
         event
     }
 
@@ -217,7 +240,7 @@ impl Phcc {
     fn go(&mut self, n: f64) {
         let w = self.now.w;
         let (step, limit) = match self.phase {
-            Stage::Start if self.r > 0.0 => (n, self.now.ssthresh * self.base / self.r), // (7)
+            Stage::Start if self.rtt.r > 0.0 => (n, self.now.ssthresh * self.rtt.base / self.rtt.r), // (7)
             Stage::Start => (n, self.now.ssthresh),
             _ => (n * self.slope, self.target),
         };
@@ -235,11 +258,11 @@ impl CongestionControl for Phcc {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         if let Some(rtt) = ack.rtt {
             let rtt = rtt.0 as f64 * 1e-9;
-            (self.base, self.max) = (self.base.min(rtt), self.max.max(rtt));
-            (self.sum_rtt, self.samples) = (self.sum_rtt + rtt, self.samples + 1.0);
+            (self.rtt.base, self.rtt.max) = (self.rtt.base.min(rtt), self.rtt.max.max(rtt));
+            (self.round.sum_rtt, self.round.samples) = (self.round.sum_rtt + rtt, self.round.samples + 1.0);
         }
-        self.lost |= ack.lost.0 > 0;
-        let event = if ack.round > self.round { self.close(ack) } else { None };
+        self.round.lost |= ack.lost.0 > 0;
+        let event = if ack.round > self.round.number { self.close(ack) } else { None };
         let shrinks = self.phase != Stage::Start && self.slope <= 0.0;
         if !ack.recovering && (ack.cwnd_limited || shrinks) {
             self.go(segments(ack));
@@ -248,11 +271,11 @@ impl CongestionControl for Phcc {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.lost = true;
+        self.round.lost = true;
         if !event.repeated {
             self.now.ssthresh = (self.now.w / 2.0).max(2.0); // (10), not below RFC 5681's floor
             self.now.w_loss = Some(self.now.w);
-            self.now.d_loss = if self.r > 0.0 { self.r } else { event.srtt.0 as f64 * 1e-9 };
+            self.now.d_loss = if self.rtt.r > 0.0 { self.rtt.r } else { event.srtt.0 as f64 * 1e-9 };
         }
         self.phase = if event.restart { Stage::Start } else { Stage::Congestion };
         self.settle(if event.restart { 1.0 } else { self.now.ssthresh });
@@ -274,7 +297,7 @@ impl CongestionControl for Phcc {
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         let factor = if self.phase == Stage::Start { 16.0 } else { 9.6 }; // bits: 8 times 2, 8 times 1.2
-        (self.paces && self.r > 0.0).then(|| Rate((factor * self.now.w * self.mss / self.r) as u64))
+        (self.options.paces && self.rtt.r > 0.0).then(|| Rate((factor * self.now.w * self.mss / self.rtt.r) as u64))
     }
 
     #[inline]
@@ -306,7 +329,7 @@ mod tests {
     /// At window `w` with base RTT 120 ms and `r` seconds.
     fn at(options: &str, w: f64, r: f64) -> Phcc {
         let mut flow = flow(options);
-        (flow.now.w, flow.base, flow.max, flow.r) = (w, 0.12, 0.2, r);
+        (flow.now.w, flow.rtt.base, flow.rtt.max, flow.rtt.r) = (w, 0.12, 0.2, r);
         flow
     }
 
@@ -325,7 +348,7 @@ mod tests {
         assert!((flow.window() - 806.125).abs() < 1e-9, "{}", flow.window());
         flow.now.w = 500.0;
         assert!((flow.window() - 806.125).abs() < 1e-9);
-        flow.delay_cap = true; // the delay target of 1300 is capped at 1000
+        flow.options.delay_cap = true; // the delay target of 1300 is capped at 1000
         assert!((flow.window() - 0.5 * (0.65 * 1000.0 + 767.25)).abs() < 1e-9);
     }
 
@@ -340,7 +363,7 @@ mod tests {
         assert_eq!(flow.phase, Stage::Congestion);
         flow.decide(790.0);
         assert_eq!(flow.phase, Stage::Critical);
-        (flow.now.w, flow.r) = (400.0, 0.121);
+        (flow.now.w, flow.rtt.r) = (400.0, 0.121);
         assert!((flow.thresholds(400.0).0 - 0.15).abs() < 1e-12);
         flow.decide(400.0);
         assert_eq!(flow.phase, Stage::Start);

@@ -13,6 +13,7 @@
 //! Differs from the source: all of it is our reconstruction of "BBR with reduced latency".
 
 use cwndlab_control::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, Spec, Value};
+use cwndlab_units::Duration;
 
 use crate::whole::bbr1::machine::Bbr1;
 use crate::whole::bbr1::path_model::Options;
@@ -56,7 +57,7 @@ fn options(arguments: &Arguments) -> Options {
     Options {
         cwnd_gain: arguments.number("cwnd_gain"),   // (1)
         probe_gain: arguments.number("probe_gain"), // (2)
-        min_rtt_window: 10_000_000_000,
+        min_rtt_window: Duration::from_secs(10),
         aggregation: true,
         policer: true,
         conserve: false, // (3)

@@ -13,6 +13,7 @@
 
 use cwndlab_control::Ack;
 use cwndlab_units::maths::floor;
+use cwndlab_units::Time;
 
 /// What is known of the epoch.
 #[derive(Clone, Copy, Debug)]
@@ -34,11 +35,11 @@ impl Default for Ns3 {
 impl Ns3 {
     /// An ACK, of the epoch that began at `since`.
     #[inline]
-    pub fn observe(&mut self, ack: &Ack, since: u64) {
+    pub fn observe(&mut self, ack: &Ack, since: Time) {
         if !ack.recovering {
             self.bytes += ack.acked.0;
         }
-        let span = ack.now.0.saturating_sub(since);
+        let span = ack.now.saturating_since(since).0;
         if span > 0 {
             self.b = self.bytes as f64 * 1e9 / span as f64; // (2)
         }
@@ -74,7 +75,7 @@ mod tests {
     /// By hand: 100 segments of 1000 bytes and alpha 11 add 10 + 11 bytes; with alpha 0.4 it counts as 1.
     #[test]
     fn alpha_is_in_bytes() {
-        let ack = ack_at(1_000_000_000, 2);
+        let ack = ack_at(Time(1_000_000_000), 2);
         assert!((Ns3::step(&ack, 100.0, 11.0) - 0.021).abs() < 1e-12);
         assert!((Ns3::step(&ack, 100.0, 0.4) - 0.011).abs() < 1e-12);
     }
@@ -85,10 +86,10 @@ mod tests {
         let mut epoch = Ns3::default();
         let mut beta = |bytes: u64, begin: u64| {
             for (ms, rtt) in [(500, 60), (1000, 100)] {
-                let at = begin * 1_000_000_000 + ms * 1_000_000;
-                let mut ack = ack_at(at, bytes);
+                let start = Time::ZERO + Duration::from_secs(begin);
+                let mut ack = ack_at(start + Duration::from_millis(ms), bytes);
                 ack.rtt = Some(Duration::from_millis(rtt));
-                epoch.observe(&ack, begin * 1_000_000_000);
+                epoch.observe(&ack, start);
             }
             epoch.beta()
         };

@@ -4,7 +4,7 @@ use cwndlab_control::{
     Ack, Cause, Change, Congestion, CongestionControl, Event, EventKind, Extra, Path, Reason, Sent, Ssthresh, State,
     Window,
 };
-use cwndlab_units::{Bytes, Rate};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::shared::bbr::{send_quantum, Chance, Departures, Mode, Repair};
 use crate::whole::bbr1::path_model::{Options, PathModel};
@@ -27,7 +27,7 @@ pub struct Bbr1 {
     pacing_gain: f64,
     cwnd_gain: f64,
     phase: usize,
-    phase_at: u64,
+    phase_at: Time,
     departures: Departures,
     chance: Chance,
     repair: Repair,
@@ -51,7 +51,7 @@ impl Bbr1 {
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
             phase: 0,
-            phase_at: 0,
+            phase_at: Time::ZERO,
             departures: Departures::default(),
             chance: Chance::new(path.seed),
             repair: Repair::default(),
@@ -59,12 +59,12 @@ impl Bbr1 {
             idle_restart: false,
             ssthresh: f64::INFINITY,
         };
-        flow.pace_by_rtt(1_000_000); // Linux: 1 ms until the round-trip time is known
+        flow.pace_by_rtt(Duration::from_millis(1)); // Linux: 1 ms until the round-trip time is known
         flow
     }
 
-    fn pace_by_rtt(&mut self, rtt: u64) {
-        self.pacing = MARGIN * HIGH_GAIN * self.w * self.mss * 8e9 / rtt as f64;
+    fn pace_by_rtt(&mut self, rtt: Duration) {
+        self.pacing = MARGIN * HIGH_GAIN * self.w * self.mss * 8e9 / rtt.0 as f64;
     }
 
     /// (3), raised only while the pipe is not known to be full.
@@ -83,29 +83,29 @@ impl Bbr1 {
     }
 
     /// (8).
-    fn probe_bw(&mut self, now: u64) {
+    fn probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
         self.phase = PHASES - 1 - self.chance.below(PHASES as u64 - 1) as usize;
         self.advance(now);
     }
 
-    fn advance(&mut self, now: u64) {
+    fn advance(&mut self, now: Time) {
         self.phase = (self.phase + 1) % PHASES;
         self.phase_at = now;
     }
 
-    fn in_network(&self, now: u64, in_flight: f64) -> f64 {
+    fn in_network(&self, now: Time, in_flight: f64) -> f64 {
         let ahead = if self.pacing_gain > 1.0 { send_quantum(self.pacing, self.mss) } else { 0.0 };
         self.departures.in_flight(now, in_flight, self.path.rate(), ahead)
     }
 
     /// Whether the phase of the cycle is over.
     fn phase_done(&self, ack: &Ack) -> bool {
-        let full = ack.now.0.saturating_sub(self.phase_at) > self.path.min_rtt;
+        let full = ack.now.saturating_since(self.phase_at) > self.path.min_rtt;
         if self.pacing_gain == 1.0 {
             return full;
         }
-        let in_flight = self.in_network(ack.now.0, ack.prior_in_flight.0 as f64 / self.mss);
+        let in_flight = self.in_network(ack.now, ack.prior_in_flight.0 as f64 / self.mss);
         let bw = self.path.bw.get();
         if self.pacing_gain > 1.0 {
             // Long enough to fill what the gain asks for, unless losses tell that it does not fit.
@@ -116,7 +116,7 @@ impl Bbr1 {
 
     fn update_mode(&mut self, ack: &Ack) -> Option<Event> {
         let mut event = None;
-        let now = ack.now.0;
+        let now = ack.now;
         if self.mode == Mode::ProbeBw && self.phase_done(ack) {
             self.advance(now);
         }
@@ -153,11 +153,11 @@ impl Bbr1 {
     /// (2) and (9).
     fn update_min_rtt(&mut self, ack: &Ack) -> Option<Event> {
         let mut event = None;
-        let now = ack.now.0;
+        let now = ack.now;
         let expired = now > self.path.min_rtt_at + self.path.options.min_rtt_window;
         if let Some(rtt) = ack.rtt {
-            if rtt.0 < self.path.min_rtt || expired {
-                (self.path.min_rtt, self.path.min_rtt_at) = (rtt.0, now);
+            if rtt < self.path.min_rtt || expired {
+                (self.path.min_rtt, self.path.min_rtt_at) = (rtt, now);
             }
         }
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
@@ -175,7 +175,7 @@ impl Bbr1 {
         event
     }
 
-    fn end_probe_rtt(&mut self, now: u64) {
+    fn end_probe_rtt(&mut self, now: Time) {
         self.path.min_rtt_at = now;
         self.w = self.w.max(self.repair.prior);
         self.mode = Mode::Startup;
@@ -214,13 +214,13 @@ impl Bbr1 {
 impl CongestionControl for Bbr1 {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         if self.path.update(ack, self.w, self.mode == Mode::ProbeBw) {
-            self.probe_bw(ack.now.0);
+            self.probe_bw(ack.now);
         }
         self.repair.conserving &= !self.path.rounds.started;
         let event = self.update_mode(ack);
         if !self.seen_rtt && ack.srtt.0 > 0 {
             self.seen_rtt = true;
-            self.pace_by_rtt(ack.srtt.0);
+            self.pace_by_rtt(ack.srtt);
         }
         self.pace(self.pacing_gain);
         self.set_window(ack);
@@ -233,7 +233,7 @@ impl CongestionControl for Bbr1 {
         if event.restart {
             self.w = 1.0;
             self.repair.before = true;
-            self.path.on_timeout(event.now.0);
+            self.path.on_timeout(event.now);
         }
     }
 
@@ -245,10 +245,10 @@ impl CongestionControl for Bbr1 {
         // Nothing was in flight and the sender had been short of data: it comes back from idleness.
         if sent.app_limited && !sent.retransmission && sent.in_flight == sent.size {
             self.idle_restart = true;
-            self.path.aggregation.restart(sent.now.0);
+            self.path.aggregation.restart(sent.now);
             match self.mode {
                 Mode::ProbeBw => self.pace(1.0),
-                Mode::ProbeRtt if self.path.probe.is_over(sent.now.0) => self.end_probe_rtt(sent.now.0),
+                Mode::ProbeRtt if self.path.probe.is_over(sent.now) => self.end_probe_rtt(sent.now),
                 _ => {}
             }
         }
@@ -258,17 +258,17 @@ impl CongestionControl for Bbr1 {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Established => {
-                self.path.min_rtt_at = window.now.0;
-                self.path.aggregation.restart(window.now.0);
-                self.phase_at = window.now.0;
+                self.path.min_rtt_at = window.now;
+                self.path.aggregation.restart(window.now);
+                self.phase_at = window.now;
                 if let Some(rtt) = window.rtt {
                     self.seen_rtt = true;
-                    self.path.min_rtt = rtt.0;
-                    self.pace_by_rtt(rtt.0.max(1000));
+                    self.path.min_rtt = rtt;
+                    self.pace_by_rtt(rtt.max(Duration::from_micros(1)));
                 }
             }
             Change::Undo => {
-                self.path.on_undo(window.now.0);
+                self.path.on_undo(window.now);
                 self.repair.now = false;
             }
             Change::Recovered => self.repair.now = false,
@@ -284,7 +284,7 @@ impl CongestionControl for Bbr1 {
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         if let Some(put) = extra {
             put("bw_segments_per_s", self.path.rate());
-            put("min_rtt_s", self.path.min_rtt as f64 * 1e-9);
+            put("min_rtt_s", self.path.min_rtt.0 as f64 * 1e-9);
             put("pacing_gain", self.pacing_gain);
             put("cwnd_gain", self.cwnd_gain);
         }

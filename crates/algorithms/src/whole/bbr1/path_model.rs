@@ -1,6 +1,7 @@
 //! What BBR version 1 knows of the path; the numbers are the equations of [`crate::whole::bbr1`].
 
 use cwndlab_control::{Ack, Path};
+use cwndlab_units::{Duration, Time};
 
 use crate::shared::bbr::{over, Aggregation, FullPipe, ProbeRtt, Rounds};
 use crate::shared::windowed::WindowedMax;
@@ -9,7 +10,7 @@ use crate::whole::bbr1::policer::{Policer, Seen};
 const BW_ROUNDS: u64 = 10;
 const AGGREGATION_ROUNDS: u32 = 5;
 /// What aggregation adds at most: 100 ms of the bandwidth.
-const AGGREGATION_NS: u64 = 100_000_000;
+const AGGREGATION: Duration = Duration::from_millis(100);
 
 /// What a preset may choose.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +19,8 @@ pub struct Options {
     pub cwnd_gain: f64,
     /// Pacing gain of the phase that probes; the next one paces at 2 minus this.
     pub probe_gain: f64,
-    /// Age at which min_rtt is measured again, ns.
-    pub min_rtt_window: u64,
+    /// Age at which min_rtt is measured again.
+    pub min_rtt_window: Duration,
     /// Add what ACKs bring at once.
     pub aggregation: bool,
     /// Look for a policer.
@@ -34,10 +35,9 @@ pub struct PathModel {
     pub(crate) options: Options,
     pub(crate) mss: f64,
     pub(crate) initial: f64,
-    pub(crate) bw: WindowedMax,
-    /// ns.
-    pub(crate) min_rtt: u64,
-    pub(crate) min_rtt_at: u64,
+    pub(crate) bw: WindowedMax<u64>,
+    pub(crate) min_rtt: Duration,
+    pub(crate) min_rtt_at: Time,
     pub(crate) rounds: Rounds,
     pub(crate) full: FullPipe,
     pub(crate) aggregation: Aggregation,
@@ -57,8 +57,8 @@ impl PathModel {
             mss,
             initial: path.initial_cwnd.0 as f64 / mss,
             bw: WindowedMax::new(0.0),
-            min_rtt: u64::MAX,
-            min_rtt_at: 0,
+            min_rtt: Duration::MAX,
+            min_rtt_at: Time::ZERO,
             rounds: Rounds::default(),
             full: FullPipe::default(),
             aggregation: Aggregation::default(),
@@ -80,7 +80,7 @@ impl PathModel {
     #[inline]
     #[must_use]
     pub fn bdp(&self, bw: f64, gain: f64) -> f64 {
-        if self.min_rtt == u64::MAX {
+        if self.min_rtt == Duration::MAX {
             return self.initial;
         }
         (over(bw, self.min_rtt) * gain).ceil()
@@ -97,19 +97,19 @@ impl PathModel {
     #[must_use]
     pub fn extra(&self) -> f64 {
         if self.options.aggregation && self.full.reached {
-            self.aggregation.extra().min(over(self.rate(), AGGREGATION_NS).floor())
+            self.aggregation.extra().min(over(self.rate(), AGGREGATION).floor())
         } else {
             0.0
         }
     }
 
-    fn seen(&self, now: u64, losses: bool, app_limited: bool) -> Seen {
+    fn seen(&self, now: Time, losses: bool, app_limited: bool) -> Seen {
         let delivered = self.delivered as f64 / self.mss;
         Seen { now, delivered, lost: self.lost, losses, app_limited, round: self.rounds.started }
     }
 
     /// The retransmission timer expired.
-    pub fn on_timeout(&mut self, now: u64) {
+    pub fn on_timeout(&mut self, now: Time) {
         self.full.forget();
         self.rounds.started = true;
         if self.options.policer {
@@ -119,7 +119,7 @@ impl PathModel {
     }
 
     /// The last reduction was needless.
-    pub fn on_undo(&mut self, now: u64) {
+    pub fn on_undo(&mut self, now: Time) {
         self.full.forget();
         let seen = self.seen(now, false, false);
         self.policer.reset(&seen);
@@ -136,7 +136,7 @@ impl PathModel {
         let app_limited = sample.app_limited || self.probe.covers(sample.prior_delivered.0);
         let mut anew = false;
         if self.options.policer {
-            let seen = self.seen(ack.now.0, ack.lost.0 > 0, app_limited);
+            let seen = self.seen(ack.now, ack.lost.0 > 0, app_limited);
             anew = self.policer.update(&seen, cycling, self.mss);
         }
         let bw = sample.delivered.0 as f64 / self.mss / sample.interval.as_secs();

@@ -3,6 +3,8 @@
 //! Source: Linux `tcp_bbr.c`, "long-term bandwidth"; T. Flach and others, "An Internet-Wide Analysis of Traffic
 //! Policing", SIGCOMM 2016.
 
+use cwndlab_units::Time;
+
 /// Rounds that a span lasts at least, and four times that at most.
 const LEAST_ROUNDS: u32 = 4;
 /// Share of losses that makes a span count: 50/256.
@@ -16,8 +18,8 @@ const BELIEVED: u32 = 48;
 /// What an ACK brought.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Now, ns.
-    pub now: u64,
+    /// Now.
+    pub now: Time,
     /// Delivered so far, segments.
     pub delivered: f64,
     /// Lost so far, segments.
@@ -45,7 +47,7 @@ pub struct Policer {
 
 impl Policer {
     fn begin(&mut self, seen: &Seen) {
-        self.from_ms = seen.now / 1_000_000;
+        self.from_ms = seen.now.0 / 1_000_000;
         self.from_delivered = seen.delivered;
         self.from_lost = seen.lost;
         self.rounds = 0;
@@ -92,7 +94,7 @@ impl Policer {
 
     fn close(&mut self, seen: &Seen, mss: f64) {
         let (lost, delivered) = (seen.lost - self.from_lost, seen.delivered - self.from_delivered);
-        let span = (seen.now / 1_000_000).saturating_sub(self.from_ms);
+        let span = (seen.now.0 / 1_000_000).saturating_sub(self.from_ms);
         if delivered <= 0.0 || lost < LOSS * delivered || span < 1 {
             return;
         }
@@ -111,15 +113,17 @@ impl Policer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cwndlab_units::Duration;
 
     /// By hand: 25 segments delivered and 7.5 lost in each 100 ms are 250 segments/s, believed at the second span's end.
     #[test]
     fn two_like_spans_with_a_fifth_lost_make_a_policer() {
         let mut policer = Policer::default();
-        let mut seen = Seen { now: 0, delivered: 0.0, lost: 0.0, losses: true, app_limited: false, round: true };
+        let mut seen =
+            Seen { now: Time::ZERO, delivered: 0.0, lost: 0.0, losses: true, app_limited: false, round: true };
         policer.update(&seen, true, 1448.0);
         for _ in 0..7 {
-            seen.now += 100_000_000;
+            seen.now += Duration::from_millis(100);
             seen.delivered += 25.0;
             seen.lost += 7.5;
             assert!(!policer.update(&seen, true, 1448.0));

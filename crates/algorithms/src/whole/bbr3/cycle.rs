@@ -1,6 +1,8 @@
 //! BBR version 3 in ProbeBW: when to probe, and how the bound for long rises. The numbers are the equations of
 //! [`crate::whole::bbr3`].
 
+use cwndlab_units::{Duration, Time};
+
 use crate::shared::bbr::Chance;
 
 /// The phases of ProbeBW.
@@ -27,7 +29,7 @@ enum Feedback {
 }
 
 /// Between probes 2 s and up to 1 s more pass.
-const WAIT_NS: u64 = 2_000_000_000;
+const WAIT: Duration = Duration::from_secs(2);
 const WAIT_MORE_MS: u64 = 1000;
 /// As many rounds as a Reno flow of this window would need, at most so many.
 const MOST_ROUNDS: f64 = 63.0;
@@ -44,8 +46,8 @@ pub struct Cycle {
     /// The last probe stopped where the one before it lost too much.
     pub risky: bool,
     feedback: Feedback,
-    started: u64,
-    wait: u64,
+    started: Time,
+    wait: Duration,
     rounds: f64,
     up_rounds: u32,
     up_acked: f64,
@@ -60,8 +62,8 @@ impl Default for Cycle {
             too_high: false,
             risky: false,
             feedback: Feedback::None,
-            started: 0,
-            wait: 0,
+            started: Time::ZERO,
+            wait: Duration::ZERO,
             rounds: 0.0,
             up_rounds: 0,
             up_acked: 0.0,
@@ -93,10 +95,10 @@ impl Cycle {
     }
 
     /// Enters Down, with a new time until the next probe.
-    pub fn down(&mut self, now: u64, chance: &mut Chance) {
+    pub fn down(&mut self, now: Time, chance: &mut Chance) {
         self.up_each = f64::INFINITY;
         self.rounds = chance.below(2) as f64;
-        self.wait = WAIT_NS + chance.below(WAIT_MORE_MS) * 1_000_000;
+        self.wait = WAIT + Duration::from_millis(chance.below(WAIT_MORE_MS));
         self.started = now;
         self.feedback = Feedback::Stopping;
         self.phase = Phase::Down;
@@ -110,7 +112,7 @@ impl Cycle {
     }
 
     /// Enters Up with the window `w`.
-    pub fn up(&mut self, now: u64, w: f64) {
+    pub fn up(&mut self, now: Time, w: f64) {
         self.samples = true;
         self.feedback = Feedback::Starting;
         self.started = now;
@@ -121,7 +123,7 @@ impl Cycle {
     /// (6): time for the next probe; `target` is what shall be in flight, segments.
     #[inline]
     #[must_use]
-    pub fn is_due(&self, now: u64, target: f64) -> bool {
+    pub fn is_due(&self, now: Time, target: f64) -> bool {
         now > self.started + self.wait || self.rounds >= target.min(MOST_ROUNDS)
     }
 
@@ -153,14 +155,14 @@ mod tests {
     #[test]
     fn the_wait_is_that_of_a_reno_flow() {
         let mut cycle = Cycle::default();
-        cycle.down(0, &mut Chance::new(3));
+        cycle.down(Time::ZERO, &mut Chance::new(3));
         let rounds = (1..100).find(|_| {
             cycle.on_round();
-            cycle.is_due(1, 10.0)
+            cycle.is_due(Time(1), 10.0)
         });
         assert!(matches!(rounds, Some(9 | 10)), "{rounds:?}");
-        cycle.down(0, &mut Chance::new(3));
-        assert!(!cycle.is_due(1_999_000_000, 10.0) && cycle.is_due(3_000_000_000, 10.0));
+        cycle.down(Time::ZERO, &mut Chance::new(3));
+        assert!(!cycle.is_due(Time(1_999_000_000), 10.0) && cycle.is_due(Time(3_000_000_000), 10.0));
     }
 
     /// By hand: a window of 16 adds 1, 2, 4 in three rounds of 16.
@@ -168,7 +170,7 @@ mod tests {
     fn the_bound_rises_faster_each_round() {
         let mut cycle = Cycle::default();
         cycle.refill();
-        cycle.up(0, 16.0);
+        cycle.up(Time::ZERO, 16.0);
         let steps = [1, 2, 3].map(|_| (0..16).map(|n| cycle.raise(1.0, n == 15, 16.0)).sum::<f64>());
         assert_eq!(steps, [1.0, 2.0, 4.0]);
     }

@@ -3,17 +3,17 @@
 use cwndlab_control::{
     Ack, Cause, Change, Congestion, CongestionControl, Event, Extra, Path, Sent, Ssthresh, State, Window,
 };
-use cwndlab_units::{Bytes, Rate};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::shared::bbr::{over, send_quantum, Aggregation, Chance, Departures, Mode, ProbeRtt, Repair, Rounds};
-use crate::whole::bbr3::bounds::{AckSample, Bounds, Ledger};
+use crate::shared::bbr::{over, send_quantum, Chance, Departures, Mode, ProbeRtt, Repair};
+use crate::whole::bbr3::bounds::AckSample;
 use crate::whole::bbr3::cycle::{Cycle, Phase};
-use crate::whole::bbr3::path_model::{MaxBw, MinRtt, Plateau};
+use crate::whole::bbr3::path_model::PathModel;
 
 /// 4 ln 2.
 pub const STARTUP_GAIN: f64 = 2.772_588_722_239_781;
 const MARGIN: f64 = 0.99;
-const AGGREGATION_NS: u64 = 100_000_000;
+const AGGREGATION: Duration = Duration::from_millis(100);
 pub(super) const MIN_WINDOW: f64 = 4.0;
 
 /// What the entry's parameters choose.
@@ -35,31 +35,23 @@ pub struct Options {
     pub beta: f64,
     /// What is left to others.
     pub headroom: f64,
-    /// Time between two ProbeRTT, ns.
-    pub probe_rtt_interval: u64,
+    /// Time between two ProbeRTT.
+    pub probe_rtt_interval: Duration,
 }
 
 /// BBR version 3.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
     pub(super) options: Options,
-    pub(super) mss: f64,
-    pub(super) initial: f64,
+    pub(super) path: PathModel,
     pub(super) w: f64,
     /// bit/s.
     pub(super) pacing: f64,
     pub(super) mode: Mode,
     pub(super) pacing_gain: f64,
-    pub(super) bw: MaxBw,
-    pub(super) min_rtt: MinRtt,
-    pub(super) rounds: Rounds,
-    pub(super) full: Plateau,
     pub(super) cycle: Cycle,
-    pub(super) bounds: Bounds,
-    pub(super) ledger: Ledger,
     pub(super) probe: ProbeRtt,
     pub(super) departures: Departures,
-    pub(super) aggregation: Aggregation,
     pub(super) chance: Chance,
     pub(super) repair: Repair,
     pub(super) seen_rtt: bool,
@@ -73,26 +65,18 @@ impl Bbr3 {
     /// At the start of a flow.
     #[must_use]
     pub fn new(path: &Path, options: &Options) -> Self {
-        let mss = path.mss.0 as f64;
-        let initial = path.initial_cwnd.0 as f64 / mss;
+        let path_model = PathModel::new(path);
+        let initial = path_model.initial;
         let mut flow = Self {
             options: *options,
-            mss,
-            initial,
+            path: path_model,
             w: initial.max(1.0),
             pacing: 0.0,
             mode: Mode::Startup,
             pacing_gain: STARTUP_GAIN,
-            bw: MaxBw::default(),
-            min_rtt: MinRtt::default(),
-            rounds: Rounds::default(),
-            full: Plateau::default(),
             cycle: Cycle::default(),
-            bounds: Bounds::default(),
-            ledger: Ledger::default(),
             probe: ProbeRtt::default(),
             departures: Departures::default(),
-            aggregation: Aggregation::default(),
             chance: Chance::new(path.seed),
             repair: Repair::default(),
             seen_rtt: false,
@@ -100,29 +84,20 @@ impl Bbr3 {
             ssthresh: f64::INFINITY,
             drains_since: 0,
         };
-        flow.pace_by_rtt(1_000_000);
+        flow.pace_by_rtt(Duration::from_millis(1));
         flow
     }
 
-    fn pace_by_rtt(&mut self, rtt: u64) {
-        self.pacing = MARGIN * STARTUP_GAIN * self.w * self.mss * 8e9 / rtt as f64;
-    }
-
-    /// (1).
-    pub(super) fn rate(&self) -> f64 {
-        self.bw.get().min(self.bounds.bw_short)
+    fn pace_by_rtt(&mut self, rtt: Duration) {
+        self.pacing = MARGIN * STARTUP_GAIN * self.w * self.path.mss * 8e9 / rtt.0 as f64;
     }
 
     /// (3).
     pub(super) fn pace(&mut self, gain: f64) {
-        let rate = MARGIN * gain * self.rate() * self.mss * 8.0;
-        if self.full.reached || rate > self.pacing {
+        let rate = MARGIN * gain * self.path.rate() * self.path.mss * 8.0;
+        if self.path.full.reached || rate > self.pacing {
             self.pacing = rate;
         }
-    }
-
-    pub(super) fn bdp(&self, bw: f64, gain: f64) -> f64 {
-        self.min_rtt.get().map_or(self.initial, |rtt| (over(bw, rtt) * gain).ceil())
     }
 
     pub(super) fn is_up(&self) -> bool {
@@ -130,46 +105,46 @@ impl Bbr3 {
     }
 
     pub(super) fn quantised(&self, w: f64) -> f64 {
-        let least = (3.0 * send_quantum(self.pacing, self.mss)).max(MIN_WINDOW);
+        let least = (3.0 * send_quantum(self.pacing, self.path.mss)).max(MIN_WINDOW);
         w.max(least) + if self.is_up() { 2.0 } else { 0.0 }
     }
 
     /// What shall be in flight: the product, unless the window is smaller.
     pub(super) fn target(&self) -> f64 {
-        self.quantised(self.bdp(self.rate(), 1.0)).min(self.w)
+        self.quantised(self.path.bdp(self.path.rate(), 1.0)).min(self.w)
     }
 
-    pub(super) fn in_network(&self, now: u64, in_flight: f64) -> f64 {
-        let ahead = if self.pacing_gain > 1.0 { send_quantum(self.pacing, self.mss) } else { 0.0 };
-        self.departures.in_flight(now, in_flight, self.rate(), ahead)
+    pub(super) fn in_network(&self, now: Time, in_flight: f64) -> f64 {
+        let ahead = if self.pacing_gain > 1.0 { send_quantum(self.pacing, self.path.mss) } else { 0.0 };
+        self.departures.in_flight(now, in_flight, self.path.rate(), ahead)
     }
 
     pub(super) fn probe_window(&self) -> f64 {
-        self.bdp(self.rate(), 0.5).max(MIN_WINDOW)
+        self.path.bdp(self.path.rate(), 0.5).max(MIN_WINDOW)
     }
 
     /// (11).
     fn set_window(&mut self, ack: &Ack) {
-        let acked = ack.acked.0 as f64 / self.mss;
+        let acked = ack.acked.0 as f64 / self.path.mss;
         let gain = match self.mode {
             Mode::Startup | Mode::Drain => 2.0,
             Mode::ProbeBw if self.cycle.phase == Phase::Up => self.options.cwnd_gain + 0.25,
             Mode::ProbeBw => self.options.cwnd_gain,
             Mode::ProbeRtt => 1.0,
         };
-        let extra = self.aggregation.extra().min(over(self.rate(), AGGREGATION_NS).floor());
-        let target = self.quantised(self.bdp(self.rate(), gain) + extra);
+        let extra = self.path.aggregation.extra().min(over(self.path.rate(), AGGREGATION).floor());
+        let target = self.quantised(self.path.bdp(self.path.rate(), gain) + extra);
         let mut w = self.w;
-        if self.full.reached {
+        if self.path.full.reached {
             w = (w + acked).min(target);
-        } else if w < target || w < 2.0 * self.initial {
+        } else if w < target || w < 2.0 * self.path.initial {
             w += acked;
         }
         w = w.max(MIN_WINDOW);
         if self.mode == Mode::ProbeRtt {
             w = w.min(self.probe_window());
         }
-        let bounds = &self.bounds;
+        let bounds = &self.path.bounds;
         let long = match (self.mode, self.cycle.phase) {
             (Mode::ProbeBw, Phase::Cruise) | (Mode::ProbeRtt, _) => {
                 bounds.with_headroom(self.options.headroom, MIN_WINDOW)
@@ -186,20 +161,20 @@ impl CongestionControl for Bbr3 {
         let delivered = ack.delivered.0;
         let prior = ack.delivery_rate.map_or(0, |sample| sample.prior_delivered.0);
         if ack.lost.0 > 0 {
-            self.ledger.note(delivered, ack.lost.0 as f64 / self.mss);
+            self.path.ledger.note(delivered, ack.lost.0 as f64 / self.path.mss);
         }
-        let ack_sample = AckSample::of(ack, &self.ledger, self.mss, self.probe.covers(prior));
-        self.rounds.started = false;
+        let ack_sample = AckSample::of(ack, &self.path.ledger, self.path.mss, self.probe.covers(prior));
+        self.path.rounds.started = false;
         if ack_sample.valid {
-            self.rounds.step(prior, delivered);
+            self.path.rounds.step(prior, delivered);
         }
-        self.bounds.observe(&ack_sample, prior, delivered);
+        self.path.bounds.observe(&ack_sample, prior, delivered);
         if ack_sample.valid {
-            self.bw.offer(ack_sample.bw, ack_sample.app_limited);
-            self.bounds.adapt(self.probes(), self.bw.get(), self.w, self.options.beta); // (8)
-            let window = if self.full.reached { self.options.aggregation_rounds } else { 1 };
-            let bw = self.rate();
-            self.aggregation.update(ack, self.rounds.started, window, bw, self.w);
+            self.path.bw.offer(ack_sample.bw, ack_sample.app_limited);
+            self.path.bounds.adapt(self.probes(), self.path.bw.get(), self.w, self.options.beta); // (8)
+            let window = if self.path.full.reached { self.options.aggregation_rounds } else { 1 };
+            let bw = self.path.rate();
+            self.path.aggregation.update(ack, self.path.rounds.started, window, bw, self.w);
         }
         let exit = self.check_startup(ack, &ack_sample);
         self.update_cycle(ack, &ack_sample);
@@ -207,38 +182,38 @@ impl CongestionControl for Bbr3 {
         self.pacing_gain = self.gain();
         if !self.seen_rtt && ack.srtt.0 > 0 {
             self.seen_rtt = true;
-            self.pace_by_rtt(ack.srtt.0);
+            self.pace_by_rtt(ack.srtt);
         }
         self.pace(self.pacing_gain);
         self.set_window(ack);
-        self.bounds.advance(&ack_sample);
+        self.path.bounds.advance(&ack_sample);
         self.repair.before = self.repair.now;
         event
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.repair.save(self.w, self.mode == Mode::ProbeRtt);
-        self.bounds.save();
+        self.path.bounds.save();
         self.repair.now |= event.cause != Cause::Ecn;
         if event.restart {
             self.repair.before = true;
-            self.full.restart(0.0);
-            if !self.probes() && self.bounds.inflight_short.is_infinite() {
-                self.bounds.inflight_short = self.w.max(self.repair.prior);
+            self.path.full.restart(0.0);
+            if !self.probes() && self.path.bounds.inflight_short.is_infinite() {
+                self.path.bounds.inflight_short = self.w.max(self.repair.prior);
             }
             self.w = 1.0;
         }
     }
 
     fn cwnd(&self) -> Bytes {
-        Bytes((self.w * self.mss) as u64)
+        Bytes((self.w * self.path.mss) as u64)
     }
 
     fn on_sent(&mut self, sent: &Sent) {
         // Nothing was in flight and the sender had been short of data: it comes back from idleness.
         if sent.app_limited && !sent.retransmission && sent.in_flight == sent.size {
             self.idle_restart = true;
-            self.aggregation.restart(sent.now.0);
+            self.path.aggregation.restart(sent.now);
             if self.mode == Mode::ProbeBw {
                 self.pace(1.0);
             }
@@ -249,16 +224,16 @@ impl CongestionControl for Bbr3 {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Established => {
-                self.aggregation.restart(window.now.0);
-                self.min_rtt.begin(window.now.0, window.rtt);
+                self.path.aggregation.restart(window.now);
+                self.path.min_rtt.begin(window.now, window.rtt);
                 if let Some(rtt) = window.rtt {
                     self.seen_rtt = true;
-                    self.pace_by_rtt(rtt.0.max(1000));
+                    self.pace_by_rtt(rtt.max(Duration::from_micros(1)));
                 }
             }
             Change::Undo => {
-                self.full.restart(0.0);
-                self.bounds.undo();
+                self.path.full.restart(0.0);
+                self.path.bounds.undo();
                 self.repair.now = false;
                 self.w = self.w.max(self.repair.prior);
             }
@@ -277,12 +252,12 @@ impl CongestionControl for Bbr3 {
     #[inline]
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         if let Some(put) = extra {
-            put("bw_segments_per_s", self.rate());
-            put("min_rtt_s", self.min_rtt.get().unwrap_or(0) as f64 * 1e-9);
+            put("bw_segments_per_s", self.path.rate());
+            put("min_rtt_s", self.path.min_rtt.get().unwrap_or(Duration::ZERO).0 as f64 * 1e-9);
             put("pacing_gain", self.pacing_gain);
-            put("inflight_long_segments", self.bounds.inflight_long);
-            put("inflight_short_segments", self.bounds.inflight_short);
+            put("inflight_long_segments", self.path.bounds.inflight_long);
+            put("inflight_short_segments", self.path.bounds.inflight_short);
         }
-        State { ssthresh: Ssthresh::of(self.ssthresh, self.mss), phase: self.mode.phase() }
+        State { ssthresh: Ssthresh::of(self.ssthresh, self.path.mss), phase: self.mode.phase() }
     }
 }

@@ -2,6 +2,7 @@
 //! [`crate::whole::bbr3`].
 
 use cwndlab_control::{Ack, Event, EventKind, Reason};
+use cwndlab_units::Time;
 
 use crate::shared::bbr::Mode;
 use crate::whole::bbr3::bounds::AckSample;
@@ -18,42 +19,43 @@ impl Bbr3 {
     }
 
     pub(super) fn go_down(&mut self, ack: &Ack) {
-        self.bounds.reset_signals();
-        self.cycle.down(ack.now.0, &mut self.chance);
-        self.rounds.restart(ack.delivered.0);
+        self.path.bounds.reset_signals();
+        self.cycle.down(ack.now, &mut self.chance);
+        self.path.rounds.restart(ack.delivered.0);
     }
 
     pub(super) fn go_refill(&mut self, ack: &Ack) {
-        self.bounds.lift();
+        self.path.bounds.lift();
         self.cycle.refill();
-        self.rounds.restart(ack.delivered.0);
+        self.path.rounds.restart(ack.delivered.0);
     }
 
     /// (4), by losses and by a plateau.
     pub(super) fn check_startup(&mut self, ack: &Ack, ack_sample: &AckSample) -> Option<Event> {
         let mut event = None;
-        let bounds = &self.bounds;
+        let bounds = &self.path.bounds;
         let lossy = bounds.round_started && self.repair.now && bounds.loss_events >= FULL_LOSS_EVENTS;
-        if !self.full.reached && lossy && ack_sample.too_high(self.options.loss_threshold) {
-            self.full.reached = true;
-            self.bounds.inflight_long = self.quantised(self.bdp(self.bw.get(), 1.0)).max(bounds.inflight_latest);
+        if !self.path.full.reached && lossy && ack_sample.too_high(self.options.loss_threshold) {
+            self.path.full.reached = true;
+            self.path.bounds.inflight_long =
+                self.quantised(self.path.bdp(self.path.bw.get(), 1.0)).max(bounds.inflight_latest);
         }
         if ack_sample.valid && !ack_sample.app_limited {
-            self.full.step(ack_sample.bw, self.rounds.started);
+            self.path.full.step(ack_sample.bw, self.path.rounds.started);
         }
-        if self.mode == Mode::Startup && self.full.reached {
+        if self.mode == Mode::Startup && self.path.full.reached {
             self.mode = Mode::Drain;
-            self.drains_since = self.rounds.count;
-            self.ssthresh = self.quantised(self.bdp(self.bw.get(), 1.0));
-            self.bounds.reset_signals();
+            self.drains_since = self.path.rounds.count;
+            self.ssthresh = self.quantised(self.path.bdp(self.path.bw.get(), 1.0));
+            self.path.bounds.reset_signals();
             let reason = if lossy { Reason::Loss } else { Reason::FullPipe };
             let exit = Event::new(EventKind::SlowStartExit, reason, self.w);
-            event = Some(exit.against(self.bdp(self.bw.get(), 1.0)));
+            event = Some(exit.against(self.path.bdp(self.path.bw.get(), 1.0)));
         }
         if self.mode == Mode::Drain {
-            let in_flight = self.in_network(ack.now.0, ack.in_flight.0 as f64 / self.mss);
-            let long = self.options.drain_rounds.is_some_and(|most| self.rounds.count > self.drains_since + most);
-            if long || in_flight <= self.quantised(self.bdp(self.bw.get(), 1.0)) {
+            let in_flight = self.in_network(ack.now, ack.in_flight.0 as f64 / self.path.mss);
+            let long = self.options.drain_rounds.is_some_and(|most| self.path.rounds.count > self.drains_since + most);
+            if long || in_flight <= self.quantised(self.path.bdp(self.path.bw.get(), 1.0)) {
                 self.mode = Mode::ProbeBw;
                 self.go_down(ack);
             }
@@ -71,7 +73,7 @@ impl Bbr3 {
             } else {
                 ack_sample.tx_in_flight
             };
-            self.bounds.inflight_long = flight.max(self.options.beta * self.target());
+            self.path.bounds.inflight_long = flight.max(self.options.beta * self.target());
         }
         if self.is_up() {
             self.go_down(ack);
@@ -80,9 +82,9 @@ impl Bbr3 {
 
     /// The bound for long follows what probes show; answers whether the phase was changed.
     fn adapt_long(&mut self, ack: &Ack, ack_sample: &AckSample) -> bool {
-        if self.rounds.started && self.cycle.on_round() && self.mode == Mode::ProbeBw {
+        if self.path.rounds.started && self.cycle.on_round() && self.mode == Mode::ProbeBw {
             if !ack_sample.app_limited {
-                self.bw.advance();
+                self.path.bw.advance();
             }
             if self.cycle.risky && !self.cycle.too_high {
                 self.go_refill(ack);
@@ -93,11 +95,11 @@ impl Bbr3 {
             if self.cycle.samples {
                 self.on_too_high(ack, ack_sample);
             }
-        } else if self.bounds.inflight_long.is_finite() {
-            self.bounds.inflight_long = self.bounds.inflight_long.max(ack_sample.tx_in_flight);
-            if self.is_up() && ack.cwnd_limited && self.w >= self.bounds.inflight_long {
-                let acked = ack.acked.0 as f64 / self.mss;
-                self.bounds.inflight_long += self.cycle.raise(acked, self.rounds.started, self.w);
+        } else if self.path.bounds.inflight_long.is_finite() {
+            self.path.bounds.inflight_long = self.path.bounds.inflight_long.max(ack_sample.tx_in_flight);
+            if self.is_up() && ack.cwnd_limited && self.w >= self.path.bounds.inflight_long {
+                let acked = ack.acked.0 as f64 / self.path.mss;
+                self.path.bounds.inflight_long += self.cycle.raise(acked, self.path.rounds.started, self.w);
             }
         }
         false
@@ -105,35 +107,36 @@ impl Bbr3 {
 
     /// (5) and (6).
     pub(super) fn update_cycle(&mut self, ack: &Ack, ack_sample: &AckSample) {
-        if !self.full.reached || self.adapt_long(ack, ack_sample) || self.mode != Mode::ProbeBw {
+        if !self.path.full.reached || self.adapt_long(ack, ack_sample) || self.mode != Mode::ProbeBw {
             return;
         }
-        let now = ack.now.0;
-        let in_flight = self.in_network(now, ack.prior_in_flight.0 as f64 / self.mss);
+        let now = ack.now;
+        let in_flight = self.in_network(now, ack.prior_in_flight.0 as f64 / self.path.mss);
         match self.cycle.phase {
             Phase::Down | Phase::Cruise if self.cycle.is_due(now, self.target()) => self.go_refill(ack),
             Phase::Down => {
-                let room = self.bounds.with_headroom(self.options.headroom, MIN_WINDOW);
-                if in_flight <= room.min(self.quantised(self.bdp(self.bw.get(), 1.0))) {
-                    if self.bounds.inflight_short.is_finite() {
-                        self.bounds.inflight_short = self.bounds.inflight_short.min(self.bounds.inflight_long);
+                let room = self.path.bounds.with_headroom(self.options.headroom, MIN_WINDOW);
+                if in_flight <= room.min(self.quantised(self.path.bdp(self.path.bw.get(), 1.0))) {
+                    if self.path.bounds.inflight_short.is_finite() {
+                        self.path.bounds.inflight_short =
+                            self.path.bounds.inflight_short.min(self.path.bounds.inflight_long);
                     }
                     self.cycle.phase = Phase::Cruise;
                 }
             }
             Phase::Cruise => {}
             Phase::Refill => {
-                if self.rounds.started {
-                    self.full.restart(ack_sample.bw);
-                    self.rounds.restart(ack.delivered.0);
+                if self.path.rounds.started {
+                    self.path.full.restart(ack_sample.bw);
+                    self.path.rounds.restart(ack.delivered.0);
                     self.cycle.up(now, self.w);
                 }
             }
             Phase::Up => {
-                let risky = self.cycle.too_high && in_flight >= self.bounds.inflight_long;
-                if !risky && ack.cwnd_limited && self.w >= self.bounds.inflight_long {
-                    self.full.restart(ack_sample.bw);
-                } else if risky || self.full.now {
+                let risky = self.cycle.too_high && in_flight >= self.path.bounds.inflight_long;
+                if !risky && ack.cwnd_limited && self.w >= self.path.bounds.inflight_long {
+                    self.path.full.restart(ack_sample.bw);
+                } else if risky || self.path.full.now {
                     self.cycle.risky |= risky;
                     self.cycle.too_high = false;
                     self.go_down(ack);
@@ -145,35 +148,35 @@ impl Bbr3 {
     /// (2) and (10).
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) -> Option<Event> {
         let mut event = None;
-        let expired = self.min_rtt.update(ack, self.options.probe_rtt_interval);
+        let expired = self.path.min_rtt.update(ack, self.options.probe_rtt_interval);
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.repair.save(self.w, false);
             self.mode = Mode::ProbeRtt;
             self.probe.enter(ack.delivered.0);
             self.cycle.stop();
-            self.rounds.restart(ack.delivered.0);
+            self.path.rounds.restart(ack.delivered.0);
             event = Some(Event::new(EventKind::ProbeRtt, Reason::Age, self.w));
         }
         if self.mode == Mode::ProbeRtt {
             let small = self.probe_window();
-            if self.probe.step(ack, small, &mut self.rounds) {
-                self.end_probe_rtt(ack.now.0, ack.delivered.0);
+            if self.probe.step(ack, small, &mut self.path.rounds) {
+                self.end_probe_rtt(ack.now, ack.delivered.0);
             }
         }
         self.idle_restart &= ack.delivery_rate.is_none();
         event
     }
 
-    pub(super) fn end_probe_rtt(&mut self, now: u64, delivered: u64) {
-        self.min_rtt.probed(now);
+    pub(super) fn end_probe_rtt(&mut self, now: Time, delivered: u64) {
+        self.path.min_rtt.probed(now);
         self.w = self.w.max(self.repair.prior);
-        self.bounds.lift();
+        self.path.bounds.lift();
         self.mode = Mode::Startup;
-        if self.full.reached {
+        if self.path.full.reached {
             self.mode = Mode::ProbeBw;
-            self.bounds.reset_signals();
+            self.path.bounds.reset_signals();
             self.cycle.down(now, &mut self.chance);
-            self.rounds.restart(delivered);
+            self.path.rounds.restart(delivered);
             self.cycle.phase = Phase::Cruise;
         }
     }

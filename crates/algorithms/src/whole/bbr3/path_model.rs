@@ -1,8 +1,11 @@
-//! What BBR version 3 measures: bandwidth, round-trip time, and whether the bandwidth still grows. The numbers are the
-//! equations of [`crate::whole::bbr3`].
+//! What BBR version 3 knows of the path: bandwidth, round-trip time, bounds, and whether the bandwidth still grows. The
+//! numbers are the equations of [`crate::whole::bbr3`].
 
-use cwndlab_control::Ack;
-use cwndlab_units::Duration;
+use cwndlab_control::{Ack, Path};
+use cwndlab_units::{Duration, Time};
+
+use crate::shared::bbr::{over, Aggregation, Rounds};
+use crate::whole::bbr3::bounds::{Bounds, Ledger};
 
 /// (1): the largest rate of this cycle of ProbeBW and of the one before, segments/s.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,52 +40,52 @@ impl MaxBw {
 /// (2) of the last 10 s, and the shorter window that times ProbeRTT.
 #[derive(Clone, Copy, Debug)]
 pub struct MinRtt {
-    value: u64,
-    at: u64,
-    recent: u64,
-    recent_at: u64,
+    value: Duration,
+    at: Time,
+    recent: Duration,
+    recent_at: Time,
 }
 
-const WINDOW_NS: u64 = 10_000_000_000;
+const WINDOW: Duration = Duration::from_secs(10);
 
 impl Default for MinRtt {
     fn default() -> Self {
-        Self { value: u64::MAX, at: 0, recent: u64::MAX, recent_at: 0 }
+        Self { value: Duration::MAX, at: Time::ZERO, recent: Duration::MAX, recent_at: Time::ZERO }
     }
 }
 
 impl MinRtt {
-    /// The minimum, ns.
+    /// The minimum.
     #[inline]
     #[must_use]
-    pub fn get(&self) -> Option<u64> {
-        (self.value < u64::MAX).then_some(self.value)
+    pub fn get(&self) -> Option<Duration> {
+        (self.value < Duration::MAX).then_some(self.value)
     }
 
     /// The handshake is done.
-    pub fn begin(&mut self, now: u64, rtt: Option<Duration>) {
-        let value = rtt.map_or(u64::MAX, |rtt| rtt.0);
+    pub fn begin(&mut self, now: Time, rtt: Option<Duration>) {
+        let value = rtt.unwrap_or(Duration::MAX);
         *self = Self { value, at: now, recent: value, recent_at: now };
     }
 
-    /// An ACK; answers whether the recent minimum is older than `interval`, ns.
+    /// An ACK; answers whether the recent minimum is older than `interval`.
     #[inline]
-    pub fn update(&mut self, ack: &Ack, interval: u64) -> bool {
-        let now = ack.now.0;
+    pub fn update(&mut self, ack: &Ack, interval: Duration) -> bool {
+        let now = ack.now;
         let expired = now > self.recent_at + interval;
         if let Some(rtt) = ack.rtt {
-            if rtt.0 < self.recent || expired {
-                (self.recent, self.recent_at) = (rtt.0, now);
+            if rtt < self.recent || expired {
+                (self.recent, self.recent_at) = (rtt, now);
             }
         }
-        if self.recent <= self.value || now > self.at + WINDOW_NS {
+        if self.recent <= self.value || now > self.at + WINDOW {
             (self.value, self.at) = (self.recent, self.recent_at);
         }
         expired
     }
 
     /// ProbeRTT is over.
-    pub fn probed(&mut self, now: u64) {
+    pub fn probed(&mut self, now: Time) {
         self.recent_at = now;
     }
 }
@@ -120,6 +123,54 @@ impl Plateau {
     }
 }
 
+/// The draft's network path model, in segments and segments/s.
+#[derive(Clone, Debug)]
+pub struct PathModel {
+    pub(super) mss: f64,
+    /// The initial window.
+    pub(super) initial: f64,
+    pub(super) bw: MaxBw,
+    pub(super) min_rtt: MinRtt,
+    pub(super) rounds: Rounds,
+    pub(super) full: Plateau,
+    pub(super) aggregation: Aggregation,
+    pub(super) bounds: Bounds,
+    pub(super) ledger: Ledger,
+}
+
+impl PathModel {
+    /// Nothing known.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        let mss = path.mss.0 as f64;
+        Self {
+            mss,
+            initial: path.initial_cwnd.0 as f64 / mss,
+            bw: MaxBw::default(),
+            min_rtt: MinRtt::default(),
+            rounds: Rounds::default(),
+            full: Plateau::default(),
+            aggregation: Aggregation::default(),
+            bounds: Bounds::default(),
+            ledger: Ledger::default(),
+        }
+    }
+
+    /// (1): the bandwidth in force.
+    #[inline]
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.bw.get().min(self.bounds.bw_short)
+    }
+
+    /// The product of `bw` and the minimum RTT times `gain`, whole segments.
+    #[inline]
+    #[must_use]
+    pub fn bdp(&self, bw: f64, gain: f64) -> f64 {
+        self.min_rtt.get().map_or(self.initial, |rtt| (over(bw, rtt) * gain).ceil())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,11 +194,11 @@ mod tests {
     #[test]
     fn a_probe_is_due_after_five_seconds_and_a_minimum_holds_ten() {
         let mut min = MinRtt::default();
-        min.begin(1_000_000_000, Some(Duration::from_millis(100)));
+        min.begin(Time(1_000_000_000), Some(Duration::from_millis(100)));
         let mut seen = |at_s: u64| {
-            let mut ack = ack_at(at_s * 1_000_000_000, 1);
+            let mut ack = ack_at(Time(at_s * 1_000_000_000), 1);
             ack.rtt = Some(Duration::from_millis(120));
-            (min.update(&ack, 5_000_000_000), min.get().unwrap() / 1_000_000)
+            (min.update(&ack, Duration::from_secs(5)), min.get().unwrap().0 / 1_000_000)
         };
         assert_eq!([5, 7, 9, 12].map(&mut seen), [(false, 100), (true, 100), (false, 100), (false, 120)]);
     }

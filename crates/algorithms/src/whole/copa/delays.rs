@@ -1,20 +1,21 @@
 //! Round-trip times in windows of their own: the smallest of long and of now, the largest of late.
 
 use cwndlab_control::Ack;
+use cwndlab_units::{Duration, Time};
 
 use crate::shared::windowed::WindowedMax;
 
 /// The smallest RTT, and the highest delivery rate, are of the last 10 s.
-const LONG_NS: u64 = 10_000_000_000;
+const LONG: Duration = Duration::from_secs(10);
 
 /// RTTmin, RTTstanding, RTTmax, ns.
 #[derive(Clone, Debug)]
 pub struct Delays {
     // Minima are kept negated.
-    min: WindowedMax,
-    standing: WindowedMax,
-    max: WindowedMax,
-    rate: WindowedMax,
+    min: WindowedMax<Time>,
+    standing: WindowedMax<Time>,
+    max: WindowedMax<Time>,
+    rate: WindowedMax<Time>,
     /// The RTT that decides, ns; 0 before any is known.
     pub rtt: f64,
 }
@@ -32,16 +33,16 @@ impl Delays {
     /// sample decides, not the standing RTT.
     #[inline]
     pub fn update(&mut self, ack: &Ack, rounds: u64, by_last: bool) {
-        let now = ack.now.0;
+        let now = ack.now;
         if let Some(sample) = ack.rtt {
             let rtt = sample.0 as f64;
-            self.min.update(LONG_NS, now, -rtt);
-            self.standing.update(ack.srtt.0 / 2, now, -rtt);
-            self.max.update(rounds * ack.srtt.0, now, rtt);
+            self.min.update(LONG, now, -rtt);
+            self.standing.update(ack.srtt / 2, now, -rtt);
+            self.max.update(ack.srtt * rounds, now, rtt);
             self.rtt = if by_last { rtt } else { -self.standing.get() };
         }
         if let Some(sample) = ack.delivery_rate {
-            self.rate.update(LONG_NS, now, sample.rate.0 as f64 / 8e9);
+            self.rate.update(LONG, now, sample.rate.0 as f64 / 8e9);
         }
     }
 
