@@ -6,8 +6,8 @@ use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionContr
 use cwndlab_kernel::{Decider, Kind, RateSample, Report, State};
 use cwndlab_units::Duration;
 
+use crate::backend::{Answer, Replayed};
 use crate::event_log::{take_entries, EventLog, Recorder, Replayer, Reported, SharedEntries};
-use crate::verdict::{Answer, Replayed};
 
 /// The kernel's side of a connection, as far as it can be told from what the algorithm was told.
 struct Datapath {
