@@ -4,9 +4,11 @@ use cwndlab_control::{Cause, Change, Need, Path};
 use cwndlab_units::{Bytes, Time};
 
 use crate::harness::{Going, Harness, Maker, Tally};
-use crate::path_model::{ModelFlow, PathModel, MS, S};
+use crate::model_flow::ModelFlow;
+use crate::path_model::{PathModel, MS, S};
 use crate::script::Script;
-use crate::{Size, Traits};
+use crate::size::Size;
+use crate::traits::Traits;
 
 /// Payload of a segment on the cases: Ethernet without options.
 pub const MSS: u64 = 1460;

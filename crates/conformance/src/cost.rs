@@ -6,37 +6,18 @@ use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Path, Window};
+use cwndlab_control::{CongestionControl, Path};
 
 use crate::cases::{answering, path};
 use crate::harness::{Harness, Tally};
+use crate::model_flow::ModelFlow;
 use crate::panics::{guarded, Quiet};
-use crate::path_model::{ModelFlow, PathModel, MS};
-use crate::rules::Event;
-use crate::Traits;
+use crate::path_model::{PathModel, MS};
+use crate::tape::Told;
+use crate::traits::Traits;
 
 /// Events that are told in one go: few enough for the second-level cache, many enough for the clock.
 const CHUNK: usize = 512;
-
-/// An event as it is kept.
-#[derive(Clone, Debug)]
-pub(crate) enum Told {
-    Ack(Ack),
-    Congestion(Congestion),
-    Window(Window),
-}
-
-impl Told {
-    /// What is kept of an event; segments that leave are not.
-    pub(crate) fn of(event: &Event<'_>) -> Option<Self> {
-        match event {
-            Event::Ack(ack) => Some(Self::Ack((*ack).clone())),
-            Event::Congestion(event) => Some(Self::Congestion((*event).clone())),
-            Event::Window(window, _) => Some(Self::Window(**window)),
-            Event::Made(_) | Event::Sent(_) => None,
-        }
-    }
-}
 
 /// Nanoseconds per ACK, its `on_ack`, `cwnd` and `pacing_rate` by dynamic calls, at best of `times`, over `acks` ACKs of
 /// 100 Mbit/s, 50 ms and a queue of one bandwidth-delay product; `None` where it panics.

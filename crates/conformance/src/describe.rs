@@ -5,7 +5,7 @@ use std::fmt::Write;
 use cwndlab_control::{Ack, Cause, Change, Congestion, Window};
 use cwndlab_units::{Bytes, Duration, Time};
 
-use crate::rules::Event;
+use crate::event::Event;
 
 /// A window or a flight in segments.
 pub(crate) fn segments(bytes: Bytes, mss: Bytes) -> String {

@@ -11,9 +11,11 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 use crate::cases::{answering, path, MSS};
 use crate::chance::Chance;
 use crate::harness::{Going, Harness, Maker, Tally};
-use crate::path_model::{ModelFlow, PathModel, MS, S};
+use crate::model_flow::ModelFlow;
+use crate::path_model::{PathModel, MS, S};
 use crate::script::Script;
-use crate::{Size, Traits};
+use crate::size::Size;
+use crate::traits::Traits;
 
 pub(crate) fn run(traits: &Traits, make: Maker<'_>, size: &Size, tally: &mut Tally<'_>) {
     for seed in 1..=size.streams {

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cwndlab_control::{Ack, BeforeReduction, Change, Congestion, CongestionControl, Path, Sent, State, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::cost::Told;
 use crate::describe;
+use crate::event::Event;
 use crate::panics::{guarded, Broken, Quiet};
 use crate::report::{Finding, Report, Violation};
-use crate::rules::{Event, Step, Verdict, COMES_BACK, COST, NO_PANIC, RULES};
-use crate::Traits;
+use crate::rules::{Step, Verdict, COMES_BACK, COST, NO_PANIC, RULES};
+use crate::tape::Told;
+use crate::traits::Traits;
 
 /// The case ends: the algorithm panicked or ended it, or somebody wishes to stop.
 #[derive(Clone, Copy, Debug)]
@@ -255,14 +256,9 @@ impl<'a, 'b> Harness<'a, 'b> {
         })
     }
 
+    /// Reports an event to both instances and judges what they answer.
     fn step(&mut self, event: &Event<'_>) -> Going {
-        if !matches!(event, Event::Made(_)) {
-            self.event += 1;
-        }
-        self.tally.events += 1;
-        if let Some(tape) = &mut self.tape {
-            tape.extend(Told::of(event));
-        }
+        self.count(event);
         let look = self.event.is_multiple_of(self.look_every);
         let answers = match self.answers(event, look) {
             Ok(answers) => answers,
@@ -272,12 +268,11 @@ impl<'a, 'b> Harness<'a, 'b> {
                 return Err(Ended);
             }
         };
-        let before = self.window;
         let step = Step {
             event: *event,
             mss: self.mss,
             model_based: self.tally.model_based,
-            before,
+            before: self.window,
             after: answers.window,
             stood: self.stood,
             peak: self.peak,
@@ -287,30 +282,52 @@ impl<'a, 'b> Harness<'a, 'b> {
             nan: answers.nan,
             overflow: self.overflow,
         };
-        for (at, rule) in RULES.iter().enumerate() {
-            if self.tally.findings[at].violation.is_some() || self.tally.excepted(at) {
-                continue;
-            }
-            match (rule.judge)(&step) {
-                Verdict::Silent => {}
-                Verdict::Holds => self.tally.findings[at].judged += 1,
-                Verdict::Fails(why) => {
-                    self.tally.findings[at].judged += 1;
-                    let violation = self.violation(event.now(), describe::event(event), before, step.after, why);
-                    self.tally.findings[at].violation = Some(violation);
-                }
-            }
-        }
-        if matches!(event, Event::Congestion(event) if !event.repeated) {
-            self.stood = before;
-        }
-        self.window = step.after;
-        self.pacing = step.pacing;
-        self.peak = self.peak.max(step.after);
+        self.judge(&step);
+        self.advance(&step);
         if self.event.is_multiple_of(STOP_EVERY) && self.tally.stopped() {
             return Err(Ended);
         }
         Ok(())
+    }
+
+    /// Numbers an event, and keeps it where events are kept. The making of a flow has no number.
+    fn count(&mut self, event: &Event<'_>) {
+        if !matches!(event, Event::Made(_)) {
+            self.event += 1;
+        }
+        self.tally.events += 1;
+        if let Some(tape) = &mut self.tape {
+            tape.extend(Told::of(event));
+        }
+    }
+
+    /// Holds a step against each rule that is not broken yet.
+    fn judge(&mut self, step: &Step<'_>) {
+        for (at, rule) in RULES.iter().enumerate() {
+            if self.tally.findings[at].violation.is_some() || self.tally.excepted(at) {
+                continue;
+            }
+            match (rule.judge)(step) {
+                Verdict::Silent => {}
+                Verdict::Holds => self.tally.findings[at].judged += 1,
+                Verdict::Fails(why) => {
+                    self.tally.findings[at].judged += 1;
+                    let (now, what) = (step.event.now(), describe::event(&step.event));
+                    let violation = self.violation(now, what, step.before, step.after, why);
+                    self.tally.findings[at].violation = Some(violation);
+                }
+            }
+        }
+    }
+
+    /// Keeps what the next step is compared with.
+    fn advance(&mut self, step: &Step<'_>) {
+        if matches!(step.event, Event::Congestion(event) if !event.repeated) {
+            self.stood = step.before;
+        }
+        self.window = step.after;
+        self.pacing = step.pacing;
+        self.peak = self.peak.max(step.after);
     }
 
     fn violation(&self, now: Time, what: String, before: Bytes, after: Bytes, why: String) -> Violation {

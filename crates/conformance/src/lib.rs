@@ -19,85 +19,34 @@ pub mod cases;
 mod chance;
 pub mod cost;
 mod describe;
+mod event;
 pub mod faulty;
 mod fuzz;
 mod harness;
+mod line;
+mod model_flow;
 mod panics;
 mod path_model;
 mod report;
 pub mod rules;
 mod script;
+mod sender;
+mod size;
+mod tape;
+mod texts;
+mod traits;
 
 use std::sync::atomic::AtomicBool;
 
-use cwndlab_control::{Algorithm, Catalogue, CongestionControl, Kind, Need, Path, Spec};
+use cwndlab_control::{CongestionControl, Path};
 
 pub use panics::Broken;
 pub use report::{Finding, Report, Row, Violation};
+pub use size::Size;
+pub use texts::texts;
+pub use traits::Traits;
 
 use harness::Tally;
-
-/// What an entry declares of its algorithm, as far as the battery uses it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Traits {
-    /// [`Spec::model_based`]: it is excepted from the rules for windows that losses drive.
-    pub model_based: bool,
-    /// [`Spec::needs`]: the paths pace, and their routers answer, where it needs them to.
-    pub needs: Vec<Need>,
-}
-
-impl From<&Spec> for Traits {
-    fn from(spec: &Spec) -> Self {
-        Self { model_based: spec.model_based, needs: spec.needs.to_vec() }
-    }
-}
-
-/// A growth with its slow start: what either of them declares.
-impl From<&Algorithm> for Traits {
-    fn from(algorithm: &Algorithm) -> Self {
-        let mut traits = Self::from(algorithm.growth.spec);
-        if let Some(part) = &algorithm.slow_start {
-            traits.model_based |= part.spec.model_based;
-            traits.needs.extend_from_slice(part.spec.needs);
-        }
-        traits
-    }
-}
-
-/// How much of it: the rules and cases are the same in any size.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// ACKs of the long case.
-    pub long_acks: u64,
-    /// Window of the wide case, segments.
-    pub wide_segments: u64,
-    /// ACKs of any other case.
-    pub acks: u64,
-    /// Streams of each kind of fuzz.
-    pub streams: u64,
-    /// Events of such a stream.
-    pub events: u64,
-    /// ACKs whose cost is measured, and how often.
-    pub timed: (usize, u32),
-}
-
-impl Size {
-    /// 10⁷ ACKs, windows of 10⁶ segments: seconds per algorithm where the compiler optimises.
-    pub const FULL: Self = Self {
-        long_acks: 10_000_000,
-        wide_segments: 1_000_000,
-        acks: 30_000,
-        streams: 40,
-        events: 5_000,
-        timed: (65_536, 5),
-    };
-    /// For what costs microseconds per ACK, as an algorithm in another language does: as many cases and as wide
-    /// windows, but a fifth of the long case.
-    pub const SLOW: Self = Self { long_acks: 2_000_000, ..Self::FULL };
-    /// Enough to find the faults of [`faulty`], in a tenth of a second without optimisation.
-    pub const SMALL: Self =
-        Self { long_acks: 20_000, wide_segments: 30_000, acks: 2_500, streams: 6, events: 800, timed: (2_048, 1) };
-}
 
 /// Runs the whole battery.
 #[must_use]
@@ -135,27 +84,6 @@ pub fn check_until(
     }
     let ns_per_ack = cost::ns_per_ack(&traits, &make, size.timed.0, size.timed.1);
     Some(tally.report(name, ns_per_ack))
-}
-
-/// What the battery is run on: every growth with its companion, every whole algorithm, and every slow start under
-/// `reno` and `cubic` where these take it.
-#[must_use]
-pub fn texts(catalogue: &Catalogue) -> Vec<String> {
-    let of = |kinds: &'static [Kind]| catalogue.specs.iter().filter(|spec| kinds.contains(&spec.kind));
-    let mut texts: Vec<String> = Vec::new();
-    for spec in of(&[Kind::CongestionAvoidance, Kind::Whole, Kind::Router]) {
-        // A scheme of routers alone, such as SIRENS, names no sender.
-        texts.extend(catalogue.parse(spec.name).map(|algorithm| algorithm.to_string()));
-    }
-    for spec in of(&[Kind::SlowStart]) {
-        for growth in ["reno", "cubic"] {
-            // Some are refused, since the growth has a start that they do not fit.
-            texts.extend(catalogue.parse(&format!("{growth}+{}", spec.name)).map(|algorithm| algorithm.to_string()));
-        }
-    }
-    let mut seen = Vec::new();
-    texts.retain(|text| !seen.contains(text) && (seen.push(text.clone()), true).1);
-    texts
 }
 
 #[cfg(test)]

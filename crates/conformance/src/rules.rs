@@ -1,38 +1,11 @@
 //! The rules: each a small function that looks at one event and what the window did.
 
-use cwndlab_control::{Ack, Cause, Change, Congestion, Path, Sent, State, Window};
-use cwndlab_units::{Bytes, Rate, Time};
+use cwndlab_control::{Cause, Change, State};
+use cwndlab_units::{Bytes, Rate};
 
 use crate::describe::segments;
 
-/// What an algorithm was told.
-#[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
-    /// It was made.
-    Made(&'a Path),
-    /// `on_ack`.
-    Ack(&'a Ack),
-    /// `on_congestion`.
-    Congestion(&'a Congestion),
-    /// `on_window`, with the payload of a segment.
-    Window(&'a Window, Bytes),
-    /// `on_sent`.
-    Sent(&'a Sent),
-}
-
-impl Event<'_> {
-    /// When.
-    #[must_use]
-    pub fn now(&self) -> Time {
-        match self {
-            Self::Made(_) => Time::ZERO,
-            Self::Ack(ack) => ack.now,
-            Self::Congestion(event) => event.now,
-            Self::Window(window, _) => window.now,
-            Self::Sent(sent) => sent.now,
-        }
-    }
-}
+pub use crate::event::Event;
 
 /// One event and all that was answered.
 #[derive(Clone, Copy, Debug)]
@@ -191,7 +164,7 @@ pub fn backs_off(step: &Step<'_>) -> Verdict {
 }
 
 /// A restart leaves one segment: after a timeout nothing is known of the path, and slow start begins again
-/// (RFC 5681, section 3.1, loss window; the contract of [`Congestion::restart`]).
+/// (RFC 5681, section 3.1, loss window; the contract of [`Congestion::restart`](cwndlab_control::Congestion::restart)).
 #[must_use]
 pub fn restart(step: &Step<'_>) -> Verdict {
     match step.event {

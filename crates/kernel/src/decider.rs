@@ -68,7 +68,7 @@ impl Decider {
         }
         self.count(report);
         // What a report sums up happened before what it tells.
-        if report.acked > 0 {
+        if report.acked.segments > 0 {
             self.acknowledge(report);
         }
         match report.kind {
@@ -113,7 +113,7 @@ impl Decider {
             change: Change::Established,
             cwnd: self.control.cwnd(),
             idle: Duration::ZERO,
-            rtt: Some(report.srtt).filter(|srtt| srtt.0 > 0),
+            rtt: Some(report.rtt.smoothed).filter(|srtt| srtt.0 > 0),
             feedback: None,
         });
         self.target = self.window();
@@ -157,8 +157,8 @@ impl Decider {
                 repeated,
                 in_flight: self.bytes(report.flight),
                 lost: self.bytes(report.lost_out),
-                srtt: report.srtt,
-                min_rtt: report.min_rtt,
+                srtt: report.rtt.smoothed,
+                min_rtt: report.rtt.min,
                 round: self.round,
             };
             self.before.save(&*self.control, &event);
@@ -204,18 +204,18 @@ impl Decider {
         let _ = self.control.on_ack(&Ack {
             now: report.now,
             mss: Bytes(self.mss),
-            acked: self.bytes(report.acked),
-            acks: report.acks.max(1),
-            interval: report.interval,
-            prior_in_flight: self.bytes(report.prior_in_flight),
+            acked: self.bytes(report.acked.segments),
+            acks: report.acked.acks.max(1),
+            interval: report.acked.interval,
+            prior_in_flight: self.bytes(report.acked.prior_in_flight),
             in_flight: self.bytes(report.in_flight),
-            lost: self.bytes(report.lost),
-            rtt: report.rtt,
-            srtt: report.srtt,
-            min_rtt: report.min_rtt,
+            lost: self.bytes(report.acked.lost),
+            rtt: report.rtt.latest,
+            srtt: report.rtt.smoothed,
+            min_rtt: report.rtt.min,
             delivery_rate,
             delivered,
-            ce: self.bytes(report.ce),
+            ce: self.bytes(report.acked.ce),
             app_limited: report.app_limited,
             cwnd_limited: report.cwnd_limited,
             recovering: matches!(self.state, State::Cwr | State::Recovery)
@@ -247,7 +247,7 @@ impl Decider {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::RateSample;
+    use crate::report::{Acked, RateSample, Rtt};
     use cwndlab_control::Event;
     use cwndlab_units::Time;
     use std::sync::mpsc::{channel, Receiver, Sender};
@@ -264,16 +264,19 @@ mod tests {
         Report {
             now: Time(1_000_000_000),
             kind,
-            srtt: Duration::from_millis(100),
-            min_rtt: Duration::from_millis(100),
+            rtt: Rtt { latest: None, smoothed: Duration::from_millis(100), min: Duration::from_millis(100) },
             cwnd_limited: true,
             mss: 1000,
             ..Report::default()
         }
     }
 
+    fn acked(segments: u32) -> Acked {
+        Acked { segments, acks: segments.div_ceil(2), ..Acked::default() }
+    }
+
     fn acks(segments: u32, state: State) -> Report {
-        Report { acked: segments, acks: segments.div_ceil(2), advanced: true, state, ..report(Kind::Acks) }
+        Report { acked: acked(segments), advanced: true, state, ..report(Kind::Acks) }
     }
 
     fn state(state: State, congestion: bool, flight: u32) -> Report {
@@ -321,7 +324,7 @@ mod tests {
     #[test]
     fn what_a_report_sums_up_happened_before_its_congestion() {
         let mut decider = reno();
-        let both = Report { acked: 10, acks: 5, advanced: true, ..state(State::Recovery, true, 20) };
+        let both = Report { acked: acked(10), advanced: true, ..state(State::Recovery, true, 20) };
         assert_eq!(decider.report(&both).cwnd, 10);
         decider.report(&Report { cwnd: 20, ..report(Kind::Undo) });
         decider.report(&state(State::Open, false, 20));

@@ -11,4 +11,4 @@ pub mod decider;
 pub mod report;
 
 pub use decider::Decider;
-pub use report::{Decision, Kind, RateSample, Report, State};
+pub use report::{Acked, Decision, Kind, RateSample, Report, Rtt, State};

@@ -57,6 +57,34 @@ pub struct RateSample {
     pub app_limited: bool,
 }
 
+/// What the ACKs of a report told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Acked {
+    /// Segments newly acknowledged, cumulatively or by SACK.
+    pub segments: u32,
+    /// ACKs that acknowledged them.
+    pub acks: u32,
+    /// Time between the first and the last of them.
+    pub interval: Duration,
+    /// In flight before the first of them, segments.
+    pub prior_in_flight: u32,
+    /// Segments newly marked lost.
+    pub lost: u32,
+    /// Segments that arrived with a CE mark.
+    pub ce: u32,
+}
+
+/// The round-trip times of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rtt {
+    /// The last sample.
+    pub latest: Option<Duration>,
+    /// Smoothed; zero before the first sample.
+    pub smoothed: Duration,
+    /// The smallest; zero before the first sample.
+    pub min: Duration,
+}
+
 /// What the kernel measured since its last report, and the current state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -66,34 +94,20 @@ pub struct Report {
     pub kind: Kind,
     /// The current state; for [`Kind::State`] the one that begins.
     pub state: State,
-    /// Segments newly acknowledged, cumulatively or by SACK.
-    pub acked: u32,
-    /// ACKs that acknowledged them.
-    pub acks: u32,
-    /// Time between the first and the last of them.
-    pub interval: Duration,
+    /// What was acknowledged.
+    pub acked: Acked,
     /// SND.UNA advanced.
     pub advanced: bool,
-    /// Segments newly marked lost.
-    pub lost: u32,
-    /// Segments that arrived with a CE mark.
-    pub ce: u32,
     /// Segments sent, retransmissions included.
     pub sent: u32,
-    /// In flight before the first of the ACKs, segments.
-    pub prior_in_flight: u32,
     /// In flight, segments (`tcp_packets_in_flight`).
     pub in_flight: u32,
     /// FlightSize without what SACK reported, segments.
     pub flight: u32,
     /// Marked lost and not retransmitted, segments.
     pub lost_out: u32,
-    /// Last round-trip sample.
-    pub rtt: Option<Duration>,
-    /// Smoothed round-trip time; zero before the first sample.
-    pub srtt: Duration,
-    /// Smallest round-trip time; zero before the first sample.
-    pub min_rtt: Duration,
+    /// The round-trip times.
+    pub rtt: Rtt,
     /// Last delivery-rate sample.
     pub rate: Option<RateSample>,
     /// Segments delivered so far; wraps.

@@ -4,8 +4,9 @@ use std::fmt::Debug;
 
 use cwndlab_control::{Ack, Cause, Change, Congestion, Sent, Window};
 
+use crate::backend::{Backend, Replayed};
+use crate::difference::{difference, Difference, KnownDifference};
 use crate::event_log::{EventLog, Reported};
-use crate::verdict::{difference, Backend, Difference, KnownDifference, Replayed};
 
 /// Collects the first difference of each kind.
 struct Collector<'a> {

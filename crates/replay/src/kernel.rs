@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionControl, Window};
-use cwndlab_kernel::{Decider, Kind, RateSample, Report, State};
+use cwndlab_kernel::{Acked, Decider, Kind, RateSample, Report, Rtt, State};
 use cwndlab_units::Duration;
 
+use crate::backend::{Answer, Replayed};
 use crate::event_log::{take_entries, EventLog, Recorder, Replayer, Reported, SharedEntries};
-use crate::verdict::{Answer, Replayed};
 
 /// The kernel's side of a connection, as far as it can be told from what the algorithm was told.
 struct Datapath {
@@ -20,8 +20,8 @@ struct Datapath {
     delivered: u64,
     /// Segments that left since the last report.
     sent: u32,
-    srtt: Duration,
-    min_rtt: Duration,
+    /// Smoothed and least; the sample is each report's own.
+    rtt: Rtt,
     in_flight: u64,
 }
 
@@ -61,8 +61,7 @@ pub fn replay_on(
         round_end: 0,
         delivered: 0,
         sent: 0,
-        srtt: Duration::ZERO,
-        min_rtt: Duration::ZERO,
+        rtt: Rtt::default(),
         in_flight: 0,
     };
     let mut replayed = Replayed::default();
@@ -103,8 +102,7 @@ impl Datapath {
             state: self.state,
             sent: std::mem::take(&mut self.sent),
             in_flight: self.segments(self.in_flight),
-            srtt: self.srtt,
-            min_rtt: self.min_rtt,
+            rtt: self.rtt,
             delivered: self.segments(self.delivered),
             una: self.delivered.min(self.round_end) as u32,
             nxt: self.nxt as u32,
@@ -120,7 +118,7 @@ impl Datapath {
             self.state = State::Open;
             reports.push(self.report(ack.now, Kind::State { congestion: false, ece: false }));
         }
-        (self.srtt, self.min_rtt) = (ack.srtt, ack.min_rtt);
+        (self.rtt.smoothed, self.rtt.min) = (ack.srtt, ack.min_rtt);
         self.delivered = ack.delivered.0;
         self.in_flight = ack.in_flight.0;
         let mut report = self.report(ack.now, Kind::Acks);
@@ -128,12 +126,15 @@ impl Datapath {
         report.advanced = falls || !ack.recovering;
         self.advance(ack.round, &mut report);
         report.lost_out = u32::from(!report.advanced);
-        report.acked = self.segments(ack.acked.0);
-        (report.acks, report.interval) = (ack.acks, ack.interval);
-        report.lost = self.segments(ack.lost.0);
-        report.ce = self.segments(ack.ce.0);
-        report.prior_in_flight = self.segments(ack.prior_in_flight.0);
-        report.rtt = ack.rtt;
+        report.acked = Acked {
+            segments: self.segments(ack.acked.0),
+            acks: ack.acks,
+            interval: ack.interval,
+            prior_in_flight: self.segments(ack.prior_in_flight.0),
+            lost: self.segments(ack.lost.0),
+            ce: self.segments(ack.ce.0),
+        };
+        report.rtt.latest = ack.rtt;
         report.rate = ack.delivery_rate.map(|rate| RateSample {
             delivered: self.segments(rate.delivered.0),
             interval: rate.interval,
@@ -160,7 +161,7 @@ impl Datapath {
             Cause::Ecn => State::Cwr,
             Cause::Loss => State::Recovery,
         };
-        (self.srtt, self.min_rtt) = (event.srtt, event.min_rtt);
+        (self.rtt.smoothed, self.rtt.min) = (event.srtt, event.min_rtt);
         let kind = Kind::State { congestion: !event.repeated, ece: event.cause == Cause::Ecn };
         let mut report = self.report(event.now, kind);
         self.advance(event.round, &mut report);
@@ -172,7 +173,7 @@ impl Datapath {
     fn window(&mut self, window: &Window) -> Vec<Report> {
         let kind = match window.change {
             Change::Established => {
-                self.srtt = window.rtt.unwrap_or(Duration::ZERO);
+                self.rtt.smoothed = window.rtt.unwrap_or(Duration::ZERO);
                 Kind::Open
             }
             Change::Undo => Kind::Undo,

@@ -8,8 +8,10 @@
 //! What an adapter cannot know, since its stack does not tell, is a *known difference*: it has a name and a reason
 //! ([`verdict::KnownDifference`]), and windows may part after it. A difference without one is a fault of the adapter.
 
+mod backend;
 mod compare;
 pub mod courses;
+mod difference;
 pub mod event_log;
 pub mod kernel;
 pub mod quic;

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionControl, Sent, Window};
 use cwndlab_quic::{Adapter, Factory, Refused};
+use cwndlab_units::Time;
 use quinn_proto::congestion::Controller;
 
+use crate::backend::{Answer, Replayed};
 use crate::event_log::{take_entries, EventLog, Recorder, Reported, SharedEntries};
-use crate::verdict::{Answer, Replayed};
 
 /// Bytes of a handshake, whose acknowledgement gives the first RTT.
 const HANDSHAKE: u64 = 1200;
@@ -16,7 +17,7 @@ const HANDSHAKE: u64 = 1200;
 /// A packet that is out.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
-    at: u64,
+    at: Time,
     size: u64,
     again: bool,
     number: u64,
@@ -121,12 +122,12 @@ fn ack_follows(log: &EventLog, at: usize) -> bool {
 }
 
 impl Stack {
-    fn instant(&self, at: u64) -> Instant {
-        self.base + Duration::from_nanos(at)
+    fn instant(&self, at: Time) -> Instant {
+        self.base + Duration::from_nanos(at.0)
     }
 
     fn sent(&mut self, sent: &Sent) {
-        let (now, size) = (sent.now.0, sent.size.0);
+        let (now, size) = (sent.now, sent.size.0);
         self.adapter.on_sent(self.instant(now), size, self.sent);
         self.out.push(Packet { at: now, size, again: sent.retransmission, number: self.sent });
         self.sent += 1;
@@ -135,7 +136,7 @@ impl Stack {
     /// The packets that an ACK newly acknowledges: the one that gave the RTT sample, and those before it; without a sample
     /// what was sent again.
     fn pick(&mut self, ack: &Ack) -> Vec<Packet> {
-        let left_at = ack.rtt.map(|rtt| ack.now.0 - rtt.0);
+        let left_at = ack.rtt.map(|rtt| ack.now - rtt);
         let newest = match left_at {
             Some(at) => self.out.iter().rposition(|one| one.at == at && !one.again),
             None => self.out.iter().position(|one| one.again),
@@ -167,7 +168,7 @@ impl Stack {
     /// An ACK with a hole below its newest packet: the oldest that it acknowledges is the one that the smoothed RTT tells of.
     fn reach_back(&self, ack: &Ack, picked: &mut [usize]) {
         let smoothed = |index: usize| {
-            let sample = ack.now.0 - self.out[index].at;
+            let sample = (ack.now - self.out[index].at).0;
             if self.srtt == 0 {
                 sample.max(1)
             } else {
@@ -181,7 +182,7 @@ impl Stack {
     }
 
     /// The oldest packets, where the sample is of the last of them: of those that left at one time it may be any.
-    fn in_order(&mut self, ack: &Ack, left_at: Option<u64>) -> Option<Vec<Packet>> {
+    fn in_order(&mut self, ack: &Ack, left_at: Option<Time>) -> Option<Vec<Packet>> {
         let mut bytes = 0;
         let count = 1 + self.out.iter().position(|one| {
             bytes += one.size;
@@ -192,9 +193,9 @@ impl Stack {
     }
 
     /// Takes so many bytes of packets that are lost, and gives when the newest of them left.
-    fn lose(&mut self, bytes: u64) -> u64 {
+    fn lose(&mut self, bytes: u64) -> Time {
         let mut lost = 0;
-        let mut newest = 0;
+        let mut newest = Time::ZERO;
         while lost < bytes && !self.out.is_empty() {
             let one = self.out.remove(0);
             lost += one.size;
@@ -204,14 +205,14 @@ impl Stack {
     }
 
     fn ack(&mut self, ack: &Ack, held: Option<&Congestion>, spoil: Spoil) {
-        let now = self.instant(ack.now.0);
+        let now = self.instant(ack.now);
         let packets = self.pick(ack);
         // Short of data, and room in the window when the sender stopped.
         let idle = ack.app_limited && ack.prior_in_flight.0 + self.mss <= self.cwnd;
         for packet in &packets {
             let half = spoil == Spoil::HalfAcks && packet.number % 10 == 0;
             let sooner = if spoil == Spoil::Sooner { 1_000_000 } else { 0 };
-            let sent = self.instant(packet.at.saturating_sub(sooner));
+            let sent = self.instant(Time(packet.at.0.saturating_sub(sooner)));
             self.adapter.on_packet_acked(sent, if half { packet.size / 2 } else { packet.size }, idle);
         }
         self.srtt = ack.srtt.0;
@@ -230,7 +231,7 @@ impl Stack {
 
     /// A timer found losses, or nothing came back for long.
     fn timer(&mut self, event: &Congestion) {
-        let now = self.instant(event.now.0);
+        let now = self.instant(event.now);
         let persistent = event.cause == Cause::Timeout;
         let lost = if persistent { event.in_flight } else { event.lost }.0.max(self.mss);
         let newest = self.lose(lost);
@@ -243,12 +244,12 @@ impl Stack {
         if window.change != Change::Established {
             return;
         }
-        let (now, rtt) = (window.now.0, window.rtt.map_or(0, |rtt| rtt.0));
-        self.srtt = rtt;
-        let sent = self.instant(now - rtt);
+        let rtt = window.rtt.unwrap_or_default();
+        self.srtt = rtt.0;
+        let sent = self.instant(window.now - rtt);
         self.adapter.on_sent(sent, HANDSHAKE, self.sent);
         self.sent += 1;
         self.adapter.on_packet_acked(sent, HANDSHAKE, true);
-        self.adapter.on_end_acks(self.instant(now), 0, true, Some(0));
+        self.adapter.on_end_acks(self.instant(window.now), 0, true, Some(0));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cwndlab_conformance::texts;
 use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event};
-use cwndlab_kernel::Report;
+use cwndlab_kernel::{Acked, Report, Rtt};
 use cwndlab_replay::quic::Spoil;
 use cwndlab_replay::verdict::{judge, simulator, Finding, KnownDifference, Replayed, Verdict};
 use cwndlab_replay::{conform, kernel, quic, Backend, Course, COURSES};
@@ -92,8 +92,16 @@ fn a_broken_report_of_the_kernel_is_found_and_what_it_breaks_is_named() {
         assert_eq!(found.verdict, Verdict::Differs);
         found.first().expect("something differs").field
     };
-    assert_eq!(field(|report| Report { acked: report.acked * 2, ..report }), "acked");
-    assert_eq!(field(|report| Report { min_rtt: report.min_rtt + Duration(1), ..report }), "min_rtt");
+    let twice = |report: Report| {
+        let acked = Acked { segments: report.acked.segments * 2, ..report.acked };
+        Report { acked, ..report }
+    };
+    assert_eq!(field(twice), "acked");
+    let longer = |report: Report| {
+        let rtt = Rtt { min: report.rtt.min + Duration(1), ..report.rtt };
+        Report { rtt, ..report }
+    };
+    assert_eq!(field(longer), "min_rtt");
     assert_eq!(field(|report| Report { cwnd_limited: false, ..report }), "cwnd_limited");
     assert_eq!(in_the_kernel("cubic", |report| report).verdict, Verdict::Same);
 }

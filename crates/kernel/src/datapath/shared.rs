@@ -6,7 +6,7 @@ use std::sync::atomic::{fence, Ordering};
 use cwndlab_units::{Duration, Time};
 use libbpf_rs::MapCore;
 
-use crate::report::{Decision, Kind, RateSample, Report, State};
+use crate::report::{Acked, Decision, Kind, RateSample, Report, Rtt, State};
 
 /// Largest number of connections of one algorithm.
 pub(super) const SLOTS: usize = 4096;
@@ -140,53 +140,66 @@ impl RawReport {
 
     /// The report as the decider takes it.
     pub(super) fn report(&self) -> Report {
-        let has = |flag| self.flags & flag != 0;
-        let kind = match self.kind {
+        Report {
+            now: Time(self.now_ns),
+            kind: self.kind(),
+            state: self.state(),
+            acked: Acked {
+                segments: self.acked,
+                acks: self.acks,
+                interval: Duration(self.now_ns.saturating_sub(self.first_ns)),
+                prior_in_flight: self.prior_in_flight,
+                lost: self.lost,
+                ce: self.ce,
+            },
+            advanced: self.has(ADVANCED),
+            sent: self.sent,
+            in_flight: self.in_flight,
+            flight: self.flight,
+            lost_out: self.lost_out,
+            rtt: Rtt {
+                latest: (self.rtt_us > 0).then(|| microseconds(self.rtt_us)),
+                smoothed: microseconds(self.srtt_us),
+                min: microseconds(self.min_rtt_us),
+            },
+            rate: (self.rate_interval_us > 0).then(|| RateSample {
+                delivered: self.rate_delivered,
+                interval: microseconds(self.rate_interval_us),
+                prior_delivered: self.rate_prior_delivered,
+                app_limited: self.has(RATE_APP_LIMITED),
+            }),
+            delivered: self.delivered,
+            app_limited: self.has(APP_LIMITED),
+            cwnd_limited: self.has(CWND_LIMITED),
+            una: self.una,
+            nxt: self.nxt,
+            cwnd: self.cwnd,
+            mss: self.mss,
+        }
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    fn kind(&self) -> Kind {
+        match self.kind {
             0 => Kind::Open,
-            2 => Kind::State { congestion: has(CONGESTION), ece: has(ECE) },
+            2 => Kind::State { congestion: self.has(CONGESTION), ece: self.has(ECE) },
             3 => Kind::Undo,
             4 => Kind::Idle(Duration(self.idle_ns)),
             5 => Kind::Close,
             _ => Kind::Acks,
-        };
-        let state = match self.state {
+        }
+    }
+
+    fn state(&self) -> State {
+        match self.state {
             0 => State::Open,
             1 => State::Disorder,
             2 => State::Cwr,
             3 => State::Recovery,
             _ => State::Loss,
-        };
-        Report {
-            now: Time(self.now_ns),
-            kind,
-            state,
-            acked: self.acked,
-            acks: self.acks,
-            interval: Duration(self.now_ns.saturating_sub(self.first_ns)),
-            advanced: has(ADVANCED),
-            lost: self.lost,
-            ce: self.ce,
-            sent: self.sent,
-            prior_in_flight: self.prior_in_flight,
-            in_flight: self.in_flight,
-            flight: self.flight,
-            lost_out: self.lost_out,
-            rtt: (self.rtt_us > 0).then(|| microseconds(self.rtt_us)),
-            srtt: microseconds(self.srtt_us),
-            min_rtt: microseconds(self.min_rtt_us),
-            rate: (self.rate_interval_us > 0).then(|| RateSample {
-                delivered: self.rate_delivered,
-                interval: microseconds(self.rate_interval_us),
-                prior_delivered: self.rate_prior_delivered,
-                app_limited: has(RATE_APP_LIMITED),
-            }),
-            delivered: self.delivered,
-            app_limited: has(APP_LIMITED),
-            cwnd_limited: has(CWND_LIMITED),
-            una: self.una,
-            nxt: self.nxt,
-            cwnd: self.cwnd,
-            mss: self.mss,
         }
     }
 

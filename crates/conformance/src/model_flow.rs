@@ -1,0 +1,390 @@
+//! A flow on a path in small: one line with a queue, ACKs that clock, a sender that keeps to the window.
+//!
+//! It is no simulator of TCP: nothing is resent, no header is counted, and a lost packet is known at the next one that
+//! arrives. It is there so that an algorithm meets RTTs, rates, rounds and losses that answer to its window.
+
+use cwndlab_control::{Ack, Cause, Change, Congestion, Feedback, Sent, Window};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
+
+use crate::chance::Chance;
+use crate::harness::{Ended, Going, Harness};
+use crate::line::{Line, Unit};
+use crate::path_model::{PathModel, MS, S};
+use crate::sender::{Application, DeliveryEstimator, Recovery, Reports, Rounds, RttEstimator, SendState};
+
+/// A flow under way.
+pub(crate) struct ModelFlow<'a, 'b, 'c> {
+    model: PathModel,
+    harness: &'a mut Harness<'b, 'c>,
+    chance: Chance,
+    now: Time,
+    mss: u64,
+    /// The initial window.
+    initial: u64,
+    /// A loss with more than this in flight means that a standing queue ran over.
+    overflow_above: u64,
+    /// The receiver's window.
+    peer: u64,
+    line: Line,
+    application: Application,
+    sender: SendState,
+    recovery: Recovery,
+    rtt: RttEstimator,
+    delivery: DeliveryEstimator,
+    rounds: Rounds,
+    reports: Reports,
+}
+
+impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
+    /// A flow whose handshake is done.
+    pub(crate) fn begin(model: PathModel, harness: &'a mut Harness<'b, 'c>, seed: u64) -> Result<Self, Ended> {
+        let (mss, initial) = (harness.mss().0, harness.window().0);
+        let now = Time(model.rtt);
+        let mut flow = Self {
+            chance: Chance::new(seed),
+            now,
+            mss,
+            initial,
+            overflow_above: model.overflow_above(),
+            peer: (4 * (model.bdp() + model.buffer)).max(4 * initial).max(64 * mss),
+            line: Line::default(),
+            application: Application::new(&model, now),
+            sender: SendState::new(now),
+            recovery: Recovery::default(),
+            rtt: RttEstimator::default(),
+            delivery: DeliveryEstimator::new(now),
+            rounds: Rounds::default(),
+            reports: Reports::default(),
+            model,
+            harness,
+        };
+        if flow.model.handshake {
+            flow.rtt.sample(Duration(flow.model.rtt));
+        }
+        flow.impose(Change::Established, flow.harness.window().0, Duration::ZERO)?;
+        Ok(flow)
+    }
+
+    fn feedback(&self, accelerated: u64) -> Option<Feedback> {
+        let percent = self.model.feedback?;
+        Some(Feedback { rate: Rate((self.model.rate / 100 * percent).max(1)), accelerated: Bytes(accelerated) })
+    }
+
+    fn impose(&mut self, change: Change, cwnd: u64, idle: Duration) -> Going {
+        let established = change == Change::Established;
+        self.harness.on_window(&Window {
+            now: self.now,
+            change,
+            cwnd: Bytes(cwnd),
+            idle,
+            rtt: (established && self.model.handshake).then_some(Duration(self.model.rtt)),
+            feedback: if established { self.feedback(0) } else { None },
+        })
+    }
+
+    fn congest(&mut self, cause: Cause, restart: bool, repeated: bool, in_flight: u64, lost: u64) -> Going {
+        self.report()?;
+        self.recovery.begin(self.sender.next_seq, restart);
+        self.harness.overflow = in_flight > self.overflow_above;
+        self.harness.congestion(&Congestion {
+            now: self.now,
+            mss: Bytes(self.mss),
+            cause,
+            restart,
+            repeated,
+            in_flight: Bytes(in_flight),
+            lost: Bytes(lost),
+            srtt: self.rtt.srtt,
+            min_rtt: self.rtt.min_rtt,
+            round: self.rounds.count,
+        })
+    }
+
+    /// To the end of the path.
+    pub(crate) fn run(&mut self) -> Going {
+        while self.reports.acks < self.model.acks {
+            self.send()?;
+            let arrival = self.line.next_arrival();
+            let timer = self.timer();
+            let write = self.application.next_write;
+            let next = arrival.min(timer).min(self.paced()).min(write);
+            if next > Time(self.model.until) {
+                self.now = Time(self.model.until);
+                break;
+            }
+            self.now = self.now.max(next);
+            if next == write {
+                self.write()?;
+            } else if next == arrival {
+                self.arrive()?;
+            } else if next == timer {
+                self.expire()?;
+            }
+        }
+        self.report()
+    }
+
+    /// When the retransmission timer expires; it runs where all that is in flight is lost.
+    fn timer(&self) -> Time {
+        if self.line.is_empty() && self.sender.in_flight > 0 {
+            self.sender.last_sent + self.rtt.timeout(self.recovery.timeouts)
+        } else {
+            Time::MAX
+        }
+    }
+
+    /// When pacing lets the next unit leave, if one waits for it.
+    fn paced(&self) -> Time {
+        if self.sender.next_send > self.now && self.application.unsent > 0 {
+            self.sender.next_send
+        } else {
+            Time::MAX
+        }
+    }
+
+    /// The application writes; after a pause of more than the timeout the flow was idle.
+    fn write(&mut self) -> Going {
+        let Some((bytes, every)) = self.model.bursts else { return Ok(()) };
+        self.application.write(bytes, self.now + Duration(every));
+        let idle = self.now - self.sender.last_sent;
+        if self.model.idle_restart && self.sender.in_flight == 0 && idle > self.rtt.idle_after() {
+            self.report()?;
+            let window = self.initial.min(self.harness.window().0);
+            self.impose(Change::Idle, window, idle)?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> Going {
+        loop {
+            let window = self.harness.window().0.max(self.mss);
+            if self.application.unsent == 0 {
+                self.delivery.limit_by_application(self.sender.in_flight);
+                self.sender.window_limited = false;
+                return Ok(());
+            }
+            let unit = self.model.unit * self.mss;
+            let room = window.min(self.peer).saturating_sub(self.sender.in_flight);
+            // As segmentation offload: what does not fill a unit waits, unless the window is small.
+            let most = if room >= unit || window < 4 * unit { room / self.mss * self.mss } else { 0 };
+            let most = if self.sender.in_flight == 0 { most.max(self.mss) } else { most };
+            if most == 0 {
+                self.sender.window_limited = window <= self.peer;
+                return Ok(());
+            }
+            if self.sender.next_send > self.now {
+                self.sender.window_limited = false;
+                return Ok(());
+            }
+            self.put(unit.min(most).min(self.application.unsent))?;
+        }
+    }
+
+    /// One unit goes onto the line.
+    fn put(&mut self, size: u64) -> Going {
+        let now = self.now;
+        if let Some(rate) = self.harness.pacing() {
+            self.sender.pace(size, rate, now);
+        }
+        if self.sender.in_flight == 0 {
+            self.delivery.begin_flight(now);
+        }
+        self.application.send(size);
+        let seq = self.sender.send(size, now);
+        self.line.send(&self.model, &mut self.chance, seq, size, self.delivery.depart(now));
+        self.harness.sent(&Sent {
+            now,
+            size: Bytes(size),
+            in_flight: Bytes(self.sender.in_flight),
+            retransmission: false,
+            app_limited: self.delivery.is_app_limited(),
+        })
+    }
+
+    /// All of it is lost and nothing will come.
+    fn expire(&mut self) -> Going {
+        let (flight, repeated) = (self.sender.in_flight, self.recovery.timeouts > 0);
+        self.recovery.timeouts += 1;
+        self.congest(Cause::Timeout, true, repeated, flight, flight)?;
+        self.line.forget_losses();
+        (self.sender.in_flight, self.sender.next_send) = (0, Time::ZERO);
+        Ok(())
+    }
+
+    fn arrive(&mut self) -> Going {
+        let Some(unit) = self.line.arrive() else { return Ok(()) };
+        self.recovery.timeouts = 0;
+        let before = self.sender.in_flight;
+        self.sender.in_flight -= unit.lost;
+        self.recovery.acknowledge(unit.seq);
+        if unit.lost > 0 && self.recovery.is_past(unit.lost_seq) {
+            self.congest(Cause::Loss, self.model.tahoe, false, before, unit.lost)?;
+        } else if unit.marked && !self.recovery.active && self.recovery.is_past(unit.seq) {
+            self.congest(Cause::Ecn, false, false, before, 0)?;
+        }
+        if self.model.samples {
+            self.rtt.sample(self.now - unit.departure.sent);
+        }
+        for part in 0..self.model.split {
+            let share = unit.size / self.model.split;
+            let size = if part + 1 == self.model.split { unit.size - share * part } else { share };
+            let lost = if part == 0 { unit.lost } else { 0 };
+            self.acknowledge(&unit, size, lost)?;
+        }
+        match self.model.anomaly {
+            Some(n) if self.chance.one_in(n) => self.misbehave(),
+            _ => Ok(()),
+        }
+    }
+
+    /// An ACK of `size` bytes of a unit, which tells of `lost` bytes as well.
+    fn acknowledge(&mut self, unit: &Unit, size: u64, lost: u64) -> Going {
+        self.sender.in_flight -= size;
+        self.delivery.deliver(size, &unit.departure, self.now);
+        self.rounds.advance(unit.departure.delivered, self.delivery.delivered);
+        self.reports.acks += 1;
+        let ack = self.ack_of(unit, size, lost);
+        if self.model.report_every == 0 {
+            return self.harness.ack(&ack);
+        }
+        if self.reports.join(ack) >= Duration(self.model.report_every) {
+            return self.report();
+        }
+        Ok(())
+    }
+
+    /// What the ACK tells.
+    fn ack_of(&self, unit: &Unit, size: u64, lost: u64) -> Ack {
+        Ack {
+            now: self.now,
+            mss: Bytes(self.mss),
+            acked: Bytes(size),
+            acks: 1,
+            interval: Duration::ZERO,
+            prior_in_flight: Bytes(self.sender.in_flight + size + lost),
+            in_flight: Bytes(self.sender.in_flight),
+            lost: Bytes(lost),
+            rtt: self.model.samples.then_some(self.now - unit.departure.sent),
+            srtt: self.rtt.srtt,
+            min_rtt: self.rtt.min_rtt,
+            delivery_rate: self.delivery.sample(&unit.departure, self.rtt.min_rtt, self.now),
+            delivered: Bytes(self.delivery.delivered),
+            ce: Bytes(if unit.marked { size } else { 0 }),
+            app_limited: self.delivery.is_app_limited(),
+            cwnd_limited: self.sender.window_limited,
+            recovering: self.recovery.active,
+            round: self.rounds.count,
+            feedback: self.feedback(if unit.marked { 0 } else { size }),
+        }
+    }
+
+    /// What waits to be reported.
+    fn report(&mut self) -> Going {
+        match self.reports.take(self.now) {
+            Some(ack) => self.harness.ack(&ack),
+            None => Ok(()),
+        }
+    }
+
+    /// What no path of this battery brings about by itself.
+    fn misbehave(&mut self) -> Going {
+        self.report()?;
+        let window = self.harness.window().0.clamp(self.mss, self.peer);
+        match self.chance.below(8) {
+            0 => self.impose(Change::Undo, window, Duration::ZERO),
+            1 => self.impose(Change::Recovered, (window / self.mss / 2).max(1) * self.mss, Duration::ZERO),
+            2 => self.congest(Cause::Ecn, false, false, self.sender.in_flight, 0),
+            3 => self.congest(Cause::Loss, false, false, self.sender.in_flight, self.mss),
+            4 => self.congest(Cause::Timeout, true, false, self.sender.in_flight, self.sender.in_flight),
+            5 => {
+                // Found to be spurious at once (F-RTO).
+                self.congest(Cause::Timeout, true, false, self.sender.in_flight, self.sender.in_flight)?;
+                self.impose(Change::Undo, self.harness.window().0, Duration::ZERO)
+            }
+            6 => {
+                self.model.samples = !self.model.samples;
+                Ok(())
+            }
+            _ => {
+                let rtt = self.chance.magnitude(MS / 10, 2 * S);
+                self.model.shifts = vec![(self.now.0, rtt)];
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::path;
+    use crate::faulty;
+    use crate::harness::Tally;
+    use crate::tape::Told;
+    use crate::traits::Traits;
+    use std::sync::atomic::AtomicBool;
+
+    /// What a right Reno is told on the path.
+    fn told(model: PathModel) -> Vec<Told> {
+        let (traits, never) = (Traits::default(), AtomicBool::new(false));
+        let mut tally = Tally::new(&traits, &never);
+        let mut harness = Harness::new("test", &faulty::without_fault, &path(&traits, 10, None), &mut tally).unwrap();
+        harness.tape = Some(Vec::new());
+        ModelFlow::begin(model, &mut harness, 1).and_then(|mut flow| flow.run()).unwrap();
+        harness.tape.take().unwrap()
+    }
+
+    fn acks(told: &[Told]) -> Vec<&Ack> {
+        fn ack(one: &Told) -> Option<&Ack> {
+            if let Told::Ack(ack) = one {
+                Some(ack)
+            } else {
+                None
+            }
+        }
+        told.iter().filter_map(ack).collect()
+    }
+
+    /// By hand: 1460 bytes at 20 Mbit/s take 584 µs, so ten segments come back after 50.584, 51.168, … 55.84 ms.
+    #[test]
+    fn acks_come_as_the_line_sends() {
+        let told = told(PathModel { acks: 10, ..PathModel::default() });
+        let rtts: Vec<_> = acks(&told).iter().map(|ack| ack.rtt.unwrap().0).collect();
+        assert_eq!(rtts, (1..=10).map(|n| 50 * MS + n * 584_000).collect::<Vec<_>>());
+    }
+
+    /// By hand: path and queue hold 125,000 bytes each, so no RTT is above 100 ms; with the queue never empty the line's
+    /// rate is what arrives.
+    #[test]
+    fn a_full_queue_doubles_the_rtt_and_the_line_sets_the_rate() {
+        let told = told(PathModel { acks: 3_000, ..PathModel::default() });
+        let last = acks(&told).split_off(1_000);
+        assert!(last.iter().all(|ack| ack.rtt.unwrap().0 <= 101 * MS));
+        let rate = last.last().unwrap().delivery_rate.unwrap().rate.0;
+        assert!((19_900_000..=20_000_000).contains(&rate), "{rate} bit/s");
+    }
+
+    /// RFC 6298 (5.5) by hand: a first timeout after 200 ms, then each after twice the time, marked as repeated.
+    #[test]
+    fn in_a_blackout_timeouts_double() {
+        let told = told(PathModel { acks: 1, outages: vec![(0, 3 * S)], ..PathModel::default() });
+        let timeouts: Vec<_> = told
+            .iter()
+            .filter_map(
+                |one| if let Told::Congestion(event) = one { Some((event.now.0 / MS, event.repeated)) } else { None },
+            )
+            .collect();
+        let times = [250, 650, 1450, 3050].map(|ms| (ms, ms > 250));
+        assert_eq!(timeouts, times);
+    }
+
+    #[test]
+    fn clock_bytes_and_rounds_only_go_forward() {
+        let told = told(PathModel { acks: 3_000, loss_one_in: Some(50), anomaly: Some(20), ..PathModel::default() });
+        for pair in acks(&told).windows(2) {
+            let (one, two) = (pair[0], pair[1]);
+            assert!(one.now <= two.now && one.delivered < two.delivered && one.round <= two.round);
+            assert_eq!(two.prior_in_flight.0, two.in_flight.0 + two.acked.0 + two.lost.0);
+        }
+    }
+}
