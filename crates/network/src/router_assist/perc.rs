@@ -12,7 +12,9 @@
 
 use cwndlab_config::{Faults, Reader, Table};
 
-use super::{Arrival, Configuration, Header, MAX_HOPS};
+use super::arrival::Arrival;
+use super::configuration::Configuration;
+use super::header::{Header, MAX_HOPS};
 
 /// The scheme's entry.
 pub static SPEC: Table =
@@ -138,8 +140,8 @@ impl Perc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scripted::packet;
-    use super::super::Scheme;
+    use super::super::arrival::scripted::packet;
+    use super::super::header::Scheme;
     use super::*;
     use proptest::prelude::*;
 

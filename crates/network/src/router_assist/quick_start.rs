@@ -14,7 +14,10 @@ use std::collections::VecDeque;
 use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::Duration;
 
-use super::{Arrival, Configuration, Header, Meter};
+use super::arrival::Arrival;
+use super::configuration::Configuration;
+use super::header::Header;
+use super::meter::Meter;
 
 /// The scheme's entry.
 pub static SPEC: Table =
@@ -103,7 +106,7 @@ impl QuickStart {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scripted::{packet, MS};
+    use super::super::arrival::scripted::{packet, MS};
     use super::*;
 
     /// `known-answers.csv`: 80 kbit/s, 2.56, 10.24 and 1310.72 Mbit/s.

@@ -12,7 +12,9 @@
 
 use cwndlab_config::{Faults, Field, Reader, Table};
 
-use super::{Arrival, Configuration, Header};
+use super::arrival::Arrival;
+use super::configuration::Configuration;
+use super::header::Header;
 
 /// The scheme's entry.
 pub static SPEC: Table = Table::new(
@@ -108,8 +110,8 @@ impl Rcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scripted::{packet, MS};
-    use super::super::Scheme;
+    use super::super::arrival::scripted::{packet, MS};
+    use super::super::header::Scheme;
     use super::*;
 
     fn router(rate: f64) -> Rcp {

@@ -10,7 +10,10 @@
 use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::Duration;
 
-use super::{Arrival, Configuration, Header, Meter};
+use super::arrival::Arrival;
+use super::configuration::Configuration;
+use super::header::Header;
+use super::meter::Meter;
 
 /// The scheme's entry.
 pub static SPEC: Table = Table::new(
@@ -64,7 +67,7 @@ impl Sirens {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scripted::MS;
+    use super::super::arrival::scripted::MS;
     use super::super::{Agent, Header, Scheme};
     use super::*;
 

@@ -12,7 +12,10 @@
 use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::Duration;
 
-use super::{Arrival, Configuration, Header, Meter};
+use super::arrival::Arrival;
+use super::configuration::Configuration;
+use super::header::Header;
+use super::meter::Meter;
 
 /// The scheme's entry.
 pub static SPEC: Table = Table::new(
@@ -66,8 +69,8 @@ impl Stamp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scripted::{packet, MS};
-    use super::super::Scheme;
+    use super::super::arrival::scripted::{packet, MS};
+    use super::super::header::Scheme;
     use super::*;
 
     fn stamped(load: f64) -> f64 {
