@@ -1,5 +1,7 @@
 //! What a packet carries for the routers.
 
+use cwndlab_units::Duration;
+
 /// The scheme that a header speaks. The agent of each is the module of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
@@ -31,8 +33,8 @@ pub struct Header {
     pub routers: u8,
     /// "Accelerate"; a router may turn it into "brake".
     pub accelerate: bool,
-    /// The sender's smoothed round-trip time, ns; zero before it has one.
-    pub rtt: u64,
+    /// The sender's smoothed round-trip time; zero before it has one.
+    pub rtt: Duration,
     /// PERC: what each link of the route allotted on the last round, bit/s.
     pub shares: [f64; MAX_HOPS],
 }
@@ -40,7 +42,7 @@ pub struct Header {
 impl Header {
     /// A header as it leaves the sender.
     #[must_use]
-    pub fn new(scheme: Scheme, rate: f64, rtt: u64) -> Self {
+    pub fn new(scheme: Scheme, rate: f64, rtt: Duration) -> Self {
         Self { scheme, rate, routers: 0, accelerate: true, rtt, shares: [f64::INFINITY; MAX_HOPS] }
     }
 }

@@ -1,7 +1,7 @@
 //! Router assistance: what a router does for schemes that ask it. Each is tested alone against scripted arrivals.
 //!
 //! An agent belongs to a link. It sees every packet that is offered to it, and writes on those whose header speaks its
-//! scheme. Rates are in bit/s (f64), times in nanoseconds, sizes in bytes on the wire. A scheme is one file, one line in
+//! scheme. Rates are in bit/s (f64), sizes in bytes on the wire. A scheme is one file, one line in
 //! the list below, and a name in [`Scheme`].
 
 mod arrival;
@@ -100,16 +100,17 @@ pub static CHOICE: Choice = Choice {
 
 #[cfg(test)]
 mod tests {
-    use super::arrival::scripted::{packet, MS};
+    use super::arrival::scripted::packet;
     use super::*;
+    use cwndlab_units::Duration;
 
     #[test]
     fn an_agent_writes_only_on_headers_of_its_own_scheme() {
-        let mut agent = Agent::Sirens(Sirens::new(100e6, 100 * MS));
-        let mut other = Header::new(Scheme::Rcp, f64::INFINITY, 0);
+        let mut agent = Agent::Sirens(Sirens::new(100e6, Duration::from_millis(100)));
+        let mut other = Header::new(Scheme::Rcp, f64::INFINITY, Duration::ZERO);
         agent.pass(packet(0), Some(&mut other));
         assert_eq!((other.routers, other.rate), (0, f64::INFINITY));
-        let mut mine = Header::new(Scheme::Sirens, f64::INFINITY, 0);
+        let mut mine = Header::new(Scheme::Sirens, f64::INFINITY, Duration::ZERO);
         agent.pass(packet(0), Some(&mut mine));
         assert_eq!((mine.routers, mine.rate), (1, 100e6));
     }
