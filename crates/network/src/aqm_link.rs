@@ -3,7 +3,7 @@
 //! Whoever runs it keeps one entry on its agenda per line: the moment that [`AqmLink::offer`] or [`AqmLink::wake`] answered
 //! last. At that moment it calls [`AqmLink::wake`].
 
-use cwndlab_units::{Bytes, Rate};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::aqm::{Discipline, Waiting};
 use crate::line::Line;
@@ -14,7 +14,7 @@ pub struct Woken<P> {
     /// The packet whose last bit left the line now.
     pub sent: Option<Waiting<P>>,
     /// When to wake it next; nothing while it is idle.
-    pub next: Option<u64>,
+    pub next: Option<Time>,
 }
 
 /// What the line is at.
@@ -22,7 +22,7 @@ pub struct Woken<P> {
 enum Work<P> {
     Idle,
     /// This packet's last bit leaves at this moment.
-    Sending(Waiting<P>, u64),
+    Sending(Waiting<P>, Time),
 }
 
 /// A queue and its line.
@@ -45,7 +45,7 @@ pub struct AqmLink<P> {
     pub sent_bytes: u64,
     /// The most packets that ever waited.
     pub most: u64,
-    counted: u64,
+    counted: Time,
     packet_ns: u128,
     byte_ns: u128,
 }
@@ -65,7 +65,7 @@ impl<P: Copy> AqmLink<P> {
             sent: 0,
             sent_bytes: 0,
             most: 0,
-            counted: 0,
+            counted: Time::ZERO,
             packet_ns: 0,
             byte_ns: 0,
         }
@@ -73,7 +73,7 @@ impl<P: Copy> AqmLink<P> {
 
     /// A packet arrives. What is dropped for it goes to `dropped`; the answer is when to [`wake`](Self::wake) the line, if
     /// it was idle.
-    pub fn offer(&mut self, now: u64, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) -> Option<u64> {
+    pub fn offer(&mut self, now: Time, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) -> Option<Time> {
         self.count(now);
         self.offered += 1;
         let (before, serving) = (dropped.len(), self.serving());
@@ -85,7 +85,7 @@ impl<P: Copy> AqmLink<P> {
     }
 
     /// The moment has come that was asked for.
-    pub fn wake(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Woken<P> {
+    pub fn wake(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Woken<P> {
         self.count(now);
         let sent = match self.work {
             Work::Sending(one, at) if at <= now => {
@@ -104,16 +104,16 @@ impl<P: Copy> AqmLink<P> {
         Woken { sent, next }
     }
 
-    fn begin(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<u64> {
+    fn begin(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Time> {
         let one = self.queue.dequeue(now, dropped)?;
         let at = self.line.serve(now, one.size);
         self.work = Work::Sending(one, at);
         Some(at)
     }
 
-    fn count(&mut self, now: u64) {
+    fn count(&mut self, now: Time) {
         let (packets, bytes) = self.queue.backlog();
-        let span = now.saturating_sub(self.counted);
+        let span = now.saturating_since(self.counted).0;
         self.packet_ns += u128::from(packets) * u128::from(span);
         self.byte_ns += u128::from(bytes) * u128::from(span);
         self.counted = now;
@@ -136,22 +136,22 @@ impl<P: Copy> AqmLink<P> {
 
     /// Bytes that the line could have carried until `now`; nothing where there is no bound.
     #[must_use]
-    pub fn offered_bytes(&self, now: u64) -> Option<u64> {
+    pub fn offered_bytes(&self, now: Time) -> Option<u64> {
         self.line.offered(now)
     }
 
-    /// How long the line needs for the rest of what it sends and, at its mean rate, for all that waits, ns.
+    /// How long the line needs for the rest of what it sends and, at its mean rate, for all that waits.
     #[must_use]
-    pub fn backlog_time(&self, now: u64) -> u64 {
+    pub fn backlog_time(&self, now: Time) -> Duration {
         let rest = match self.work {
-            Work::Sending(_, at) => at.saturating_sub(now),
-            Work::Idle => 0,
+            Work::Sending(_, at) => at.saturating_since(now),
+            Work::Idle => Duration::ZERO,
         };
-        rest + self.rate.time_for(Bytes(self.queue.backlog().1)).0
+        rest + self.rate.time_for(Bytes(self.queue.backlog().1))
     }
 
     /// The exact integrals up to `now` of packets and bytes waiting, in packet-nanoseconds and byte-nanoseconds.
-    pub fn integrals(&mut self, now: u64) -> (u128, u128) {
+    pub fn integrals(&mut self, now: Time) -> (u128, u128) {
         self.count(now);
         (self.packet_ns, self.byte_ns)
     }
@@ -170,7 +170,6 @@ mod tests {
     use crate::link::{Link, LinkConfig, Offer, Outcome};
     use crate::queue::Limit;
     use crate::random::Stream;
-    use cwndlab_units::Duration;
     use proptest::prelude::*;
 
     proptest! {
@@ -184,12 +183,12 @@ mod tests {
         ) {
             let mut link = Link::new(LinkConfig {
                 line: Line::Fixed(Rate(10_000_000)), delay: Duration(0), limit: Limit::Packets(limit), counts_in_service: counts,
-                mark_above: None, watched: true, end: u64::MAX, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
+                mark_above: None, watched: true, end: Time::MAX, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
             });
             let mut aqm_link = AqmLink::new(Box::new(Fifo::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
-            let (mut now, mut next, mut expected, mut left, mut dropped) = (0, None, Vec::new(), Vec::new(), Vec::new());
+            let (mut now, mut next, mut expected, mut left, mut dropped) = (Time::ZERO, None, Vec::new(), Vec::new(), Vec::new());
             for (number, &(gap, size)) in gaps.iter().enumerate() {
-                now += gap;
+                now += Duration(gap);
                 while let Some(at) = next.filter(|&at| at <= now) {
                     let woken = aqm_link.wake(at, &mut dropped);
                     left.extend(woken.sent.map(|one| (one.packet, at)));

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Time};
 
 use crate::line::{Line, NEVER};
 use crate::loss::Loss;
@@ -25,8 +25,8 @@ pub struct LinkConfig {
     pub mark_above: Option<u32>,
     /// Somebody looks at its queue.
     pub watched: bool,
-    /// End of the run, ns: what is not watched is counted up to there.
-    pub end: u64,
+    /// End of the run: what is not watched is counted up to there.
+    pub end: Time,
     /// Loss processes of the wire, in order.
     pub losses: Vec<Loss>,
     /// Delay and loss by a timetable; its delay stands in place of `delay`.
@@ -60,16 +60,16 @@ pub enum Outcome {
     /// The wire lost it; it left the line at `departure`.
     Lost {
         /// When its last bit left the line.
-        departure: u64,
+        departure: Time,
     },
     /// It arrives.
     Arrives {
         /// When its last bit left the line.
-        departure: u64,
+        departure: Time,
         /// When it reaches the far end.
-        at: u64,
+        at: Time,
         /// When a duplicate does.
-        again: Option<u64>,
+        again: Option<Time>,
         /// It was marked.
         marked: bool,
     },
@@ -101,12 +101,12 @@ impl Totals {
 /// A link at work: what every packet touches, and the rest apart, so that many links share the cache.
 #[derive(Clone, Debug)]
 pub struct Link {
-    free: u64,
+    free: Time,
     /// When the line last began to work after a pause.
-    busy_since: u64,
-    delay: u64,
+    busy_since: Time,
+    delay: Duration,
     sizes: [u32; 2],
-    times: [u64; 2],
+    times: [Duration; 2],
     /// Counters.
     pub totals: Totals,
     queue: Queue,
@@ -121,12 +121,12 @@ struct Wire {
     losses: Vec<Loss>,
     changes: Option<Changes>,
     harq: Option<Harq>,
-    jitter: Option<(u64, bool)>,
-    last_arrival: u64,
+    jitter: Option<(Duration, bool)>,
+    last_arrival: Time,
     duplicate: f64,
     stream: Stream,
     /// When those packets leave the line that the wire will lose, in order.
-    doomed: VecDeque<u64>,
+    doomed: VecDeque<Time>,
 }
 
 impl Link {
@@ -141,11 +141,11 @@ impl Link {
         // What is on a line of changing rate does not follow from the time for which it is busy.
         let watched = config.watched || !config.line.is_constant();
         Self {
-            free: 0,
-            busy_since: 0,
-            delay: config.delay.0,
+            free: Time::ZERO,
+            busy_since: Time::ZERO,
+            delay: config.delay,
             sizes: [0; 2],
-            times: [0; 2],
+            times: [Duration::ZERO; 2],
             totals: Totals::default(),
             queue: Queue::new(config.limit, config.counts_in_service, config.mark_above, watched, config.end),
             plain,
@@ -154,8 +154,8 @@ impl Link {
                 losses: config.losses,
                 changes: config.changes,
                 harq: config.harq,
-                jitter: config.jitter.map(|(spread, reorder)| (spread.0, reorder)),
-                last_arrival: 0,
+                jitter: config.jitter,
+                last_arrival: Time::ZERO,
                 duplicate: config.duplicate,
                 stream: config.stream,
                 doomed: VecDeque::new(),
@@ -171,7 +171,7 @@ impl Link {
 
     /// The time that `size` takes on the line from `start` on. Sizes repeat: two are remembered, which saves the division.
     #[inline]
-    fn serialisation(&mut self, start: u64, size: u32) -> u64 {
+    fn serialisation(&mut self, start: Time, size: u32) -> Duration {
         if size == self.sizes[0] {
             return self.times[0];
         }
@@ -197,7 +197,7 @@ impl Link {
     /// The delay of a link that does nothing else: no line, no queue that anybody looks at, a plain wire. Whoever lets
     /// packets go by it without asking tells it afterwards by [`passed`](Self::passed).
     #[must_use]
-    pub fn mere_delay(&self) -> Option<u64> {
+    pub fn mere_delay(&self) -> Option<Duration> {
         (self.plain && matches!(self.wire.line, Line::Instant) && !self.queue.is_tracked()).then_some(self.delay)
     }
 
@@ -209,7 +209,7 @@ impl Link {
 
     /// A packet at the entrance of a plain link: when it arrives (`None` if it is dropped), and whether it is marked.
     #[inline]
-    pub fn pass(&mut self, now: u64, size: u32) -> (Option<u64>, bool) {
+    pub fn pass(&mut self, now: Time, size: u32) -> (Option<Time>, bool) {
         let (start, mark) = self.queue.join(now, self.free, size);
         let Some(start) = start else {
             self.totals.dropped += 1;
@@ -218,16 +218,17 @@ impl Link {
         if start > self.free {
             self.busy_since = start;
         }
-        // Behind an outage without end a line stays at `NEVER`, however much it accepts.
-        let departure = (start + self.serialisation(start, size)).min(NEVER);
+        // Behind an outage without end a line stays at `NEVER`, however much it accepts. Plain sums: `NEVER` leaves
+        // room for them.
+        let departure = Time(start.0 + self.serialisation(start, size).0).min(NEVER);
         self.free = departure;
         self.totals.accepted += 1;
         self.totals.accepted_bytes += u64::from(size);
-        (Some(departure + self.delay), mark)
+        (Some(Time(departure.0 + self.delay.0)), mark)
     }
 
     /// A packet arrives at the entrance at `now`, which never lies before the last offer's.
-    pub fn offer(&mut self, now: u64, packet: Offer) -> Outcome {
+    pub fn offer(&mut self, now: Time, packet: Offer) -> Outcome {
         let (at, mark) = self.pass(now, packet.size);
         let Some(at) = at else { return Outcome::Dropped };
         let departure = self.free;
@@ -240,7 +241,7 @@ impl Link {
     }
 
     /// What the wire does with a packet whose last bit leaves the line at `departure`: loss, delay variation, duplication.
-    pub fn cross(&mut self, now: u64, departure: u64, payload: bool, marked: bool) -> Outcome {
+    pub fn cross(&mut self, now: Time, departure: Time, payload: bool, marked: bool) -> Outcome {
         // Every process sees every packet, so that one list's count does not depend on another process.
         let mut lost = false;
         for one in &mut self.wire.losses {
@@ -265,24 +266,24 @@ impl Link {
         Outcome::Arrives { departure, at, again, marked }
     }
 
-    fn forget_lost(&mut self, now: u64) {
+    fn forget_lost(&mut self, now: Time) {
         while self.wire.doomed.front().is_some_and(|&departure| departure <= now) {
             self.wire.doomed.pop_front();
         }
     }
 
     /// Packets that the wire lost until `now`: a packet is lost when it has left the line.
-    pub fn lost(&mut self, now: u64) -> u64 {
+    pub fn lost(&mut self, now: Time) -> u64 {
         self.forget_lost(now);
         self.totals.lost - self.wire.doomed.len() as u64
     }
 
-    fn arrival(&mut self, departure: u64) -> u64 {
+    fn arrival(&mut self, departure: Time) -> Time {
         let wire = &mut *self.wire;
-        let mut at = departure + self.delay + wire.harq.as_mut().map_or(0, |harq| harq.late(departure));
+        let mut at = departure + self.delay + wire.harq.as_mut().map_or(Duration::ZERO, |harq| harq.late(departure));
         let mut reorder = false;
         if let Some((spread, overtakes)) = wire.jitter {
-            at += wire.stream.below(spread);
+            at += Duration(wire.stream.below(spread.0));
             reorder = overtakes;
         }
         if !reorder {
@@ -294,40 +295,40 @@ impl Link {
 
     /// Bytes that the line could have carried until `now`; nothing where there is no bound.
     #[must_use]
-    pub fn offered(&self, now: u64) -> Option<u64> {
+    pub fn offered(&self, now: Time) -> Option<u64> {
         self.wire.line.offered(now)
     }
 
-    /// How long the line is still busy with what it accepted, ns.
+    /// How long the line is still busy with what it accepted.
     #[must_use]
-    pub fn backlog_time(&self, now: u64) -> u64 {
-        self.free.saturating_sub(now)
+    pub fn backlog_time(&self, now: Time) -> Duration {
+        self.free.saturating_since(now)
     }
 
     /// Packets and bytes that wait at `now`.
-    pub fn backlog(&mut self, now: u64) -> (u64, u64) {
+    pub fn backlog(&mut self, now: Time) -> (u64, u64) {
         self.queue.advance(now);
         self.queue.backlog()
     }
 
     /// Packets and bytes whose last bit left the line by `now`. Where the queue is not watched the bytes on hand follow
     /// from the time that the line is still busy, and the packets from the size of the last one.
-    pub fn sent(&mut self, now: u64) -> (u64, u64) {
-        let busy = self.free.saturating_sub(now);
+    pub fn sent(&mut self, now: Time) -> (u64, u64) {
+        let busy = self.free.saturating_since(now);
         if !self.queue.is_tracked() {
             // Its packets may lie ahead of the clock (a link computed with its feeder): the line's pauses do not count.
-            let busy = self.free.saturating_sub(now.max(self.busy_since));
-            let hold = self.wire.line.offered(busy).unwrap_or(0).min(self.totals.accepted_bytes);
+            let busy = self.free.saturating_since(now.max(self.busy_since));
+            let hold = self.wire.line.offered(Time::ZERO + busy).unwrap_or(0).min(self.totals.accepted_bytes);
             let packets = hold.div_ceil(u64::from(self.sizes[0].max(1))).min(self.totals.accepted);
             return (self.totals.accepted - packets, self.totals.accepted_bytes - hold);
         }
         let (packets, bytes) = self.backlog(now);
-        let (serving, size) = if busy > 0 { (1, u64::from(self.queue.in_service())) } else { (0, 0) };
+        let (serving, size) = if busy > Duration::ZERO { (1, u64::from(self.queue.in_service())) } else { (0, 0) };
         (self.totals.accepted - packets - serving, self.totals.accepted_bytes - bytes - size)
     }
 
     /// The exact integrals up to `now` of packets and bytes waiting, in packet-nanoseconds and byte-nanoseconds.
-    pub fn integrals(&mut self, now: u64) -> (u128, u128) {
+    pub fn integrals(&mut self, now: Time) -> (u128, u128) {
         self.queue.advance(now);
         self.queue.integrals(now)
     }
@@ -335,12 +336,12 @@ impl Link {
     /// The most packets that ever waited until `now`; where the queue is not watched, the longest wait in packets of the
     /// last size, and no fewer than the mean.
     #[must_use]
-    pub fn most_waiting(&self, now: u64) -> u64 {
+    pub fn most_waiting(&self, now: Time) -> u64 {
         if self.queue.is_tracked() {
             self.queue.most
         } else {
-            let mean = self.queue.integrals(now).0.div_ceil(u128::from(now.max(1)));
-            self.queue.longest.div_ceil(self.times[0].max(1)).max(u64::try_from(mean).unwrap_or(u64::MAX))
+            let mean = self.queue.integrals(now).0.div_ceil(u128::from(now.0.max(1)));
+            self.queue.longest.0.div_ceil(self.times[0].0.max(1)).max(u64::try_from(mean).unwrap_or(u64::MAX))
         }
     }
 
@@ -366,7 +367,7 @@ mod tests {
             counts_in_service: false,
             mark_above: None,
             watched: true,
-            end: u64::MAX,
+            end: Time::MAX,
             losses: Vec::new(),
             changes: None,
             harq: None,
@@ -383,22 +384,22 @@ mod tests {
     fn arrival_is_serialisation_plus_propagation_to_the_nanosecond() {
         let mut link = link(12_000_000, 5_000_000, Limit::Unlimited);
         let at = |passage| match passage {
-            Outcome::Arrives { at, .. } => at,
+            Outcome::Arrives { at, .. } => at.0,
             other => panic!("{other:?}"),
         };
-        assert_eq!(at(link.offer(0, FULL)), 6_000_000);
-        assert_eq!(at(link.offer(0, FULL)), 7_000_000);
-        assert_eq!(at(link.offer(10_000_000, FULL)), 16_000_000);
+        assert_eq!(at(link.offer(Time(0), FULL)), 6_000_000);
+        assert_eq!(at(link.offer(Time(0), FULL)), 7_000_000);
+        assert_eq!(at(link.offer(Time(10_000_000), FULL)), 16_000_000);
     }
 
     /// `decisions.md`: the packet in service does not count, so a limit of 2 holds 3 at once.
     #[test]
     fn the_packet_in_service_does_not_count() {
         let mut link = link(12_000_000, 0, Limit::Packets(2));
-        let fates: Vec<bool> = (0..5).map(|_| link.offer(0, FULL) != Outcome::Dropped).collect();
+        let fates: Vec<bool> = (0..5).map(|_| link.offer(Time(0), FULL) != Outcome::Dropped).collect();
         assert_eq!(fates, [true, true, true, false, false]);
-        assert_eq!(link.most_waiting(0), 2);
-        assert_ne!(link.offer(1_000_000, FULL), Outcome::Dropped);
+        assert_eq!(link.most_waiting(Time(0)), 2);
+        assert_ne!(link.offer(Time(1_000_000), FULL), Outcome::Dropped);
     }
 
     /// By hand: three packets at once at 1 ms each; 2 + 1 packet-milliseconds of waiting.
@@ -406,24 +407,24 @@ mod tests {
     fn the_queue_integral_is_exact_at_any_moment() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
         for _ in 0..3 {
-            let _ = link.offer(0, FULL);
+            let _ = link.offer(Time(0), FULL);
         }
-        assert_eq!(link.integrals(500_000).0, 1_000_000);
-        assert_eq!(link.integrals(1_500_000).0, 2_500_000);
-        assert_eq!(link.sent(1_500_000), (1, 1500));
-        assert_eq!(link.integrals(9_000_000), (3_000_000, 4_500_000_000));
+        assert_eq!(link.integrals(Time(500_000)).0, 1_000_000);
+        assert_eq!(link.integrals(Time(1_500_000)).0, 2_500_000);
+        assert_eq!(link.sent(Time(1_500_000)), (1, 1500));
+        assert_eq!(link.integrals(Time(9_000_000)), (3_000_000, 4_500_000_000));
     }
 
     /// By hand: of two packets 10 ms apart on a line that nobody watches, one has left half a millisecond before the second has.
     #[test]
     fn a_line_that_nobody_watches_counts_what_left() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
-        link.queue = Queue::new(Limit::Unlimited, false, None, false, u64::MAX);
-        let _ = link.offer(0, FULL);
-        let _ = link.offer(10_000_000, FULL);
-        assert_eq!(link.sent(5_000_000), (1, 1500));
-        assert_eq!(link.sent(10_500_000).0, 1);
-        assert_eq!(link.sent(11_000_000), (2, 3000));
+        link.queue = Queue::new(Limit::Unlimited, false, None, false, Time::MAX);
+        let _ = link.offer(Time(0), FULL);
+        let _ = link.offer(Time(10_000_000), FULL);
+        assert_eq!(link.sent(Time(5_000_000)), (1, 1500));
+        assert_eq!(link.sent(Time(10_500_000)).0, 1);
+        assert_eq!(link.sent(Time(11_000_000)), (2, 3000));
     }
 
     /// By hand: 100 MB in packets of 10 kB at 1 Mbit/s take 80 ms each. At 100 s 1250 have left and one is in service, 8749
@@ -434,10 +435,10 @@ mod tests {
         let mut link = link(1_000_000, 0, Limit::Bytes(200_000_000));
         let packet = Offer { size: 10_000, ect: false, payload: true };
         for _ in 0..10_000 {
-            assert_ne!(link.offer(0, packet), Outcome::Dropped);
+            assert_ne!(link.offer(Time(0), packet), Outcome::Dropped);
         }
         let waiting: u128 = (0..1250).map(|n| 9999 - n).sum();
-        let (packets, bytes) = link.integrals(100_000_000_000);
+        let (packets, bytes) = link.integrals(Time(100_000_000_000));
         assert_eq!(packets, waiting * 80_000_000);
         assert_eq!(bytes, waiting * 80_000_000 * 10_000);
         assert!(bytes > 1 << 63);
@@ -452,23 +453,25 @@ mod tests {
                 .build(Stream::new(1, 1, 1))];
         link.plain = false;
         for _ in 0..4 {
-            let _ = link.offer(0, FULL);
+            let _ = link.offer(Time(0), FULL);
         }
-        assert_eq!([0, 999_999, 1_000_000, 2_999_999, 3_000_000].map(|now| link.lost(now)), [0, 0, 1, 1, 2]);
+        assert_eq!([0, 999_999, 1_000_000, 2_999_999, 3_000_000].map(|now| link.lost(Time(now))), [0, 0, 1, 1, 2]);
     }
 
     /// Behind an outage without end, packets wait for ever, and a slow line adds no time to that.
     #[test]
     fn a_dead_line_stays_dead_without_overflow() {
-        for line in [Line::Steps(Steps::new(&[(0, Rate(1_000)), (1, Rate(0))], None)), Line::Fixed(Rate(1))] {
+        for line in
+            [Line::Steps(Steps::new(&[(Time::ZERO, Rate(1_000)), (Time(1), Rate(0))], None)), Line::Fixed(Rate(1))]
+        {
             let mut link = link(1, 0, Limit::Unlimited);
             link.wire.line = line;
-            link.free = NEVER - 1;
+            link.free = NEVER - Duration(1);
             for _ in 0..40_000 {
-                let (at, _) = link.pass(1, 65_535);
+                let (at, _) = link.pass(Time(1), 65_535);
                 assert_eq!(at, Some(NEVER));
             }
-            assert_eq!(link.integrals(2).0, 40_000);
+            assert_eq!(link.integrals(Time(2)).0, 40_000);
         }
     }
 
@@ -480,9 +483,9 @@ mod tests {
         let (mut now, n) = (0.0, 2_000_000u64);
         for _ in 0..n {
             now += -cwndlab_units::maths::ln(1.0 - stream.unit()) * 1e6 / 0.8;
-            let _ = link.offer(now as u64, FULL);
+            let _ = link.offer(Time(now as u64), FULL);
         }
-        let mean = link.integrals(now as u64 + 1_000_000_000).0 as f64 / n as f64;
+        let mean = link.integrals(Time(now as u64 + 1_000_000_000)).0 as f64 / n as f64;
         assert!((mean / 2e6 - 1.0).abs() < 0.03, "{mean} ns");
     }
 
@@ -491,9 +494,9 @@ mod tests {
         #[test]
         fn packets_are_conserved(gaps in prop::collection::vec((0u64..3_000_000, 40u32..1500), 1..300), limit in 1u64..20) {
             let mut link = link(10_000_000, 1_000, Limit::Packets(limit));
-            let (mut now, mut last, mut through, mut offered) = (0, 0, 0, 0);
+            let (mut now, mut last, mut through, mut offered) = (Time::ZERO, Time::ZERO, 0, 0);
             for (gap, size) in gaps {
-                now += gap;
+                now += Duration(gap);
                 offered += 1;
                 if let Outcome::Arrives { at, departure, .. } = link.offer(now, Offer { size, ect: false, payload: true }) {
                     prop_assert!(at > last && departure > now);

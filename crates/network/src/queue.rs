@@ -1,11 +1,13 @@
 //! Drop-tail with computed departures: what waits is a list of service starts.
 
+use cwndlab_units::{Duration, Time};
+
 use crate::ring::Ring;
 
 /// A packet that waits: when its service starts, and its size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
-    start: u64,
+    start: Time,
     size: u32,
 }
 
@@ -50,16 +52,16 @@ pub struct Queue {
     packet_ns: u128,
     byte_ns: u128,
     /// End of the run: waits of untracked packets count up to there.
-    end: u64,
+    end: Time,
     pub(crate) most: u64,
-    /// The longest wait, ns (untracked queues).
-    pub(crate) longest: u64,
+    /// The longest wait (untracked queues).
+    pub(crate) longest: Duration,
 }
 
 impl Queue {
     /// An empty queue of a run that lasts until `end`.
     #[must_use]
-    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>, watched: bool, end: u64) -> Self {
+    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>, watched: bool, end: Time) -> Self {
         Self {
             limit,
             tracked: watched || limit != Limit::Unlimited || mark_above.is_some(),
@@ -72,13 +74,13 @@ impl Queue {
             byte_ns: 0,
             end,
             most: 0,
-            longest: 0,
+            longest: Duration::ZERO,
         }
     }
 
     /// Forgets the packets whose service began.
     #[inline]
-    pub fn advance(&mut self, now: u64) {
+    pub fn advance(&mut self, now: Time) {
         while let Some(front) = self.waiting.front() {
             if front.start > now {
                 break;
@@ -92,10 +94,10 @@ impl Queue {
     /// A packet arrives at `now`; the line is free at `free`. Answers the start of service, or `None` if it is full,
     /// and whether to mark the packet.
     #[inline]
-    pub fn join(&mut self, now: u64, free: u64, size: u32) -> (Option<u64>, bool) {
+    pub fn join(&mut self, now: Time, free: Time, size: u32) -> (Option<Time>, bool) {
         if !self.tracked {
             let start = free.max(now);
-            self.count(start.min(self.end).saturating_sub(now), size);
+            self.count(start.min(self.end).saturating_since(now), size);
             self.longest = self.longest.max(start - now);
             return (Some(start), false);
         }
@@ -118,9 +120,9 @@ impl Queue {
     }
 
     #[inline]
-    fn count(&mut self, wait: u64, size: u32) {
-        self.packet_ns += u128::from(wait);
-        self.byte_ns += u128::from(wait) * u128::from(size);
+    fn count(&mut self, wait: Duration, size: u32) {
+        self.packet_ns += u128::from(wait.0);
+        self.byte_ns += u128::from(wait.0) * u128::from(size);
     }
 
     /// Waiting packets are counted one by one.
@@ -144,10 +146,10 @@ impl Queue {
     /// The exact integrals up to `now` of packets and bytes waiting: those who still wait count up to `now`. None of them
     /// joined after `now`.
     #[must_use]
-    pub fn integrals(&self, now: u64) -> (u128, u128) {
+    pub fn integrals(&self, now: Time) -> (u128, u128) {
         let (mut packets, mut bytes) = (self.packet_ns, self.byte_ns);
         for one in self.waiting.iter() {
-            let rest = u128::from(one.start - now);
+            let rest = u128::from((one.start - now).0);
             packets -= rest;
             bytes -= rest * u128::from(one.size);
         }

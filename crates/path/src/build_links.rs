@@ -8,7 +8,7 @@ use cwndlab_network::random::Stream;
 use cwndlab_network::router_assist::Agent;
 use cwndlab_network::wire::{Changes, Harq};
 use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan};
-use cwndlab_units::{Duration, Rate};
+use cwndlab_units::{Duration, Rate, Time};
 
 /// Purposes of random streams.
 const LOSS_STREAM: u64 = 1;
@@ -20,13 +20,13 @@ const HARQ_STREAM: u64 = 7;
 pub(crate) fn build_line(plan: &LinkPlan) -> Line {
     match &plan.line {
         LinePlan::Trace { stamps, bytes, offset } => {
-            Line::Opportunities(Opportunities::new(stamps.clone(), *bytes, offset.0))
+            Line::Opportunities(Opportunities::new(stamps.clone(), *bytes, *offset))
         }
         LinePlan::TokenBucket { rate, burst, peak } => Line::Bucket(TokenBucket::new(*rate, *burst, *peak)),
         LinePlan::Rate if plan.schedule.changes_rate() => {
             let steps = plan.schedule.filled(Rate(0), plan.delay);
-            let rates: Vec<(u64, Rate)> = steps.iter().map(|step| (step.0 .0, step.1)).collect();
-            Line::Steps(Steps::new(&rates, plan.schedule.repeat.map(|period| period.0)))
+            let rates: Vec<(Time, Rate)> = steps.iter().map(|step| (Time::ZERO + step.0, step.1)).collect();
+            Line::Steps(Steps::new(&rates, plan.schedule.repeat))
         }
         LinePlan::Rate => plan.rate.map_or(Line::Instant, Line::Fixed),
     }
@@ -38,15 +38,16 @@ pub(crate) fn build_changes(plan: &LinkPlan, stream: Stream) -> Option<Changes> 
         return None;
     }
     let steps = plan.schedule.filled(Rate(0), plan.delay);
-    let steps: Vec<(u64, u64, f64)> = steps.iter().map(|&(Duration(at), _, delay, loss)| (at, delay.0, loss)).collect();
-    Some(Changes::new(&steps, plan.schedule.repeat.map(|period| period.0), stream))
+    let steps: Vec<(Time, Duration, f64)> =
+        steps.iter().map(|&(at, _, delay, loss)| (Time::ZERO + at, delay, loss)).collect();
+    Some(Changes::new(&steps, plan.schedule.repeat, stream))
 }
 
 /// Retransmissions of a radio link.
 pub(crate) fn build_harq(plan: &LinkPlan, stream: Stream) -> Option<Harq> {
     plan.harq.map(|harq| Harq {
         probability: harq.probability,
-        round: harq.round.0,
+        round: harq.round,
         most: harq.most,
         stream,
         block: None,
@@ -78,7 +79,7 @@ pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64, end: Duration
         counts_in_service: computed.counts_in_service,
         mark_above: computed.mark_above,
         watched: plan.sampled,
-        end: end.0,
+        end: Time::ZERO + end,
         losses: plan.losses.iter().enumerate().map(|(n, one)| one.build(loss(n))).collect(),
         changes: build_changes(plan, Stream::new(seed, CHANGES_STREAM, index)),
         harq: build_harq(plan, Stream::new(seed, HARQ_STREAM, index)),

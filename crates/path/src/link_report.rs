@@ -13,12 +13,12 @@ impl Network {
     pub fn link_snapshot(&mut self, now: Time, index: usize) -> LinkSnapshot {
         self.settle(index);
         let link = &mut self.links[index];
-        let lost = link.lost(now.0);
+        let lost = link.lost(now);
         match self.servers.get_mut(self.server_of[index] as usize) {
             Some(Server::Wifi(wifi)) => return wifi.snapshot(now, index as u32, lost),
             Some(Server::Line { aqm_link, .. }) => {
                 let (queue_packets, queue_bytes) = aqm_link.backlog();
-                let (packet_ns, byte_ns) = aqm_link.integrals(now.0);
+                let (packet_ns, byte_ns) = aqm_link.integrals(now);
                 return LinkSnapshot {
                     arrived: aqm_link.offered,
                     dropped: aqm_link.dropped,
@@ -31,14 +31,14 @@ impl Network {
                     packet_ns,
                     byte_ns,
                     most: aqm_link.most,
-                    offered_bytes: aqm_link.offered_bytes(now.0),
+                    offered_bytes: aqm_link.offered_bytes(now),
                 };
             }
             None => {}
         }
-        let (queue_packets, queue_bytes) = link.backlog(now.0);
-        let (packet_ns, byte_ns) = link.integrals(now.0);
-        let (sent_packets, sent_bytes) = link.sent(now.0);
+        let (queue_packets, queue_bytes) = link.backlog(now);
+        let (packet_ns, byte_ns) = link.integrals(now);
+        let (sent_packets, sent_bytes) = link.sent(now);
         LinkSnapshot {
             arrived: link.totals.arrived(),
             dropped: link.totals.dropped,
@@ -50,8 +50,8 @@ impl Network {
             queue_bytes,
             packet_ns,
             byte_ns,
-            most: link.most_waiting(now.0),
-            offered_bytes: link.offered(now.0),
+            most: link.most_waiting(now),
+            offered_bytes: link.offered(now),
         }
     }
 

@@ -174,7 +174,7 @@ impl Network {
                 }
                 Work::Plain => {
                     let link = &mut self.links[hop.link as usize];
-                    let (at, mark) = link.pass(now.0, u32::from(packet.size));
+                    let (at, mark) = link.pass(now, u32::from(packet.size));
                     let Some(at) = at else {
                         self.lose(now, Packet { hop: step, flags, aux, ..packet }, Outcome::Dropped);
                         return;
@@ -183,7 +183,7 @@ impl Network {
                         link.totals.marked += 1;
                         flags |= CE;
                     }
-                    Time(at)
+                    at
                 }
                 Work::Full => {
                     let offered = Packet { hop: step, flags, aux, ..packet };
@@ -235,18 +235,18 @@ impl Network {
         }
         let payload = packet.kind() == DATA;
         let ect = payload && packet.flags & ECT != 0;
-        let passage = self.links[index as usize].offer(now.0, Offer { size: u32::from(packet.size), ect, payload });
+        let passage = self.links[index as usize].offer(now, Offer { size: u32::from(packet.size), ect, payload });
         self.cross_wire(now, index, last, packet, passage)
     }
 
     /// Shows a packet to the routers' agents of a link.
     fn consult_agents(&mut self, now: Time, link: u32, last: bool, packet: Packet) {
         let arrival = Arrival {
-            now: now.0,
+            now,
             size: u32::from(packet.size),
             flow: packet.flow() as u32,
             hop: packet.hop,
-            backlog: self.backlog_time(now, link).0,
+            backlog: self.backlog_time(now, link),
             syn: packet.kind() == SYN,
             router: packet.hop > 0 || last,
         };
@@ -272,12 +272,12 @@ impl Network {
             self.lose(since, packet, passage);
             return None;
         };
-        packet.at = Time(at);
+        packet.at = at;
         if marked {
             packet.flags |= CE;
         }
         if let Some(again) = again {
-            self.duplicate(index, last, packet, Time(again));
+            self.duplicate(index, last, packet, again);
         }
         if last {
             packet.aux = self.release_entry(packet).aux;
@@ -312,7 +312,7 @@ impl Network {
             false => Codepoint::NotCapable,
         };
         let one = Waiting {
-            since: now.0,
+            since: now,
             size: u32::from(packet.size),
             flow: u64::from(packet.flow) << 1 | u64::from(packet.is_forward()),
             ecn,
@@ -320,7 +320,7 @@ impl Network {
             packet,
         };
         let next = match &mut self.servers[server as usize] {
-            Server::Line { aqm_link, .. } => aqm_link.offer(now.0, one, &mut self.dropped),
+            Server::Line { aqm_link, .. } => aqm_link.offer(now, one, &mut self.dropped),
             Server::Wifi(wifi) => {
                 wifi.offer(now, link, one, &mut self.dropped);
                 self.record_drops();
@@ -329,7 +329,7 @@ impl Network {
             }
         };
         if let Some(at) = next {
-            self.agenda.push(Time(at), self.first_server + server);
+            self.agenda.push(at, self.first_server + server);
         }
         self.record_drops();
     }
@@ -341,9 +341,9 @@ impl Network {
             return;
         };
         let link = *link;
-        let woken = aqm_link.wake(now.0, &mut self.dropped);
+        let woken = aqm_link.wake(now, &mut self.dropped);
         match woken.next {
-            Some(at) => self.agenda.replace_top(Time(at), self.first_server + server),
+            Some(at) => self.agenda.replace_top(at, self.first_server + server),
             None => self.agenda.pop(),
         }
         self.record_drops();
@@ -361,7 +361,7 @@ impl Network {
         }
         loop {
             let Server::Wifi(wifi) = &mut self.servers[server as usize] else { return };
-            let Some(outcome) = wifi.medium.take(now.0, &mut self.dropped) else { break };
+            let Some(outcome) = wifi.medium.take(now, &mut self.dropped) else { break };
             self.record_drops();
             match outcome {
                 FrameOutcome::Delivered(one) => {
@@ -373,8 +373,8 @@ impl Network {
                 }
                 FrameOutcome::Lost(one) => {
                     let link = self.routes.current(&one.packet).link;
-                    self.record(Time(one.since), link, one.packet, Outcome::Lost { departure: now.0 });
-                    self.lose(now, one.packet, Outcome::Lost { departure: now.0 });
+                    self.record(one.since, link, one.packet, Outcome::Lost { departure: now });
+                    self.lose(now, one.packet, Outcome::Lost { departure: now });
                 }
             }
         }
@@ -396,8 +396,8 @@ impl Network {
             packet.flags |= CE;
         }
         let hop = self.routes.current(&packet);
-        let passage = self.links[link as usize].cross(now.0, now.0, packet.kind() == DATA, one.marked);
-        if let Some(packet) = self.cross_wire(Time(one.since), link, hop.is_last(), packet, passage) {
+        let passage = self.links[link as usize].cross(now, now, packet.kind() == DATA, one.marked);
+        if let Some(packet) = self.cross_wire(one.since, link, hop.is_last(), packet, passage) {
             self.forward_from(hop, packet);
         }
     }
@@ -406,19 +406,19 @@ impl Network {
     fn record_drops(&mut self) {
         while let Some(one) = self.dropped.pop() {
             let link = self.routes.current(&one.packet).link;
-            self.record(Time(one.since), link, one.packet, Outcome::Dropped);
+            self.record(one.since, link, one.packet, Outcome::Dropped);
             self.lose(self.clock, one.packet, Outcome::Dropped);
         }
     }
 
     /// How long the link needs for what it holds.
     fn backlog_time(&self, now: Time, link: u32) -> Duration {
-        Duration(match self.servers.get(self.server_of[link as usize] as usize) {
-            Some(Server::Line { aqm_link, .. }) => aqm_link.backlog_time(now.0),
+        match self.servers.get(self.server_of[link as usize] as usize) {
+            Some(Server::Line { aqm_link, .. }) => aqm_link.backlog_time(now),
             // A medium has no agents, which alone need it.
-            Some(Server::Wifi(_)) => 0,
-            None => self.links[link as usize].backlog_time(now.0),
-        })
+            Some(Server::Wifi(_)) => Duration::ZERO,
+            None => self.links[link as usize].backlog_time(now),
+        }
     }
 
     /// Adds the packets that crossed a link that only delays to the link's totals.
@@ -438,7 +438,7 @@ impl Network {
         }
         if packet.is_forward() {
             let (at, by_wire) = match passage {
-                Outcome::Lost { departure } => (Time(departure), true),
+                Outcome::Lost { departure } => (departure, true),
                 _ => (since, false),
             };
             self.upcoming_losses.push(at, packet.flow() as u32, by_wire);

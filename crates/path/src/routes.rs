@@ -72,7 +72,7 @@ impl Routes {
                         && plan.links[link as usize].agents.is_empty();
                     let delay = links[link as usize].mere_delay().filter(|_| plain);
                     Hop {
-                        delay: Duration(delay.unwrap_or(0)),
+                        delay: delay.unwrap_or(Duration::ZERO),
                         link,
                         after: if at + 1 == path.len() { ARRIVED } else { at as u8 + 1 },
                         work: match delay {

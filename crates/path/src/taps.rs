@@ -142,8 +142,10 @@ const MARKED: u8 = 3;
 fn fate(passage: Outcome) -> (u8, Option<u64>, Option<u64>) {
     match passage {
         Outcome::Dropped => (1, None, None),
-        Outcome::Lost { departure } => (2, Some(departure), None),
-        Outcome::Arrives { departure, at, marked, .. } => (if marked { MARKED } else { 0 }, Some(departure), Some(at)),
+        Outcome::Lost { departure } => (2, Some(departure.0), None),
+        Outcome::Arrives { departure, at, marked, .. } => {
+            (if marked { MARKED } else { 0 }, Some(departure.0), Some(at.0))
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct WifiMedium {
     /// The node of each station.
     nodes: Vec<String>,
     /// Its earliest entry on the agenda.
-    armed: u64,
+    armed: Time,
 }
 
 fn mode(plan: ModePlan) -> Mode {
@@ -47,7 +47,7 @@ fn rules(plan: &MediumPlan, nodes: &[u32]) -> Rules {
         StandardPlan::Ht => Rules::ht(),
     };
     Rules {
-        slot: plan.slot.0,
+        slot: plan.slot,
         cw_min: plan.windows.0,
         cw_max: plan.windows.1,
         short_attempts: plan.attempts.0,
@@ -58,7 +58,7 @@ fn rules(plan: &MediumPlan, nodes: &[u32]) -> Rules {
         deferral: if plan.keeps_turn { Deferral::Keeps } else { Deferral::Draws },
         beacon: plan.beacon.and_then(|(node, beacon)| {
             let station = nodes.iter().position(|&one| one == node)? as u32;
-            Some(Beacon { station, interval: beacon.interval.0, airtime: dsss_airtime(beacon.bytes) })
+            Some(Beacon { station, interval: beacon.interval, airtime: dsss_airtime(beacon.bytes) })
         }),
         ..base
     }
@@ -105,16 +105,16 @@ pub(crate) fn build(
 impl WifiMedium {
     /// Adds a packet to the queue of a link's node.
     pub(crate) fn offer(&mut self, now: Time, link: u32, one: Waiting<Packet>, dropped: &mut Vec<Waiting<Packet>>) {
-        self.medium.offer(now.0, self.paths[&link], one, dropped);
+        self.medium.offer(now, self.paths[&link], one, dropped);
     }
 
     /// The counters and the backlog of a link; `lost` counts the packets lost on the wire behind the medium.
     pub(crate) fn snapshot(&mut self, now: Time, link: u32, lost: u64) -> LinkSnapshot {
-        self.medium.settle(now.0);
+        self.medium.settle(now);
         let path = self.paths[&link];
-        let totals = self.medium.path_totals(now.0, path);
-        let (queue_packets, queue_bytes) = self.medium.path_backlog(now.0, path);
-        let (packet_ns, byte_ns) = self.medium.path_integrals(now.0, path);
+        let totals = self.medium.path_totals(now, path);
+        let (queue_packets, queue_bytes) = self.medium.path_backlog(now, path);
+        let (packet_ns, byte_ns) = self.medium.path_integrals(now, path);
         LinkSnapshot {
             arrived: totals.accepted + totals.dropped,
             dropped: totals.dropped,
@@ -136,17 +136,17 @@ impl WifiMedium {
         let next = self.medium.next();
         (next < self.armed).then(|| {
             self.armed = next;
-            Time(next)
+            next
         })
     }
 
     /// Advances the medium to `now`; `false` if its entry on the agenda is out of date.
     pub(crate) fn start_service(&mut self, now: Time) -> bool {
-        if self.armed != now.0 {
+        if self.armed != now {
             return false;
         }
         self.armed = NEVER;
-        self.medium.settle(now.0);
+        self.medium.settle(now);
         true
     }
 
@@ -157,11 +157,11 @@ impl WifiMedium {
 
     /// Adds the counters of the stations at `now` to `rows`.
     pub(crate) fn stations(&mut self, now: Time, rows: &mut Vec<StationRow>) {
-        self.medium.settle(now.0);
+        self.medium.settle(now);
         for (station, node) in (0..).zip(&self.nodes) {
-            let counters = self.medium.counters(now.0, station);
-            let (queue_packets, _) = self.medium.backlog(now.0, station);
-            let (queue_packet_ns, _) = self.medium.integrals(now.0, station);
+            let counters = self.medium.counters(now, station);
+            let (queue_packets, _) = self.medium.backlog(now, station);
+            let (queue_packet_ns, _) = self.medium.integrals(now, station);
             rows.push(StationRow {
                 time_ns: now.0,
                 medium: self.name.clone(),

@@ -13,7 +13,7 @@ use cwndlab_transport::receiver::Receiver;
 use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::sender::{Sender, ENDLESS};
 use cwndlab_transport::wire::{expand, AckPacket, Blocks, Data, Output};
-use cwndlab_units::{Bytes, Time};
+use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::dialogue::Direction;
 use crate::no_control::NoControl;
@@ -256,7 +256,7 @@ impl Connection {
     fn take_request(&mut self, network: &mut Network, packet: &Packet) -> RouterHeader {
         let request = network.options.take_header(packet.aux);
         if request.header.scheme == Scheme::Perc {
-            let first = PercState { shares: Header::new(Scheme::Perc, 0.0, 0).shares, echo: None };
+            let first = PercState { shares: Header::new(Scheme::Perc, 0.0, Duration::ZERO).shares, echo: None };
             network.options.perc.entry(self.index).or_insert(first).echo = Some(request.header);
         }
         request

@@ -58,7 +58,7 @@ impl PacketSink<'_> {
     /// Stores the header of a packet that sends a request to routers.
     #[cold]
     fn router_header(&mut self, scheme: Scheme, rate: f64, rtt: Duration, len: u32) -> u32 {
-        let mut header = Header::new(scheme, rate, rtt.0);
+        let mut header = Header::new(scheme, rate, rtt);
         if scheme == Scheme::Perc {
             if let Some(last) = self.network.options.perc.get(&(self.flow & FLOW)) {
                 header.shares = last.shares;

@@ -13,7 +13,7 @@
 //! no packet, however long it then rests.
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Time};
 
 use super::fifo::Fifo;
 use super::{size, Configuration, Discipline, Packet, Place, Waiting};
@@ -71,8 +71,8 @@ pub struct Blue<P> {
     queue: Fifo<P>,
     stream: Stream,
     probability: f64,
-    /// When the probability last changed, ns; nothing before the first change.
-    updated: Option<u64>,
+    /// When the probability last changed; nothing before the first change.
+    updated: Option<Time>,
 }
 
 impl<P: Packet> Blue<P> {
@@ -83,8 +83,8 @@ impl<P: Packet> Blue<P> {
     }
 
     /// (1), (2)
-    fn update(&mut self, now: u64, change: f64) {
-        if self.updated.is_none_or(|updated| now - updated >= self.config.freeze_time.0) {
+    fn update(&mut self, now: Time, change: f64) {
+        if self.updated.is_none_or(|updated| now - updated >= self.config.freeze_time) {
             self.probability = (self.probability + change).clamp(0.0, 1.0);
             self.updated = Some(now);
         }
@@ -92,7 +92,7 @@ impl<P: Packet> Blue<P> {
 }
 
 impl<P: Packet> Discipline<P> for Blue<P> {
-    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         let before = dropped.len();
         if self.config.above.is_some_and(|above| self.queue.backlog().0 > above) {
             self.update(now, self.config.increment);
@@ -108,7 +108,7 @@ impl<P: Packet> Discipline<P> for Blue<P> {
         }
     }
 
-    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         let one = self.queue.dequeue(now, dropped);
         if one.is_none() {
             self.update(now, -self.config.decrement);
@@ -130,7 +130,10 @@ mod tests {
     use super::*;
     use crate::aqm::Codepoint;
 
-    const MS: u64 = 1_000_000;
+    const fn ms(n: u64) -> Time {
+        Time(n * 1_000_000)
+    }
+
     const CONFIG: Config =
         Config { increment: 0.02, decrement: 0.002, freeze_time: Duration::from_millis(100), above: None, ecn: false };
 
@@ -148,18 +151,18 @@ mod tests {
     fn the_probability_follows_overflow_and_idleness_with_a_freeze_time() {
         let mut queue = blue(CONFIG, 1);
         let mut dropped = Vec::new();
-        queue.queue.enqueue(0, 1500, packet(0, Codepoint::NotCapable), &mut dropped);
+        queue.queue.enqueue(Time::ZERO, 1500, packet(0, Codepoint::NotCapable), &mut dropped);
         for (at, expected) in [(0, 0.02), (50, 0.02), (150, 0.04)] {
             // A chance drop is no overflow: the arrival is repeated until one meets the full queue.
             let before = dropped.len();
-            while dropped.len() == before || queue.updated != Some(at * MS) && expected > queue.probability {
-                queue.enqueue(at * MS, 1500, packet(1, Codepoint::NotCapable), &mut dropped);
+            while dropped.len() == before || queue.updated != Some(ms(at)) && expected > queue.probability {
+                queue.enqueue(ms(at), 1500, packet(1, Codepoint::NotCapable), &mut dropped);
             }
             assert!((queue.probability - expected).abs() < 1e-12, "{at} ms: {}", queue.probability);
         }
-        assert!(queue.dequeue(160 * MS, &mut dropped).is_some());
+        assert!(queue.dequeue(ms(160), &mut dropped).is_some());
         for (at, expected) in [(200, 0.04), (260, 0.038)] {
-            assert!(queue.dequeue(at * MS, &mut dropped).is_none());
+            assert!(queue.dequeue(ms(at), &mut dropped).is_none());
             assert!((queue.probability - expected).abs() < 1e-12, "{at} ms: {}", queue.probability);
         }
     }
@@ -168,11 +171,11 @@ mod tests {
     fn the_probability_stays_between_0_and_1() {
         let mut queue = blue(Config { increment: 0.7, decrement: 0.9, freeze_time: Duration(1), ..CONFIG }, 1);
         let increment = queue.config.increment;
-        queue.update(1, increment);
-        queue.update(2, increment);
+        queue.update(Time(1), increment);
+        queue.update(Time(2), increment);
         assert_eq!(queue.probability, 1.0);
-        queue.update(3, -queue.config.decrement);
-        queue.update(4, -queue.config.decrement);
+        queue.update(Time(3), -queue.config.decrement);
+        queue.update(Time(4), -queue.config.decrement);
         assert_eq!(queue.probability, 0.0);
     }
 
@@ -181,9 +184,9 @@ mod tests {
         let mut queue = blue(Config { ecn: true, ..CONFIG }, 10);
         queue.probability = 1.0;
         let mut dropped = Vec::new();
-        queue.enqueue(0, 0, packet(1, Codepoint::Classic), &mut dropped);
-        queue.enqueue(0, 0, packet(2, Codepoint::NotCapable), &mut dropped);
+        queue.enqueue(Time::ZERO, 0, packet(1, Codepoint::Classic), &mut dropped);
+        queue.enqueue(Time::ZERO, 0, packet(2, Codepoint::NotCapable), &mut dropped);
         assert_eq!(dropped.iter().map(|one| one.packet).collect::<Vec<_>>(), [2]);
-        assert!(queue.dequeue(0, &mut dropped).is_some_and(|one| one.marked && one.packet == 1));
+        assert!(queue.dequeue(Time::ZERO, &mut dropped).is_some_and(|one| one.marked && one.packet == 1));
     }
 }

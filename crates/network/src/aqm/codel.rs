@@ -11,7 +11,7 @@
 //! Units: ns, bytes. A packet's sojourn ends when the line takes it.
 
 use cwndlab_config::{Faults, Field, Reader, Table};
-use cwndlab_units::{maths, Duration};
+use cwndlab_units::{maths, Duration, Time};
 
 use super::fifo::Fifo;
 use super::{size, Configuration, Discipline, Packet, Place, Waiting};
@@ -59,11 +59,11 @@ impl Configuration for Config {
 /// When to drop; the queue is somebody else's (CoDel's own, or one of FQ-CoDel's many).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CodelState {
-    /// When the sojourn time will have been above the target for an interval; 0: it is below.
-    first_above: u64,
+    /// When the sojourn time will have been above the target for an interval; zero: it is below.
+    first_above: Time,
     dropping: bool,
     /// Time of the next drop.
-    next: u64,
+    next: Time,
     /// Drops since dropping began.
     count: u32,
     /// `count` when dropping last began.
@@ -72,21 +72,21 @@ pub struct CodelState {
 
 impl CodelState {
     /// (1) The packet that leaves at `now` after `sojourn`, with `backlog` bytes behind it, may be dropped.
-    fn is_due(&mut self, config: &Config, now: u64, sojourn: u64, backlog: u64) -> bool {
-        if sojourn < config.target.0 || backlog <= MTU {
-            self.first_above = 0;
+    fn is_due(&mut self, config: &Config, now: Time, sojourn: Duration, backlog: u64) -> bool {
+        if sojourn < config.target || backlog <= MTU {
+            self.first_above = Time::ZERO;
             return false;
         }
-        if self.first_above == 0 {
-            self.first_above = now + config.interval.0;
+        if self.first_above == Time::ZERO {
+            self.first_above = now + config.interval;
             return false;
         }
         now >= self.first_above
     }
 
     /// (2)
-    fn after(config: &Config, from: u64, count: u32) -> u64 {
-        from + (config.interval.0 as f64 / maths::sqrt(f64::from(count))) as u64
+    fn control_law(config: &Config, from: Time, count: u32) -> Time {
+        from + Duration((config.interval.0 as f64 / maths::sqrt(f64::from(count))) as u64)
     }
 
     /// Takes packets from `next` until one may leave; those dropped go to `dropped`. `next` answers a packet and the bytes
@@ -94,62 +94,82 @@ impl CodelState {
     pub fn dequeue<P>(
         &mut self,
         config: &Config,
-        now: u64,
+        now: Time,
         dropped: &mut Vec<Waiting<P>>,
         mut next: impl FnMut() -> Option<(Waiting<P>, u64)>,
     ) -> Option<Waiting<P>> {
-        let mut take = |state: &mut Self| {
-            let Some((one, behind)) = next() else {
-                state.first_above = 0;
-                return None;
-            };
-            let due = state.is_due(config, now, now - one.since, behind);
-            Some((one, due))
-        };
-        let Some((mut one, mut due)) = take(self) else {
+        let (one, due) = self.take(config, now, &mut next)?;
+        if self.dropping {
+            self.keep_dropping(config, now, (one, due), dropped, next)
+        } else if due {
+            self.begin_dropping(config, now, one, dropped, next)
+        } else {
+            Some(one)
+        }
+    }
+
+    /// The packet at the head, and whether it may be dropped (`dodequeue`, RFC 8289, §5.6). An empty queue ends the dropping.
+    fn take<P>(
+        &mut self,
+        config: &Config,
+        now: Time,
+        next: &mut impl FnMut() -> Option<(Waiting<P>, u64)>,
+    ) -> Option<(Waiting<P>, bool)> {
+        let Some((one, behind)) = next() else {
+            self.first_above = Time::ZERO;
             self.dropping = false;
             return None;
         };
-        if self.dropping {
-            if !due {
-                self.dropping = false;
+        let due = self.is_due(config, now, now - one.since, behind);
+        Some((one, due))
+    }
+
+    /// In the dropping state: drops until the next drop lies ahead or the sojourn time is below the target.
+    fn keep_dropping<P>(
+        &mut self,
+        config: &Config,
+        now: Time,
+        (mut one, due): (Waiting<P>, bool),
+        dropped: &mut Vec<Waiting<P>>,
+        mut next: impl FnMut() -> Option<(Waiting<P>, u64)>,
+    ) -> Option<Waiting<P>> {
+        self.dropping = due;
+        while self.dropping && now >= self.next {
+            self.count += 1;
+            if config.ecn && one.mark() {
+                self.next = Self::control_law(config, self.next, self.count);
+                return Some(one);
             }
-            while self.dropping && now >= self.next {
-                self.count += 1;
-                if config.ecn && one.mark() {
-                    self.next = Self::after(config, self.next, self.count);
-                    return Some(one);
-                }
-                dropped.push(one);
-                let Some(taken) = take(self) else {
-                    self.dropping = false;
-                    return None;
-                };
-                (one, due) = taken;
-                if due {
-                    self.next = Self::after(config, self.next, self.count);
-                } else {
-                    self.dropping = false;
-                }
-            }
-        } else if due {
-            self.dropping = true;
-            // (3)
-            let delta = self.count.wrapping_sub(self.last_count);
-            let recent = now.saturating_sub(self.next) < 16 * config.interval.0;
-            self.count = if delta > 1 && recent { delta } else { 1 };
-            self.last_count = self.count;
-            self.next = Self::after(config, now, self.count);
-            if !(config.ecn && one.mark()) {
-                dropped.push(one);
-                let Some(taken) = take(self) else {
-                    self.dropping = false;
-                    return None;
-                };
-                one = taken.0;
+            dropped.push(one);
+            (one, self.dropping) = self.take(config, now, &mut next)?;
+            if self.dropping {
+                self.next = Self::control_law(config, self.next, self.count);
             }
         }
         Some(one)
+    }
+
+    /// Enters the dropping state with a first drop.
+    fn begin_dropping<P>(
+        &mut self,
+        config: &Config,
+        now: Time,
+        mut one: Waiting<P>,
+        dropped: &mut Vec<Waiting<P>>,
+        mut next: impl FnMut() -> Option<(Waiting<P>, u64)>,
+    ) -> Option<Waiting<P>> {
+        self.dropping = true;
+        // (3)
+        let delta = self.count.wrapping_sub(self.last_count);
+        let recent = now.saturating_since(self.next) < config.interval * 16;
+        self.count = if delta > 1 && recent { delta } else { 1 };
+        self.last_count = self.count;
+        self.next = Self::control_law(config, now, self.count);
+        if config.ecn && one.mark() {
+            return Some(one);
+        }
+        dropped.push(one);
+        Some(self.take(config, now, &mut next)?.0)
     }
 }
 
@@ -170,11 +190,11 @@ impl<P: Copy + Default> Codel<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Codel<P> {
-    fn enqueue(&mut self, now: u64, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         self.queue.enqueue(now, serving, one, dropped);
     }
 
-    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         let queue = &mut self.queue;
         self.state.dequeue(&self.config, now, dropped, || {
             let one = queue.pop()?;
@@ -201,7 +221,7 @@ mod tests {
     /// `known-answers.csv`: interval / √count.
     #[test]
     fn drops_come_closer_by_the_square_root_of_their_number() {
-        let spacing = |count| CodelState::after(&CONFIG, 0, count) as f64 / 1e6;
+        let spacing = |count| CodelState::control_law(&CONFIG, Time::ZERO, count).0 as f64 / 1e6;
         for (count, expected) in [
             (1, 100.0),
             (2, 70.710_678_118_654_75),
@@ -221,21 +241,17 @@ mod tests {
         let mut codel = Codel::new(CONFIG, Limit::Unlimited);
         let (mut dropped, mut drops) = (Vec::new(), Vec::new());
         for n in 0..1_000u64 {
-            codel.enqueue(
-                n * 1_000_000,
-                1500,
-                Waiting { since: n * 1_000_000, size: 1500, packet: n, ..Waiting::default() },
-                &mut dropped,
-            );
+            let now = Time(n * 1_000_000);
+            codel.enqueue(now, 1500, Waiting { since: now, size: 1500, packet: n, ..Waiting::default() }, &mut dropped);
             if n >= 25 {
-                let _ = codel.dequeue(n * 1_000_000, &mut dropped);
+                let _ = codel.dequeue(now, &mut dropped);
                 for _ in dropped.drain(..) {
                     drops.push(n);
                     // What was dropped is made up for, so that the queue stands.
                     codel.enqueue(
-                        n * 1_000_000,
+                        now,
                         1500,
-                        Waiting { since: n * 1_000_000, size: 1500, packet: n, ..Waiting::default() },
+                        Waiting { since: now, size: 1500, packet: n, ..Waiting::default() },
                         &mut Vec::new(),
                     );
                 }
@@ -250,9 +266,9 @@ mod tests {
         let mut codel = Codel::new(CONFIG, Limit::Unlimited);
         let mut dropped = Vec::new();
         for n in 0..50u64 {
-            let now = n * 200_000_000;
+            let now = Time(n * 200_000_000);
             codel.enqueue(now, 0, Waiting { since: now, size: 1500, packet: n, ..Waiting::default() }, &mut dropped);
-            assert!(codel.dequeue(now + 150_000_000, &mut dropped).is_some());
+            assert!(codel.dequeue(now + Duration::from_millis(150), &mut dropped).is_some());
         }
         assert!(dropped.is_empty());
     }
@@ -262,16 +278,17 @@ mod tests {
         let mut codel = Codel::new(Config { ecn: true, ..CONFIG }, Limit::Unlimited);
         let (mut dropped, mut marks) = (Vec::new(), 0);
         for n in 0..1_000u64 {
+            let now = Time(n * 1_000_000);
             let one = Waiting {
-                since: n * 1_000_000,
+                since: now,
                 size: 1500,
                 ecn: super::super::Codepoint::Classic,
                 packet: n,
                 ..Waiting::default()
             };
-            codel.enqueue(n * 1_000_000, 1500, one, &mut dropped);
+            codel.enqueue(now, 1500, one, &mut dropped);
             if n >= 25 {
-                marks += u64::from(codel.dequeue(n * 1_000_000, &mut dropped).expect("some wait").marked);
+                marks += u64::from(codel.dequeue(now, &mut dropped).expect("some wait").marked);
             }
         }
         assert!(dropped.is_empty());

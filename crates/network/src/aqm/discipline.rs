@@ -3,7 +3,7 @@
 use std::fmt;
 
 use cwndlab_config::{Faults, Reader};
-use cwndlab_units::Rate;
+use cwndlab_units::{Rate, Time};
 
 use crate::queue::Limit;
 use crate::random::Stream;
@@ -63,8 +63,8 @@ pub enum Codepoint {
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waiting<P> {
-    /// When it arrived, ns.
-    pub since: u64,
+    /// When it arrived.
+    pub since: Time,
     /// Bytes on the wire.
     pub size: u32,
     /// Packets of one direction of one connection have the same number.
@@ -92,10 +92,10 @@ impl<P> Waiting<P> {
 /// `dropped`; every packet that was given to `enqueue` comes out exactly once, by `dequeue` or in `dropped`.
 pub trait Discipline<P>: fmt::Debug + Send {
     /// `one` arrives at `now`; the packet on the line has `serving` bytes, 0 if the line is idle.
-    fn enqueue(&mut self, now: u64, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>);
+    fn enqueue(&mut self, now: Time, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>);
 
     /// The line takes the next packet at `now`; nothing if none is left.
-    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>>;
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>>;
 
     /// Packets and bytes that wait.
     fn backlog(&self) -> (u64, u64);

@@ -15,7 +15,7 @@
 //! Units: ns, bytes. The L queue is that of ECT(1). One limit holds for both queues together.
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Time};
 
 use super::fifo::Fifo;
 use super::{size, Codepoint, Configuration, Discipline, Packet, Place, Waiting};
@@ -100,8 +100,8 @@ pub struct DualPi2<P> {
     low: Fifo<P>,
     classic: Fifo<P>,
     base: f64,
-    delay_old: u64,
-    next_update: u64,
+    delay_old: Duration,
+    next_update: Time,
     low_sum: f64,
     classic_sum: f64,
     /// Positive: the classic queue's turn.
@@ -128,8 +128,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
             low: Fifo::new(Limit::Unlimited, false),
             classic: Fifo::new(Limit::Unlimited, false),
             base: 0.0,
-            delay_old: 0,
-            next_update: config.update.0,
+            delay_old: Duration::ZERO,
+            next_update: Time::ZERO + config.update,
             low_sum: 0.0,
             classic_sum: 0.0,
             credit: 0.0,
@@ -137,13 +137,13 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
     }
 
     /// (1), as often as it is due: in between, the heads of the queues only grow older.
-    fn catch_up(&mut self, now: u64) {
-        let Config { target: Duration(target), update: Duration(update), alpha, beta, coupling, .. } = self.config;
+    fn catch_up(&mut self, now: Time) {
+        let Config { target, update, alpha, beta, coupling, .. } = self.config;
         while self.next_update <= now {
             let at = self.next_update;
-            let age = |queue: &Fifo<P>| queue.front().map_or(0, |one| at.saturating_sub(one.since));
+            let age = |queue: &Fifo<P>| queue.front().map_or(Duration::ZERO, |one| at.saturating_since(one.since));
             let delay = age(&self.low).max(age(&self.classic));
-            let seconds = |a: u64, b: u64| (a as f64 - b as f64) * 1e-9;
+            let seconds = |a: Duration, b: Duration| (a.0 as f64 - b.0 as f64) * 1e-9;
             let step = alpha * seconds(delay, target) + beta * seconds(delay, self.delay_old);
             self.base = (self.base + step).clamp(0.0, (1.0 / coupling).min(1.0));
             self.delay_old = delay;
@@ -158,14 +158,14 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
     }
 
     /// (4), without the coupling.
-    fn ramp(&self, delay: u64) -> f64 {
-        let Config { l_min: Duration(l_min), l_range: Duration(l_range), .. } = self.config;
+    fn ramp(&self, delay: Duration) -> f64 {
+        let Config { l_min, l_range, .. } = self.config;
         if delay < l_min {
             0.0
         } else if delay >= l_min + l_range {
             1.0
         } else {
-            (delay - l_min) as f64 / l_range as f64
+            (delay - l_min).0 as f64 / l_range.0 as f64
         }
     }
 
@@ -176,7 +176,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
-    fn enqueue(&mut self, now: u64, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         self.catch_up(now);
         let (packets, bytes) = self.backlog();
         if !self.limit.admits(packets, bytes, one.size) {
@@ -188,7 +188,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
         }
     }
 
-    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         self.catch_up(now);
         let (p_classic, p_coupled) = self.probabilities();
         let protection = self.config.protection;
@@ -250,7 +250,7 @@ mod tests {
         protection: 0.1,
     };
 
-    fn packet(now: u64, ecn: Codepoint) -> Waiting<u64> {
+    fn packet(now: Time, ecn: Codepoint) -> Waiting<u64> {
         Waiting { since: now, size: 1500, ecn, ..Waiting::default() }
     }
 
@@ -269,16 +269,17 @@ mod tests {
     #[test]
     fn the_ramp_of_the_low_queue() {
         let dual: DualPi2<u64> = DualPi2::new(CONFIG, Limit::Unlimited);
-        assert_eq!([0, 799_999, 1_000_000, 1_200_000].map(|delay| dual.ramp(delay)), [0.0, 0.0, 0.5, 1.0]);
+        assert_eq!([0, 799_999, 1_000_000, 1_200_000].map(|delay| dual.ramp(Duration(delay))), [0.0, 0.0, 0.5, 1.0]);
     }
 
     /// By hand: one update with a head that is 30 ms old: 0.15 × 0.015 + 3 × 0.030 = 0.09225.
     #[test]
     fn an_update_is_the_rfcs() {
         let mut dual: DualPi2<u64> = DualPi2::new(CONFIG, Limit::Unlimited);
-        dual.next_update = 30_000_000;
-        dual.classic.enqueue(0, 0, packet(0, Codepoint::NotCapable), &mut Vec::new());
-        dual.catch_up(30_000_000);
+        let now = Time(30_000_000);
+        dual.next_update = now;
+        dual.classic.enqueue(Time::ZERO, 0, packet(Time::ZERO, Codepoint::NotCapable), &mut Vec::new());
+        dual.catch_up(now);
         assert!((dual.base - 0.092_25).abs() < 1e-12, "{}", dual.base);
     }
 
@@ -289,11 +290,11 @@ mod tests {
         let mut dropped = Vec::new();
         let mut classic = 0;
         for _ in 0..3_000 {
-            dual.enqueue(0, 1500, packet(0, Codepoint::Scalable), &mut dropped);
-            dual.enqueue(0, 1500, packet(0, Codepoint::NotCapable), &mut dropped);
+            dual.enqueue(Time::ZERO, 1500, packet(Time::ZERO, Codepoint::Scalable), &mut dropped);
+            dual.enqueue(Time::ZERO, 1500, packet(Time::ZERO, Codepoint::NotCapable), &mut dropped);
         }
         for _ in 0..2_000 {
-            classic += u32::from(dual.dequeue(0, &mut dropped).expect("full").ecn == Codepoint::NotCapable);
+            classic += u32::from(dual.dequeue(Time::ZERO, &mut dropped).expect("full").ecn == Codepoint::NotCapable);
         }
         assert!((199..=201).contains(&classic), "{classic}");
         assert!(dropped.is_empty());

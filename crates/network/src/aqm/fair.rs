@@ -17,7 +17,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use cwndlab_config::{Faults, Field, Reader};
-use cwndlab_units::Bytes;
+use cwndlab_units::{Bytes, Time};
 
 use super::codel::{self, CodelState};
 use super::fifo::Fifo;
@@ -151,7 +151,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
     }
 
     /// (5)
-    fn shed(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) {
+    fn shed(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) {
         let Some(longest) = (0..self.flow_queues.len()).max_by_key(|&at| (self.flow_queues[at].queue.backlog().1, at))
         else {
             return;
@@ -165,10 +165,43 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
             dropped.push(one);
         }
     }
+
+    /// The new queues, or the old ones.
+    fn list(&mut self, new: bool) -> &mut VecDeque<u32> {
+        if new {
+            &mut self.new
+        } else {
+            &mut self.old
+        }
+    }
+
+    /// The packet of a flow's queue that goes next, after what its management drops.
+    fn take(&mut self, index: usize, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+        let FlowQueue { queue, state, controller, .. } = &mut self.flow_queues[index];
+        let (packets, bytes) = queue.backlog();
+        let taken = match &self.config.manager {
+            Manager::Codel(config) => state.dequeue(config, now, dropped, || {
+                let one = queue.pop()?;
+                Some((one, queue.backlog().1))
+            }),
+            Manager::Pie(config) => {
+                let one = queue.dequeue(now, dropped);
+                if let Some(one) = &one {
+                    controller.left(config, now, bytes, now - one.since);
+                }
+                one
+            }
+            Manager::None => queue.dequeue(now, dropped),
+        };
+        let left = queue.backlog();
+        self.packets -= packets - left.0;
+        self.bytes -= bytes - left.1;
+        taken
+    }
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fair<P> {
-    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         let at = self.flow_queue(one.flow);
         let flow_queue = &mut self.flow_queues[at];
         if let Manager::Pie(config) = &self.config.manager {
@@ -193,55 +226,33 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fair<P> {
         }
     }
 
-    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         loop {
             let (at, fresh) = match (self.new.front(), self.old.front()) {
                 (Some(&at), _) => (at, true),
                 (None, Some(&at)) => (at, false),
                 (None, None) => return None,
             };
-            let list = if fresh { &mut self.new } else { &mut self.old };
             let flow_queue = &mut self.flow_queues[at as usize];
             if flow_queue.credit <= 0 {
                 // (3)
                 flow_queue.credit += i64::from(self.config.quantum);
                 flow_queue.list = List::Old;
-                list.pop_front();
+                self.list(fresh).pop_front();
                 self.old.push_back(at);
                 continue;
             }
-            let (packets, bytes) = flow_queue.queue.backlog();
-            let taken = match &self.config.manager {
-                Manager::Codel(config) => {
-                    let queue = &mut flow_queue.queue;
-                    flow_queue.state.dequeue(config, now, dropped, || {
-                        let one = queue.pop()?;
-                        Some((one, queue.backlog().1))
-                    })
-                }
-                Manager::Pie(config) => {
-                    let one = flow_queue.queue.dequeue(now, dropped);
-                    if let Some(one) = &one {
-                        flow_queue.controller.left(config, now, bytes, now - one.since);
-                    }
-                    one
-                }
-                Manager::None => flow_queue.queue.dequeue(now, dropped),
-            };
-            let left = flow_queue.queue.backlog();
-            self.packets -= packets - left.0;
-            self.bytes -= bytes - left.1;
+            let taken = self.take(at as usize, now, dropped);
+            let flow_queue = &mut self.flow_queues[at as usize];
             if let Some(one) = taken {
                 flow_queue.credit -= i64::from(one.size);
                 return Some(one);
             }
             // (4)
-            list.pop_front();
+            flow_queue.list = if fresh { List::Old } else { List::Nowhere };
+            self.list(fresh).pop_front();
             if fresh {
-                flow_queue.list = List::Old;
                 self.old.push_back(at);
-            } else {
-                flow_queue.list = List::Nowhere;
             }
         }
     }
@@ -266,7 +277,7 @@ mod tests {
     }
 
     fn packet(flow: u64, size: u32, number: u64) -> Waiting<u64> {
-        Waiting { since: 0, size, flow, packet: number, ..Waiting::default() }
+        Waiting { since: Time::ZERO, size, flow, packet: number, ..Waiting::default() }
     }
 
     /// Shreedhar and Varghese 1996: backlogged flows get the same bytes, whatever their packets' sizes.
@@ -275,11 +286,16 @@ mod tests {
         let mut fair = fair(None, Limit::Unlimited);
         let mut dropped = Vec::new();
         for number in 0..4_000 {
-            fair.enqueue(0, 1500, packet(number % 2, if number % 2 == 0 { 1500 } else { 300 }, number), &mut dropped);
+            fair.enqueue(
+                Time::ZERO,
+                1500,
+                packet(number % 2, if number % 2 == 0 { 1500 } else { 300 }, number),
+                &mut dropped,
+            );
         }
         let mut bytes = [0u64; 2];
         for _ in 0..1_500 {
-            let one = fair.dequeue(0, &mut dropped).expect("backlogged");
+            let one = fair.dequeue(Time::ZERO, &mut dropped).expect("backlogged");
             bytes[one.flow as usize] += u64::from(one.size);
         }
         assert!((bytes[0] as f64 / bytes[1] as f64 - 1.0).abs() < 0.02, "{bytes:?}");
@@ -291,13 +307,13 @@ mod tests {
         let mut fair = fair(None, Limit::Unlimited);
         let mut dropped = Vec::new();
         for number in 0..10 {
-            fair.enqueue(0, 1500, packet(1, 1500, number), &mut dropped);
+            fair.enqueue(Time::ZERO, 1500, packet(1, 1500, number), &mut dropped);
         }
         for _ in 0..3 {
-            let _ = fair.dequeue(0, &mut dropped);
+            let _ = fair.dequeue(Time::ZERO, &mut dropped);
         }
-        fair.enqueue(0, 1500, packet(2, 100, 99), &mut dropped);
-        assert_eq!(fair.dequeue(0, &mut dropped).map(|one| one.packet), Some(99));
+        fair.enqueue(Time::ZERO, 1500, packet(2, 100, 99), &mut dropped);
+        assert_eq!(fair.dequeue(Time::ZERO, &mut dropped).map(|one| one.packet), Some(99));
     }
 
     /// RFC 8290, §4.1: beyond the limit half of the longest queue goes, from its head.
@@ -306,10 +322,10 @@ mod tests {
         let mut fair = fair(None, Limit::Packets(20));
         let mut dropped = Vec::new();
         for number in 0..18 {
-            fair.enqueue(0, 1500, packet(1, 1500, number), &mut dropped);
+            fair.enqueue(Time::ZERO, 1500, packet(1, 1500, number), &mut dropped);
         }
         for number in 18..21 {
-            fair.enqueue(0, 1500, packet(2, 1500, number), &mut dropped);
+            fair.enqueue(Time::ZERO, 1500, packet(2, 1500, number), &mut dropped);
         }
         assert_eq!(dropped.iter().map(|one| one.packet).collect::<Vec<_>>(), (0..9).collect::<Vec<_>>());
     }
@@ -325,11 +341,11 @@ mod tests {
             let mut fair = fair(queues, Limit::Packets(limit));
             let (mut dropped, mut out) = (Vec::new(), Vec::new());
             for (number, &(flow, size, take)) in steps.iter().enumerate() {
-                fair.enqueue(0, 0, packet(flow, size, number as u64), &mut dropped);
+                fair.enqueue(Time::ZERO, 0, packet(flow, size, number as u64), &mut dropped);
                 prop_assert!(fair.backlog().0 <= limit);
-                if take { out.extend(fair.dequeue(0, &mut dropped)); }
+                if take { out.extend(fair.dequeue(Time::ZERO, &mut dropped)); }
             }
-            while let Some(one) = fair.dequeue(0, &mut dropped) { out.push(one); }
+            while let Some(one) = fair.dequeue(Time::ZERO, &mut dropped) { out.push(one); }
             prop_assert_eq!(fair.backlog(), (0, 0));
             prop_assert_eq!(out.len() + dropped.len(), steps.len());
             for flow in 0..6 {

@@ -1,5 +1,7 @@
 //! A first-in, first-out queue for lines that serve by event: the base of other disciplines.
 
+use cwndlab_units::Time;
+
 use super::{Discipline, Waiting};
 use crate::queue::Limit;
 use crate::ring::Ring;
@@ -35,7 +37,7 @@ impl<P: Copy + Default> Fifo<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fifo<P> {
-    fn enqueue(&mut self, _now: u64, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, _now: Time, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         let counted = if self.counts_in_service { serving } else { 0 };
         let packets = self.waiting.len() as u64 + u64::from(counted > 0);
         if self.limit.admits(packets, self.bytes + u64::from(counted), one.size) {
@@ -46,7 +48,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fifo<P> {
         }
     }
 
-    fn dequeue(&mut self, _now: u64, _gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, _now: Time, _gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         self.pop()
     }
 

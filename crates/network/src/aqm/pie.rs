@@ -14,7 +14,7 @@
 //! timestamps), zero with an empty queue. Packets up to `mark_below` are marked in place of dropped if they can be.
 
 use cwndlab_config::{Faults, Field, Reader, Table};
-use cwndlab_units::{Bytes, Duration};
+use cwndlab_units::{Bytes, Duration, Time};
 
 use super::fifo::Fifo;
 use super::{size, Configuration, Discipline, Packet, Place, Waiting};
@@ -91,34 +91,34 @@ impl Configuration for Config {
 pub(super) struct Controller {
     /// Drop probability.
     probability: f64,
-    delay: u64,
-    delay_old: u64,
-    burst: u64,
-    next_update: u64,
+    delay: Duration,
+    delay_old: Duration,
+    burst: Duration,
+    next_update: Time,
     active: bool,
 }
 
 impl Controller {
     /// (1)–(4), as often as it is due.
-    fn catch_up(&mut self, config: &Config, now: u64, backlog: u64) {
+    fn catch_up(&mut self, config: &Config, now: Time, backlog: u64) {
         if !self.active {
-            self.next_update = now + config.update.0;
+            self.next_update = now + config.update;
             self.active = true;
-            self.burst = config.burst.0;
+            self.burst = config.burst;
         }
         while self.next_update <= now {
-            self.next_update += config.update.0;
+            self.next_update += config.update;
             if backlog == 0 {
-                self.delay = 0;
+                self.delay = Duration::ZERO;
             }
             self.step(config);
         }
     }
 
     fn step(&mut self, config: &Config) {
-        let seconds = |a: u64, b: u64| (a as f64 - b as f64) * 1e-9;
+        let seconds = |a: Duration, b: Duration| (a.0 as f64 - b.0 as f64) * 1e-9;
         let mut step =
-            config.alpha * seconds(self.delay, config.target.0) + config.beta * seconds(self.delay, self.delay_old);
+            config.alpha * seconds(self.delay, config.target) + config.beta * seconds(self.delay, self.delay_old);
         // (2)
         for (below, divisor) in [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)] {
             if self.probability < below {
@@ -132,13 +132,13 @@ impl Controller {
         }
         self.probability += step;
         // (4)
-        if self.delay == 0 && self.delay_old == 0 {
+        if self.delay == Duration::ZERO && self.delay_old == Duration::ZERO {
             self.probability *= 0.98;
         }
         self.probability = self.probability.clamp(0.0, 1.0);
-        self.burst = self.burst.saturating_sub(config.update.0);
-        if self.probability == 0.0 && self.delay < config.target.0 / 2 && self.delay_old < config.target.0 / 2 {
-            self.burst = config.burst.0;
+        self.burst = self.burst.saturating_sub(config.update);
+        if self.probability == 0.0 && self.delay < config.target / 2 && self.delay_old < config.target / 2 {
+            self.burst = config.burst;
         }
         self.delay_old = self.delay;
     }
@@ -147,14 +147,14 @@ impl Controller {
     pub(super) fn admits<P>(
         &mut self,
         config: &Config,
-        now: u64,
+        now: Time,
         backlog: u64,
         stream: &mut Stream,
         one: &mut Waiting<P>,
     ) -> bool {
         self.catch_up(config, now, backlog);
-        let safe = self.burst > 0
-            || (self.probability < 0.2 && self.delay_old < config.target.0 / 2)
+        let safe = self.burst > Duration::ZERO
+            || (self.probability < 0.2 && self.delay_old < config.target / 2)
             || backlog <= 2 * config.packet.0; // (5)
         if safe || stream.unit() >= self.probability {
             return true;
@@ -163,7 +163,7 @@ impl Controller {
     }
 
     /// A packet leaves after `sojourn`.
-    pub(super) fn left(&mut self, config: &Config, now: u64, backlog: u64, sojourn: u64) {
+    pub(super) fn left(&mut self, config: &Config, now: Time, backlog: u64, sojourn: Duration) {
         self.catch_up(config, now, backlog);
         self.delay = sojourn;
     }
@@ -187,7 +187,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Pie<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Pie<P> {
-    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         let backlog = self.queue.backlog().1;
         if self.controller.admits(&self.config, now, backlog, &mut self.stream, &mut one) {
             self.queue.enqueue(now, serving, one, dropped);
@@ -196,7 +196,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Pie<P> {
         }
     }
 
-    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         let backlog = self.queue.backlog().1;
         let one = self.queue.dequeue(now, dropped)?;
         self.controller.left(&self.config, now, backlog, now - one.since);
@@ -231,16 +231,24 @@ mod tests {
     /// By hand: p = 0.05 and a delay that rose from 20 to 30 ms: (0.125 × 0.015 + 1.25 × 0.010) / 2 = 0.0071875.
     #[test]
     fn a_step_is_the_rfcs() {
-        let mut pie =
-            Controller { probability: 0.05, delay: 30_000_000, delay_old: 20_000_000, ..Controller::default() };
+        let mut pie = Controller {
+            probability: 0.05,
+            delay: Duration::from_millis(30),
+            delay_old: Duration::from_millis(20),
+            ..Controller::default()
+        };
         pie.step(&CONFIG);
         assert!((pie.probability - 0.057_187_5).abs() < 1e-12, "{}", pie.probability);
         // From nothing the same deviation counts 1/2048.
-        let mut pie = Controller { delay: 30_000_000, delay_old: 20_000_000, ..Controller::default() };
+        let mut pie = Controller {
+            delay: Duration::from_millis(30),
+            delay_old: Duration::from_millis(20),
+            ..Controller::default()
+        };
         pie.step(&CONFIG);
         assert!((pie.probability - 0.014_375 / 2048.0).abs() < 1e-15);
         // A high probability rises by at most 0.02.
-        let mut pie = Controller { probability: 0.3, delay: 900_000_000, delay_old: 0, ..Controller::default() };
+        let mut pie = Controller { probability: 0.3, delay: Duration::from_millis(900), ..Controller::default() };
         pie.step(&CONFIG);
         assert!((pie.probability - 0.32).abs() < 1e-12);
     }
@@ -248,8 +256,8 @@ mod tests {
     #[test]
     fn an_idle_queue_forgets() {
         let mut pie = Controller { probability: 0.5, active: true, ..Controller::default() };
-        pie.next_update = CONFIG.update.0;
-        pie.catch_up(&CONFIG, 10 * CONFIG.update.0, 0);
+        pie.next_update = Time::ZERO + CONFIG.update;
+        pie.catch_up(&CONFIG, Time::ZERO + CONFIG.update * 10, 0);
         // −0.125 × 0.015 and × 0.98, ten times, by hand in the other order of magnitude: below 0.5 × 0.98^10.
         assert!(pie.probability < 0.5 * 0.8171 && pie.probability > 0.38, "{}", pie.probability);
     }
@@ -260,7 +268,7 @@ mod tests {
         let mut pie = Pie::new(Config { alpha: 1e6, ..CONFIG }, Limit::Unlimited, Stream::new(1, 1, 1));
         let mut dropped = Vec::new();
         for n in 0..14u64 {
-            let now = n * 10_000_000;
+            let now = Time(n * 10_000_000);
             for _ in 0..2 {
                 pie.enqueue(
                     now,

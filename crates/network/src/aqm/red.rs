@@ -18,7 +18,7 @@
 //! (RFC 3168, §7). Differs: nothing is drawn while `count p_b` makes the answer certain.
 
 use cwndlab_config::{Faults, Field, Kind, Literal, Reader, Table};
-use cwndlab_units::{maths, Bytes, Duration, Rate};
+use cwndlab_units::{maths, Bytes, Duration, Rate, Time};
 
 use super::fifo::Fifo;
 use super::{size, Configuration, Discipline, Packet, Place, Waiting};
@@ -87,7 +87,7 @@ impl Config {
     #[must_use]
     pub fn on(&self, rate: Rate) -> Parameters {
         let packet_time = rate.time_for(self.packet).0 as f64;
-        let min_th = self.min_th.unwrap_or_else(|| Parameters::automatic_min_th(self.delay.0, packet_time));
+        let min_th = self.min_th.unwrap_or_else(|| Parameters::automatic_min_th(self.delay, packet_time));
         Parameters {
             weight: self.weight.unwrap_or_else(|| Parameters::automatic_weight(packet_time)),
             min_th,
@@ -96,7 +96,7 @@ impl Config {
             gentle: self.gentle,
             wait: self.wait,
             ecn: self.ecn,
-            adapt: self.adaptive.map(|interval| Adapt { interval: interval.0, alpha: 0.01, beta: 0.9 }),
+            adapt: self.adaptive.map(|interval| Adapt { interval, alpha: 0.01, beta: 0.9 }),
             packet_time,
         }
     }
@@ -166,8 +166,8 @@ pub struct Parameters {
 /// Adaptive RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adapt {
-    /// Time between two steps, ns.
-    pub interval: u64,
+    /// Time between two steps.
+    pub interval: Duration,
     /// Largest increment.
     pub alpha: f64,
     /// Factor of a decrement.
@@ -181,11 +181,11 @@ impl Parameters {
         1.0 - maths::exp(-packet_time * 1e-9)
     }
 
-    /// `min_th` for a queueing delay of `delay` ns: half of what the line sends in it, at least 5; `max_th` is three times
+    /// `min_th` for a queueing delay of `delay`: half of what the line sends in it, at least 5; `max_th` is three times
     /// as much ("Adaptive RED", §5.2).
     #[must_use]
-    pub fn automatic_min_th(delay: u64, packet_time: f64) -> f64 {
-        (delay as f64 / packet_time / 2.0).max(5.0)
+    pub fn automatic_min_th(delay: Duration, packet_time: f64) -> f64 {
+        (delay.0 as f64 / packet_time / 2.0).max(5.0)
     }
 }
 
@@ -206,8 +206,8 @@ pub struct Red<P> {
     /// Packets since the last drop or mark; −1 while the average is below `min_th`.
     count: i64,
     /// When the queue became empty, with an idle line to come.
-    empty_since: Option<u64>,
-    next_step: u64,
+    empty_since: Option<Time>,
+    next_step: Time,
     stream: Stream,
     queue: Fifo<P>,
 }
@@ -221,8 +221,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
             average: 0.0,
             max_p: config.max_p,
             count: -1,
-            empty_since: Some(0),
-            next_step: config.adapt.map_or(u64::MAX, |adapt| adapt.interval),
+            empty_since: Some(Time::ZERO),
+            next_step: config.adapt.map_or(Time::MAX, |adapt| Time::ZERO + adapt.interval),
             stream,
             queue: Fifo::new(limit, false),
         }
@@ -280,7 +280,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
     }
 
     /// (7)
-    fn adapt(&mut self, now: u64) {
+    fn adapt(&mut self, now: Time) {
         let Some(Adapt { interval, alpha, beta }) = self.config.adapt else { return };
         let Parameters { min_th, max_th, .. } = self.config;
         while self.next_step <= now {
@@ -296,12 +296,12 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
-    fn enqueue(&mut self, now: u64, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         self.adapt(now);
         let weight = self.config.weight;
         if let Some(since) = self.empty_since.take().filter(|_| serving == 0) {
             // (2)
-            let missed = (now - since) as f64 / self.config.packet_time;
+            let missed = (now - since).0 as f64 / self.config.packet_time;
             self.average *= maths::pow(1.0 - weight, missed);
         }
         self.average += weight * (self.queue.backlog().0 as f64 - self.average);
@@ -312,7 +312,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
         }
     }
 
-    fn dequeue(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         let one = self.queue.dequeue(now, dropped);
         if one.is_none() {
             self.empty_since = Some(now);
@@ -374,7 +374,12 @@ mod tests {
         let mut red = red(Parameters { min_th: 1e9, max_th: 2e9, ..CONFIG });
         let mut dropped = Vec::new();
         for n in 0..100u64 {
-            red.enqueue(n, 1500, Waiting { since: n, size: 1500, packet: n, ..Waiting::default() }, &mut dropped);
+            red.enqueue(
+                Time(n),
+                1500,
+                Waiting { since: Time(n), size: 1500, packet: n, ..Waiting::default() },
+                &mut dropped,
+            );
         }
         // The paper counts the arriving packet into its queue, we those that wait before it: L = 99.
         let expected = 100.0 + (maths::pow(0.998, 100.0) - 1.0) / 0.002;
@@ -404,16 +409,16 @@ mod tests {
     /// falls to nine tenths.
     #[test]
     fn max_p_adapts() {
-        let adapt = Some(Adapt { interval: 500_000_000, alpha: 0.01, beta: 0.9 });
+        let adapt = Some(Adapt { interval: Duration::from_millis(500), alpha: 0.01, beta: 0.9 });
         let mut red = red(Parameters { adapt, max_p: 0.1, ..CONFIG });
         red.average = 12.0;
-        red.adapt(1_000_000_000);
+        red.adapt(Time(1_000_000_000));
         assert!((red.max_p - 0.12).abs() < 1e-12);
         red.average = 8.0;
-        red.adapt(1_500_000_000);
+        red.adapt(Time(1_500_000_000));
         assert!((red.max_p - 0.108).abs() < 1e-12);
         red.average = 10.0;
-        red.adapt(9_000_000_000);
+        red.adapt(Time(9_000_000_000));
         assert!((red.max_p - 0.108).abs() < 1e-12);
     }
 
@@ -423,10 +428,15 @@ mod tests {
         let mut dropped = Vec::new();
         for n in 0..90u64 {
             let ecn = if n % 2 == 0 { Codepoint::Classic } else { Codepoint::NotCapable };
-            red.enqueue(n, 1500, Waiting { since: n, size: 1500, ecn, packet: n, ..Waiting::default() }, &mut dropped);
+            red.enqueue(
+                Time(n),
+                1500,
+                Waiting { since: Time(n), size: 1500, ecn, packet: n, ..Waiting::default() },
+                &mut dropped,
+            );
         }
         assert!(dropped.iter().all(|one| one.packet % 2 == 1) && !dropped.is_empty());
-        let marks = std::iter::from_fn(|| red.dequeue(100, &mut dropped)).filter(|one| one.marked).count();
+        let marks = std::iter::from_fn(|| red.dequeue(Time(100), &mut dropped)).filter(|one| one.marked).count();
         assert!(marks > 0);
     }
 }

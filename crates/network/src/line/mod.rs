@@ -8,7 +8,7 @@ mod opportunities;
 mod steps;
 mod timetable;
 
-use cwndlab_units::{Bytes, Duration, Rate};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 pub use bucket::TokenBucket;
 pub use opportunities::Opportunities;
@@ -33,13 +33,13 @@ pub enum Line {
 impl Line {
     /// When the last bit of a packet has left whose service begins at `start`, which lies neither before the last packet's
     /// start nor before its departure. [`NEVER`] or later where the line stays dead.
-    pub fn serve(&mut self, start: u64, size: u32) -> u64 {
+    pub fn serve(&mut self, start: Time, size: u32) -> Time {
         if start >= NEVER {
             return start;
         }
         match self {
             Self::Instant => start,
-            Self::Fixed(rate) => start + rate.time_for(Bytes(u64::from(size))).0,
+            Self::Fixed(rate) => start + rate.time_for(Bytes(u64::from(size))),
             Self::Steps(steps) => steps.serve(start, size),
             Self::Opportunities(trace) => trace.serve(start, size),
             Self::Bucket(bucket) => bucket.serve(start, size),
@@ -54,10 +54,10 @@ impl Line {
 
     /// Bytes that it could have carried until `now`; nothing where there is no bound.
     #[must_use]
-    pub fn offered(&self, now: u64) -> Option<u64> {
+    pub fn offered(&self, now: Time) -> Option<u64> {
         match self {
             Self::Instant => None,
-            Self::Fixed(rate) => Some(rate.bytes_in(Duration(now)).0),
+            Self::Fixed(rate) => Some(rate.bytes_in(Duration(now.0)).0),
             Self::Steps(steps) => Some(steps.offered(now)),
             Self::Opportunities(trace) => Some(trace.offered(now)),
             Self::Bucket(bucket) => Some(bucket.offered(now)),
@@ -76,12 +76,12 @@ mod tests {
             (1_000_000u64..1_000_000_000).prop_map(|rate| Line::Fixed(Rate(rate))),
             (prop::collection::vec((1u64..20_000_000, 0u64..100_000_000), 1..6), 1_000u64..50_000_000).prop_map(
                 |(gaps, first)| {
-                    let (mut at, mut steps) = (0, vec![(0, Rate(first))]);
+                    let (mut at, mut steps) = (Time::ZERO, vec![(Time::ZERO, Rate(first))]);
                     for (gap, rate) in gaps {
-                        at += gap;
+                        at += Duration(gap);
                         steps.push((at, Rate(rate)));
                     }
-                    Line::Steps(Steps::new(&steps, Some(at + 1)))
+                    Line::Steps(Steps::new(&steps, Some(Duration(at.0 + 1))))
                 }
             ),
             prop::collection::vec(0u32..5, 1..50).prop_map(|gaps| {
@@ -93,7 +93,7 @@ mod tests {
                         at
                     })
                     .collect();
-                Line::Opportunities(Opportunities::new(stamps, 1500, 0))
+                Line::Opportunities(Opportunities::new(stamps, 1500, Duration::ZERO))
             }),
             (1_000_000u64..100_000_000, 1500u64..20_000).prop_map(|(rate, burst)| Line::Bucket(TokenBucket::new(
                 Rate(rate),
@@ -109,9 +109,9 @@ mod tests {
         fn every_line_is_monotone_and_carries_no_more_than_it_offers(
             mut line in any_line(), packets in prop::collection::vec((0u64..3_000_000, 40u32..1500), 1..200),
         ) {
-            let (mut now, mut free, mut carried) = (0, 0, 0);
+            let (mut now, mut free, mut carried) = (Time::ZERO, Time::ZERO, 0);
             for (gap, size) in packets {
-                now += gap;
+                now += Duration(gap);
                 let start = free.max(now);
                 let departure = line.serve(start, size);
                 prop_assert!(departure >= start);

@@ -14,7 +14,10 @@
 use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::Duration;
 
-use super::{Arrival, Configuration, Header, Meter};
+use super::arrival::Arrival;
+use super::configuration::Configuration;
+use super::header::Header;
+use super::meter::Meter;
 
 /// The scheme's entry.
 pub static SPEC: Table = Table::new(
@@ -52,8 +55,8 @@ impl Configuration for Config {
     }
 }
 
-/// Time over which the dequeue rate is measured, ns.
-const WINDOW_NS: u64 = 40_000_000;
+/// Time over which the dequeue rate is measured.
+const WINDOW: Duration = Duration::from_millis(40);
 /// Most tokens, so that a pause saves up no burst of accelerations.
 const LIMIT: f64 = 10.0;
 
@@ -72,7 +75,7 @@ impl Abc {
     /// An agent of a line of `capacity`; `delta` and `threshold` in seconds.
     #[must_use]
     pub fn new(capacity: f64, eta: f64, delta: f64, threshold: f64) -> Self {
-        Self { capacity, eta, delta, threshold, meter: Meter::new(WINDOW_NS), token: 1.0 }
+        Self { capacity, eta, delta, threshold, meter: Meter::new(WINDOW), token: 1.0 }
     }
 
     /// (1).
@@ -94,7 +97,7 @@ impl Abc {
         self.meter.count(arrival.now, arrival.size);
         let Some(header) = header else { return };
         let cr = self.meter.rate(arrival.now).min(self.capacity);
-        let f = self.fraction(arrival.backlog as f64 * 1e-9, cr);
+        let f = self.fraction(arrival.backlog.0 as f64 * 1e-9, cr);
         self.token = (self.token + f).min(LIMIT);
         if header.accelerate {
             if self.token > 1.0 {
@@ -108,8 +111,8 @@ impl Abc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scripted::{packet, MS};
-    use super::super::Scheme;
+    use super::super::arrival::scripted::{packet, MS};
+    use super::super::header::Scheme;
     use super::*;
 
     fn router() -> Abc {
@@ -132,7 +135,7 @@ mod tests {
         let mut agent = Abc::new(12e6 / 0.98, 0.98, 0.133, 0.02);
         let mut marks = Vec::new();
         for n in 0..400 {
-            let mut header = Header::new(Scheme::Abc, f64::INFINITY, 0);
+            let mut header = Header::new(Scheme::Abc, f64::INFINITY, Duration::ZERO);
             agent.pass(packet(n * MS), Some(&mut header));
             marks.push(header.accelerate);
         }
@@ -144,7 +147,7 @@ mod tests {
     /// A brake stays a brake: routers only take away.
     #[test]
     fn no_router_turns_a_brake_into_accelerate() {
-        let mut header = Header { accelerate: false, ..Header::new(Scheme::Abc, f64::INFINITY, 0) };
+        let mut header = Header { accelerate: false, ..Header::new(Scheme::Abc, f64::INFINITY, Duration::ZERO) };
         router().pass(packet(0), Some(&mut header));
         assert!(!header.accelerate);
     }

@@ -11,8 +11,11 @@
 //! Every packet is a message here. A flow from which nothing came for a second is dropped.
 
 use cwndlab_config::{Faults, Reader, Table};
+use cwndlab_units::{Duration, Time};
 
-use super::{Arrival, Configuration, Header, MAX_HOPS};
+use super::arrival::Arrival;
+use super::configuration::Configuration;
+use super::header::{Header, MAX_HOPS};
 
 /// The scheme's entry.
 pub static SPEC: Table =
@@ -34,8 +37,8 @@ impl Configuration for Config {
     }
 }
 
-/// A flow that is silent for so long is forgotten, ns.
-const GONE_NS: u64 = 1_000_000_000;
+/// A flow that is silent for so long is forgotten.
+const GONE: Duration = Duration::from_secs(1);
 
 /// The share of a flow that nothing else limits, on a line of `capacity` with these demands: (2). `demands` is sorted here.
 #[must_use]
@@ -100,7 +103,7 @@ fn least_but(shares: &[f64], hop: usize) -> f64 {
 struct Entry {
     flow: u32,
     demand: f64,
-    seen: u64,
+    seen: Time,
 }
 
 /// What a router keeps.
@@ -123,7 +126,7 @@ impl Perc {
         let hop = usize::from(arrival.hop).min(MAX_HOPS - 1);
         let demand = least_but(&header.shares, hop); // (1)
         let now = arrival.now;
-        self.flows.retain(|one| one.flow == arrival.flow || one.seen + GONE_NS > now);
+        self.flows.retain(|one| one.flow == arrival.flow || one.seen + GONE > now);
         match self.flows.iter_mut().find(|one| one.flow == arrival.flow) {
             Some(one) => (one.demand, one.seen) = (demand, now),
             None => self.flows.push(Entry { flow: arrival.flow, demand, seen: now }),
@@ -138,8 +141,8 @@ impl Perc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scripted::packet;
-    use super::super::Scheme;
+    use super::super::arrival::scripted::packet;
+    use super::super::header::Scheme;
     use super::*;
     use proptest::prelude::*;
 
@@ -165,7 +168,7 @@ mod tests {
         let mut rates = [0.0; 3];
         for round in 0..6u64 {
             for (flow, route) in routes.iter().enumerate() {
-                let mut header = Header::new(Scheme::Perc, f64::INFINITY, 0);
+                let mut header = Header::new(Scheme::Perc, f64::INFINITY, Duration::ZERO);
                 header.shares = shares[flow];
                 for (hop, &router) in route.iter().enumerate() {
                     let arrival = Arrival { flow: flow as u32, hop: hop as u8, ..packet(round) };

@@ -12,9 +12,12 @@
 use std::collections::VecDeque;
 
 use cwndlab_config::{Faults, Field, Reader, Table};
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Time};
 
-use super::{Arrival, Configuration, Header, Meter};
+use super::arrival::Arrival;
+use super::configuration::Configuration;
+use super::header::Header;
+use super::meter::Meter;
 
 /// The scheme's entry.
 pub static SPEC: Table =
@@ -42,7 +45,7 @@ impl Configuration for Config {
     }
 
     fn build(&self, capacity: f64) -> QuickStart {
-        QuickStart::new(capacity, self.theta, self.interval.0)
+        QuickStart::new(capacity, self.theta, self.interval)
     }
 }
 
@@ -67,21 +70,21 @@ pub fn encodable(bps: f64) -> f64 {
 pub struct QuickStart {
     capacity: f64,
     theta: f64,
-    interval: u64,
+    interval: Duration,
     meter: Meter,
-    approved: VecDeque<(u64, f64)>,
+    approved: VecDeque<(Time, f64)>,
 }
 
 impl QuickStart {
     /// An agent of a line of `capacity`.
     #[must_use]
-    pub fn new(capacity: f64, theta: f64, interval: u64) -> Self {
+    pub fn new(capacity: f64, theta: f64, interval: Duration) -> Self {
         Self { capacity, theta, interval, meter: Meter::new(interval), approved: VecDeque::new() }
     }
 
     /// What is granted of `request` at `now`: (2).
-    pub fn grant(&mut self, now: u64, request: f64) -> f64 {
-        while self.approved.front().is_some_and(|(at, _)| at + self.interval <= now) {
+    pub fn grant(&mut self, now: Time, request: f64) -> f64 {
+        while self.approved.front().is_some_and(|(at, _)| *at + self.interval <= now) {
             self.approved.pop_front();
         }
         let recent: f64 = self.approved.iter().map(|(_, rate)| rate).sum();
@@ -103,7 +106,7 @@ impl QuickStart {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scripted::{packet, MS};
+    use super::super::arrival::scripted::{packet, MS};
     use super::*;
 
     /// `known-answers.csv`: 80 kbit/s, 2.56, 10.24 and 1310.72 Mbit/s.
@@ -116,25 +119,25 @@ mod tests {
     /// The sheet: of 10.24 Mbit/s asked, 3 Mbit/s spare grant 2.56; 50 kbit/s grant nothing.
     #[test]
     fn a_grant_is_the_largest_rate_that_fits() {
-        assert_eq!(QuickStart::new(3e6 / 0.95, 0.95, 200 * MS).grant(0, rate(8)), 2.56e6);
-        assert_eq!(QuickStart::new(50e3 / 0.95, 0.95, 200 * MS).grant(0, rate(8)), 0.0);
+        assert_eq!(QuickStart::new(3e6 / 0.95, 0.95, Duration::from_millis(200)).grant(Time::ZERO, rate(8)), 2.56e6);
+        assert_eq!(QuickStart::new(50e3 / 0.95, 0.95, Duration::from_millis(200)).grant(Time::ZERO, rate(8)), 0.0);
     }
 
     /// By hand: 100 Mbit/s · 0.95 = 95 Mbit/s hold two grants of 40.96 Mbit/s, not three; after 200 ms a third.
     #[test]
     fn what_was_granted_lately_is_not_granted_again() {
-        let mut agent = QuickStart::new(100e6, 0.95, 200 * MS);
-        let grants: Vec<f64> = [0, 1, 2, 300].map(|ms| agent.grant(ms * MS, rate(10))).into();
+        let mut agent = QuickStart::new(100e6, 0.95, Duration::from_millis(200));
+        let grants: Vec<f64> = [0, 1, 2, 300].map(|ms| agent.grant(Time(ms * MS), rate(10))).into();
         assert_eq!(grants, [40.96e6, 40.96e6, 10.24e6, 40.96e6]);
     }
 
     /// By hand: a line that carries 9 of 10 Mbit/s has 0.5 to spare of 9.5: N = 3, 320 kbit/s.
     #[test]
     fn load_is_not_granted() {
-        let mut agent = QuickStart::new(10e6, 0.95, 200 * MS);
+        let mut agent = QuickStart::new(10e6, 0.95, Duration::from_millis(200));
         for n in 0..=300 {
             agent.pass(super::Arrival { size: 1125, ..packet(n * MS) }, None);
         }
-        assert_eq!(agent.grant(300 * MS, rate(15)), 320e3);
+        assert_eq!(agent.grant(Time(300 * MS), rate(15)), 320e3);
     }
 }

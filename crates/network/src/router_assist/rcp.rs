@@ -11,8 +11,11 @@
 //! Units: R, C and y in bit/s, q in bits, T and d0 in seconds. At first R = C/20 and d0 = 200 ms.
 
 use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_units::{Duration, Time};
 
-use super::{Arrival, Configuration, Header};
+use super::arrival::Arrival;
+use super::configuration::Configuration;
+use super::header::Header;
 
 /// The scheme's entry.
 pub static SPEC: Table = Table::new(
@@ -50,7 +53,7 @@ impl Configuration for Config {
 /// Weight of a packet's RTT in (2).
 const GAIN: f64 = 0.02;
 /// The longest T.
-const STEP_NS: u64 = 10_000_000;
+const LONGEST_STEP: Duration = Duration::from_millis(10);
 
 /// What a router keeps.
 #[derive(Clone, Debug)]
@@ -60,7 +63,7 @@ pub struct Rcp {
     beta: f64,
     rate: f64,
     d0: f64,
-    start: u64,
+    start: Time,
     bytes: u64,
 }
 
@@ -68,7 +71,7 @@ impl Rcp {
     /// An agent of a line of `capacity`.
     #[must_use]
     pub fn new(capacity: f64, alpha: f64, beta: f64) -> Self {
-        Self { capacity, alpha, beta, rate: capacity / 20.0, d0: 0.2, start: 0, bytes: 0 }
+        Self { capacity, alpha, beta, rate: capacity / 20.0, d0: 0.2, start: Time::ZERO, bytes: 0 }
     }
 
     /// The rate that it writes.
@@ -77,8 +80,8 @@ impl Rcp {
         self.rate
     }
 
-    fn step(&self) -> u64 {
-        STEP_NS.min((self.d0 * 1e9) as u64).max(1)
+    fn step(&self) -> Duration {
+        LONGEST_STEP.min(Duration((self.d0 * 1e9) as u64)).max(Duration(1))
     }
 
     /// (1), with the input `y` of a step of `t` seconds and `q` bits waiting.
@@ -88,18 +91,18 @@ impl Rcp {
     }
 
     pub(super) fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
-        let passed = arrival.now.saturating_sub(self.start);
+        let passed = arrival.now.saturating_since(self.start);
         if passed >= self.step() {
             // Between packets nothing is asked: a silence counts as one step of its length, at most one d0.
-            let t = (passed as f64 * 1e-9).min(self.d0);
-            let y = self.bytes as f64 * 8e9 / passed as f64;
-            self.update(t, y, arrival.backlog as f64 * 1e-9 * self.capacity);
+            let t = (passed.0 as f64 * 1e-9).min(self.d0);
+            let y = self.bytes as f64 * 8e9 / passed.0 as f64;
+            self.update(t, y, arrival.backlog.0 as f64 * 1e-9 * self.capacity);
             (self.start, self.bytes) = (arrival.now, 0);
         }
         self.bytes += u64::from(arrival.size);
         if let Some(header) = header {
-            if header.rtt > 0 {
-                self.d0 += GAIN * (header.rtt as f64 * 1e-9 - self.d0); // (2)
+            if header.rtt > Duration::ZERO {
+                self.d0 += GAIN * (header.rtt.0 as f64 * 1e-9 - self.d0); // (2)
             }
             header.rate = header.rate.min(self.rate);
         }
@@ -108,8 +111,8 @@ impl Rcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scripted::{packet, MS};
-    use super::super::Scheme;
+    use super::super::arrival::scripted::{packet, MS};
+    use super::super::header::Scheme;
     use super::*;
 
     fn router(rate: f64) -> Rcp {
@@ -145,7 +148,7 @@ mod tests {
             sent += 4.0 * agent.rate() * 1e-4 / 8.0;
             while sent >= 1500.0 {
                 sent -= 1500.0;
-                let mut header = Header::new(Scheme::Rcp, f64::INFINITY, 50 * MS);
+                let mut header = Header::new(Scheme::Rcp, f64::INFINITY, Duration::from_millis(50));
                 agent.pass(packet(now), Some(&mut header));
             }
         }

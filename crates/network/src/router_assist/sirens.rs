@@ -10,7 +10,10 @@
 use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::Duration;
 
-use super::{Arrival, Configuration, Header, Meter};
+use super::arrival::Arrival;
+use super::configuration::Configuration;
+use super::header::Header;
+use super::meter::Meter;
 
 /// The scheme's entry.
 pub static SPEC: Table = Table::new(
@@ -35,7 +38,7 @@ impl Configuration for Config {
     }
 
     fn build(&self, capacity: f64) -> Sirens {
-        Sirens::new(capacity, self.interval.0)
+        Sirens::new(capacity, self.interval)
     }
 }
 
@@ -49,7 +52,7 @@ pub struct Sirens {
 impl Sirens {
     /// An agent of a line of `capacity` that measures its load over `interval`.
     #[must_use]
-    pub fn new(capacity: f64, interval: u64) -> Self {
+    pub fn new(capacity: f64, interval: Duration) -> Self {
         Self { capacity, meter: Meter::new(interval) }
     }
 
@@ -64,21 +67,21 @@ impl Sirens {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scripted::MS;
+    use super::super::arrival::scripted::{packet, MS};
     use super::super::{Agent, Header, Scheme};
     use super::*;
 
     /// The sheet: hops of 100, 60 and 80 Mbit/s with loads of 20, 30 and 10 leave 30 Mbit/s.
     #[test]
     fn the_least_of_the_path_comes_back() {
-        let mut header = Header::new(Scheme::Sirens, f64::INFINITY, 0);
+        let mut header = Header::new(Scheme::Sirens, f64::INFINITY, Duration::ZERO);
         for (capacity, load) in [(100e6, 20e6), (60e6, 30e6), (80e6, 10e6)] {
-            let mut agent = Agent::Sirens(Sirens::new(capacity, 100 * MS));
+            let mut agent = Agent::Sirens(Sirens::new(capacity, Duration::from_millis(100)));
             for n in 0..100 {
                 let size = (load / 8e3) as u32;
-                agent.pass(Arrival { now: n * MS, size, flow: 1, hop: 1, backlog: 0, syn: false, router: true }, None);
+                agent.pass(Arrival { size, flow: 1, ..packet(n * MS) }, None);
             }
-            let probe = Arrival { now: 100 * MS, size: 40, flow: 0, hop: 1, backlog: 0, syn: true, router: true };
+            let probe = Arrival { size: 40, syn: true, ..packet(100 * MS) };
             agent.pass(probe, Some(&mut header));
         }
         assert_eq!((header.rate, header.routers), (30e6, 3));

@@ -12,7 +12,10 @@
 use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::Duration;
 
-use super::{Arrival, Configuration, Header, Meter};
+use super::arrival::Arrival;
+use super::configuration::Configuration;
+use super::header::Header;
+use super::meter::Meter;
 
 /// The scheme's entry.
 pub static SPEC: Table = Table::new(
@@ -37,7 +40,7 @@ impl Configuration for Config {
     }
 
     fn build(&self, capacity: f64) -> Stamp {
-        Stamp::new(capacity, self.interval.0)
+        Stamp::new(capacity, self.interval)
     }
 }
 
@@ -51,7 +54,7 @@ pub struct Stamp {
 impl Stamp {
     /// An agent of a line of `capacity` that measures its load over `interval`.
     #[must_use]
-    pub fn new(capacity: f64, interval: u64) -> Self {
+    pub fn new(capacity: f64, interval: Duration) -> Self {
         Self { capacity, meter: Meter::new(interval) }
     }
 
@@ -66,16 +69,16 @@ impl Stamp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scripted::{packet, MS};
-    use super::super::Scheme;
+    use super::super::arrival::scripted::{packet, MS};
+    use super::super::header::Scheme;
     use super::*;
 
     fn stamped(load: f64) -> f64 {
-        let mut agent = Stamp::new(1.5e6, 100 * MS);
+        let mut agent = Stamp::new(1.5e6, Duration::from_millis(100));
         for n in 0..100 {
             agent.pass(Arrival { size: (load / 8e3) as u32, ..packet(n * MS) }, None);
         }
-        let mut header = Header::new(Scheme::Stamp, f64::INFINITY, 0);
+        let mut header = Header::new(Scheme::Stamp, f64::INFINITY, Duration::ZERO);
         agent.pass(Arrival { syn: true, ..packet(100 * MS) }, Some(&mut header));
         header.rate
     }
@@ -91,8 +94,8 @@ mod tests {
     /// Data is not stamped: the scheme asks once, at the start.
     #[test]
     fn only_a_syn_is_stamped() {
-        let mut header = Header::new(Scheme::Stamp, f64::INFINITY, 0);
-        Stamp::new(1.5e6, 100 * MS).pass(packet(0), Some(&mut header));
+        let mut header = Header::new(Scheme::Stamp, f64::INFINITY, Duration::ZERO);
+        Stamp::new(1.5e6, Duration::from_millis(100)).pass(packet(0), Some(&mut header));
         assert_eq!(header.rate, f64::INFINITY);
     }
 }

@@ -5,6 +5,8 @@ mod queue;
 
 use std::collections::VecDeque;
 
+use cwndlab_units::{Duration, Time};
+
 use super::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
 use super::rules::{Deferral, Rules};
 use super::station::{Counters, Frame, Gauge, Path, PathTotals, Routed, State, Station, Underway};
@@ -13,7 +15,7 @@ use crate::queue::Limit;
 use crate::random::Stream;
 
 /// No moment at all.
-pub const NEVER: u64 = u64::MAX;
+pub const NEVER: Time = Time::MAX;
 
 /// A station at the start.
 #[derive(Debug)]
@@ -61,12 +63,12 @@ pub enum FrameOutcome<P> {
 struct Exchange {
     path: u32,
     frames: u32,
-    /// What is on the air first, and lost in a collision: the RTS, or the data, ns.
-    first: u64,
-    /// From the start to the end of the data, ns.
-    data_end: u64,
-    /// SIFS and the answer, ns.
-    answer: u64,
+    /// What is on the air first, and lost in a collision: the RTS, or the data.
+    first: Duration,
+    /// From the start to the end of the data.
+    data_end: Duration,
+    /// SIFS and the answer.
+    answer: Duration,
     behind_rts: bool,
 }
 
@@ -89,15 +91,15 @@ pub struct Medium<P> {
     chance: Stream,
     serial: u64,
     /// When the next beacon is due.
-    beacon_due: u64,
+    beacon_due: Time,
     /// The last transmission ends, or ended, with its answer.
-    quiet: u64,
+    quiet: Time,
     /// When `outcomes` happen, if there are any.
-    due: u64,
+    due: Time,
     outcomes: VecDeque<FrameOutcome<P>>,
     /// The next transmission begins, if nothing comes before it.
-    start: u64,
-    next: u64,
+    start: Time,
+    next: Time,
     /// Stations that begin then; scratch of `start`.
     winners: Vec<u32>,
     beacons: u64,
@@ -109,7 +111,7 @@ impl<P: Copy> Medium<P> {
     /// A silent medium.
     #[must_use]
     pub fn new(rules: Rules, stations: Vec<StationConfig<P>>, paths: &[PathConfig], chance: Stream) -> Self {
-        let ready = rules.difs();
+        let ready = Time::ZERO + rules.difs();
         let station = |config: StationConfig<P>| Station {
             limit: config.limit,
             counts_in_service: config.counts_in_service,
@@ -121,7 +123,7 @@ impl<P: Copy> Medium<P> {
             cw: rules.cw_min,
             slots: 0,
             ready,
-            idle_from: 0,
+            idle_from: Time::ZERO,
             gap_from: NEVER,
             fresh: false,
             counters: Counters::default(),
@@ -143,8 +145,8 @@ impl<P: Copy> Medium<P> {
             paths: paths.iter().map(path).collect(),
             chance,
             serial: 0,
-            beacon_due: rules.beacon.map_or(NEVER, |beacon| beacon.interval),
-            quiet: 0,
+            beacon_due: rules.beacon.map_or(NEVER, |beacon| Time::ZERO + beacon.interval),
+            quiet: Time::ZERO,
             due: NEVER,
             outcomes: VecDeque::new(),
             start: NEVER,
@@ -161,12 +163,12 @@ impl<P: Copy> Medium<P> {
     /// When something may happen, if nothing is offered before; [`NEVER`] if nothing will. Not before the last call's time.
     #[inline]
     #[must_use]
-    pub fn next(&self) -> u64 {
+    pub fn next(&self) -> Time {
         self.next
     }
 
     /// Lets happen what does until `now`.
-    pub fn settle(&mut self, now: u64) {
+    pub fn settle(&mut self, now: Time) {
         while self.outcomes.is_empty() && self.start <= now {
             self.transmit();
             if self.outcomes.is_empty() {
@@ -179,7 +181,7 @@ impl<P: Copy> Medium<P> {
 
     /// What became of packets by `now`, one after the other in their order; drops of disciplines that are asked for the
     /// next frames go to `dropped`.
-    pub fn take(&mut self, now: u64, dropped: &mut Vec<Waiting<P>>) -> Option<FrameOutcome<P>> {
+    pub fn take(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<FrameOutcome<P>> {
         if self.due > now {
             return None;
         }
@@ -205,7 +207,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// A frame came to a station that had none.
-    fn begin_contending(&mut self, now: u64, index: usize) {
+    fn begin_contending(&mut self, now: Time, index: usize) {
         let (slot, edca) = (self.rules.slot, self.rules.counts_busy_slot);
         let difs = self.rules.difs();
         let deferral = self.rules.deferral;
@@ -222,7 +224,7 @@ impl<P: Copy> Medium<P> {
         station.fresh = true;
         if now > station.ready {
             station.ready = match deferral {
-                Deferral::Draws if edca => station.ready + (now - station.ready).next_multiple_of(slot),
+                Deferral::Draws if edca => station.ready + Duration((now - station.ready).0.next_multiple_of(slot.0)),
                 Deferral::Draws => now,
                 Deferral::Keeps => now + difs,
             };
@@ -257,7 +259,7 @@ impl<P: Copy> Medium<P> {
         }
     }
 
-    fn beacon_start(&self) -> u64 {
+    fn beacon_start(&self) -> Time {
         if self.beacon_due == NEVER {
             return NEVER;
         }
@@ -277,7 +279,7 @@ impl<P: Copy> Medium<P> {
             let rts = control.airtime(RTS_BYTES);
             (rts, rts + SIFS + control.airtime(ACK_BYTES) + SIFS)
         } else {
-            (data, 0)
+            (data, Duration::ZERO)
         };
         Exchange { path: index, frames, first, data_end: lead + data, answer, behind_rts }
     }
@@ -330,13 +332,13 @@ impl<P: Copy> Medium<P> {
                 self.beacons += 1;
                 self.rest(at + beacon.airtime, self.rules.difs());
             }
-            (several, beacon) => self.collide(at, several, beacon.map_or(0, |beacon| beacon.airtime)),
+            (several, beacon) => self.collide(at, several, beacon.map_or(Duration::ZERO, |beacon| beacon.airtime)),
         }
         self.winners = winners;
     }
 
     /// Everybody else stops counting.
-    fn freeze(&mut self, at: u64, winners: &[u32]) {
+    fn freeze(&mut self, at: Time, winners: &[u32]) {
         let (slot, more) = (self.rules.slot, u64::from(self.rules.counts_busy_slot));
         let keeps = self.rules.deferral == Deferral::Keeps;
         for (index, station) in self.stations.iter_mut().enumerate() {
@@ -344,7 +346,7 @@ impl<P: Copy> Medium<P> {
                 continue;
             }
             if at >= station.ready {
-                let counted = (at - station.ready) / slot + more;
+                let counted = (at - station.ready).0 / slot.0 + more;
                 station.slots -= counted.min(u64::from(station.slots)) as u32;
             }
             if station.fresh && station.expiry(slot) > at {
@@ -357,7 +359,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// The medium rests from `end` on; everybody waits `space` before going on.
-    fn rest(&mut self, end: u64, space: u64) {
+    fn rest(&mut self, end: Time, space: Duration) {
         for station in &mut self.stations {
             station.idle_from = end;
             station.ready = end + space;
@@ -366,7 +368,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// One station sends.
-    fn alone(&mut self, at: u64, index: usize) {
+    fn alone(&mut self, at: Time, index: usize) {
         let exchange = self.exchange(index);
         let data_end = at + exchange.data_end;
         let end = data_end + exchange.answer;
@@ -375,7 +377,7 @@ impl<P: Copy> Medium<P> {
         let tally = self.tell(at, index, exchange, false, end);
         let station = &mut self.stations[index];
         station.counters.errors += u64::from(exchange.frames) - tally.received;
-        station.counters.airtime_ns += end - at;
+        station.counters.airtime_ns += (end - at).0;
         if tally.received > 0 {
             self.back_off(index, self.rules.cw_min);
             if let (Deferral::Keeps, Some(to)) = (self.rules.deferral, self.paths[exchange.path as usize].to) {
@@ -393,7 +395,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Several send at once: all is lost.
-    fn collide(&mut self, at: u64, several: &[u32], beacon: u64) {
+    fn collide(&mut self, at: Time, several: &[u32], beacon: Duration) {
         let mut end = at + beacon;
         for &index in several {
             end = end.max(at + self.exchange(index as usize).first);
@@ -407,7 +409,7 @@ impl<P: Copy> Medium<P> {
             station.ready = (end + self.rules.difs()).max(own_end + self.rules.timeout());
             station.counters.failures += 1;
             station.counters.collisions += 1;
-            station.counters.airtime_ns += exchange.first;
+            station.counters.airtime_ns += exchange.first.0;
             self.back_off_failed(index as usize, tally);
         }
         if !self.outcomes.is_empty() {
@@ -417,7 +419,7 @@ impl<P: Copy> Medium<P> {
 
     /// Which frames of the exchange that begins at `at` are received, and which of the others are given up; both leave
     /// the queue at `end`.
-    fn tell(&mut self, at: u64, index: usize, exchange: Exchange, collided: bool, end: u64) -> Tally {
+    fn tell(&mut self, at: Time, index: usize, exchange: Exchange, collided: bool, end: Time) -> Tally {
         // What collides behind an RTS is the RTS.
         let (which, limit) = if exchange.behind_rts && !collided {
             (1, self.rules.long_attempts)

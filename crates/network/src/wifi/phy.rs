@@ -1,13 +1,13 @@
 //! Times on the air: 802.11g (ERP-OFDM, clause 18 of IEEE 802.11-2016) and 802.11n (HT-mixed at 20 MHz, clause 19).
 
-/// A microsecond in the unit of time here, ns.
-const US: u64 = 1_000;
+use cwndlab_units::Duration;
+
 /// A symbol with the long guard interval.
-const SYMBOL: u64 = 4 * US;
+const SYMBOL: Duration = Duration::from_micros(4);
 /// Short and long training fields and SIGNAL.
-const PREAMBLE: u64 = 20 * US;
+const PREAMBLE: Duration = Duration::from_micros(20);
 /// What a 2.4 GHz receiver is given after the last symbol (aSignalExtension).
-const SIGNAL_EXTENSION: u64 = 6 * US;
+const SIGNAL_EXTENSION: Duration = Duration::from_micros(6);
 /// SERVICE and tail of a PPDU.
 const SERVICE_AND_TAIL_BITS: u64 = 22;
 /// Bits per symbol at 6, 12 and 24 Mbit/s: the mandatory rates, in which control frames are sent.
@@ -17,12 +17,12 @@ const HT_BITS: [u32; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
 /// The ERP-OFDM rate that answers for each of them: the same modulation and code, highest basic rate not above it.
 const HT_BASIC_BITS: [u32; 8] = [24, 48, 48, 96, 96, 96, 96, 96];
 
-/// SIFS of the 2.4 GHz band, ns.
-pub const SIFS: u64 = 10 * US;
-/// Slot without and with a station that only knows 802.11b, ns.
-pub const SHORT_SLOT: u64 = 9 * US;
+/// SIFS of the 2.4 GHz band.
+pub const SIFS: Duration = Duration::from_micros(10);
+/// Slot without and with a station that only knows 802.11b.
+pub const SHORT_SLOT: Duration = Duration::from_micros(9);
 /// See [`SHORT_SLOT`].
-pub const LONG_SLOT: u64 = 20 * US;
+pub const LONG_SLOT: Duration = Duration::from_micros(20);
 /// The rates of ERP-OFDM, Mbit/s.
 pub const RATES_MBPS: [u32; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 /// Bytes of an ACK and a CTS frame.
@@ -81,25 +81,25 @@ impl Mode {
         }
     }
 
-    /// How long a frame of that many bytes, header and FCS included, is on the air, ns.
+    /// How long a frame of that many bytes, header and FCS included, is on the air.
     #[inline]
     #[must_use]
-    pub fn airtime(self, bytes: u32) -> u64 {
+    pub fn airtime(self, bytes: u32) -> Duration {
         let symbols = (SERVICE_AND_TAIL_BITS + 8 * u64::from(bytes)).div_ceil(u64::from(self.bits()));
         match self {
-            Self::Ofdm { .. } => PREAMBLE + symbols * SYMBOL + SIGNAL_EXTENSION,
+            Self::Ofdm { .. } => PREAMBLE + SYMBOL * symbols + SIGNAL_EXTENSION,
             Self::Ht { streams, short_guard, .. } => {
                 // Equation 19-90: short symbols fill up to a boundary of long ones.
                 let symbols = if short_guard { (symbols * 9).div_ceil(10) } else { symbols };
-                Self::ht_preamble(streams) + symbols * SYMBOL + SIGNAL_EXTENSION
+                Self::ht_preamble(streams) + SYMBOL * symbols + SIGNAL_EXTENSION
             }
         }
     }
 
     /// Legacy fields, HT-SIG 8, HT-STF 4, and one HT-LTF a stream, but four for three (table 19-13).
-    fn ht_preamble(streams: u8) -> u64 {
+    fn ht_preamble(streams: u8) -> Duration {
         let training = if streams == 3 { 4 } else { u64::from(streams) };
-        PREAMBLE + 12 * US + training * 4 * US
+        PREAMBLE + Duration::from_micros(12 + 4 * training)
     }
 
     /// Control frames that go with it: the highest basic rate not above its own.
@@ -113,10 +113,10 @@ impl Mode {
     }
 }
 
-/// How long a frame at 1 Mbit/s (DSSS, long preamble of 192 µs) is on the air, ns.
+/// How long a frame at 1 Mbit/s (DSSS, long preamble of 192 µs) is on the air.
 #[must_use]
-pub fn dsss_airtime(bytes: u32) -> u64 {
-    192 * US + 8 * US * u64::from(bytes)
+pub fn dsss_airtime(bytes: u32) -> Duration {
+    Duration::from_micros(192 + 8 * u64::from(bytes))
 }
 
 /// Bytes of the subframe that an MPDU makes in an A-MPDU; only the last one stays unpadded (9.7.1).
@@ -131,9 +131,9 @@ mod tests {
 
     const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false };
 
-    /// DIFS, 7.5 slots of mean backoff, the data frame of a 1500-byte IP packet, SIFS, ACK: ns.
-    fn cycle(mode: Mode) -> u64 {
-        let difs = SIFS + 2 * SHORT_SLOT;
+    /// DIFS, 7.5 slots of mean backoff, the data frame of a 1500-byte IP packet, SIFS, ACK.
+    fn cycle(mode: Mode) -> Duration {
+        let difs = SIFS + SHORT_SLOT * 2;
         difs + SHORT_SLOT * 15 / 2 + mode.airtime(1500 + OVERHEAD_BYTES) + SIFS + mode.control().airtime(ACK_BYTES)
     }
 
@@ -142,11 +142,11 @@ mod tests {
     #[test]
     fn cycles_of_802_11g_are_the_known_ones() {
         let mode = |mbps| Mode::ofdm(mbps).unwrap();
-        assert_eq!(mode(54).airtime(1536), 254 * US);
-        assert_eq!(mode(24).airtime(1536), 542 * US);
-        assert_eq!(mode(24).airtime(ACK_BYTES), 34 * US);
+        assert_eq!(mode(54).airtime(1536), Duration::from_micros(254));
+        assert_eq!(mode(24).airtime(1536), Duration::from_micros(542));
+        assert_eq!(mode(24).airtime(ACK_BYTES), Duration::from_micros(34));
         for (mbps, cycle_us, goodput_mbps) in [(54, 393.5, 30.5), (24, 681.5, 17.6), (6, 2233.5, 5.37)] {
-            let cycle = cycle(mode(mbps)) as f64 / 1e3;
+            let cycle = cycle(mode(mbps)).0 as f64 / 1e3;
             assert_eq!(cycle, cycle_us);
             assert!((12_000.0 / cycle - goodput_mbps).abs() < 0.05, "{mbps}");
         }
@@ -166,14 +166,14 @@ mod tests {
     fn cycles_of_802_11n_are_the_known_ones() {
         let mpdu = 1500 + QOS_OVERHEAD_BYTES;
         assert_eq!(subframe_bytes(mpdu), 1544);
-        assert_eq!(MCS7.airtime(mpdu), 234 * US);
-        assert_eq!(MCS7.airtime(20 * 1544), 3846 * US);
-        let aifs = SIFS + 3 * SHORT_SLOT;
+        assert_eq!(MCS7.airtime(mpdu), Duration::from_micros(234));
+        assert_eq!(MCS7.airtime(20 * 1544), Duration::from_micros(3846));
+        let aifs = SIFS + SHORT_SLOT * 3;
         let access = aifs + SHORT_SLOT * 15 / 2 + SIFS;
         let single = access + MCS7.airtime(mpdu) + MCS7.control().airtime(ACK_BYTES);
         let aggregate = access + MCS7.airtime(20 * 1544) + MCS7.control().airtime(BLOCK_ACK_BYTES);
-        assert_eq!([single, aggregate], [382_500, 3_998_500]);
-        assert!((12e6 / single as f64 - 31.4).abs() < 0.05 && (240e6 / aggregate as f64 - 60.0).abs() < 0.05);
+        assert_eq!([single, aggregate], [Duration(382_500), Duration(3_998_500)]);
+        assert!((12e6 / single.0 as f64 - 31.4).abs() < 0.05 && (240e6 / aggregate.0 as f64 - 60.0).abs() < 0.05);
     }
 
     /// `links-and-queues.md`: MCS 0 to 7, long guard interval; the short one is 10/9 of it.
@@ -190,7 +190,7 @@ mod tests {
     /// Table 19-13: preambles of 36, 40, 48 and 48 µs; one symbol of payload and the signal extension follow.
     #[test]
     fn three_streams_train_as_long_as_four() {
-        let times = [1, 2, 3, 4].map(|streams| Mode::Ht { mcs: 7, streams, short_guard: false }.airtime(1) / US);
+        let times = [1, 2, 3, 4].map(|streams| Mode::Ht { mcs: 7, streams, short_guard: false }.airtime(1).0 / 1_000);
         assert_eq!(times, [46, 50, 58, 58]);
     }
 
@@ -199,7 +199,7 @@ mod tests {
     fn short_symbols_fill_up_to_a_boundary() {
         let mode = Mode::Ht { mcs: 0, streams: 1, short_guard: true };
         let bytes = |symbols: u32| (symbols * 26 - 22) / 8;
-        assert_eq!(mode.airtime(bytes(100)), 42 * US + 360 * US);
-        assert_eq!(mode.airtime(bytes(99)), 42 * US + 360 * US);
+        assert_eq!(mode.airtime(bytes(100)), Duration::from_micros(42 + 360));
+        assert_eq!(mode.airtime(bytes(99)), Duration::from_micros(42 + 360));
     }
 }

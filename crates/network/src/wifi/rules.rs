@@ -1,5 +1,7 @@
 //! What all stations of a medium obey.
 
+use cwndlab_units::Duration;
+
 use super::phy::{self, dsss_airtime, ACK_BYTES, OVERHEAD_BYTES, QOS_OVERHEAD_BYTES, SHORT_SLOT, SIFS};
 
 /// Frames that are sent together to one receiver.
@@ -9,8 +11,8 @@ pub struct Aggregation {
     pub frames: u32,
     /// The most bytes, delimiters included.
     pub bytes: u32,
-    /// The longest time on the air, ns.
-    pub airtime: u64,
+    /// The longest time on the air.
+    pub airtime: Duration,
 }
 
 /// What a station does whose frame comes to an idle medium when its counter stands at zero, and somebody else sends
@@ -30,17 +32,17 @@ pub enum Deferral {
 pub struct Beacon {
     /// Who sends them.
     pub station: u32,
-    /// Their nominal distance, ns; the first is due after one.
-    pub interval: u64,
-    /// How long one is on the air, ns.
-    pub airtime: u64,
+    /// Their nominal distance; the first is due after one.
+    pub interval: Duration,
+    /// How long one is on the air.
+    pub airtime: Duration,
 }
 
 /// The rules of a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
-    /// Slot, ns.
-    pub slot: u64,
+    /// Slot.
+    pub slot: Duration,
     /// Slots of the interframe space above SIFS: 2 make DIFS, EDCA's best effort has 3.
     pub aifsn: u32,
     /// Smallest contention window.
@@ -56,9 +58,9 @@ pub struct Rules {
     pub long_attempts: u32,
     /// Frames of more bytes, header and FCS included, go behind an RTS.
     pub rts_above: Option<u32>,
-    /// How long an ACK at the lowest rate takes, ns: bystanders of a collision wait SIFS and that before DIFS (EIFS,
+    /// How long an ACK at the lowest rate takes: bystanders of a collision wait SIFS and that before DIFS (EIFS,
     /// 10.3.2.3.7). `None`: they wait DIFS, as where nobody could make out a preamble.
-    pub eifs_ack: Option<u64>,
+    pub eifs_ack: Option<Duration>,
     /// What a frame adds to an IP packet, bytes.
     pub overhead: u32,
     /// A-MPDU with BlockAck.
@@ -98,38 +100,38 @@ impl Rules {
             aifsn: 3,
             counts_busy_slot: true,
             overhead: QOS_OVERHEAD_BYTES,
-            aggregation: Some(Aggregation { frames: 64, bytes: 65_535, airtime: 5_484_000 }),
+            aggregation: Some(Aggregation { frames: 64, bytes: 65_535, airtime: Duration::from_micros(5_484) }),
             ..Self::erp_ofdm()
         }
     }
 
-    /// The interframe space before a backoff, ns.
+    /// The interframe space before a backoff.
     #[must_use]
-    pub fn difs(&self) -> u64 {
-        SIFS + u64::from(self.aifsn) * self.slot
+    pub fn difs(&self) -> Duration {
+        SIFS + self.slot * u64::from(self.aifsn)
     }
 
-    /// The one before a beacon, ns.
+    /// The one before a beacon.
     #[must_use]
-    pub fn pifs(&self) -> u64 {
+    pub fn pifs(&self) -> Duration {
         SIFS + self.slot
     }
 
     /// How long after a frame its sender misses the answer: SIFS, a slot and the answer's preamble (10.3.2.9).
     #[must_use]
-    pub fn timeout(&self) -> u64 {
-        SIFS + self.slot + 20_000
+    pub fn timeout(&self) -> Duration {
+        SIFS + self.slot + Duration::from_micros(20)
     }
 
-    /// What a bystander waits after a collision, ns.
+    /// What a bystander waits after a collision.
     #[must_use]
-    pub fn after_collision(&self) -> u64 {
-        self.eifs_ack.map_or(0, |ack| SIFS + ack) + self.difs()
+    pub fn after_collision(&self) -> Duration {
+        self.eifs_ack.map_or(Duration::ZERO, |ack| SIFS + ack) + self.difs()
     }
 
-    /// An ACK at 1 Mbit/s, the lowest rate of an 802.11g station, ns.
+    /// An ACK at 1 Mbit/s, the lowest rate of an 802.11g station.
     #[must_use]
-    pub fn lowest_ack() -> u64 {
+    pub fn lowest_ack() -> Duration {
         dsss_airtime(ACK_BYTES)
     }
 

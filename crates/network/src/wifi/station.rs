@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use cwndlab_units::{Duration, Time};
+
 use super::phy::Mode;
 use crate::aqm::{Discipline, Waiting};
 use crate::queue::Limit;
@@ -10,7 +12,7 @@ use crate::queue::Limit;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Underway {
     /// When it is answered.
-    pub(super) until: u64,
+    pub(super) until: Time,
     pub(super) sent: u64,
     pub(super) sent_bytes: u64,
     pub(super) given_up: u64,
@@ -59,28 +61,28 @@ pub struct PathTotals {
 pub(super) struct Gauge {
     pub(super) packets: u64,
     bytes: u64,
-    since: u64,
+    since: Time,
     packet_ns: u128,
     byte_ns: u128,
     /// On the air: they count until they are answered, and their integral up to there is in already.
-    leaving: (u64, u64, u64),
+    leaving: (Time, u64, u64),
     pub(super) most: u64,
 }
 
 /// An integral outgrows 64 bits: 125 MB for 74 s are 2⁶³ byte-nanoseconds.
-fn product(held: u64, span: u64) -> u128 {
-    u128::from(held) * u128::from(span)
+fn product(held: u64, span: Duration) -> u128 {
+    u128::from(held) * u128::from(span.0)
 }
 
 impl Gauge {
-    fn advance(&mut self, now: u64) {
+    fn advance(&mut self, now: Time) {
         let span = now - self.since;
         self.packet_ns += product(self.packets, span);
         self.byte_ns += product(self.bytes, span);
         self.since = now;
     }
 
-    pub(super) fn join(&mut self, now: u64, size: u32) {
+    pub(super) fn join(&mut self, now: Time, size: u32) {
         self.advance(now);
         self.packets += 1;
         self.bytes += u64::from(size);
@@ -88,13 +90,13 @@ impl Gauge {
     }
 
     /// One is dropped out of the queue.
-    pub(super) fn drop_one(&mut self, now: u64, size: u32) {
+    pub(super) fn drop_one(&mut self, now: Time, size: u32) {
         self.advance(now);
         self.packets -= 1;
         self.bytes -= u64::from(size);
     }
 
-    pub(super) fn leave(&mut self, now: u64, until: u64, packets: u64, bytes: u64) {
+    pub(super) fn leave(&mut self, now: Time, until: Time, packets: u64, bytes: u64) {
         if packets == 0 {
             return;
         }
@@ -107,7 +109,7 @@ impl Gauge {
     }
 
     /// Packets and bytes, those on the air included.
-    pub(super) fn held(&self, now: u64) -> (u64, u64) {
+    pub(super) fn held(&self, now: Time) -> (u64, u64) {
         let (until, packets, bytes) = self.leaving;
         if now < until {
             (self.packets + packets, self.bytes + bytes)
@@ -117,7 +119,7 @@ impl Gauge {
     }
 
     /// Packets and bytes of which it is sure that they are in service: those on the air, or the first in line.
-    pub(super) fn in_service(&self, now: u64, first: u32) -> (u64, u64) {
+    pub(super) fn in_service(&self, now: Time, first: u32) -> (u64, u64) {
         let (until, packets, bytes) = self.leaving;
         if now < until {
             (packets, bytes)
@@ -128,9 +130,9 @@ impl Gauge {
         }
     }
 
-    pub(super) fn integrals(&self, now: u64) -> (u128, u128) {
+    pub(super) fn integrals(&self, now: Time) -> (u128, u128) {
         let (until, packets, bytes) = self.leaving;
-        let (span, ahead) = (now - self.since, until.saturating_sub(now));
+        let (span, ahead) = (now - self.since, until.saturating_since(now));
         (
             self.packet_ns + product(self.packets, span) - product(packets, ahead),
             self.byte_ns + product(self.bytes, span) - product(bytes, ahead),
@@ -198,11 +200,11 @@ pub(super) struct Station<P> {
     /// Backoff left, in slots from `ready` on.
     pub(super) slots: u32,
     /// When its interframe space ends.
-    pub(super) ready: u64,
+    pub(super) ready: Time,
     /// When it takes the medium for idle.
-    pub(super) idle_from: u64,
+    pub(super) idle_from: Time,
     /// When it last received a frame: the SIFS before its answer counts as idle where a turn is kept.
-    pub(super) gap_from: u64,
+    pub(super) gap_from: Time,
     /// A first try without a backoff.
     pub(super) fresh: bool,
     pub(super) counters: Counters,
@@ -212,12 +214,12 @@ pub(super) struct Station<P> {
 impl<P> Station<P> {
     /// When it sends if nobody does before.
     #[inline]
-    pub(super) fn expiry(&self, slot: u64) -> u64 {
-        self.ready + u64::from(self.slots) * slot
+    pub(super) fn expiry(&self, slot: Duration) -> Time {
+        self.ready + slot * u64::from(self.slots)
     }
 
     /// A packet of this size fits into its queue.
-    pub(super) fn takes(&self, now: u64, size: u32, first: u32) -> bool {
+    pub(super) fn takes(&self, now: Time, size: u32, first: u32) -> bool {
         let (packets, bytes) = self.gauge.held(now);
         let (serving, served) = if self.counts_in_service { (0, 0) } else { self.gauge.in_service(now, first) };
         match self.limit {

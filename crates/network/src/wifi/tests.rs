@@ -3,14 +3,16 @@
 use proptest::prelude::*;
 
 use super::phy::{self, dsss_airtime, Mode, ACK_BYTES, LONG_SLOT, SIFS};
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Time};
 
 use super::{Beacon, Counters, Deferral, FrameOutcome, Medium, PathConfig, Rules, StationConfig, NEVER};
 use crate::aqm::{codel, Codel, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
-const S: u64 = 1_000_000_000;
+const S: Duration = Duration::from_secs(1);
+/// A second after the start of the run.
+const FIRST: Time = Time(S.0);
 const OFDM54: Mode = Mode::Ofdm { bits: 216 };
 const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false };
 const IP_BYTES: u32 = 1500;
@@ -31,7 +33,7 @@ fn medium(rules: Rules, senders: u32, mode: Mode, seed: u64) -> Medium<u32> {
     Medium::new(rules, stations(senders), &paths, Stream::new(seed, 90, 0))
 }
 
-fn packet<P>(now: u64, packet: P, size: u32) -> Waiting<P>
+fn packet<P>(now: Time, packet: P, size: u32) -> Waiting<P>
 where
     P: Default,
 {
@@ -64,11 +66,11 @@ fn saturate(mut medium: Medium<u32>, paths: u32, seconds: u64) -> Run {
     };
     for path in 0..paths {
         for _ in 0..70 {
-            fill(&mut medium, 0, path);
+            fill(&mut medium, Time::ZERO, path);
         }
     }
     let mut delivered = vec![0; paths as usize];
-    while medium.next() < seconds * S {
+    while medium.next() < Time::ZERO + S * seconds {
         let now = medium.next();
         medium.settle(now);
         while let Some(outcome) = medium.take(now, &mut Vec::new()) {
@@ -156,7 +158,7 @@ fn a_long_slot_costs_what_it_does_in_ns3() {
 /// wait an EIFS with an ACK of 304 µs.
 #[test]
 fn bystanders_that_wait_an_eifs_cost_what_they_do_in_ns3() {
-    assert_eq!(dsss_airtime(ACK_BYTES), 304_000);
+    assert_eq!(dsss_airtime(ACK_BYTES), Duration::from_micros(304));
     let rules = Rules { eifs_ack: Some(Rules::lowest_ack()), ..Rules::erp_ofdm() };
     for (n, mbps) in [(2, 30.29), (10, 25.90)] {
         let ours = saturate(medium(rules.clone(), n, OFDM54, 1), n, 20).mbps();
@@ -198,7 +200,7 @@ fn noise_is_retried() {
 /// `reference/ns3/README.md`: a beacon every 102.4 ms at 1 Mbit/s costs one sender 0.7 %, 29.71 for 29.93 Mbit/s.
 #[test]
 fn beacons_cost_what_they_do_in_ns3() {
-    let beacon = Beacon { station: 1, interval: 102_400_000, airtime: dsss_airtime(68) };
+    let beacon = Beacon { station: 1, interval: Duration::from_micros(102_400), airtime: dsss_airtime(68) };
     let rules = Rules { beacon: Some(beacon), ..Rules::erp_ofdm() };
     let medium = Medium::new(rules, stations(2), &[path(0, OFDM54)], Stream::new(1, 90, 0));
     let ours = saturate(medium, 1, 20).mbps();
@@ -249,14 +251,15 @@ fn one_802_11n_sender_is_as_fast_as_its_cycle() {
 fn a_frame_for_a_quiet_medium_is_sent_at_once() {
     let mut medium = medium(Rules::erp_ofdm(), 2, OFDM54, 1);
     assert_eq!(medium.next(), NEVER);
-    medium.offer(S, 0, packet(S, 7, IP_BYTES), &mut Vec::new());
-    assert_eq!(medium.next(), S + 254_000);
-    medium.settle(S + 254_000);
-    let outcome = medium.take(S + 254_000, &mut Vec::new());
+    medium.offer(FIRST, 0, packet(FIRST, 7, IP_BYTES), &mut Vec::new());
+    let (received, ack) = (FIRST + Duration::from_micros(254), SIFS + Duration::from_micros(34));
+    assert_eq!(medium.next(), received);
+    medium.settle(received);
+    let outcome = medium.take(received, &mut Vec::new());
     assert!(matches!(outcome, Some(FrameOutcome::Delivered(one)) if one.packet == 7));
-    assert_eq!(medium.backlog(S + 254_000, 0), (1, 1500));
-    assert_eq!(medium.backlog(S + 254_000 + SIFS + 34_000, 0), (0, 0));
-    assert_eq!(medium.integrals(2 * S, 0).0, u128::from(254_000 + SIFS + 34_000));
+    assert_eq!(medium.backlog(received, 0), (1, 1500));
+    assert_eq!(medium.backlog(received + ack, 0), (0, 0));
+    assert_eq!(medium.integrals(FIRST + S, 0).0, u128::from((received + ack - FIRST).0));
     assert_eq!(phy::RATES_MBPS.last(), Some(&54));
 }
 
@@ -268,15 +271,15 @@ fn an_answer_backs_off_unless_its_turn_is_kept() {
         let paths = [PathConfig { to: Some(1), ..path(0, OFDM54) }, path(1, OFDM54)];
         let rules = Rules { deferral, ..Rules::erp_ofdm() };
         let mut medium = Medium::new(rules, stations(2), &paths, Stream::new(seed, 90, 0));
-        medium.offer(S, 0, packet(S, 0, IP_BYTES), &mut Vec::new());
+        medium.offer(FIRST, 0, packet(FIRST, 0, IP_BYTES), &mut Vec::new());
         let at = medium.next();
         medium.settle(at);
         let _ = medium.take(at, &mut Vec::new());
         medium.offer(at, 1, packet(at, 1, IP_BYTES), &mut Vec::new());
         medium.next() - at
     };
-    let gap = SIFS + 34_000 + 28_000 + 254_000;
-    let waits: Vec<u64> = (0..20).map(|seed| (answered(Deferral::Draws, seed) - gap) / 9_000).collect();
+    let gap = SIFS + Duration::from_micros(34 + 28 + 254);
+    let waits: Vec<u64> = (0..20).map(|seed| (answered(Deferral::Draws, seed) - gap).0 / 9_000).collect();
     assert!(waits.iter().all(|&slots| slots < 16) && waits.iter().any(|&slots| slots > 0));
     assert!((0..20).all(|seed| answered(Deferral::Keeps, seed) == gap));
 }
@@ -299,10 +302,10 @@ proptest! {
         let paths: Vec<PathConfig> = [0, 0, 1, 2].iter().map(|&from| PathConfig { error, ..path(from, mode) }).collect();
         let stations = (0..3).map(|_| StationConfig::drop_tail(Limit::Packets(limit), counts)).collect();
         let mut medium = Medium::new(rules, stations, &paths, Stream::new(7, 90, 0));
-        let (mut now, mut accepted, mut refused) = (0, [0u64; 4], [0u64; 4]);
+        let (mut now, mut accepted, mut refused) = (Time::ZERO, [0u64; 4], [0u64; 4]);
         let mut seen: [Vec<u32>; 4] = Default::default();
         let (mut given_up, mut air) = (0u64, 0);
-        let run = |medium: &mut Medium<(usize, u32)>, until: u64, seen: &mut [Vec<u32>; 4], given_up: &mut u64, air: &mut u64| {
+        let run = |medium: &mut Medium<(usize, u32)>, until: Time, seen: &mut [Vec<u32>; 4], given_up: &mut u64, air: &mut u64| {
             while medium.next() <= until {
                 let at = medium.next();
                 medium.settle(at);
@@ -320,7 +323,7 @@ proptest! {
             }
         };
         for (number, (gap, path, size)) in offers.into_iter().enumerate() {
-            now += gap;
+            now += Duration(gap);
             run(&mut medium, now, &mut seen, &mut given_up, &mut air);
             let mut dropped = Vec::new();
             medium.offer(now, path, packet(now, (path as usize, number as u32), size), &mut dropped);
@@ -332,7 +335,7 @@ proptest! {
             }
         }
         // What is left after a second of quiet is nothing.
-        run(&mut medium, now + 10 * S, &mut seen, &mut given_up, &mut air);
+        run(&mut medium, now + S * 10, &mut seen, &mut given_up, &mut air);
         prop_assert_eq!(medium.next(), NEVER);
         let delivered: u64 = seen.iter().map(|one| one.len() as u64).sum();
         prop_assert_eq!(accepted.iter().sum::<u64>(), delivered + given_up);
@@ -340,11 +343,11 @@ proptest! {
             prop_assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
             let totals = medium.path_totals(NEVER, path as u32);
             prop_assert_eq!((totals.accepted, totals.dropped, totals.sent), (accepted[path], refused[path], numbers.len() as u64));
-            prop_assert_eq!(medium.path_backlog(now + 10 * S, path as u32), (0, 0));
+            prop_assert_eq!(medium.path_backlog(now + S * 10, path as u32), (0, 0));
         }
         let station_given_up: u64 = (0..3).map(|station| medium.counters(NEVER, station).given_up).sum();
         prop_assert_eq!(station_given_up, given_up);
-        prop_assert!(ht || air <= now + 10 * S);
+        prop_assert!(ht || Time(air) <= now + S * 10);
     }
 }
 
@@ -362,20 +365,20 @@ fn a_discipline_stands_above_the_device() {
     // 5 % more than it carries.
     let (mut dropped, mut delivered, mut late, mut offered) = (Vec::new(), 0u64, 0u64, 0u64);
     for number in 0..60_000u64 {
-        let now = number * 393_500 * 20 / 21;
+        let now = Time(number * 393_500 * 20 / 21);
         while medium.next() <= now {
             let at = medium.next();
             medium.settle(at);
             while let Some(FrameOutcome::Delivered(one)) = medium.take(at, &mut dropped) {
                 delivered += 1;
-                late += u64::from(at > 20 * S && at - one.since > 20_000_000);
+                late += u64::from(at > Time::ZERO + S * 20 && at - one.since > Duration::from_millis(20));
             }
         }
         medium.offer(now, 0, packet(now, 0u32, IP_BYTES), &mut dropped);
         offered += 1;
     }
-    let now = 60_000 * 393_500 * 20 / 21;
-    let mbps = delivered as f64 * 12e3 / (now as f64 / 1e9) / 1e6;
+    let now = Time(60_000 * 393_500 * 20 / 21);
+    let mbps = delivered as f64 * 12e3 / (now.0 as f64 / 1e9) / 1e6;
     assert!((mbps / 30.5 - 1.0).abs() < 0.005, "{mbps}");
     assert!(late * 20 < delivered, "{late} of {delivered}");
     let totals = medium.path_totals(NEVER, 0);

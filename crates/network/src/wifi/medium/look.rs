@@ -1,5 +1,7 @@
 //! What a medium counted and holds.
 
+use cwndlab_units::Time;
+
 use super::{Counters, Medium, PathTotals};
 
 impl<P: Copy> Medium<P> {
@@ -11,7 +13,7 @@ impl<P: Copy> Medium<P> {
 
     /// What a station counted up to `now`: what is on the air is neither sent nor given up yet.
     #[must_use]
-    pub fn counters(&self, now: u64, station: u32) -> Counters {
+    pub fn counters(&self, now: Time, station: u32) -> Counters {
         let station = &self.stations[station as usize];
         let (mut counters, underway) = (station.counters, station.underway);
         if now < underway.until {
@@ -24,7 +26,7 @@ impl<P: Copy> Medium<P> {
 
     /// What a path counted up to `now`.
     #[must_use]
-    pub fn path_totals(&self, now: u64, path: u32) -> PathTotals {
+    pub fn path_totals(&self, now: Time, path: u32) -> PathTotals {
         let path = &self.paths[path as usize];
         let (mut totals, underway) = (path.totals, path.underway);
         if now < underway.until {
@@ -37,13 +39,13 @@ impl<P: Copy> Medium<P> {
 
     /// Packets and bytes of a path in the queue of its station, those on the air included.
     #[must_use]
-    pub fn path_backlog(&self, now: u64, path: u32) -> (u64, u64) {
+    pub fn path_backlog(&self, now: Time, path: u32) -> (u64, u64) {
         self.paths[path as usize].gauge.held(now)
     }
 
     /// Their integrals up to `now`: packet-nanoseconds and byte-nanoseconds.
     #[must_use]
-    pub fn path_integrals(&self, now: u64, path: u32) -> (u128, u128) {
+    pub fn path_integrals(&self, now: Time, path: u32) -> (u128, u128) {
         self.paths[path as usize].gauge.integrals(now)
     }
 
@@ -55,13 +57,13 @@ impl<P: Copy> Medium<P> {
 
     /// Packets and bytes in the queue of a station.
     #[must_use]
-    pub fn backlog(&self, now: u64, station: u32) -> (u64, u64) {
+    pub fn backlog(&self, now: Time, station: u32) -> (u64, u64) {
         self.stations[station as usize].gauge.held(now)
     }
 
     /// Their integrals up to `now`.
     #[must_use]
-    pub fn integrals(&self, now: u64, station: u32) -> (u128, u128) {
+    pub fn integrals(&self, now: Time, station: u32) -> (u128, u128) {
         self.stations[station as usize].gauge.integrals(now)
     }
 

@@ -1,12 +1,14 @@
 //! How packets come to a station, and from its queue into its device.
 
+use cwndlab_units::Time;
+
 use super::{Frame, Medium, Routed, State};
 use crate::aqm::Waiting;
 use crate::queue::Limit;
 
 impl<P: Copy> Medium<P> {
     /// A packet for a path; what is dropped for it goes to `dropped`.
-    pub fn offer(&mut self, now: u64, path: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    pub fn offer(&mut self, now: Time, path: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         self.settle(now);
         let index = self.paths[path as usize].from as usize;
         if self.stations[index].queue.is_some() {
@@ -46,7 +48,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// A packet for a station with a discipline.
-    fn enqueue(&mut self, now: u64, index: usize, path: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, index: usize, path: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         let serving = self.serving(index);
         let station = &mut self.stations[index];
         let Some(queue) = &mut station.queue else { return };
@@ -66,7 +68,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// The device takes what it has room for: one frame, or as many as an aggregate holds. Whether it has any now.
-    pub(super) fn refill(&mut self, now: u64, index: usize, dropped: &mut Vec<Waiting<P>>) -> bool {
+    pub(super) fn refill(&mut self, now: Time, index: usize, dropped: &mut Vec<Waiting<P>>) -> bool {
         let room = self.rules.aggregation.map_or(1, |aggregation| u64::from(aggregation.frames));
         while self.stations[index].device < room {
             let Some(queue) = &mut self.stations[index].queue else { break };
@@ -78,7 +80,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Counts what a discipline dropped.
-    fn bury(&mut self, now: u64, index: usize, dropped: &mut Vec<Waiting<P>>) {
+    fn bury(&mut self, now: Time, index: usize, dropped: &mut Vec<Waiting<P>>) {
         let station = &mut self.stations[index];
         for one in self.dropped.drain(..) {
             let path = &mut self.paths[one.packet.path as usize];
