@@ -21,6 +21,7 @@
 //! owns its start: each round trip chooses its phase by delay. Differs from the source in what the choices name.
 
 pub mod likelihood;
+pub mod options;
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, Extra, Kind, Need,
@@ -31,6 +32,7 @@ use cwndlab_units::{Bytes, Rate};
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
 use crate::whole::phcc::likelihood::Likelihood;
+use crate::whole::phcc::options::Options;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -92,40 +94,6 @@ struct Memory {
     ssthresh: f64,
     w_loss: Option<f64>,
     d_loss: f64,
-}
-
-/// What the entry's parameters choose.
-#[derive(Clone, Copy, Debug)]
-struct Options {
-    alpha: f64,
-    smoothed: bool,
-    /// s.
-    q_floor: f64,
-    delay_cap: bool,
-    unlost_double: bool,
-    by_delay: bool,
-    by_loss: bool,
-    hold: bool,
-    spread: bool,
-    paces: bool,
-}
-
-impl Options {
-    fn new(arguments: &Arguments) -> Self {
-        let d_max = arguments.word("d_max");
-        Self {
-            alpha: arguments.number("alpha"),
-            smoothed: arguments.word("rtt") == "smoothed",
-            q_floor: arguments.number("q_floor") * 1e-3,
-            delay_cap: arguments.word("delay_cap") == "on",
-            unlost_double: arguments.word("unlost") == "double",
-            by_delay: d_max != "loss",
-            by_loss: d_max != "delay",
-            hold: arguments.word("critical") == "hold",
-            spread: arguments.word("spread") == "on",
-            paces: arguments.word("pacing") == "on",
-        }
-    }
 }
 
 /// Extremes of the RTT and R, its last mean, s.
