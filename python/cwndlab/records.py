@@ -33,7 +33,7 @@ TABLES = (
 
 
 class Records:
-    """All tables of one run: scenario, seed and version are in its header.
+    """All tables of one run, each a polars frame (``records.events``); scenario, seed and version are in its header.
 
     >>> import cwndlab
     >>> link = cwndlab.Link(rate="10 Mbit/s", delay="10 ms")

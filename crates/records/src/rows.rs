@@ -1,8 +1,10 @@
 //! The tables of a run, each declared once: the row that an engine fills, the columns and their documentation.
 //!
 //! A field is a column of the same name. The name ends with the unit; times are nanoseconds of the run's clock. `None`
-//! is null. To add a column: one field here, and its value where the row is filled. `#[hash(if_values)]` before the
-//! field keeps the hashes of runs in which the column is null.
+//! is null. To add a column: one field here, and its value where each engine fills the row; a row built with `..default()`
+//! leaves it null. `SCHEMA_VERSION` (`table.rs`) rises with it. `#[hash(…)]` before the field is a `HashRule`
+//! (`declaration.rs`): `if_values` keeps the hashes of runs in which the column is null. A column with values in every
+//! run changes every hash: run `tools/refresh_hashes.py`.
 
 use crate::declaration::Unsigned;
 
@@ -271,14 +273,14 @@ table! {
         /// Index of the flow.
         pub flow: u32,
         /// `open`, `established`, `recovery`, `recovered`, `timeout`, `ecn`, `undo`, `slow-start-exit`, `idle-restart`,
-        /// `loss-probe`, `close`, `refused`, or an event that the algorithm reports.
+        /// `loss-probe`, `close`, `refused`, or another `EventKind` of `crates/control/src/event.rs`.
         pub kind: &'static str,
-        /// Cause: `fast-retransmit`, `rack`, `fack`, `rto`, `train`, `delay`, `cap`, `loss`, `eifel`, `dsack`, …; may
-        /// be empty.
+        /// Cause: `fast-retransmit`, `rack`, `fack`, `rto`, `train`, `delay`, `cap`, `loss`, `eifel`, `dsack`, or a
+        /// `Reason` of `crates/control/src/event.rs`, where each is explained; may be empty.
         pub cause: &'static str,
         /// Window before the event.
         pub cwnd_before_bytes: u64,
-        /// Window that the event sets.
+        /// Window that the event sets; of an event that the algorithm reports, its window then.
         pub cwnd_after_bytes: u64,
         /// Path capacity that the algorithm compared with its window; null where the event has none.
         pub pipe_segments: Option<f64>,

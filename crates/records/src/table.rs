@@ -9,7 +9,8 @@ use cwndlab_units::{Duration, Time};
 use crate::declaration::{ColumnType, Table, Unsigned};
 use crate::rows::{Records, RunRow, TABLES};
 
-/// Version of the tables' schema.
+/// Version of the tables' schema, also named in docs/records.md. It rises when a release has another set of columns: reading
+/// compares columns, and refuses older folders by this number.
 pub const SCHEMA_VERSION: u32 = 3;
 
 /// Identifies a run.

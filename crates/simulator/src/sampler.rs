@@ -108,7 +108,7 @@ fn sample_row(now: Time, index: usize, plan: &FlowPlan, simulation: &Simulation)
     let sender = &connection.sender;
     let FlowSum { totals, in_flight, losses } = FlowSum::of(simulation, index);
     let count = &totals.counters;
-    // Several connections, or none, have no window.
+    // Several connections, or none, have no window, and no other value of one connection.
     let windowed = plan.algorithm.is_some() && !simulation.arrivals.contains_key(&index);
     let datagrams = connection.datagrams.as_ref();
     let mss = plan.stack.mss.0;

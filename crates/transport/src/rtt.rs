@@ -18,6 +18,7 @@ pub struct RttEstimator {
     sum: Duration,
     count: u64,
     min_ever: Duration,
+    /// Doublings of the RTO since the last sample.
     backoff: u32,
     /// Smallest timeout.
     floor: Duration,
