@@ -82,10 +82,10 @@ def test_ctrl_c_ends_every_verb_with_130(verb: str, after_s: float, path: Path, 
 
 
 def test_a_second_ctrl_c_ends_what_does_not_end(tmp_path: Path) -> None:
-    """A class that swallows its interrupt cannot be stopped in order."""
+    """A class that swallows its interrupt and does not return cannot be stopped in order."""
     body = (
-        "try:\n                print('loops', flush=True)\n                while True: pass\n"
-        "            except KeyboardInterrupt: pass"
+        "while True:\n                try:\n                    print('loops', flush=True)\n"
+        "                    while True: pass\n                except KeyboardInterrupt: pass"
     )
     process = start("check", mine(tmp_path, body), "--quick")
     assert process.stdout is not None
