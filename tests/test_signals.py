@@ -82,14 +82,11 @@ def test_ctrl_c_ends_every_verb_with_130(verb: str, after_s: float, path: Path, 
 
 
 def test_a_second_ctrl_c_ends_what_does_not_end(tmp_path: Path) -> None:
-    """A class that swallows its interrupt and does not return cannot be stopped in order."""
-    body = (
-        "while True:\n                try:\n                    print('loops', flush=True)\n"
-        "                    while True: pass\n                except KeyboardInterrupt: pass"
-    )
+    """A class that waits for a lock for ever executes nothing at which its interrupt could be raised."""
+    body = "import threading; lock = threading.Lock(); lock.acquire(); print('waits', flush=True); lock.acquire()"
     process = start("check", mine(tmp_path, body), "--quick")
     assert process.stdout is not None
-    assert process.stdout.readline() == "loops\n"
+    assert process.stdout.readline() == "waits\n"
     process.send_signal(signal.SIGINT)
     wait_for_handler(process, signal.SIGINT, there=False)
     process.send_signal(signal.SIGINT)
