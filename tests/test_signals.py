@@ -81,10 +81,21 @@ def test_ctrl_c_ends_every_verb_with_130(verb: str, after_s: float, path: Path, 
     assert "ignored" not in err
 
 
-def test_a_second_ctrl_c_ends_what_does_not_end(tmp_path: Path) -> None:
-    """A class that waits for a lock for ever executes nothing at which its interrupt could be raised."""
-    body = "import threading; lock = threading.Lock(); lock.acquire(); print('waits', flush=True); lock.acquire()"
-    process = start("check", mine(tmp_path, body), "--quick")
+def test_a_second_ctrl_c_ends_what_does_not_end() -> None:
+    """What takes the first interrupt and goes on has the signal's default action for the second one."""
+    script = """
+import time
+from cwndlab import signals
+
+signals.install()
+try:
+    print("waits", flush=True)
+    time.sleep(600)
+except KeyboardInterrupt:
+    time.sleep(600)
+"""
+    command = [sys.executable, "-c", script]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "waits\n"
     process.send_signal(signal.SIGINT)
