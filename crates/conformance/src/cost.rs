@@ -9,11 +9,11 @@ use std::time::Instant;
 use cwndlab_control::{CongestionControl, Path};
 
 use crate::cases::{answering, path};
+use crate::event_log::RecordedEvent;
 use crate::harness::{Harness, Tally};
 use crate::model_flow::ModelFlow;
 use crate::panics::{guarded, Quiet};
 use crate::path_model::{PathModel, MS};
-use crate::tape::Told;
 use crate::traits::Traits;
 
 /// Events that are told in one go: few enough for the second-level cache, many enough for the clock.
@@ -31,21 +31,21 @@ pub fn ns_per_ack(
 ) -> Option<f64> {
     let _quiet = Quiet::new();
     let begin = path(traits, 10, None);
-    let tape = record(traits, make, &begin, acks)?;
-    let told = tape.iter().filter(|told| matches!(told, Told::Ack(_))).count();
+    let event_log = record(traits, make, &begin, acks)?;
+    let told = event_log.iter().filter(|told| matches!(told, RecordedEvent::Ack(_))).count();
     let pass = || {
         let mut flow = make(&begin);
         let mut hot = Vec::with_capacity(CHUNK);
         let mut spent = 0;
-        for chunk in tape.chunks(CHUNK) {
+        for chunk in event_log.chunks(CHUNK) {
             hot.clear();
             hot.extend_from_slice(chunk);
             let start = Instant::now();
             for event in &hot {
                 match event {
-                    Told::Ack(ack) => drop(black_box(flow.on_ack(ack))),
-                    Told::Congestion(event) => flow.on_congestion(event),
-                    Told::Window(window) => flow.on_window(window),
+                    RecordedEvent::Ack(ack) => drop(black_box(flow.on_ack(ack))),
+                    RecordedEvent::Congestion(event) => flow.on_congestion(event),
+                    RecordedEvent::Window(window) => flow.on_window(window),
                 }
                 black_box((flow.cwnd(), flow.pacing_rate()));
             }
@@ -65,13 +65,13 @@ fn record(
     make: &dyn Fn(&Path) -> Box<dyn CongestionControl>,
     begin: &Path,
     acks: usize,
-) -> Option<Vec<Told>> {
+) -> Option<Vec<RecordedEvent>> {
     let model =
         PathModel { rate: 100_000_000, rtt: 50 * MS, buffer: 625_000, acks: acks as u64, ..PathModel::default() };
     let never = AtomicBool::new(false);
     let mut tally = Tally::new(traits, &never);
     let mut harness = Harness::new("cost", make, begin, &mut tally)?;
-    harness.tape = Some(Vec::with_capacity(acks + acks / 16));
+    harness.event_log = Some(Vec::with_capacity(acks + acks / 16));
     ModelFlow::begin(answering(traits, model), &mut harness, 1).and_then(|mut flow| flow.run()).ok()?;
-    harness.tape.take()
+    harness.event_log.take()
 }

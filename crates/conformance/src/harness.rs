@@ -7,10 +7,10 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::describe;
 use crate::event::Event;
+use crate::event_log::RecordedEvent;
 use crate::panics::{guarded, Broken, Quiet};
 use crate::report::{Finding, Report, Violation};
 use crate::rules::{Step, Verdict, COMES_BACK, COST, NO_PANIC, RULES};
-use crate::tape::Told;
 use crate::traits::Traits;
 
 /// The case ends: the algorithm panicked or ended it, or somebody wishes to stop.
@@ -134,7 +134,7 @@ pub(crate) struct Harness<'a, 'b> {
     /// `state` is looked at once in so many events.
     pub(crate) look_every: u64,
     /// Where events are kept, if they are.
-    pub(crate) tape: Option<Vec<Told>>,
+    pub(crate) event_log: Option<Vec<RecordedEvent>>,
     _quiet: Quiet,
 }
 
@@ -178,7 +178,7 @@ impl<'a, 'b> Harness<'a, 'b> {
             since: None,
             overflow: false,
             look_every: 1,
-            tape: None,
+            event_log: None,
             _quiet: quiet,
         };
         harness.step(&Event::Made(path)).ok()?;
@@ -296,8 +296,8 @@ impl<'a, 'b> Harness<'a, 'b> {
             self.event += 1;
         }
         self.tally.events += 1;
-        if let Some(tape) = &mut self.tape {
-            tape.extend(Told::of(event));
+        if let Some(event_log) = &mut self.event_log {
+            event_log.extend(RecordedEvent::of(event));
         }
     }
 

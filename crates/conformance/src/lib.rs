@@ -20,6 +20,7 @@ mod chance;
 pub mod cost;
 mod describe;
 mod event;
+mod event_log;
 pub mod faulty;
 mod fuzz;
 mod harness;
@@ -32,7 +33,6 @@ pub mod rules;
 mod script;
 mod sender;
 mod size;
-mod tape;
 mod texts;
 mod traits;
 

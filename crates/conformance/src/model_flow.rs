@@ -61,7 +61,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         if flow.model.handshake {
             flow.rtt.sample(Duration(flow.model.rtt));
         }
-        flow.impose(Change::Established, flow.harness.window().0, Duration::ZERO)?;
+        flow.notify_window(Change::Established, flow.harness.window().0, Duration::ZERO)?;
         Ok(flow)
     }
 
@@ -70,7 +70,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         Some(Feedback { rate: Rate((self.model.rate / 100 * percent).max(1)), accelerated: Bytes(accelerated) })
     }
 
-    fn impose(&mut self, change: Change, cwnd: u64, idle: Duration) -> Going {
+    fn notify_window(&mut self, change: Change, cwnd: u64, idle: Duration) -> Going {
         let established = change == Change::Established;
         self.harness.on_window(&Window {
             now: self.now,
@@ -150,7 +150,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         if self.model.idle_restart && self.sender.in_flight == 0 && idle > self.rtt.idle_after() {
             self.report()?;
             let window = self.initial.min(self.harness.window().0);
-            self.impose(Change::Idle, window, idle)?;
+            self.notify_window(Change::Idle, window, idle)?;
         }
         Ok(())
     }
@@ -291,15 +291,15 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         self.report()?;
         let window = self.harness.window().0.clamp(self.mss, self.peer);
         match self.chance.below(8) {
-            0 => self.impose(Change::Undo, window, Duration::ZERO),
-            1 => self.impose(Change::Recovered, (window / self.mss / 2).max(1) * self.mss, Duration::ZERO),
+            0 => self.notify_window(Change::Undo, window, Duration::ZERO),
+            1 => self.notify_window(Change::Recovered, (window / self.mss / 2).max(1) * self.mss, Duration::ZERO),
             2 => self.congest(Cause::Ecn, false, false, self.sender.in_flight, 0),
             3 => self.congest(Cause::Loss, false, false, self.sender.in_flight, self.mss),
             4 => self.congest(Cause::Timeout, true, false, self.sender.in_flight, self.sender.in_flight),
             5 => {
                 // Found to be spurious at once (F-RTO).
                 self.congest(Cause::Timeout, true, false, self.sender.in_flight, self.sender.in_flight)?;
-                self.impose(Change::Undo, self.harness.window().0, Duration::ZERO)
+                self.notify_window(Change::Undo, self.harness.window().0, Duration::ZERO)
             }
             6 => {
                 self.model.samples = !self.model.samples;
@@ -318,25 +318,25 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
 mod tests {
     use super::*;
     use crate::cases::path;
+    use crate::event_log::RecordedEvent;
     use crate::faulty;
     use crate::harness::Tally;
-    use crate::tape::Told;
     use crate::traits::Traits;
     use std::sync::atomic::AtomicBool;
 
     /// What a right Reno is told on the path.
-    fn told(model: PathModel) -> Vec<Told> {
+    fn told(model: PathModel) -> Vec<RecordedEvent> {
         let (traits, never) = (Traits::default(), AtomicBool::new(false));
         let mut tally = Tally::new(&traits, &never);
         let mut harness = Harness::new("test", &faulty::without_fault, &path(&traits, 10, None), &mut tally).unwrap();
-        harness.tape = Some(Vec::new());
+        harness.event_log = Some(Vec::new());
         ModelFlow::begin(model, &mut harness, 1).and_then(|mut flow| flow.run()).unwrap();
-        harness.tape.take().unwrap()
+        harness.event_log.take().unwrap()
     }
 
-    fn acks(told: &[Told]) -> Vec<&Ack> {
-        fn ack(one: &Told) -> Option<&Ack> {
-            if let Told::Ack(ack) = one {
+    fn acks(told: &[RecordedEvent]) -> Vec<&Ack> {
+        fn ack(one: &RecordedEvent) -> Option<&Ack> {
+            if let RecordedEvent::Ack(ack) = one {
                 Some(ack)
             } else {
                 None
@@ -370,9 +370,13 @@ mod tests {
         let told = told(PathModel { acks: 1, outages: vec![(0, 3 * S)], ..PathModel::default() });
         let timeouts: Vec<_> = told
             .iter()
-            .filter_map(
-                |one| if let Told::Congestion(event) = one { Some((event.now.0 / MS, event.repeated)) } else { None },
-            )
+            .filter_map(|one| {
+                if let RecordedEvent::Congestion(event) = one {
+                    Some((event.now.0 / MS, event.repeated))
+                } else {
+                    None
+                }
+            })
             .collect();
         let times = [250, 650, 1450, 3050].map(|ms| (ms, ms > 250));
         assert_eq!(timeouts, times);

@@ -21,6 +21,7 @@ pub mod distribution;
 pub mod distribution_fields;
 pub mod flow_context;
 mod packets;
+mod repetition;
 pub mod sampling;
 pub mod workloads;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration as Wait;
 
-use cwndlab_traffic::dialogue::{Action, Dialogue, End, MessageQueue};
+use cwndlab_traffic::dialogue::{Action, Dialogue, End, Message, MessageQueue};
 use cwndlab_units::{Bytes, Time};
 
 use super::connection::{lock, read, Endpoint, ACCEPT_INTERVAL, STOP_CHECK};
@@ -90,8 +90,8 @@ impl<'a> DialogueEnds<'a> {
     }
 
     /// Sends a message to the other end.
-    fn send(&self, end: End, connection: &Connection, bytes: Bytes, action: &Action) -> std::io::Result<()> {
-        if let Action::Send(_, message) = *action {
+    fn send(&self, end: End, connection: &Connection, bytes: Bytes, message: Message) -> std::io::Result<()> {
+        {
             let mut shared = lock(&self.shared);
             let queue = if end == self.opener { &mut shared.to_acceptor } else { &mut shared.to_opener };
             queue.write(bytes, message);
@@ -140,8 +140,8 @@ impl<'a> DialogueEnds<'a> {
                         self.endpoint.state.ended.store(run.now().0, Ordering::Relaxed);
                         break 'run;
                     }
-                    Action::Send(bytes, _) => match &connection {
-                        Some(connection) => self.send(self.opener, connection, bytes, &action)?,
+                    Action::Send(bytes, message) => match &connection {
+                        Some(connection) => self.send(self.opener, connection, bytes, message)?,
                         None => break 'run, // the run ended before the handshake
                     },
                 }
@@ -175,7 +175,7 @@ impl<'a> DialogueEnds<'a> {
             result = self.receive(end, &mut connection, &mut actions);
             for action in actions.drain(..) {
                 match action {
-                    Action::Send(bytes, _) => result = self.send(end, &connection, bytes, &action),
+                    Action::Send(bytes, message) => result = self.send(end, &connection, bytes, message),
                     Action::Record(since, size) => self.endpoint.record_transfer(since, size),
                     Action::Connect | Action::Finish => {} // the opener's
                 }

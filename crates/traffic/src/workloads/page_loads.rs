@@ -23,8 +23,8 @@ use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{self, Unit, SIZE, TIME};
 use crate::flow_context::FlowContext;
-use crate::sampling::{sample, sample_pause, sample_size, OTHER_STREAM, SIZE_STREAM, TIME_STREAM};
-use crate::NEVER;
+use crate::repetition::Repetition;
+use crate::sampling::{sample, sample_size, OTHER_STREAM, SIZE_STREAM};
 
 /// The entry among the workloads.
 pub static SPEC: Table = Table::new(
@@ -137,13 +137,9 @@ fn framed(size: Bytes) -> Bytes {
 #[derive(Debug)]
 struct PageLoads {
     config: Config,
-    stop: Time,
     sizes: Stream,
     numbers: Stream,
-    times: Stream,
-    due: Time,
-    started: u64,
-    completed: u64,
+    pages: Repetition,
     /// The main object of the page that is parsed: when its load began, and its size.
     parsed: Option<(Time, Bytes)>,
     /// The page's objects with their frames.
@@ -154,13 +150,9 @@ impl PageLoads {
     fn new(config: &Config, flow: &FlowContext) -> Self {
         Self {
             config: config.clone(),
-            stop: flow.stop,
             sizes: flow.stream(SIZE_STREAM),
             numbers: flow.stream(OTHER_STREAM),
-            times: flow.stream(TIME_STREAM),
-            due: NEVER,
-            started: 0,
-            completed: 0,
+            pages: Repetition::new(config.count, config.new_connection, &config.think, flow),
             parsed: None,
             framed_objects: Bytes::ZERO,
         }
@@ -176,10 +168,7 @@ impl PageLoads {
 
     /// Requests the next page.
     fn start_page(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if self.started == 0 || self.config.new_connection {
-            actions.push(Action::Connect);
-        }
-        self.started += 1;
+        self.pages.begin(actions);
         let size = sample_size(&self.config.main, &mut self.sizes).min(self.config.largest);
         actions.push(Action::Send(self.config.request, Message { kind: MAIN_REQUEST, size, since: now }));
     }
@@ -188,7 +177,7 @@ impl PageLoads {
     fn request_objects(&mut self, (since, main): (Time, Bytes), now: Time, actions: &mut Vec<Action>) {
         let number = self.draw_number();
         if number == 0 {
-            self.complete(since, main, now, actions);
+            self.pages.complete(since, main, now, actions);
             return;
         }
         let (mut total, mut with_frames) = (main, Bytes::ZERO);
@@ -201,17 +190,6 @@ impl PageLoads {
         let requests = Message { kind: OBJECT_REQUESTS, size: total, since };
         actions.push(Action::Send(self.config.request * number, requests));
     }
-
-    /// The page is complete.
-    fn complete(&mut self, since: Time, size: Bytes, now: Time, actions: &mut Vec<Action>) {
-        self.completed += 1;
-        actions.push(Action::Record(since, size));
-        if self.config.count.is_some_and(|count| self.completed >= count) || self.stop <= now {
-            actions.push(Action::Finish);
-            return;
-        }
-        self.due = (now + sample_pause(&self.config.think, &mut self.times)).min(self.stop);
-    }
 }
 
 impl Dialogue for PageLoads {
@@ -220,14 +198,14 @@ impl Dialogue for PageLoads {
     }
 
     fn due(&self) -> Time {
-        self.due
+        self.pages.due
     }
 
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
-        self.due = NEVER;
-        if now >= self.stop {
-            actions.push(Action::Finish);
-        } else if let Some(main) = self.parsed.take() {
+        if !self.pages.on_timer(now, actions) {
+            return;
+        }
+        if let Some(main) = self.parsed.take() {
             self.request_objects(main, now, actions);
         } else {
             self.start_page(now, actions);
@@ -239,10 +217,10 @@ impl Dialogue for PageLoads {
             MAIN_REQUEST => actions.push(Action::Send(framed(message.size), Message { kind: MAIN, ..message })),
             MAIN => {
                 self.parsed = Some((message.since, message.size));
-                self.due = (now + sample_pause(&self.config.parse, &mut self.times)).min(self.stop);
+                self.pages.pause(&self.config.parse, now);
             }
             OBJECT_REQUESTS => actions.push(Action::Send(self.framed_objects, Message { kind: OBJECTS, ..message })),
-            _ => self.complete(message.since, message.size, now, actions),
+            _ => self.pages.complete(message.since, message.size, now, actions),
         }
     }
 }
@@ -250,6 +228,7 @@ impl Dialogue for PageLoads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NEVER;
 
     fn browser(objects: Option<u64>, count: u64) -> PageLoads {
         let config = Config {

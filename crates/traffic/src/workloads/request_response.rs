@@ -10,8 +10,8 @@ use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{self, Unit, SIZE, TIME};
 use crate::flow_context::FlowContext;
-use crate::sampling::{sample_pause, sample_size, OTHER_STREAM, SIZE_STREAM, TIME_STREAM};
-use crate::NEVER;
+use crate::repetition::Repetition;
+use crate::sampling::{sample_size, OTHER_STREAM, SIZE_STREAM};
 
 /// The entry among the workloads.
 pub static SPEC: Table = Table::new(
@@ -68,39 +68,22 @@ const RESPONSE: u8 = 1;
 /// Client and server.
 #[derive(Debug)]
 struct RequestResponse {
-    config: Config,
-    stop: Time,
+    request: Distribution,
+    response: Distribution,
     response_sizes: Stream,
     request_sizes: Stream,
-    think_times: Stream,
-    due: Time,
-    started: u64,
-    completed: u64,
+    exchanges: Repetition,
 }
 
 impl RequestResponse {
     fn new(config: &Config, flow: &FlowContext) -> Self {
         Self {
-            config: config.clone(),
-            stop: flow.stop,
+            request: config.request.clone(),
+            response: config.response.clone(),
             response_sizes: flow.stream(SIZE_STREAM),
             request_sizes: flow.stream(OTHER_STREAM),
-            think_times: flow.stream(TIME_STREAM),
-            due: NEVER,
-            started: 0,
-            completed: 0,
+            exchanges: Repetition::new(config.count, config.new_connection, &config.think, flow),
         }
-    }
-
-    fn on_response(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
-        self.completed += 1;
-        actions.push(Action::Record(message.since, message.size));
-        if self.config.count.is_some_and(|count| self.completed >= count) || self.stop <= now {
-            actions.push(Action::Finish);
-            return;
-        }
-        let pause = sample_pause(&self.config.think, &mut self.think_times);
-        self.due = (now + pause).min(self.stop);
     }
 }
 
@@ -110,29 +93,23 @@ impl Dialogue for RequestResponse {
     }
 
     fn due(&self) -> Time {
-        self.due
+        self.exchanges.due
     }
 
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
-        self.due = NEVER;
-        if now >= self.stop {
-            actions.push(Action::Finish);
-            return;
+        if self.exchanges.on_timer(now, actions) {
+            self.exchanges.begin(actions);
+            let response = sample_size(&self.response, &mut self.response_sizes);
+            let request = sample_size(&self.request, &mut self.request_sizes);
+            actions.push(Action::Send(request, Message { kind: REQUEST, size: response, since: now }));
         }
-        if self.started == 0 || self.config.new_connection {
-            actions.push(Action::Connect);
-        }
-        self.started += 1;
-        let response = sample_size(&self.config.response, &mut self.response_sizes);
-        let request = sample_size(&self.config.request, &mut self.request_sizes);
-        actions.push(Action::Send(request, Message { kind: REQUEST, size: response, since: now }));
     }
 
     fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
         if message.kind == REQUEST {
             actions.push(Action::Send(message.size, Message { kind: RESPONSE, ..message }));
         } else {
-            self.on_response(message, now, actions);
+            self.exchanges.complete(message.since, message.size, now, actions);
         }
     }
 }
@@ -142,6 +119,7 @@ mod tests {
     use cwndlab_units::Bytes;
 
     use super::*;
+    use crate::NEVER;
 
     fn client(count: u64, new_connection: bool, stop: Time) -> RequestResponse {
         let config = Config {

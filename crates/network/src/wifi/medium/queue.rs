@@ -57,7 +57,7 @@ impl<P: Copy> Medium<P> {
         to.gauge.join(now, one.size);
         station.gauge.join(now, one.size);
         queue.enqueue(now, serving, with(one, Routed { path, packet: one.packet }), &mut self.dropped);
-        self.bury(now, index, dropped);
+        self.count_drops(now, index, dropped);
         let idle = self.stations[index].device == 0;
         if idle && !self.stations[index].pending && self.refill(now, index, dropped) {
             self.begin_contending(now, index);
@@ -75,12 +75,12 @@ impl<P: Copy> Medium<P> {
             let Some(one) = queue.dequeue(now, &mut self.dropped) else { break };
             self.load(index, one.packet.path, with(one, one.packet.packet));
         }
-        self.bury(now, index, dropped);
+        self.count_drops(now, index, dropped);
         self.stations[index].device > 0
     }
 
     /// Counts what a discipline dropped.
-    fn bury(&mut self, now: Time, index: usize, dropped: &mut Vec<Waiting<P>>) {
+    fn count_drops(&mut self, now: Time, index: usize, dropped: &mut Vec<Waiting<P>>) {
         let station = &mut self.stations[index];
         for one in self.dropped.drain(..) {
             let path = &mut self.paths[one.packet.path as usize];

@@ -1,4 +1,4 @@
-//! The events of a case as they are kept, to be told again.
+//! The events of a case, recorded to be reported again.
 
 use cwndlab_control::{Ack, Congestion, Window};
 
@@ -6,13 +6,13 @@ use crate::event::Event;
 
 /// An event as it is kept.
 #[derive(Clone, Debug)]
-pub(crate) enum Told {
+pub(crate) enum RecordedEvent {
     Ack(Ack),
     Congestion(Congestion),
     Window(Window),
 }
 
-impl Told {
+impl RecordedEvent {
     /// What is kept of an event; segments that leave are not.
     pub(crate) fn of(event: &Event<'_>) -> Option<Self> {
         match event {

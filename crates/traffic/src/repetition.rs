@@ -1,0 +1,68 @@
+//! What a client repeats: exchanges one after another, with a pause between them.
+
+use cwndlab_network::random::Stream;
+use cwndlab_units::{Bytes, Time};
+
+use crate::dialogue::Action;
+use crate::distribution::Distribution;
+use crate::flow_context::FlowContext;
+use crate::sampling::{sample_pause, TIME_STREAM};
+use crate::NEVER;
+
+/// The exchanges of a client: requests and responses, or pages.
+#[derive(Debug)]
+pub(crate) struct Repetition {
+    count: Option<u64>,
+    new_connection: bool,
+    stop: Time,
+    think: Distribution,
+    times: Stream,
+    started: u64,
+    completed: u64,
+    /// When the client acts next.
+    pub(crate) due: Time,
+}
+
+impl Repetition {
+    /// `count` exchanges (without end if there is none), each over a connection of its own if `new_connection`, with pauses
+    /// drawn from `think`.
+    pub(crate) fn new(count: Option<u64>, new_connection: bool, think: &Distribution, flow: &FlowContext) -> Self {
+        let (stop, times) = (flow.stop, flow.stream(TIME_STREAM));
+        Self { count, new_connection, stop, think: think.clone(), times, started: 0, completed: 0, due: NEVER }
+    }
+
+    /// The timer is due at `now`; returns whether the client goes on, else it has finished.
+    pub(crate) fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) -> bool {
+        self.due = NEVER;
+        let goes_on = now < self.stop;
+        if !goes_on {
+            actions.push(Action::Finish);
+        }
+        goes_on
+    }
+
+    /// The next exchange begins.
+    pub(crate) fn begin(&mut self, actions: &mut Vec<Action>) {
+        if self.started == 0 || self.new_connection {
+            actions.push(Action::Connect);
+        }
+        self.started += 1;
+    }
+
+    /// The client acts again after a pause from this distribution.
+    pub(crate) fn pause(&mut self, pause: &Distribution, now: Time) {
+        self.due = (now + sample_pause(pause, &mut self.times)).min(self.stop);
+    }
+
+    /// An exchange that began at `since` and carried `size` is complete at `now`.
+    pub(crate) fn complete(&mut self, since: Time, size: Bytes, now: Time, actions: &mut Vec<Action>) {
+        self.completed += 1;
+        actions.push(Action::Record(since, size));
+        if self.count.is_some_and(|count| self.completed >= count) || self.stop <= now {
+            actions.push(Action::Finish);
+            return;
+        }
+        let pause = sample_pause(&self.think, &mut self.times);
+        self.due = (now + pause).min(self.stop);
+    }
+}
