@@ -34,12 +34,12 @@ ASSIGNMENT = re.compile(r"[A-Z_]+=\S* ")
 #: Commands that are not run here, each with the reason. Their arguments are parsed all the same.
 NOT_RUN = {
     "make *": "builds and tests everything",
-    "cargo *": "compiles for a minute; tests/test_own_algorithm.py and crates/quic run what stands there",
+    "cargo *": "compiles for a minute; tests/test_add_an_algorithm.py and crates/quic run what stands there",
     "cd *": "belongs to the commands of cargo beside it",
     "* report out/gentle": "reads what the commands of cargo beside it write",
     "curl *": "needs a server; tests/test_serve.py fetches with curl",
-    "*[ ',]gentle*": "needs the algorithm that the page adds; tests/test_own_algorithm.py builds and runs it",
-    "* --algorithm-file mine.py *": "takes half a minute; tests/test_own_algorithm.py runs it on a shorter scenario",
+    "*[ ',]gentle*": "needs the algorithm that the page adds; tests/test_add_an_algorithm.py builds and runs it",
+    "* --algorithm-file mine.py *": "takes half a minute; tests/test_add_an_algorithm.py runs it on a shorter scenario",
     "*/cwndlab compare ccm-ss-path *": "`make check` runs it and compares what it prints",
     "*/cwndlab tune *": "takes minutes; tests/test_tuning.py runs shorter searches",
     "*/cwndlab reproduce --all *": "takes minutes; tests/test_reproduce.py runs single figures",
