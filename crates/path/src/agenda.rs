@@ -93,6 +93,11 @@ impl Agenda {
         (Time(self.base.0 + (key >> (self.bits + RANK_BITS))), (key & self.mask) as u32)
     }
 
+    /// The rank of a source among those due at `time`.
+    pub(crate) fn rank(&self, time: Time, source: u32) -> u32 {
+        self.ties.rank(time, source)
+    }
+
     /// The next event: its time and its source.
     #[inline]
     #[must_use]

@@ -14,10 +14,12 @@ use cwndlab_units::{Duration, Time};
 use crate::agenda::Agenda;
 use crate::aqm_links::{self, Server, COMPUTED};
 use crate::build_links::{build_agents, build_link};
+use crate::event_log::EventLog;
+use crate::look_ahead::LookAhead;
 use crate::losses::{Losses, UpcomingLosses};
 use crate::packet::{Packet, CE, DATA, ECT, EXTRA, KIND, MAX_FLOWS, SYN};
 use crate::packet_options::PacketOptions;
-use crate::routes::{Hop, Routes, Work, ARRIVED};
+use crate::routes::{Hop, Next, Routes, Work, ARRIVED};
 use crate::taps::PacketTap;
 use crate::timers::TIMERS;
 use crate::wires::Wires;
@@ -58,7 +60,11 @@ pub struct Network {
     /// The routers' agents of each link.
     agents: Vec<Vec<Agent>>,
     /// Rows of the table `events`.
-    pub events: Vec<EventRow>,
+    pub events: EventLog,
+    /// The source of the event that is handled, on the agenda or ahead of it.
+    pub source: u32,
+    /// Packets behind a server that reach their endpoint ahead of the clock.
+    early: Vec<Packet>,
     /// Records every packet, if the scenario asks for it.
     pub packet_tap: Option<Box<PacketTap>>,
     /// Lines and media with events of their own, in the order of their sources on the agenda.
@@ -104,7 +110,9 @@ impl Network {
             routes: Routes::new(plan, &links, &server_of),
             options: PacketOptions::default(),
             agents: plan.links.iter().map(build_agents).collect(),
-            events: Vec::new(),
+            events: EventLog::default(),
+            source: 0,
+            early: Vec::new(),
             packet_tap: plan.packets.then(|| Box::new(PacketTap::new(plan))),
             servers,
             server_of,
@@ -117,6 +125,33 @@ impl Network {
             upcoming_losses: UpcomingLosses::default(),
             links,
         }
+    }
+
+    /// Lets the endpoints of these flows take packets ahead of the clock, where nobody can tell the difference: from now on
+    /// [`advance`](Self::advance) and [`serve`](Self::serve) return such packets. Returns whether there are any.
+    pub fn look_ahead(&mut self, plan: &Plan, flows: impl Iterator<Item = usize>) -> bool {
+        let links = LookAhead::new(plan, &self.links, &self.server_of, &self.routes.fused);
+        let ends: Vec<(usize, usize)> = flows
+            .flat_map(|flow| [(flow, 0), (flow, 1)])
+            .filter(|&(flow, way)| {
+                let (forward, reverse) = (&plan.flows[flow].forward, &plan.flows[flow].reverse);
+                if way == 0 {
+                    links.admits(forward, reverse)
+                } else {
+                    links.admits(reverse, forward)
+                }
+            })
+            .collect();
+        for &(flow, way) in &ends {
+            self.routes.look_ahead(flow, way);
+        }
+        !ends.is_empty()
+    }
+
+    /// Adds a row to the table `events`, caused by the event that is handled.
+    pub fn log(&mut self, row: EventRow) {
+        let rank = self.agenda.rank(Time(row.time_ns), self.source);
+        self.events.push(row, rank, self.source);
     }
 
     /// Adds a secondary connection of the flow `owner`; if `reversed`, its data takes the route of `owner`'s ACKs.
@@ -135,11 +170,10 @@ impl Network {
             if Self::has_arrived(&packet) {
                 return Some(packet);
             }
-            self.forward(now, packet);
-        } else {
-            self.serve(now, source - self.first_server);
+            return self.advance(now, packet);
         }
-        None
+        self.serve(now, source - self.first_server);
+        self.take_early()
     }
 
     /// Takes the packet that leaves the wire of `link` now; the link is the agenda's top.
@@ -155,12 +189,24 @@ impl Network {
         packet.hop == ARRIVED
     }
 
-    /// Puts the packet on the next link of its route, and on those after it that need no event.
-    ///
+    /// Puts a packet that an endpoint sends on the first link of its route, and on those after it that need no event.
+    #[inline]
+    pub fn forward(&mut self, now: Time, packet: Packet) {
+        let early = self.cross_links(now, packet);
+        debug_assert!(early.is_none(), "what an endpoint sends reaches the other one by an event");
+    }
+
+    /// Puts a packet whose arrival at a link is the event of now on that link, and on those after it that need no event.
+    /// Returns the packet if it reaches its endpoint ahead of the clock, at `packet.at`.
+    #[inline]
+    pub fn advance(&mut self, now: Time, packet: Packet) -> Option<Packet> {
+        self.cross_links(now, packet)
+    }
+
     /// Changed fields are kept in local variables until the packet is written to its wire. Changed in memory the packet
     /// would be read again at once as a whole, for which the processor waits until all stores before it are done.
     #[inline]
-    pub fn forward(&mut self, mut now: Time, packet: Packet) {
+    fn cross_links(&mut self, mut now: Time, packet: Packet) -> Option<Packet> {
         let route = self.routes.start(&packet);
         let (mut step, mut flags, mut aux) = (packet.hop, packet.flags, packet.aux);
         loop {
@@ -177,7 +223,7 @@ impl Network {
                     let (at, mark) = link.pass(now, u32::from(packet.size));
                     let Some(at) = at else {
                         self.lose(now, Packet { hop: step, flags, aux, ..packet }, Outcome::Dropped);
-                        return;
+                        return None;
                     };
                     if mark && flags & (ECT | KIND) == ECT | DATA {
                         link.totals.marked += 1;
@@ -187,34 +233,51 @@ impl Network {
                 }
                 Work::Full => {
                     let offered = Packet { hop: step, flags, aux, ..packet };
-                    let Some(crossed) = self.offer(now, hop.link, hop.is_last(), offered) else { return };
+                    let crossed = self.offer(now, hop.link, hop.is_last(), offered)?;
                     (flags, aux) = (crossed.flags, crossed.aux);
                     crossed.at
                 }
             };
             step = hop.after;
-            if hop.fused && at <= self.end {
+            if hop.next == Next::Link && at <= self.end {
                 now = at;
                 continue;
             }
-            let packet = Packet { at, hop: step, flags, aux, ..packet };
-            if hop.reorders {
-                self.wires.schedule_unordered(&mut self.agenda, hop.link, packet);
-            } else {
-                self.wires.schedule_in_order(&mut self.agenda, hop.link, packet);
-            }
-            return;
+            return self.place(hop, Packet { at, hop: step, flags, aux, ..packet });
         }
+    }
+
+    /// Puts a packet that left the line of `hop` on its wire; returns it if it reaches its endpoint ahead of the clock.
+    #[inline]
+    fn place(&mut self, hop: Hop, packet: Packet) -> Option<Packet> {
+        match hop.next {
+            Next::Endpoint if packet.at <= self.end => {
+                self.source = hop.link;
+                return Some(packet);
+            }
+            Next::UnorderedEvent => self.wires.schedule_unordered(&mut self.agenda, hop.link, packet),
+            _ => self.wires.schedule_in_order(&mut self.agenda, hop.link, packet),
+        }
+        None
     }
 
     /// Forwards a packet behind a link with a server; `packet.at` is when it reaches the link's end.
     fn forward_from(&mut self, hop: Hop, mut packet: Packet) {
         packet.hop = hop.after;
-        if hop.fused && packet.at <= self.end {
-            self.forward(packet.at, packet);
+        let early = if hop.next == Next::Link && packet.at <= self.end {
+            self.cross_links(packet.at, packet)
         } else {
-            self.wires.schedule(&mut self.agenda, hop.link, hop.reorders, packet);
+            self.place(hop, packet)
+        };
+        self.early.extend(early);
+    }
+
+    /// The packets that reach their endpoint ahead of the clock, by the servers that ran since the last call.
+    pub fn take_early(&mut self) -> Option<Packet> {
+        if self.early.is_empty() {
+            return None;
         }
+        Some(self.early.remove(0))
     }
 
     /// Offers a packet to a link that is not plain: its wire loses, jitters or duplicates, it has a router's agent or a

@@ -22,6 +22,19 @@ pub(crate) enum Work {
     Full,
 }
 
+/// Where a packet goes behind a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Onto the wire of the link: its arrival is an event.
+    Event,
+    /// The same, and packets overtake each other on the wire.
+    UnorderedEvent,
+    /// To the next link, which is computed at once ([`crate::link_fusion`]).
+    Link,
+    /// To its endpoint at once, ahead of the clock ([`crate::look_ahead`]).
+    Endpoint,
+}
+
 /// One link of a route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
@@ -33,16 +46,14 @@ pub(crate) struct Hop {
     pub(crate) after: u8,
     /// How much work it is.
     pub(crate) work: Work,
-    /// The next link has no event of its own: it is computed at once.
-    pub(crate) fused: bool,
-    /// Packets overtake each other on the wire.
-    pub(crate) reorders: bool,
+    /// Where the packet goes behind it.
+    pub(crate) next: Next,
 }
 
 const _: () = assert!(size_of::<Hop>() == 16);
 
 impl Hop {
-    /// Whether the link ends at the packet's endpoint.
+    /// The link ends at the packet's endpoint.
     pub(crate) fn is_last(self) -> bool {
         self.after == ARRIVED
     }
@@ -54,6 +65,8 @@ pub(crate) struct Routes {
     hops: Vec<Hop>,
     /// By flow: the first hop of its forward and of its reverse route.
     first: Vec<[u32; 2]>,
+    /// By link: it is computed at once with the link before it.
+    pub(crate) fused: Vec<bool>,
 }
 
 impl Routes {
@@ -80,20 +93,32 @@ impl Routes {
                             None if plain => Work::Plain,
                             None => Work::Full,
                         },
-                        fused: path.get(at + 1).is_some_and(|&next| fused[next as usize]),
-                        reorders: links[link as usize].reorders(),
+                        next: match path.get(at + 1) {
+                            Some(&next) if fused[next as usize] => Next::Link,
+                            _ if links[link as usize].reorders() => Next::UnorderedEvent,
+                            _ => Next::Event,
+                        },
                     }
                 }));
             }
             first.push(begin);
         }
-        Self { hops, first }
+        Self { hops, first, fused }
     }
 
     /// Adds a flow on the routes of `owner`; `reversed` exchanges them.
     pub(crate) fn add_flow(&mut self, owner: u32, reversed: bool) {
         let [forward, reverse] = self.first[owner as usize];
         self.first.push(if reversed { [reverse, forward] } else { [forward, reverse] });
+    }
+
+    /// Packets of `flow` in one direction (0: data, 1: ACKs) go to their endpoint ahead of the clock.
+    pub(crate) fn look_ahead(&mut self, flow: usize, way: usize) {
+        let mut at = self.first[flow][way] as usize;
+        while !self.hops[at].is_last() {
+            at += 1;
+        }
+        self.hops[at].next = Next::Endpoint;
     }
 
     /// Where the packet's route begins.

@@ -36,15 +36,6 @@ impl Wires {
         }
     }
 
-    /// Adds a packet that leaves the wire at `packet.at`.
-    pub(crate) fn schedule(&mut self, agenda: &mut Agenda, link: u32, reorders: bool, packet: Packet) {
-        if reorders {
-            self.schedule_unordered(agenda, link, packet);
-        } else {
-            self.schedule_in_order(agenda, link, packet);
-        }
-    }
-
     /// Adds a packet that leaves the wire after all others on it.
     #[inline]
     pub(crate) fn schedule_in_order(&mut self, agenda: &mut Agenda, link: u32, packet: Packet) {

@@ -16,6 +16,7 @@ use cwndlab_transport::wire::{expand, AckPacket, Blocks, Data, Output};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::dialogue::Direction;
+use crate::end_samples::{Samples, SenderSample};
 use crate::no_control::NoControl;
 use crate::packet_sink::{feedback, router_scheme, PacketSink, WireFormat};
 use crate::totals::Totals;
@@ -69,10 +70,10 @@ pub(crate) struct Connection {
     pub(crate) datagrams: Option<Box<Datagrams>>,
     /// Its direction of a dialogue.
     pub(crate) dialogue: Option<Box<Direction>>,
-    /// When it answered the last SYN of this connection.
-    syn_ack_sent: Time,
-    /// How often it answered a SYN of this connection.
-    syn_acks: u32,
+    /// When it answered the last SYN of this connection, and how many it answered.
+    syn_acks: (Time, u32),
+    /// Samples that its ends took ahead of the clock.
+    pub(crate) samples: Samples,
 }
 
 /// The rate requested from routers, bit/s: that of Quick-Start, else any.
@@ -137,8 +138,8 @@ impl Connection {
             past: Totals::default(),
             datagrams: None,
             dialogue: None,
-            syn_ack_sent: Time::ZERO,
-            syn_acks: 0,
+            syn_acks: (Time::ZERO, 0),
+            samples: Samples::new(),
         }
     }
 
@@ -171,8 +172,7 @@ impl Connection {
             ACK => self.deliver_ack(now, packet, network, current),
             SYN if current => {
                 let header = (packet.flags & EXTRA != 0).then_some(packet.aux);
-                self.syn_ack_sent = now;
-                self.syn_acks += 1;
+                self.syn_acks = (now, self.syn_acks.1 + 1);
                 self.sink(network, now).syn_ack(header);
             }
             SYN_ACK if current => self.deliver_syn_ack(now, packet, network, plan),
@@ -282,6 +282,19 @@ impl Connection {
     #[must_use]
     pub(crate) fn due(&self) -> [Time; TIMERS] {
         [self.sender.timer(), self.sender.pace_timer(), self.receiver.timer(), self.application]
+    }
+
+    /// Until when nothing but a packet changes the receiver, and no sample of it is due.
+    #[inline]
+    pub(crate) fn receiver_free_until(&self) -> Time {
+        self.receiver.timer().min(self.samples.receiver.next)
+    }
+
+    /// The same of the sender.
+    #[inline]
+    pub(crate) fn sender_free_until(&self) -> Time {
+        let timer = self.sender.timer().min(self.sender.pace_timer()).min(self.application);
+        timer.min(self.samples.sender.next)
     }
 
     /// Runs the application, whose timer is due.
@@ -424,7 +437,7 @@ impl Connection {
 
     /// When it answered the SYN of this connection; `None` if it did so more than once.
     pub(crate) fn handshake_start(&self) -> Option<Time> {
-        Some(self.syn_ack_sent).filter(|_| self.syn_acks == 1)
+        (self.syn_acks.1 == 1).then_some(self.syn_acks.0)
     }
 
     /// Takes part in the connection that the other direction opened, whose SYN was answered at `answered`.
@@ -443,7 +456,7 @@ impl Connection {
     /// Replaces the connection, which is over, by a new one.
     pub(crate) fn renew(&mut self, plan: &FlowPlan, seed: u64) {
         self.past = self.totals();
-        self.syn_acks = 0;
+        self.syn_acks.1 = 0;
         self.number = (self.number + 1) & 0xff;
         let nagle = self.sender.nagle();
         self.sender = new_sender(plan, seed, self.index);
@@ -454,15 +467,20 @@ impl Connection {
     /// Counters, those of its predecessors included.
     #[must_use]
     pub(crate) fn totals(&self) -> Totals {
+        self.totals_of(&SenderSample::of(&self.sender), self.receiver.delivered())
+    }
+
+    /// The same, of a sender as it was, and of the payload delivered then.
+    #[must_use]
+    pub(crate) fn totals_of(&self, sender: &SenderSample, delivered: Bytes) -> Totals {
         let mut totals = self.past;
-        let (rtt_sum, rtt_count) = self.sender.rtt().totals();
         totals.add(&Totals {
-            counters: *self.sender.counters(),
-            delivered: self.receiver.delivered().0,
+            counters: sender.counters,
+            delivered: delivered.0,
             acks_sent: self.receiver.acks_sent(),
-            rtt_sum: rtt_sum.0,
-            rtt_count,
-            min_rtt: self.sender.rtt().min_ever().0,
+            rtt_sum: sender.rtts.0 .0,
+            rtt_count: sender.rtts.1,
+            min_rtt: sender.min_rtt.0,
         });
         if let Some(datagrams) = &self.datagrams {
             (totals.counters.sent_packets, totals.counters.sent_bytes) =
@@ -470,6 +488,12 @@ impl Connection {
             totals.delivered = datagrams.received_bytes.0;
         }
         totals
+    }
+
+    /// Its application writes without end, and nothing else acts on either end.
+    #[must_use]
+    pub(crate) fn is_bulk(&self) -> bool {
+        self.source.is_bulk() && self.request.is_none() && !self.shared_application && self.datagrams.is_none()
     }
 
     /// Headers of a data packet.

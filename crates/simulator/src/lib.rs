@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `engine` | the event loop |
 //! | `simulation` | the state of a run: network and connections |
-//! | `sampler` | writes the tables |
+//! | `run_ahead` | ends of connections that take packets ahead of the clock |
+//! | `sampler`, `end_samples` | writes the tables; samples of ends ahead of the clock |
 //! | `applications`, `run_arrivals`, `run_dialogues` | applications that span several connections |
 //! | `connection` | one connection: transport and application |
 //! | `packet_sink` | what the two ends send, as packets |
@@ -16,9 +17,11 @@ mod applications;
 mod arrival_connections;
 mod connection;
 mod dialogue;
+mod end_samples;
 pub mod engine;
 mod no_control;
 mod packet_sink;
+mod run_ahead;
 mod run_arrivals;
 mod run_dialogues;
 mod sampler;

@@ -194,7 +194,7 @@ impl Output for PacketSink<'_> {
         if owner != flow && matches!(kind, "open" | "established") {
             return;
         }
-        self.network.events.push(EventRow {
+        self.network.log(EventRow {
             time_ns: self.now.0,
             flow: owner,
             kind,

@@ -48,7 +48,7 @@ impl Simulation<'_> {
 
     /// Records that a transfer found no connection.
     fn refuse(&mut self, owner: usize, now: Time) {
-        self.network.events.push(EventRow {
+        self.network.log(EventRow {
             time_ns: now.0,
             flow: owner as u32,
             kind: "refused",

@@ -6,16 +6,16 @@ use cwndlab_traffic::NEVER;
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::connection::Connection;
+use crate::end_samples::{SampleTimes, SenderSample};
 use crate::simulation::Simulation;
 use crate::totals::Totals;
 use cwndlab_path::losses::Losses;
 
-/// The tables, and when the next samples are due.
+/// The tables, and when samples are due.
 pub(crate) struct Sampler {
     records: Records,
-    interval: Duration,
-    /// When the next samples are due.
-    pub(crate) next: Time,
+    /// When samples are due.
+    pub(crate) times: SampleTimes,
 }
 
 /// What a flow did so far, by all its connections.
@@ -26,13 +26,9 @@ struct FlowSum {
 }
 
 impl FlowSum {
-    fn of(simulation: &Simulation, index: usize) -> Self {
-        let connection = &simulation.connections[index];
-        let mut sum = Self {
-            totals: connection.totals(),
-            in_flight: connection.sender.in_flight(),
-            losses: simulation.network.losses[index],
-        };
+    /// Of the flow `index`, whose own connection has these totals and so much in flight.
+    fn of(simulation: &Simulation, index: usize, totals: Totals, in_flight: Bytes) -> Self {
+        let mut sum = Self { totals, in_flight, losses: simulation.network.losses[index] };
         let Some(arrivals) = simulation.arrivals.get(&index) else { return sum };
         for &one in &arrivals.all {
             let (connection, losses) = (&simulation.connections[one as usize], simulation.network.losses[one as usize]);
@@ -50,17 +46,19 @@ impl Sampler {
     pub(crate) fn new(interval: Duration) -> Self {
         Self {
             records: Records::default(),
-            interval,
-            next: if interval == Duration::ZERO { NEVER } else { Time::ZERO + interval },
+            times: SampleTimes {
+                next: if interval == Duration::ZERO { NEVER } else { Time::ZERO + interval },
+                interval,
+            },
         }
     }
 
     /// Takes the samples that are due before `before`, and not after `end`.
     #[cold]
     pub(crate) fn sample_before(&mut self, before: Time, end: Time, simulation: &mut Simulation) {
-        while self.next < before && self.next <= end {
-            self.sample(self.next, simulation);
-            self.next += self.interval;
+        while self.times.next < before && self.times.next <= end {
+            self.sample(self.times.next, simulation);
+            self.times.next += self.times.interval;
         }
     }
 
@@ -96,33 +94,35 @@ impl Sampler {
             simulation.network.station_rows(end, &mut self.records.stations);
         }
         self.records.links = simulation.network.link_rows(simulation.plan, end);
-        self.records.events = std::mem::take(&mut simulation.network.events);
+        self.records.events = simulation.take_events();
         self.records.packets = simulation.network.packet_tap.take().map(|tap| tap.rows).unwrap_or_default();
         (self.records, delivered_packets)
     }
 }
 
 /// A row of the table `samples`.
-fn sample_row(now: Time, index: usize, plan: &FlowPlan, simulation: &Simulation) -> SampleRow {
+fn sample_row(now: Time, index: usize, plan: &FlowPlan, simulation: &mut Simulation) -> SampleRow {
+    let connection = &mut simulation.connections[index];
+    let sender = connection.samples.sender.take().unwrap_or_else(|| SenderSample::of(&connection.sender));
+    let delivered = connection.samples.receiver.take().unwrap_or_else(|| connection.receiver.delivered());
     let connection = &simulation.connections[index];
-    let sender = &connection.sender;
-    let FlowSum { totals, in_flight, losses } = FlowSum::of(simulation, index);
+    let FlowSum { totals, in_flight, losses } =
+        FlowSum::of(simulation, index, connection.totals_of(&sender, delivered), sender.in_flight);
     let count = &totals.counters;
     // Several connections, or none, have no window, and no other value of one connection.
     let windowed = plan.algorithm.is_some() && !simulation.arrivals.contains_key(&index);
     let datagrams = connection.datagrams.as_ref();
     let mss = plan.stack.mss.0;
-    let rtt = sender.rtt();
     SampleRow {
         time_ns: now.0,
         flow: connection.index,
-        cwnd_bytes: windowed.then_some(u64::from(sender.cwnd()) * mss),
-        ssthresh_bytes: sender.algorithm().state(None).ssthresh.bytes().map(|threshold| threshold.0),
+        cwnd_bytes: windowed.then_some(u64::from(sender.cwnd) * mss),
+        ssthresh_bytes: sender.ssthresh.map(|threshold| threshold.0),
         in_flight_bytes: datagrams.is_none().then_some(in_flight.0),
-        srtt_ns: (rtt.srtt().0 > 0).then_some(rtt.srtt().0),
-        rtt_ns: (rtt.last().0 > 0).then_some(rtt.last().0),
-        pacing_rate_bps: sender.pacing_rate().map(|rate| rate.0),
-        delivery_rate_bps: (sender.delivery_rate().0 > 0).then_some(sender.delivery_rate().0),
+        srtt_ns: (sender.srtt.0 > 0).then_some(sender.srtt.0),
+        rtt_ns: (sender.rtt.0 > 0).then_some(sender.rtt.0),
+        pacing_rate_bps: sender.pacing_rate.map(|rate| rate.0),
+        delivery_rate_bps: (sender.delivery_rate.0 > 0).then_some(sender.delivery_rate.0),
         delivered_bytes: totals.delivered,
         sent_bytes: count.sent_bytes,
         retransmitted_bytes: count.retransmitted_bytes,
@@ -133,7 +133,7 @@ fn sample_row(now: Time, index: usize, plan: &FlowPlan, simulation: &Simulation)
         wire_losses: losses.wire,
         rtt_sum_ns: totals.rtt_sum,
         rtt_count: totals.rtt_count,
-        state: sender.state() as u8,
+        state: sender.state as u8,
         delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last.0),
         delay_sum_ns: datagrams.map(|one| one.delays.sum.0),
         delay_count: datagrams.map(|one| one.delays.count),

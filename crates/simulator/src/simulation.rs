@@ -8,6 +8,7 @@ use cwndlab_units::Time;
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
 use cwndlab_path::network::Network;
+use cwndlab_path::packet::Packet;
 use cwndlab_path::start_times::start_times;
 use cwndlab_path::timers::{APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
 
@@ -20,6 +21,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) connections: Vec<Connection>,
     /// By flow of the plan, if its workload is arrivals.
     pub(crate) arrivals: BTreeMap<usize, ArrivalConnections>,
+    /// Ends of connections take packets ahead of the clock.
+    pub(crate) ahead: bool,
 }
 
 impl<'a> Simulation<'a> {
@@ -29,7 +32,17 @@ impl<'a> Simulation<'a> {
             .zip(plan.flows.iter().zip(start_times(plan, seed)))
             .map(|(index, (flow, start))| Connection::new(flow, index, start, seed))
             .collect();
-        Self { plan, seed, network: Network::new(plan, seed), connections, arrivals: BTreeMap::new() }
+        Self { plan, seed, network: Network::new(plan, seed), connections, arrivals: BTreeMap::new(), ahead: false }
+    }
+
+    /// A packet reaches its endpoint now.
+    #[inline]
+    pub(crate) fn deliver(&mut self, now: Time, packet: &Packet) {
+        let index = packet.flow();
+        let connection = &mut self.connections[index];
+        let plan = &self.plan.flows[connection.owner as usize];
+        connection.deliver(now, packet, &mut self.network, plan);
+        self.arm_end(index, packet.is_forward());
     }
 
     /// Puts the timers of a connection on the agenda that are due before their entry there. Entries that come too early

@@ -1,0 +1,101 @@
+//! Endpoints that take packets ahead of the clock (`crates/path/src/look_ahead.rs`) change nothing: a run is the same with an
+//! event for every packet.
+
+use std::fmt::Write;
+use std::sync::atomic::AtomicBool;
+
+use cwndlab_records::hash::hash;
+use cwndlab_records::rows::Records;
+use cwndlab_records::table::{Header, Tables};
+use cwndlab_scenario::plan::Plan;
+use cwndlab_scenario::Scenario;
+use cwndlab_simulator::engine::{run_by_events, run_counted};
+use cwndlab_simulator::{catalogue, Statistics};
+use proptest::prelude::*;
+
+fn plan(text: &str) -> Plan {
+    let scenario = Scenario::from_toml(text, None).unwrap_or_else(|faults| panic!("{}: {text}", faults[0]));
+    scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}: {text}", faults[0])).0
+}
+
+fn record_hash(plan: &Plan, records: &Records) -> String {
+    let header = Header { duration: plan.duration, sample_interval: plan.sample_interval, ..Header::default() };
+    hash(&Tables::new(header, records))
+}
+
+/// The cost of a run ahead of the clock and of the same by events, which must have the same records.
+fn costs(text: &str) -> (Statistics, Statistics) {
+    let plan = plan(text);
+    let (ahead, cost) = run_counted(&plan, 1, &AtomicBool::new(false), None).expect("it is not cancelled");
+    let (by_events, cost_by_events) = run_by_events(&plan, 1);
+    assert_eq!(record_hash(&plan, &ahead), record_hash(&plan, &by_events), "{text}");
+    (cost, cost_by_events)
+}
+
+/// Of three events of a packet, with half an ACK's two, the look-ahead leaves one and a half.
+#[test]
+fn a_packet_takes_half_of_the_events() {
+    let (ahead, by_events) = costs(&dumbbell(&[flow("cubic", 20, "")], 50, 100, "", "100 ms"));
+    let share = ahead.events as f64 / by_events.events as f64;
+    assert!((0.45..0.6).contains(&share), "{share}");
+}
+
+/// What a flow asks for, in TOML.
+fn flow(algorithm: &str, rtt_ms: u32, rest: &str) -> String {
+    format!("[[flow]]\nalgorithm = \"{algorithm}\"\nrtt = \"{rtt_ms} ms\"\ncount = 2\n{rest}\n")
+}
+
+fn dumbbell(flows: &[String], rate_mbps: u32, capacity: u32, queue: &str, interval: &str) -> String {
+    let mut text = format!(
+        "schema_version = 1\nduration = \"2 s\"\nsample_interval = \"{interval}\"\n[dumbbell]\n\
+         bottleneck = {{ rate = \"{rate_mbps} Mbps\", delay = \"2 ms\", \
+         queue = {{ capacity = \"{capacity} packets\"{queue} }} }}\naccess = {{ rate = \"100 Mbps\" }}\n"
+    );
+    for one in flows {
+        let _ = write!(text, "{one}");
+    }
+    text
+}
+
+fn any_flow() -> impl Strategy<Value = String> {
+    let algorithm = prop::sample::select(vec![
+        "cubic",
+        "cubic/rack",
+        "reno/newreno",
+        "bbr1",
+        "bbr3",
+        "ctcp/sack",
+        "dctcp",
+        "copa",
+        "vegas/fack",
+        "phcc",
+    ]);
+    let rest = prop::sample::select(vec![
+        "",
+        "start = \"300 ms\"\nstop = \"1200 ms\"",
+        "start_step = \"70 ms\"",
+        "direction = \"reverse\"",
+        "workload = { kind = \"transfers\", bytes = \"50 kB\", gap = \"20 ms\" }",
+        "stack = { pacing = \"always\" }",
+        "stack = { read_rate = \"5 Mbps\" }",
+        "stack = { ecn = \"classic\" }",
+        "stack = { tso_burst = false, quick_acks = 0, header = \"40 B\", mss = \"1460 B\" }",
+    ]);
+    (algorithm, prop::sample::select(vec![8u32, 12, 20, 24, 31, 100]), rest)
+        .prop_map(|(algorithm, rtt, rest)| flow(algorithm, rtt, rest))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    /// Round numbers make many events fall on one time; short intervals make ends pass many samples.
+    #[test]
+    fn records_are_those_of_a_run_by_events(
+        flows in prop::collection::vec(any_flow(), 1..4),
+        rate in prop::sample::select(vec![5u32, 10, 12, 48, 100]),
+        capacity in 2u32..60,
+        queue in prop::sample::select(vec!["", ", kind = \"codel\"", ", kind = \"fq-codel\"", ", kind = \"red\""]),
+        interval in prop::sample::select(vec!["1 ms", "7 ms", "100 ms", "0 s"]),
+    ) {
+        costs(&dumbbell(&flows, rate, capacity, queue, interval));
+    }
+}
