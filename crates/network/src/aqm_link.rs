@@ -208,8 +208,8 @@ mod tests {
                 next = woken.next;
             }
             prop_assert_eq!(left, expected);
-            prop_assert_eq!(aqm_link.dropped, link.totals.dropped);
-            prop_assert_eq!(aqm_link.sent_bytes, link.totals.accepted_bytes);
+            prop_assert_eq!(aqm_link.dropped, link.totals().dropped);
+            prop_assert_eq!(aqm_link.sent_bytes, link.totals().accepted_bytes);
         }
     }
 }

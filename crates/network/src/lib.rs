@@ -16,6 +16,7 @@ pub mod loss;
 pub mod queue;
 pub mod random;
 pub mod ring;
+mod size_classes;
 pub mod wifi;
 pub mod wire;
 

@@ -8,6 +8,7 @@ use crate::line::{Line, NEVER};
 use crate::loss::Loss;
 use crate::queue::{Limit, Queue};
 use crate::random::Stream;
+use crate::size_classes::SizeClasses;
 use crate::wire::{Changes, Harq};
 
 /// How a link is made.
@@ -98,19 +99,27 @@ impl Totals {
     }
 }
 
-/// A link at work: what every packet touches, and the rest apart, so that many links share the cache.
+/// A link at work, in the order of use: two cache lines for a packet on a line without a limited queue, so that many links
+/// share the cache.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Link {
     free: Time,
     /// When the line last began to work after a pause.
     busy_since: Time,
     delay: Duration,
-    sizes: [u32; 2],
-    times: [Duration; 2],
-    /// Counters.
-    pub totals: Totals,
-    queue: Queue,
+    /// The longest wait where the queue is not tracked.
+    longest: Duration,
+    /// End of the run: waits in a queue that is not tracked count up to there.
+    end: Time,
     plain: bool,
+    /// The line has one rate.
+    constant: bool,
+    dropped: u64,
+    accepted: SizeClasses,
+    marked: u64,
+    lost: u64,
+    queue: Queue,
     wire: Box<Wire>,
 }
 
@@ -139,16 +148,21 @@ impl Link {
             && config.jitter.is_none()
             && config.duplicate == 0.0;
         // What is on a line of changing rate does not follow from the time for which it is busy.
-        let watched = config.watched || !config.line.is_constant();
+        let constant = config.line.is_constant();
+        let watched = config.watched || !constant;
         Self {
             free: Time::ZERO,
             busy_since: Time::ZERO,
             delay: config.delay,
-            sizes: [0; 2],
-            times: [Duration::ZERO; 2],
-            totals: Totals::default(),
-            queue: Queue::new(config.limit, config.counts_in_service, config.mark_above, watched, config.end),
+            longest: Duration::ZERO,
+            end: config.end,
             plain,
+            constant,
+            dropped: 0,
+            accepted: SizeClasses::default(),
+            marked: 0,
+            lost: 0,
+            queue: Queue::new(config.limit, config.counts_in_service, config.mark_above, watched),
             wire: Box::new(Wire {
                 line: config.line,
                 losses: config.losses,
@@ -169,24 +183,6 @@ impl Link {
         self.wire.duplicate > 0.0 || self.wire.jitter.is_some_and(|(_, reorder)| reorder)
     }
 
-    /// The time that `size` takes on the line from `start` on. Sizes repeat: two are remembered, which saves the division.
-    #[inline]
-    fn serialisation(&mut self, start: Time, size: u32) -> Duration {
-        if size == self.sizes[0] {
-            return self.times[0];
-        }
-        if size == self.sizes[1] {
-            return self.times[1];
-        }
-        let time = self.wire.line.serve(start, size) - start;
-        if !self.wire.line.is_constant() {
-            return time; // nothing is remembered, hence it is asked for each packet
-        }
-        self.sizes = [size, self.sizes[0]];
-        self.times = [time, self.times[0]];
-        time
-    }
-
     /// Nothing happens on its wire but delay: [`pass`](Self::pass) may be used.
     #[inline]
     #[must_use]
@@ -201,30 +197,62 @@ impl Link {
         (self.plain && matches!(self.wire.line, Line::Instant) && !self.queue.is_tracked()).then_some(self.delay)
     }
 
+    /// Nobody looks at its queue, which holds any number of packets: [`pass_line`](Self::pass_line) may be used.
+    #[must_use]
+    pub fn is_line(&self) -> bool {
+        self.plain && !self.queue.is_tracked()
+    }
+
     /// So many packets and bytes went by a link that only delays.
     pub fn passed(&mut self, packets: u64, bytes: u64) {
-        self.totals.accepted += packets;
-        self.totals.accepted_bytes += bytes;
+        self.accepted.add(packets, bytes);
+    }
+
+    /// A packet was marked.
+    #[inline]
+    pub fn count_marked(&mut self) {
+        self.marked += 1;
     }
 
     /// A packet at the entrance of a plain link: when it arrives (`None` if it is dropped), and whether it is marked.
     #[inline]
     pub fn pass(&mut self, now: Time, size: u32) -> (Option<Time>, bool) {
-        let (start, mark) = self.queue.join(now, self.free, size);
-        let Some(start) = start else {
-            self.totals.dropped += 1;
+        if !self.queue.is_tracked() {
+            return (Some(self.pass_line(now, size)), false);
+        }
+        let Some((start, mark)) = self.queue.join(now, self.free, size) else {
+            self.dropped += 1;
             return (None, false);
         };
+        (Some(self.serve(start, size, start - now)), mark)
+    }
+
+    /// A packet at the entrance of a plain link whose queue is not tracked: when it arrives.
+    #[inline]
+    pub fn pass_line(&mut self, now: Time, size: u32) -> Time {
+        let start = self.free.max(now);
+        self.longest = self.longest.max(start - now);
+        self.serve(start, size, start.min(self.end).saturating_since(now))
+    }
+
+    /// The service of a packet begins at `start`, behind a wait that counts for so long: when it arrives. Sizes repeat: the
+    /// times of two are remembered, which saves the division.
+    #[inline]
+    fn serve(&mut self, start: Time, size: u32, wait: Duration) -> Time {
         if start > self.free {
             self.busy_since = start;
         }
+        let line = &mut self.wire.line;
+        let time = if self.constant {
+            self.accepted.count(size, wait, || line.serve(start, size) - start)
+        } else {
+            self.accepted.count(size, wait, || Duration::ZERO);
+            line.serve(start, size) - start
+        };
         // Behind an outage without end a line stays at `NEVER`, however much it accepts. Plain sums: `NEVER` leaves
         // room for them.
-        let departure = Time(start.0 + self.serialisation(start, size).0).min(NEVER);
-        self.free = departure;
-        self.totals.accepted += 1;
-        self.totals.accepted_bytes += u64::from(size);
-        (Some(Time(departure.0 + self.delay.0)), mark)
+        self.free = Time(start.0 + time.0).min(NEVER);
+        Time(self.free.0 + self.delay.0)
     }
 
     /// A packet arrives at the entrance at `now`, which never lies before the last offer's.
@@ -233,7 +261,7 @@ impl Link {
         let Some(at) = at else { return Outcome::Dropped };
         let departure = self.free;
         let marked = mark && packet.ect;
-        self.totals.marked += u64::from(marked);
+        self.marked += u64::from(marked);
         if self.plain {
             return Outcome::Arrives { departure, at, again: None, marked };
         }
@@ -253,7 +281,7 @@ impl Link {
             lost |= taken;
         }
         if lost {
-            self.totals.lost += 1;
+            self.lost += 1;
             if departure > now {
                 self.forget_lost(now);
                 self.wire.doomed.push_back(departure);
@@ -275,7 +303,7 @@ impl Link {
     /// Packets that the wire lost until `now`: a packet is lost when it has left the line.
     pub fn lost(&mut self, now: Time) -> u64 {
         self.forget_lost(now);
-        self.totals.lost - self.wire.doomed.len() as u64
+        self.lost - self.wire.doomed.len() as u64
     }
 
     fn arrival(&mut self, departure: Time) -> Time {
@@ -305,6 +333,13 @@ impl Link {
         self.free.saturating_since(now)
     }
 
+    /// Its counters.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let (accepted, accepted_bytes) = self.accepted.accepted();
+        Totals { dropped: self.dropped, lost: self.lost, marked: self.marked, accepted, accepted_bytes }
+    }
+
     /// Packets and bytes that wait at `now`.
     pub fn backlog(&mut self, now: Time) -> (u64, u64) {
         self.queue.advance(now);
@@ -315,22 +350,24 @@ impl Link {
     /// from the time that the line is still busy, and the packets from the size of the last one.
     pub fn sent(&mut self, now: Time) -> (u64, u64) {
         let busy = self.free.saturating_since(now);
+        let (accepted, accepted_bytes) = self.accepted.accepted();
         if !self.queue.is_tracked() {
             // Its packets may lie ahead of the clock (a link computed with its feeder): the line's pauses do not count.
             let busy = self.free.saturating_since(now.max(self.busy_since));
-            let hold = self.wire.line.offered(Time::ZERO + busy).unwrap_or(0).min(self.totals.accepted_bytes);
-            let packets = hold.div_ceil(u64::from(self.sizes[0].max(1))).min(self.totals.accepted);
-            return (self.totals.accepted - packets, self.totals.accepted_bytes - hold);
+            let hold = self.wire.line.offered(Time::ZERO + busy).unwrap_or(0).min(accepted_bytes);
+            let packets = hold.div_ceil(u64::from(self.accepted.newest().0.max(1))).min(accepted);
+            return (accepted - packets, accepted_bytes - hold);
         }
         let (packets, bytes) = self.backlog(now);
         let (serving, size) = if busy > Duration::ZERO { (1, u64::from(self.queue.in_service())) } else { (0, 0) };
-        (self.totals.accepted - packets - serving, self.totals.accepted_bytes - bytes - size)
+        (accepted - packets - serving, accepted_bytes - bytes - size)
     }
 
     /// The exact integrals up to `now` of packets and bytes waiting, in packet-nanoseconds and byte-nanoseconds.
     pub fn integrals(&mut self, now: Time) -> (u128, u128) {
         self.queue.advance(now);
-        self.queue.integrals(now)
+        let ((packets, bytes), rest) = (self.accepted.integrals(), self.queue.rest(now));
+        (packets - rest.0, bytes - rest.1)
     }
 
     /// The most packets that ever waited until `now`; where the queue is not watched, the longest wait in packets of the
@@ -340,8 +377,9 @@ impl Link {
         if self.queue.is_tracked() {
             self.queue.most
         } else {
-            let mean = self.queue.integrals(now).0.div_ceil(u128::from(now.0.max(1)));
-            self.queue.longest.0.div_ceil(self.times[0].0.max(1)).max(u64::try_from(mean).unwrap_or(u64::MAX))
+            let mean = self.accepted.integrals().0.div_ceil(u128::from(now.0.max(1)));
+            let (_, time) = self.accepted.newest();
+            self.longest.0.div_ceil(time.0.max(1)).max(u64::try_from(mean).unwrap_or(u64::MAX))
         }
     }
 
@@ -419,7 +457,7 @@ mod tests {
     #[test]
     fn a_line_that_nobody_watches_counts_what_left() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
-        link.queue = Queue::new(Limit::Unlimited, false, None, false, Time::MAX);
+        link.queue = Queue::new(Limit::Unlimited, false, None, false);
         let _ = link.offer(Time(0), FULL);
         let _ = link.offer(Time(10_000_000), FULL);
         assert_eq!(link.sent(Time(5_000_000)), (1, 1500));
@@ -465,6 +503,7 @@ mod tests {
             [Line::Steps(Steps::new(&[(Time::ZERO, Rate(1_000)), (Time(1), Rate(0))], None)), Line::Fixed(Rate(1))]
         {
             let mut link = link(1, 0, Limit::Unlimited);
+            link.constant = line.is_constant();
             link.wire.line = line;
             link.free = NEVER - Duration(1);
             for _ in 0..40_000 {
@@ -505,12 +544,12 @@ mod tests {
                 }
                 let (waiting, _) = link.backlog(now);
                 prop_assert!(waiting <= limit);
-                let totals = link.totals;
+                let totals = link.totals();
                 prop_assert_eq!(totals.arrived(), offered);
                 let (left, _) = link.sent(now);
                 prop_assert!(left + waiting + 1 >= totals.accepted);
             }
-            prop_assert_eq!(link.totals.accepted, through);
+            prop_assert_eq!(link.totals().accepted, through);
             prop_assert_eq!(link.sent(last).0, through);
         }
     }

@@ -1,6 +1,6 @@
 //! Drop-tail with computed departures: what waits is a list of service starts.
 
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::Time;
 
 use crate::ring::Ring;
 
@@ -47,21 +47,14 @@ pub struct Queue {
     waiting: Ring<Waiting>,
     bytes: u64,
     in_service: u32,
-    /// Integral over time of packets and bytes that wait, each counted in full when it joins. In 128 bits: 125 MB that
-    /// wait for 74 s are 2⁶³ byte-nanoseconds, and behind an outage a wait lasts 2⁶⁰ ns.
-    packet_ns: u128,
-    byte_ns: u128,
-    /// End of the run: waits of untracked packets count up to there.
-    end: Time,
+    /// The most that ever waited.
     pub(crate) most: u64,
-    /// The longest wait (untracked queues).
-    pub(crate) longest: Duration,
 }
 
 impl Queue {
-    /// An empty queue of a run that lasts until `end`.
+    /// An empty queue.
     #[must_use]
-    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>, watched: bool, end: Time) -> Self {
+    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>, watched: bool) -> Self {
         Self {
             limit,
             tracked: watched || limit != Limit::Unlimited || mark_above.is_some(),
@@ -70,11 +63,7 @@ impl Queue {
             waiting: Ring::default(),
             bytes: 0,
             in_service: 0,
-            packet_ns: 0,
-            byte_ns: 0,
-            end,
             most: 0,
-            longest: Duration::ZERO,
         }
     }
 
@@ -91,38 +80,25 @@ impl Queue {
         }
     }
 
-    /// A packet arrives at `now`; the line is free at `free`. Answers the start of service, or `None` if it is full,
-    /// and whether to mark the packet.
+    /// A packet arrives at `now`; the line is free at `free`. Returns the start of its service and whether to mark it, or
+    /// `None` if the queue is full. For a tracked queue.
     #[inline]
-    pub fn join(&mut self, now: Time, free: Time, size: u32) -> (Option<Time>, bool) {
-        if !self.tracked {
-            let start = free.max(now);
-            self.count(start.min(self.end).saturating_since(now), size);
-            self.longest = self.longest.max(start - now);
-            return (Some(start), false);
-        }
+    pub fn join(&mut self, now: Time, free: Time, size: u32) -> Option<(Time, bool)> {
         self.advance(now);
         if free <= now {
             self.in_service = size;
-            return (Some(now), self.mark_above == 0);
+            return Some((now, self.mark_above == 0));
         }
         let waiting = self.waiting.len() as u64;
         let serving = u64::from(self.counts_in_service);
         let bytes = self.bytes + serving * u64::from(self.in_service);
         if !self.limit.admits(waiting + serving, bytes, size) {
-            return (None, false);
+            return None;
         }
         self.waiting.push(Waiting { start: free, size });
         self.bytes += u64::from(size);
-        self.count(free - now, size);
         self.most = self.most.max(waiting + 1);
-        (Some(free), waiting >= self.mark_above)
-    }
-
-    #[inline]
-    fn count(&mut self, wait: Duration, size: u32) {
-        self.packet_ns += u128::from(wait.0);
-        self.byte_ns += u128::from(wait.0) * u128::from(size);
+        Some((free, waiting >= self.mark_above))
     }
 
     /// Waiting packets are counted one by one.
@@ -143,15 +119,15 @@ impl Queue {
         self.in_service
     }
 
-    /// The exact integrals up to `now` of packets and bytes waiting: those who still wait count up to `now`. None of them
-    /// joined after `now`.
+    /// What those who wait will wait beyond `now`, in packet-nanoseconds and byte-nanoseconds. None of them joined after
+    /// `now`.
     #[must_use]
-    pub fn integrals(&self, now: Time) -> (u128, u128) {
-        let (mut packets, mut bytes) = (self.packet_ns, self.byte_ns);
+    pub fn rest(&self, now: Time) -> (u128, u128) {
+        let (mut packets, mut bytes) = (0, 0);
         for one in self.waiting.iter() {
             let rest = u128::from((one.start - now).0);
-            packets -= rest;
-            bytes -= rest * u128::from(one.size);
+            packets += rest;
+            bytes += rest * u128::from(one.size);
         }
         (packets, bytes)
     }

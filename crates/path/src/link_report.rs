@@ -40,10 +40,10 @@ impl Network {
         let (packet_ns, byte_ns) = link.integrals(now);
         let (sent_packets, sent_bytes) = link.sent(now);
         LinkSnapshot {
-            arrived: link.totals.arrived(),
-            dropped: link.totals.dropped,
+            arrived: link.totals().arrived(),
+            dropped: link.totals().dropped,
             lost,
-            marked: link.totals.marked,
+            marked: link.totals().marked,
             sent_packets,
             sent_bytes,
             queue_packets,

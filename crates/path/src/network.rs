@@ -207,10 +207,12 @@ impl Network {
     /// would be read again at once as a whole, for which the processor waits until all stores before it are done.
     #[inline]
     fn cross_links(&mut self, mut now: Time, packet: Packet) -> Option<Packet> {
-        let route = self.routes.start(&packet);
-        let (mut step, mut flags, mut aux) = (packet.hop, packet.flags, packet.aux);
+        let first = self.routes.index(&packet);
+        let mut index = first;
+        let (mut flags, mut aux) = (packet.flags, packet.aux);
         loop {
-            let hop = self.routes.hop(route, step);
+            let hop = self.routes.hop(index);
+            let size = u32::from(packet.size);
             let at = match hop.work {
                 Work::Delay => {
                     let crossed = &mut self.crossed[hop.link as usize];
@@ -218,32 +220,35 @@ impl Network {
                     crossed.bytes += u64::from(packet.size);
                     now + hop.delay
                 }
-                Work::Plain => {
+                Work::Line => self.links[hop.link as usize].pass_line(now, size),
+                Work::Queue => {
                     let link = &mut self.links[hop.link as usize];
-                    let (at, mark) = link.pass(now, u32::from(packet.size));
-                    let Some(at) = at else {
-                        self.lose(now, Packet { hop: step, flags, aux, ..packet }, Outcome::Dropped);
+                    let (Some(at), mark) = link.pass(now, size) else {
+                        let hop = packet.hop + (index - first) as u8;
+                        self.lose(now, Packet { hop, flags, aux, ..packet }, Outcome::Dropped);
                         return None;
                     };
                     if mark && flags & (ECT | KIND) == ECT | DATA {
-                        link.totals.marked += 1;
+                        link.count_marked();
                         flags |= CE;
                     }
                     at
                 }
                 Work::Full => {
-                    let offered = Packet { hop: step, flags, aux, ..packet };
+                    let hop = *hop;
+                    let offered = Packet { hop: packet.hop + (index - first) as u8, flags, aux, ..packet };
                     let crossed = self.offer(now, hop.link, hop.is_last(), offered)?;
                     (flags, aux) = (crossed.flags, crossed.aux);
                     crossed.at
                 }
             };
-            step = hop.after;
+            let hop = self.routes.hop(index);
             if hop.next == Next::Link && at <= self.end {
                 now = at;
+                index += 1;
                 continue;
             }
-            return self.place(hop, Packet { at, hop: step, flags, aux, ..packet });
+            return self.place(*hop, Packet { at, hop: hop.after, flags, aux, ..packet });
         }
     }
 

@@ -16,8 +16,10 @@ pub(crate) const ARRIVED: u8 = u8::MAX;
 pub(crate) enum Work {
     /// No line and no queue: the link itself is not touched.
     Delay,
-    /// The wire only delays, and no packets are recorded.
-    Plain,
+    /// The wire only delays, no packets are recorded, and nobody looks at the queue, which holds any number of packets.
+    Line,
+    /// The same with a queue that somebody looks at, or that is limited.
+    Queue,
     /// Everything else.
     Full,
 }
@@ -90,7 +92,8 @@ impl Routes {
                         after: if at + 1 == path.len() { ARRIVED } else { at as u8 + 1 },
                         work: match delay {
                             Some(_) => Work::Delay,
-                            None if plain => Work::Plain,
+                            None if plain && links[link as usize].is_line() => Work::Line,
+                            None if plain => Work::Queue,
                             None => Work::Full,
                         },
                         next: match path.get(at + 1) {
@@ -121,20 +124,20 @@ impl Routes {
         self.hops[at].next = Next::Endpoint;
     }
 
-    /// Where the packet's route begins.
+    /// The index of the hop that the packet is at; the hops behind it follow.
     #[inline]
-    pub(crate) fn start(&self, packet: &Packet) -> usize {
-        self.first[packet.flow()][usize::from(!packet.is_forward())] as usize
+    pub(crate) fn index(&self, packet: &Packet) -> usize {
+        self.first[packet.flow()][usize::from(!packet.is_forward())] as usize + packet.hop as usize
     }
 
-    /// A hop, counted from the beginning of a route.
+    /// The hop of this index.
     #[inline]
-    pub(crate) fn hop(&self, start: usize, step: u8) -> Hop {
-        self.hops[start + step as usize]
+    pub(crate) fn hop(&self, index: usize) -> &Hop {
+        &self.hops[index]
     }
 
     /// The hop that the packet is at.
     pub(crate) fn current(&self, packet: &Packet) -> Hop {
-        self.hop(self.start(packet), packet.hop)
+        *self.hop(self.index(packet))
     }
 }
