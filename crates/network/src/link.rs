@@ -237,22 +237,30 @@ impl Link {
 
     /// The service of a packet begins at `start`, behind a wait that counts for so long: when it arrives. Sizes repeat: the
     /// times of two are remembered, which saves the division.
-    #[inline]
+    #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
+    #[inline(always)]
     fn serve(&mut self, start: Time, size: u32, wait: Duration) -> Time {
         if start > self.free {
             self.busy_since = start;
         }
-        let line = &mut self.wire.line;
-        let time = if self.constant {
-            self.accepted.count(size, wait, || line.serve(start, size) - start)
-        } else {
-            self.accepted.count(size, wait, || Duration::ZERO);
-            line.serve(start, size) - start
+        let time = match self.accepted.count(size, wait) {
+            Some(time) if self.constant => time,
+            counted => self.ask_line(start, size, wait, counted.is_some()),
         };
         // Behind an outage without end a line stays at `NEVER`, however much it accepts. Plain sums: `NEVER` leaves
         // room for them.
         self.free = Time(start.0 + time.0).min(NEVER);
         Time(self.free.0 + self.delay.0)
+    }
+
+    /// Asks the line how long a packet takes from `start` on; it is of a new size unless it is `counted`.
+    #[cold]
+    fn ask_line(&mut self, start: Time, size: u32, wait: Duration, counted: bool) -> Duration {
+        let time = self.wire.line.serve(start, size) - start;
+        if !counted {
+            self.accepted.count_new(size, wait, time);
+        }
+        time
     }
 
     /// A packet arrives at the entrance at `now`, which never lies before the last offer's.

@@ -30,45 +30,42 @@ pub(crate) struct SizeClasses {
 }
 
 impl SizeClasses {
-    /// Counts a packet of `size` bytes that waits so long. Returns how long it takes on the line, which `time` computes where
-    /// it is not remembered.
+    /// Counts a packet of `size` bytes that waits so long, and returns how long it takes on the line. `None`, and nothing is
+    /// counted, if the size is none of the last two.
     #[inline]
-    pub(crate) fn count(&mut self, size: u32, wait: Duration, time: impl FnOnce() -> Duration) -> Duration {
+    pub(crate) fn count(&mut self, size: u32, wait: Duration) -> Option<Duration> {
         let at = if self.recent[0].size == size {
             0
         } else if self.recent[1].size == size {
             1
         } else {
-            self.renew(size, time());
-            0
+            return None;
         };
         let class = &mut self.recent[at];
         class.packets += 1;
-        match class.wait_ns.checked_add(wait.0) {
-            Some(sum) => class.wait_ns = sum,
-            None => self.carry(at, wait),
+        let (sum, beyond) = class.wait_ns.overflowing_add(wait.0);
+        class.wait_ns = sum;
+        if beyond {
+            self.carry(at);
         }
-        self.recent[at].time
+        Some(self.recent[at].time)
     }
 
-    /// A size takes the place of the older one.
-    #[cold]
-    fn renew(&mut self, size: u32, time: Duration) {
+    /// The same of a packet of a new size, which takes the place of the older one; such packets take `time` on the line.
+    pub(crate) fn count_new(&mut self, size: u32, wait: Duration, time: Duration) {
         let oldest = self.recent[1];
         self.packets += oldest.packets;
         self.bytes += oldest.packets * u64::from(oldest.size);
         self.packet_ns += u128::from(oldest.wait_ns);
         self.byte_ns += u128::from(oldest.wait_ns) * u128::from(oldest.size);
-        self.recent = [SizeClass { size, time, ..SizeClass::default() }, self.recent[0]];
+        self.recent = [SizeClass { wait_ns: wait.0, time, packets: 1, size }, self.recent[0]];
     }
 
-    /// The sum of the waits of a size no longer fits into 64 bits with this one.
+    /// The sum of the waits of a size no longer fits into 64 bits: 2⁶⁴ of it are counted apart.
     #[cold]
-    fn carry(&mut self, at: usize, wait: Duration) {
-        let class = &mut self.recent[at];
-        let sum = std::mem::replace(&mut class.wait_ns, wait.0);
-        self.packet_ns += u128::from(sum);
-        self.byte_ns += u128::from(sum) * u128::from(class.size);
+    fn carry(&mut self, at: usize) {
+        self.packet_ns += 1 << 64;
+        self.byte_ns += u128::from(self.recent[at].size) << 64;
     }
 
     /// Counts packets of any size that do not wait.
@@ -114,8 +111,11 @@ mod tests {
             let mut bytes = 0;
             for &(kind, shift) in &packets {
                 let (size, wait) = ([40, 52, 576, 1500][kind as usize], 3u64 << shift);
-                let time = classes.count(size, Duration(wait), || Duration(u64::from(size) * 8));
-                prop_assert_eq!(time, Duration(u64::from(size) * 8));
+                let time = Duration(u64::from(size) * 8);
+                match classes.count(size, Duration(wait)) {
+                    Some(remembered) => prop_assert_eq!(remembered, time),
+                    None => classes.count_new(size, Duration(wait), time),
+                }
                 sums = (sums.0 + u128::from(wait), sums.1 + u128::from(wait) * u128::from(size));
                 bytes += u64::from(size);
             }

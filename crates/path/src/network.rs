@@ -211,18 +211,18 @@ impl Network {
         let mut index = first;
         let (mut flags, mut aux) = (packet.flags, packet.aux);
         loop {
-            let hop = self.routes.hop(index);
+            let &Hop { link, after, next, work, delay } = self.routes.hop(index);
             let size = u32::from(packet.size);
-            let at = match hop.work {
+            let at = match work {
                 Work::Delay => {
-                    let crossed = &mut self.crossed[hop.link as usize];
+                    let crossed = &mut self.crossed[link as usize];
                     crossed.packets += 1;
                     crossed.bytes += u64::from(packet.size);
-                    now + hop.delay
+                    now + delay
                 }
-                Work::Line => self.links[hop.link as usize].pass_line(now, size),
+                Work::Line => self.links[link as usize].pass_line(now, size),
                 Work::Queue => {
-                    let link = &mut self.links[hop.link as usize];
+                    let link = &mut self.links[link as usize];
                     let (Some(at), mark) = link.pass(now, size) else {
                         let hop = packet.hop + (index - first) as u8;
                         self.lose(now, Packet { hop, flags, aux, ..packet }, Outcome::Dropped);
@@ -235,33 +235,31 @@ impl Network {
                     at
                 }
                 Work::Full => {
-                    let hop = *hop;
                     let offered = Packet { hop: packet.hop + (index - first) as u8, flags, aux, ..packet };
-                    let crossed = self.offer(now, hop.link, hop.is_last(), offered)?;
+                    let crossed = self.offer(now, link, after == ARRIVED, offered)?;
                     (flags, aux) = (crossed.flags, crossed.aux);
                     crossed.at
                 }
             };
-            let hop = self.routes.hop(index);
-            if hop.next == Next::Link && at <= self.end {
+            if next == Next::Link && at <= self.end {
                 now = at;
                 index += 1;
                 continue;
             }
-            return self.place(*hop, Packet { at, hop: hop.after, flags, aux, ..packet });
+            return self.place(link, next, Packet { at, hop: after, flags, aux, ..packet });
         }
     }
 
-    /// Puts a packet that left the line of `hop` on its wire; returns it if it reaches its endpoint ahead of the clock.
+    /// Puts a packet that left the line of `link` on its wire; returns it if it reaches its endpoint ahead of the clock.
     #[inline]
-    fn place(&mut self, hop: Hop, packet: Packet) -> Option<Packet> {
-        match hop.next {
+    fn place(&mut self, link: u32, next: Next, packet: Packet) -> Option<Packet> {
+        match next {
             Next::Endpoint if packet.at <= self.end => {
-                self.source = hop.link;
+                self.source = link;
                 return Some(packet);
             }
-            Next::UnorderedEvent => self.wires.schedule_unordered(&mut self.agenda, hop.link, packet),
-            _ => self.wires.schedule_in_order(&mut self.agenda, hop.link, packet),
+            Next::UnorderedEvent => self.wires.schedule_unordered(&mut self.agenda, link, packet),
+            _ => self.wires.schedule_in_order(&mut self.agenda, link, packet),
         }
         None
     }
@@ -272,7 +270,7 @@ impl Network {
         let early = if hop.next == Next::Link && packet.at <= self.end {
             self.cross_links(packet.at, packet)
         } else {
-            self.place(hop, packet)
+            self.place(hop.link, hop.next, packet)
         };
         self.early.extend(early);
     }
