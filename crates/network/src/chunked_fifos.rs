@@ -10,14 +10,23 @@ use prefetch_index::prefetch_index;
 const CHUNK: u32 = 16;
 const NONE: u32 = u32::MAX;
 
-/// A FIFO: from the slot `head` to the one before `tail`, by way of the chunks between them.
-#[derive(Clone, Copy, Debug, Default)]
+/// A FIFO: from the slot `first` to the slot `last`, by way of the chunks between them.
+#[derive(Clone, Copy, Debug)]
 struct Fifo {
-    head: u32,
-    /// At a chunk's beginning: the next value needs a chunk.
-    tail: u32,
-    len: u32,
+    first: u32,
+    /// [`NONE`] while it is empty.
+    last: u32,
 }
+
+const EMPTY: Fifo = Fifo { first: 0, last: NONE };
+
+/// The next value of a FIFO with this last slot needs a chunk.
+#[inline]
+fn is_full(last: u32) -> bool {
+    last.wrapping_add(1).is_multiple_of(CHUNK)
+}
+
+const _: () = assert!(NONE.wrapping_add(1).is_multiple_of(CHUNK), "an empty FIFO needs a chunk");
 
 /// FIFOs by number. They grow as needed, and hold a chunk only while something is in it.
 #[derive(Clone, Debug)]
@@ -34,70 +43,68 @@ impl<T: Copy + Default> ChunkedFifos<T> {
     /// So many empty FIFOs.
     #[must_use]
     pub fn new(fifos: usize) -> Self {
-        Self { all: vec![Fifo::default(); fifos], slots: Vec::new(), next: Vec::new(), free: NONE }
+        Self { all: vec![EMPTY; fifos], slots: Vec::new(), next: Vec::new(), free: NONE }
     }
 
     /// Adds at the end; answers whether the FIFO was empty.
     #[inline]
     pub fn push(&mut self, fifo: usize, value: T) -> bool {
-        let fifo = &mut self.all[fifo];
-        let empty = fifo.len == 0;
-        if fifo.tail.is_multiple_of(CHUNK) {
-            if self.free == NONE {
-                self.slots.resize(self.slots.len() + CHUNK as usize, T::default());
-                self.free = self.next.len() as u32;
-                self.next.push(NONE);
-            }
-            let chunk = self.free;
-            self.free = self.next[chunk as usize];
-            if empty {
-                fifo.head = chunk * CHUNK;
-            } else {
-                self.next[(fifo.tail / CHUNK) as usize - 1] = chunk;
-            }
-            fifo.tail = chunk * CHUNK;
-        }
-        self.slots[fifo.tail as usize] = value;
-        fifo.tail += 1;
-        fifo.len += 1;
-        empty
+        let last = self.all[fifo].last;
+        let slot = if is_full(last) { self.add_chunk(fifo) } else { last + 1 };
+        self.slots[slot as usize] = value;
+        self.all[fifo].last = slot;
+        last == NONE
     }
 
-    /// Takes the oldest value.
-    #[inline]
-    pub fn pop(&mut self, fifo: usize) -> Option<T> {
+    /// Puts a chunk at the end of a FIFO; returns its first slot.
+    fn add_chunk(&mut self, fifo: usize) -> u32 {
+        if self.free == NONE {
+            self.slots.resize(self.slots.len() + CHUNK as usize, T::default());
+            self.free = self.next.len() as u32;
+            self.next.push(NONE);
+        }
+        let chunk = self.free;
+        self.free = self.next[chunk as usize];
         let fifo = &mut self.all[fifo];
-        if fifo.len == 0 {
+        if fifo.last == NONE {
+            fifo.first = chunk * CHUNK;
+        } else {
+            self.next[(fifo.last / CHUNK) as usize] = chunk;
+        }
+        chunk * CHUNK
+    }
+
+    /// Takes the oldest value, and shows the one behind it.
+    #[inline]
+    pub fn pop(&mut self, fifo: usize) -> Option<(T, Option<&T>)> {
+        let Fifo { first, last } = self.all[fifo];
+        if last == NONE {
             return None;
         }
-        let value = self.slots[fifo.head as usize];
-        fifo.head += 1;
-        fifo.len -= 1;
-        if fifo.len == 0 || fifo.head.is_multiple_of(CHUNK) {
-            let chunk = (fifo.head - 1) / CHUNK;
-            let next = std::mem::replace(&mut self.next[chunk as usize], self.free);
-            self.free = chunk;
-            if fifo.len == 0 {
-                fifo.tail = 0;
-                return Some(value);
-            }
-            fifo.head = next * CHUNK;
+        let value = self.slots[first as usize];
+        if first == last || is_full(first) {
+            let next = self.leave_chunk(fifo);
+            return Some((value, next.map(|slot| &self.slots[slot as usize])));
         }
+        let next = first + 1;
+        self.all[fifo].first = next;
         // What comes when this fifo's turn comes again was written long ago: it is asked for now.
-        let ahead = match fifo.head % CHUNK {
-            last if last == CHUNK - 2 => self.next[(fifo.head / CHUNK) as usize] as usize * CHUNK as usize,
-            _ => fifo.head as usize + 2,
-        };
-        prefetch_index(&self.slots, ahead);
-        Some(value)
+        prefetch_index(&self.slots, next as usize + 2);
+        Some((value, Some(&self.slots[next as usize])))
     }
 
-    /// The oldest value.
-    #[inline]
-    #[must_use]
-    pub fn front(&self, fifo: usize) -> Option<&T> {
-        let fifo = &self.all[fifo];
-        (fifo.len > 0).then(|| &self.slots[fifo.head as usize])
+    /// The last value of a chunk, or of the FIFO, was taken: the chunk is free. Returns the slot of the oldest value.
+    fn leave_chunk(&mut self, fifo: usize) -> Option<u32> {
+        let fifo = &mut self.all[fifo];
+        let chunk = fifo.first / CHUNK;
+        let next = std::mem::replace(&mut self.next[chunk as usize], self.free);
+        self.free = chunk;
+        if fifo.first == fifo.last {
+            *fifo = EMPTY;
+            return None;
+        }
+        fifo.first = next * CHUNK;
+        Some(fifo.first)
     }
 
     /// Memory held, bytes.
@@ -124,15 +131,15 @@ mod tests {
                     prop_assert_eq!(fifos.push(fifo, value), model.is_empty());
                     model.push_back(value);
                 } else {
-                    prop_assert_eq!(fifos.pop(fifo), model.pop_front());
+                    let popped = fifos.pop(fifo).map(|(value, next)| (value, next.copied()));
+                    prop_assert_eq!(popped, model.pop_front().map(|value| (value, model.front().copied())));
                 }
-                prop_assert_eq!(fifos.front(fifo), model.front());
             }
             for (fifo, model) in models.iter_mut().enumerate() {
                 while let Some(value) = model.pop_front() {
-                    prop_assert_eq!(fifos.pop(fifo), Some(value));
+                    prop_assert_eq!(fifos.pop(fifo).map(|one| one.0), Some(value));
                 }
-                prop_assert_eq!(fifos.pop(fifo), None);
+                prop_assert!(fifos.pop(fifo).is_none());
             }
         }
 

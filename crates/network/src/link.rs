@@ -231,8 +231,18 @@ impl Link {
     #[inline]
     pub fn pass_line(&mut self, now: Time, size: u32) -> Time {
         let start = self.free.max(now);
+        if start > self.end {
+            return self.pass_beyond(now, start, size);
+        }
         self.longest = self.longest.max(start - now);
-        self.serve(start, size, start.min(self.end).saturating_since(now))
+        self.serve(start, size, start - now)
+    }
+
+    /// The service of a packet begins after the end of the run: it waits until then.
+    #[cold]
+    fn pass_beyond(&mut self, now: Time, start: Time, size: u32) -> Time {
+        self.longest = self.longest.max(start - now);
+        self.serve(start, size, self.end.saturating_since(now))
     }
 
     /// The service of a packet begins at `start`, behind a wait that counts for so long: when it arrives. Sizes repeat: the

@@ -190,7 +190,6 @@ impl Network {
     }
 
     /// Puts a packet that an endpoint sends on the first link of its route, and on those after it that need no event.
-    #[inline]
     pub fn forward(&mut self, now: Time, packet: Packet) {
         let early = self.cross_links(now, packet);
         debug_assert!(early.is_none(), "what an endpoint sends reaches the other one by an event");
@@ -198,14 +197,16 @@ impl Network {
 
     /// Puts a packet whose arrival at a link is the event of now on that link, and on those after it that need no event.
     /// Returns the packet if it reaches its endpoint ahead of the clock, at `packet.at`.
-    #[inline]
+    #[allow(clippy::inline_always)] // the body of the engine's loop
+    #[inline(always)]
     pub fn advance(&mut self, now: Time, packet: Packet) -> Option<Packet> {
         self.cross_links(now, packet)
     }
 
     /// Changed fields are kept in local variables until the packet is written to its wire. Changed in memory the packet
     /// would be read again at once as a whole, for which the processor waits until all stores before it are done.
-    #[inline]
+    #[allow(clippy::inline_always)] // as a call it would store the packet and load it again
+    #[inline(always)]
     fn cross_links(&mut self, mut now: Time, packet: Packet) -> Option<Packet> {
         let first = self.routes.index(&packet);
         let mut index = first;

@@ -58,8 +58,8 @@ impl Wires {
     /// place.
     #[inline]
     pub(crate) fn take_arrival(&mut self, agenda: &mut Agenda, link: u32) -> Packet {
-        if let Some(packet) = self.fifos.pop(link as usize) {
-            match self.fifos.front(link as usize) {
+        if let Some((packet, next)) = self.fifos.pop(link as usize) {
+            match next {
                 Some(next) => agenda.replace_top(next.at, link),
                 None => agenda.pop(),
             }

@@ -114,6 +114,20 @@ fn new_receiver(plan: &FlowPlan) -> Receiver {
     Receiver::new(&plan.stack, plan.stack.sack && uses_sack(plan.recovery))
 }
 
+/// Where the ends of a connection put what they send. A macro, since either end is borrowed beside it.
+macro_rules! sink {
+    ($connection:expr, $network:expr, $now:expr) => {
+        PacketSink {
+            network: $network,
+            flow: $connection.index | ($connection.number << 24),
+            now: $now,
+            format: &$connection.format,
+            request: &$connection.request,
+            srtt: $connection.sender.rtt().srtt(),
+        }
+    };
+}
+
 impl Connection {
     /// The connection of a flow of the plan, before its start.
     #[must_use]
@@ -152,30 +166,28 @@ impl Connection {
         connection
     }
 
+    /// A packet reaches one of the two ends. `plans` are those of all flows.
     #[inline]
-    fn sink<'a>(&self, network: &'a mut Network, now: Time) -> PacketSink<'a> {
-        PacketSink {
-            network,
-            flow: self.index | (self.number << 24),
-            now,
-            format: self.format,
-            request: self.request.map(|(scheme, rate)| (scheme, rate, self.sender.rtt().srtt())),
+    pub(crate) fn deliver(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
+        let current = packet.flow >> 24 == self.number;
+        match packet.kind() {
+            DATA if current => self.deliver_data(now, packet, network, plans),
+            ACK => self.deliver_ack(now, packet, network, current),
+            _ => self.deliver_other(now, packet, network, plans),
         }
     }
 
-    /// A packet reaches one of the two ends.
-    #[inline]
-    pub(crate) fn deliver(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
+    /// A packet of the handshake, a datagram, or one of an earlier connection.
+    #[cold]
+    fn deliver_other(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
         let current = packet.flow >> 24 == self.number;
         match packet.kind() {
-            DATA if current => self.deliver_data(now, packet, network, plan),
-            ACK => self.deliver_ack(now, packet, network, current),
             SYN if current => {
                 let header = (packet.flags & EXTRA != 0).then_some(packet.aux);
                 self.syn_acks = (now, self.syn_acks.1 + 1);
-                self.sink(network, now).syn_ack(header);
+                sink!(self, network, now).syn_ack(header);
             }
-            SYN_ACK if current => self.deliver_syn_ack(now, packet, network, plan),
+            SYN_ACK if current => self.deliver_syn_ack(now, packet, network, &plans[self.owner as usize]),
             _ if packet.flags & EXTRA != 0 => network.options.free(*packet),
             DATA => {
                 if let Some(datagrams) = &mut self.datagrams {
@@ -187,18 +199,21 @@ impl Connection {
     }
 
     #[inline]
-    fn deliver_data(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
-        let request = (packet.flags & EXTRA != 0).then(|| self.take_request(network, packet));
-        let data = Data {
+    fn deliver_data(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
+        let mut data = Data {
             seq: expand(packet.seq, self.receiver.expected()),
-            len: request.map_or(packet.aux, |request| request.len),
+            len: packet.aux,
             retransmission: packet.flags & AGAIN != 0,
             ect: packet.flags & ECT != 0,
             cwr: packet.flags & CWR != 0,
             stamp: packet.stamp,
-            feedback: request.and_then(|request| feedback(&request, plan)),
+            feedback: None,
         };
-        let mut sink = self.sink(network, now);
+        if packet.flags & EXTRA != 0 {
+            let request = self.take_request(network, packet);
+            (data.len, data.feedback) = (request.len, feedback(&request, &plans[self.owner as usize]));
+        }
+        let mut sink = sink!(self, network, now);
         self.receiver.on_data(now, &data, packet.flags & CE != 0, &mut sink);
         if self.receiver.expected() >= self.transfer_end {
             self.on_delivered(now);
@@ -222,7 +237,7 @@ impl Connection {
         if !current {
             return;
         }
-        let mut sink = self.sink(network, now);
+        let mut sink = sink!(self, network, now);
         self.sender.on_ack(now, &ack, &mut sink);
         if self.sender.is_drained() {
             self.on_drained(now);
@@ -232,7 +247,7 @@ impl Connection {
     fn deliver_syn_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
         let request = (packet.flags & EXTRA != 0).then(|| network.options.take_header(packet.aux));
         let feedback = request.and_then(|request| feedback(&request, plan));
-        let mut sink = self.sink(network, now);
+        let mut sink = sink!(self, network, now);
         if request.is_some() && feedback.is_none() {
             let cwnd = self.sender.cwnd();
             sink.event("fallback", "a router has no agent", cwnd, cwnd, f64::NAN);
@@ -264,7 +279,7 @@ impl Connection {
 
     /// A timer is due.
     pub(crate) fn on_timer(&mut self, which: usize, now: Time, network: &mut Network, plan: &FlowPlan, seed: u64) {
-        let mut sink = self.sink(network, now);
+        let mut sink = sink!(self, network, now);
         match which {
             SENDER => self.sender.on_timer(now, &mut sink),
             PACE => self.sender.on_pace(now, &mut sink),
@@ -303,13 +318,13 @@ impl Connection {
         self.application = next;
         match action {
             Action::Open(bytes) => {
-                let mut sink = self.sink(network, now);
+                let mut sink = sink!(self, network, now);
                 self.sender.open(now, &mut sink);
                 self.write(bytes, now, network, plan);
             }
             Action::Reopen(bytes) => {
                 self.renew(plan, seed);
-                let mut sink = self.sink(network, now);
+                let mut sink = sink!(self, network, now);
                 self.sender.open(now, &mut sink);
                 self.write(bytes, now, network, plan);
             }
@@ -430,7 +445,7 @@ impl Connection {
 
     /// Opens the connection.
     pub(crate) fn open(&mut self, now: Time, network: &mut Network) {
-        let mut sink = self.sink(network, now);
+        let mut sink = sink!(self, network, now);
         self.sender.open(now, &mut sink);
         self.source.start();
     }
@@ -443,13 +458,13 @@ impl Connection {
     /// Takes part in the connection that the other direction opened, whose SYN was answered at `answered`.
     pub(crate) fn accept(&mut self, answered: Option<Time>, now: Time, network: &mut Network) {
         let window = self.receiver.first_window();
-        let mut sink = self.sink(network, now);
+        let mut sink = sink!(self, network, now);
         self.sender.accept(answered, now, window, &mut sink);
     }
 
     /// The application writes more.
     pub(crate) fn supply(&mut self, bytes: Bytes, now: Time, network: &mut Network) {
-        let mut sink = self.sink(network, now);
+        let mut sink = sink!(self, network, now);
         self.sender.supply(bytes, now, &mut sink);
     }
 

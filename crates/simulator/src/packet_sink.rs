@@ -49,16 +49,18 @@ pub(crate) struct PacketSink<'a> {
     pub(crate) flow: u32,
     /// Now.
     pub(crate) now: Time,
-    pub(crate) format: WireFormat,
-    /// What packets request from routers: the scheme, the rate in bit/s, the sender's smoothed RTT.
-    pub(crate) request: Option<(Scheme, f64, Duration)>,
+    pub(crate) format: &'a WireFormat,
+    /// What packets request from routers: the scheme, and the rate in bit/s.
+    pub(crate) request: &'a Option<(Scheme, f64)>,
+    /// The sender's smoothed RTT.
+    pub(crate) srtt: Duration,
 }
 
 impl PacketSink<'_> {
     /// Stores the header of a packet that sends a request to routers.
     #[cold]
-    fn router_header(&mut self, scheme: Scheme, rate: f64, rtt: Duration, len: u32) -> u32 {
-        let mut header = Header::new(scheme, rate, rtt);
+    fn router_header(&mut self, scheme: Scheme, rate: f64, len: u32) -> u32 {
+        let mut header = Header::new(scheme, rate, self.srtt);
         if scheme == Scheme::Perc {
             if let Some(last) = self.network.options.perc.get(&(self.flow & FLOW)) {
                 header.shares = last.shares;
@@ -72,6 +74,20 @@ impl PacketSink<'_> {
     fn echo_header(&mut self) -> Option<u32> {
         let header = self.network.options.perc.get(&(self.flow & FLOW))?.echo?;
         Some(self.network.options.store_header(RouterHeader { header, len: 0 }))
+    }
+
+    /// Stores what an ACK carries beyond its number and window.
+    #[cold]
+    fn ack_options(&mut self, ack: &AckPacket) -> u32 {
+        let perc = self.request.is_some_and(|(scheme, _)| scheme == Scheme::Perc);
+        let header = perc.then(|| self.echo_header()).flatten();
+        self.network.options.store_ack(AckOptions {
+            header,
+            blocks: ack.blocks,
+            window: ack.window.0,
+            ce_count: ack.ce_count,
+            feedback: ack.feedback,
+        })
     }
 
     /// Sends a SYN-ACK, with the routers' header of the SYN.
@@ -124,9 +140,9 @@ impl Output for PacketSink<'_> {
             flags |= CWR;
         }
         let mut aux = segment.len;
-        if let Some((scheme, rate, rtt)) = self.request {
+        if let Some((scheme, rate)) = *self.request {
             flags |= EXTRA;
-            aux = self.router_header(scheme, rate, rtt, segment.len);
+            aux = self.router_header(scheme, rate, segment.len);
         }
         self.network.forward(
             self.now,
@@ -152,15 +168,7 @@ impl Output for PacketSink<'_> {
         let mut aux = (ack.window.0 >> self.format.window_shift) as u32;
         if ack.blocks.len > 0 || self.format.ecn || self.request.is_some() {
             flags |= EXTRA;
-            let header =
-                self.request.and_then(|(scheme, ..)| (scheme == Scheme::Perc).then(|| self.echo_header()).flatten());
-            aux = self.network.options.store_ack(AckOptions {
-                header,
-                blocks: ack.blocks,
-                window: ack.window.0,
-                ce_count: ack.ce_count,
-                feedback: ack.feedback,
-            });
+            aux = self.ack_options(ack);
         }
         self.network.forward(
             self.now,
@@ -179,9 +187,9 @@ impl Output for PacketSink<'_> {
 
     fn syn(&mut self) {
         let (size, mut flags, mut aux) = (self.format.ack_size as u16, SYN, 0);
-        if let Some((scheme, rate, rtt)) = self.request {
+        if let Some((scheme, rate)) = *self.request {
             flags |= EXTRA;
-            aux = self.router_header(scheme, rate, rtt, 0);
+            aux = self.router_header(scheme, rate, 0);
         }
         self.network
             .forward(self.now, Packet { stamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });

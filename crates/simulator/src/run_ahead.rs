@@ -41,9 +41,9 @@ impl Simulation<'_> {
     pub(crate) fn deliver_ahead(&mut self, packet: &Packet, times: SampleTimes) {
         let (index, at) = (packet.flow(), packet.at);
         let connection = &mut self.connections[index];
-        let plan = &self.plan.flows[connection.owner as usize];
         let until = if packet.is_forward() { connection.receiver_free_until() } else { connection.sender_free_until() };
         if until < at {
+            let plan = &self.plan.flows[connection.owner as usize];
             let first_timer = self.network.links.len() + index * TIMERS;
             let (link, network) = (self.network.source, &mut self.network);
             let mut catch_up = CatchUp { network, plan, seed: self.seed, first_timer: first_timer as u32, times };
@@ -54,7 +54,7 @@ impl Simulation<'_> {
             }
             self.network.source = link;
         }
-        connection.deliver(at, packet, &mut self.network, plan);
+        connection.deliver(at, packet, &mut self.network, &self.plan.flows);
         self.arm_end(index, packet.is_forward());
     }
 

@@ -39,9 +39,7 @@ impl<'a> Simulation<'a> {
     #[inline]
     pub(crate) fn deliver(&mut self, now: Time, packet: &Packet) {
         let index = packet.flow();
-        let connection = &mut self.connections[index];
-        let plan = &self.plan.flows[connection.owner as usize];
-        connection.deliver(now, packet, &mut self.network, plan);
+        self.connections[index].deliver(now, packet, &mut self.network, &self.plan.flows);
         self.arm_end(index, packet.is_forward());
     }
 
