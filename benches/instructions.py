@@ -552,7 +552,7 @@ def faults(costs: dict[str, Cost], before: dict[str, Cost]) -> Iterator[str]:
         if growth <= TOLERANCE:
             continue
         grown = {stage: row[0] - old.stages.get(stage, (0.0,))[0] for stage, row in cost.stages.items()}
-        most = sorted((item for item in grown.items() if item[1] > 0), key=lambda item: -item[1])[:4]
+        most = sorted((item for item in grown.items() if item[1] >= 0.5), key=lambda item: -item[1])[:4]
         stages = ", ".join(f"{stage} +{more:.0f}" for stage, more in most)
         yield (
             f"{name}: {cost.total():,.0f} instructions per packet, {growth:.1%} above the committed {old.total():,.0f} "
