@@ -10,7 +10,7 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build demo test fuzz check fmt bench bench-peers docs clean
+.PHONY: help system build demo test fuzz check fmt bench bench-instructions bench-peers docs clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
@@ -21,6 +21,7 @@ help:
 	@echo 'make check        formatting, lints, types, documentation; stale generated parts of docs/ and README.md'
 	@echo 'make fmt          formats everything'
 	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; the emulator, the kernel, the server'
+	@echo 'make bench-instructions  what a packet costs by stage, counted by callgrind; UPDATE=1 writes it to benches/ and docs/'
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
 	@echo 'make docs         makes the generated parts of docs/ and README.md anew; ONLY=WORD: those of this name or page'
 
@@ -98,6 +99,10 @@ bench: build
 	$(BIN)/python benches/emulator.py
 	$(BIN)/python benches/kernel.py
 	$(BIN)/python benches/serve.py
+
+# The counts are the same on each run. UPDATE=1 writes benches/instructions.toml and its block in docs/performance.md anew.
+bench-instructions: build
+	$(BIN)/python benches/instructions.py $(if $(UPDATE),--update)
 
 bench-peers: build
 	$(BIN)/python benches/peers.py

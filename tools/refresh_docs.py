@@ -77,28 +77,6 @@ def _applications() -> str:
     return f"Linux {kernel}:\n\n```\n{table}\n```"
 
 
-def _profile() -> str:
-    out = ROOT / "build" / "callgrind.out"
-    out.parent.mkdir(exist_ok=True)
-    program = str(BIN / "cwndlab-bench")
-    _text("valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", program, "run", "scenarios/s1.toml")
-    listing = _text("callgrind_annotate", "--threshold=100", str(out))
-    counts: dict[str, int] = {}
-    total = 0
-    for line in listing.splitlines():
-        found = re.match(r"\s*([\d,]+) \([^)]*\)\s+(\S+?):", line)
-        if not found:
-            continue
-        count = int(found[1].replace(",", ""))
-        total += count
-        place = re.sub(r".*/library/.*", "the standard library (inlined: slices, vectors, options)", found[2])
-        place = re.sub(r"^.*?(crates/[a-z]+)/.*?([a-z_]+)\.rs$", r"\1: \2", place)
-        counts[place] = counts.get(place, 0) + count
-    rows = sorted(counts.items(), key=lambda item: -item[1])[:14]
-    lines = ["| where | share of instructions |", "|---|---:|"]
-    return "\n".join([*lines, *(f"| {name} | {count / total:.1%} |" for name, count in rows)])
-
-
 def _shown(*arguments: str) -> str:
     """What the command line prints."""
     return f"```\n{_text(str(BIN / 'cwndlab'), *arguments)}\n```"
@@ -206,7 +184,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "tune ccm-ss": lambda: _kept("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _kept("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
-    "profile": _profile,
+    "instructions": lambda: _text(sys.executable, "benches/instructions.py", "--committed"),
     "reproduce --all --quick": _reproductions,
     "stack": _stack,
     "fields": declared_files.fields,

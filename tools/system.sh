@@ -7,6 +7,8 @@ set -u
 wanted='
 clang        clang             the program inside the kernel
 llvm-strip   llvm              the program inside the kernel
+valgrind     valgrind          the count of instructions per packet
+llvm-symbolizer llvm           the count of instructions per packet
 pkg-config   pkg-config        the program inside the kernel
 =libelf      libelf-dev        the program inside the kernel
 =zlib        zlib1g-dev        the program inside the kernel
