@@ -57,6 +57,7 @@ impl<T: Copy + Default> ChunkedFifos<T> {
     }
 
     /// Puts a chunk at the end of a FIFO; returns its first slot.
+    #[cold]
     fn add_chunk(&mut self, fifo: usize) -> u32 {
         if self.free == NONE {
             self.slots.resize(self.slots.len() + CHUNK as usize, T::default());
@@ -74,27 +75,31 @@ impl<T: Copy + Default> ChunkedFifos<T> {
         chunk * CHUNK
     }
 
-    /// Takes the oldest value, and shows the one behind it.
+    /// The oldest value.
     #[inline]
-    pub fn pop(&mut self, fifo: usize) -> Option<(T, Option<&T>)> {
+    #[must_use]
+    pub fn front(&self, fifo: usize) -> Option<&T> {
         let Fifo { first, last } = self.all[fifo];
-        if last == NONE {
-            return None;
-        }
-        let value = self.slots[first as usize];
+        (last != NONE).then(|| &self.slots[first as usize])
+    }
+
+    /// Removes the oldest value, of a FIFO that is not empty; returns the one behind it.
+    #[inline]
+    pub fn advance(&mut self, fifo: usize) -> Option<&T> {
+        let Fifo { first, last } = self.all[fifo];
         if first == last || is_full(first) {
-            let next = self.leave_chunk(fifo);
-            return Some((value, next.map(|slot| &self.slots[slot as usize])));
+            return self.leave_chunk(fifo);
         }
         let next = first + 1;
         self.all[fifo].first = next;
         // What comes when this fifo's turn comes again was written long ago: it is asked for now.
         prefetch_index(&self.slots, next as usize + 2);
-        Some((value, Some(&self.slots[next as usize])))
+        self.slots.get(next as usize)
     }
 
-    /// The last value of a chunk, or of the FIFO, was taken: the chunk is free. Returns the slot of the oldest value.
-    fn leave_chunk(&mut self, fifo: usize) -> Option<u32> {
+    /// The oldest value is removed, which was the last one of a chunk or of the FIFO: the chunk is free.
+    #[cold]
+    fn leave_chunk(&mut self, fifo: usize) -> Option<&T> {
         let fifo = &mut self.all[fifo];
         let chunk = fifo.first / CHUNK;
         let next = std::mem::replace(&mut self.next[chunk as usize], self.free);
@@ -104,7 +109,7 @@ impl<T: Copy + Default> ChunkedFifos<T> {
             return None;
         }
         fifo.first = next * CHUNK;
-        Some(fifo.first)
+        self.slots.get(fifo.first as usize)
     }
 
     /// Memory held, bytes.
@@ -131,15 +136,18 @@ mod tests {
                     prop_assert_eq!(fifos.push(fifo, value), model.is_empty());
                     model.push_back(value);
                 } else {
-                    let popped = fifos.pop(fifo).map(|(value, next)| (value, next.copied()));
-                    prop_assert_eq!(popped, model.pop_front().map(|value| (value, model.front().copied())));
+                    prop_assert_eq!(fifos.front(fifo), model.front());
+                    if model.pop_front().is_some() {
+                        prop_assert_eq!(fifos.advance(fifo), model.front());
+                    }
                 }
             }
             for (fifo, model) in models.iter_mut().enumerate() {
                 while let Some(value) = model.pop_front() {
-                    prop_assert_eq!(fifos.pop(fifo).map(|one| one.0), Some(value));
+                    prop_assert_eq!(fifos.front(fifo), Some(&value));
+                    prop_assert_eq!(fifos.advance(fifo), model.front());
                 }
-                prop_assert!(fifos.pop(fifo).is_none());
+                prop_assert_eq!(fifos.front(fifo), None);
             }
         }
 
@@ -152,7 +160,7 @@ mod tests {
                     fifos.push(round % 2, value);
                 }
                 for _ in 0..values {
-                    fifos.pop(round % 2);
+                    fifos.advance(round % 2);
                 }
             }
             prop_assert_eq!(fifos.slots.len() as u32, values.div_ceil(CHUNK) * CHUNK);

@@ -257,9 +257,11 @@ impl Link {
             Some(time) if self.constant => time,
             counted => self.ask_line(start, size, wait, counted.is_some()),
         };
-        // Behind an outage without end a line stays at `NEVER`, however much it accepts. Plain sums: `NEVER` leaves
-        // room for them.
-        self.free = Time(start.0 + time.0).min(NEVER);
+        // Plain sums: `NEVER` leaves room for them.
+        self.free = Time(start.0 + time.0);
+        if self.free > NEVER {
+            self.free = NEVER; // behind an outage without end a line stays there, however much it accepts
+        }
         Time(self.free.0 + self.delay.0)
     }
 

@@ -190,6 +190,8 @@ impl Network {
     }
 
     /// Puts a packet that an endpoint sends on the first link of its route, and on those after it that need no event.
+    #[allow(clippy::inline_always)] // as a call it would store the packet and load it again
+    #[inline(always)]
     pub fn forward(&mut self, now: Time, packet: Packet) {
         let early = self.cross_links(now, packet);
         debug_assert!(early.is_none(), "what an endpoint sends reaches the other one by an event");
@@ -252,7 +254,8 @@ impl Network {
     }
 
     /// Puts a packet that left the line of `link` on its wire; returns it if it reaches its endpoint ahead of the clock.
-    #[inline]
+    #[allow(clippy::inline_always)] // as above
+    #[inline(always)]
     fn place(&mut self, link: u32, next: Next, packet: Packet) -> Option<Packet> {
         match next {
             Next::Endpoint if packet.at <= self.end => {

@@ -37,7 +37,8 @@ impl Wires {
     }
 
     /// Adds a packet that leaves the wire after all others on it.
-    #[inline]
+    #[allow(clippy::inline_always)] // as a call it would store the packet and load it again
+    #[inline(always)]
     pub(crate) fn schedule_in_order(&mut self, agenda: &mut Agenda, link: u32, packet: Packet) {
         if self.fifos.push(link as usize, packet) {
             agenda.push(packet.at, link);
@@ -58,8 +59,8 @@ impl Wires {
     /// place.
     #[inline]
     pub(crate) fn take_arrival(&mut self, agenda: &mut Agenda, link: u32) -> Packet {
-        if let Some((packet, next)) = self.fifos.pop(link as usize) {
-            match next {
+        if let Some(&packet) = self.fifos.front(link as usize) {
+            match self.fifos.advance(link as usize) {
                 Some(next) => agenda.replace_top(next.at, link),
                 None => agenda.pop(),
             }
