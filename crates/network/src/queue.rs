@@ -39,8 +39,6 @@ impl Limit {
 #[derive(Clone, Debug)]
 pub struct Queue {
     limit: Limit,
-    /// Waiting packets are kept, to be counted; a queue without limit that nobody looks at needs none of that.
-    tracked: bool,
     counts_in_service: bool,
     /// Mark ECN-capable packets that find more than this many waiting.
     mark_above: u64,
@@ -54,10 +52,9 @@ pub struct Queue {
 impl Queue {
     /// An empty queue.
     #[must_use]
-    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>, watched: bool) -> Self {
+    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>) -> Self {
         Self {
             limit,
-            tracked: watched || limit != Limit::Unlimited || mark_above.is_some(),
             counts_in_service,
             mark_above: mark_above.map_or(u64::MAX, u64::from),
             waiting: Ring::default(),
@@ -81,7 +78,7 @@ impl Queue {
     }
 
     /// A packet arrives at `now`; the line is free at `free`. Returns the start of its service and whether to mark it, or
-    /// `None` if the queue is full. For a tracked queue.
+    /// `None` if the queue is full.
     #[inline]
     pub fn join(&mut self, now: Time, free: Time, size: u32) -> Option<(Time, bool)> {
         self.advance(now);
@@ -99,12 +96,6 @@ impl Queue {
         self.bytes += u64::from(size);
         self.most = self.most.max(waiting + 1);
         Some((free, waiting >= self.mark_above))
-    }
-
-    /// Waiting packets are counted one by one.
-    #[must_use]
-    pub fn is_tracked(&self) -> bool {
-        self.tracked
     }
 
     /// Packets and bytes that wait at `now`, after [`advance`](Self::advance).
@@ -135,6 +126,6 @@ impl Queue {
     /// Memory held, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.waiting.memory()
+        size_of::<Self>() + self.waiting.memory()
     }
 }

@@ -21,6 +21,12 @@ struct SizeClass {
 pub(crate) struct SizeClasses {
     /// The newer size first.
     recent: [SizeClass; 2],
+    others: Option<Box<Sums>>,
+}
+
+/// Sums over packets of all sizes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
     packets: u64,
     bytes: u64,
     /// Integrals over time of packets and bytes that wait, each counted in full when it joins. In 128 bits: 125 MB that wait
@@ -54,39 +60,52 @@ impl SizeClasses {
     /// The same of a packet of a new size, which takes the place of the older one; such packets take `time` on the line.
     pub(crate) fn count_new(&mut self, size: u32, wait: Duration, time: Duration) {
         let oldest = self.recent[1];
-        self.packets += oldest.packets;
-        self.bytes += oldest.packets * u64::from(oldest.size);
-        self.packet_ns += u128::from(oldest.wait_ns);
-        self.byte_ns += u128::from(oldest.wait_ns) * u128::from(oldest.size);
+        if oldest.packets > 0 {
+            let others = self.others.get_or_insert_default();
+            others.packets += oldest.packets;
+            others.bytes += oldest.packets * u64::from(oldest.size);
+            others.packet_ns += u128::from(oldest.wait_ns);
+            others.byte_ns += u128::from(oldest.wait_ns) * u128::from(oldest.size);
+        }
         self.recent = [SizeClass { wait_ns: wait.0, time, packets: 1, size }, self.recent[0]];
     }
 
     /// The sum of the waits of a size no longer fits into 64 bits: 2⁶⁴ of it are counted apart.
     #[cold]
     fn carry(&mut self, at: usize) {
-        self.packet_ns += 1 << 64;
-        self.byte_ns += u128::from(self.recent[at].size) << 64;
+        let others = self.others.get_or_insert_default();
+        others.packet_ns += 1 << 64;
+        others.byte_ns += u128::from(self.recent[at].size) << 64;
     }
 
     /// Counts packets of any size that do not wait.
     pub(crate) fn add(&mut self, packets: u64, bytes: u64) {
-        self.packets += packets;
-        self.bytes += bytes;
+        if packets > 0 {
+            let others = self.others.get_or_insert_default();
+            others.packets += packets;
+            others.bytes += bytes;
+        }
     }
 
     /// Packets, and their bytes.
     pub(crate) fn accepted(&self) -> (u64, u64) {
-        let of = |class: &SizeClass| class.packets * u64::from(class.size);
-        let [newer, older] = &self.recent;
-        (self.packets + newer.packets + older.packets, self.bytes + of(newer) + of(older))
+        let sums = self.sums();
+        (sums.packets, sums.bytes)
     }
 
     /// The sums of all waits: packet-nanoseconds and byte-nanoseconds.
     pub(crate) fn integrals(&self) -> (u128, u128) {
-        let mut sums = (self.packet_ns, self.byte_ns);
+        let sums = self.sums();
+        (sums.packet_ns, sums.byte_ns)
+    }
+
+    fn sums(&self) -> Sums {
+        let mut sums = self.others.as_deref().copied().unwrap_or_default();
         for class in &self.recent {
-            sums.0 += u128::from(class.wait_ns);
-            sums.1 += u128::from(class.wait_ns) * u128::from(class.size);
+            sums.packets += class.packets;
+            sums.bytes += class.packets * u64::from(class.size);
+            sums.packet_ns += u128::from(class.wait_ns);
+            sums.byte_ns += u128::from(class.wait_ns) * u128::from(class.size);
         }
         sums
     }

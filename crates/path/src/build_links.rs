@@ -20,13 +20,13 @@ const HARQ_STREAM: u64 = 7;
 pub(crate) fn build_line(plan: &LinkPlan) -> Line {
     match &plan.line {
         LinePlan::Trace { stamps, bytes, offset } => {
-            Line::Opportunities(Opportunities::new(stamps.clone(), *bytes, *offset))
+            Line::Opportunities(Box::new(Opportunities::new(stamps.clone(), *bytes, *offset)))
         }
-        LinePlan::TokenBucket { rate, burst, peak } => Line::Bucket(TokenBucket::new(*rate, *burst, *peak)),
+        LinePlan::TokenBucket { rate, burst, peak } => Line::Bucket(Box::new(TokenBucket::new(*rate, *burst, *peak))),
         LinePlan::Rate if plan.schedule.changes_rate() => {
             let steps = plan.schedule.filled(Rate(0), plan.delay);
             let rates: Vec<(Time, Rate)> = steps.iter().map(|step| (Time::ZERO + step.0, step.1)).collect();
-            Line::Steps(Steps::new(&rates, plan.schedule.repeat))
+            Line::Steps(Box::new(Steps::new(&rates, plan.schedule.repeat)))
         }
         LinePlan::Rate => plan.rate.map_or(Line::Instant, Line::Fixed),
     }

@@ -28,7 +28,8 @@ impl Simulation<'_> {
     /// Lets the ends of connections run ahead of the clock that may; called when all applications are known.
     pub(crate) fn run_ends_ahead(&mut self) {
         let (plan, connections) = (self.plan, &self.connections);
-        let flows = (0..plan.flows.len()).filter(|&index| connections[index].is_bulk() && !is_foreign(&plan.flows[index]));
+        let flows =
+            (0..plan.flows.len()).filter(|&index| connections[index].is_bulk() && !is_foreign(&plan.flows[index]));
         let flows: Vec<usize> = flows.collect();
         for &index in &flows {
             self.connections[index].samples.run_ahead();

@@ -23,11 +23,11 @@ pub enum Line {
     /// One rate.
     Fixed(Rate),
     /// Rates by a timetable.
-    Steps(Steps),
+    Steps(Box<Steps>),
     /// The opportunities of a trace.
-    Opportunities(Opportunities),
+    Opportunities(Box<Opportunities>),
     /// Tokens of a bucket.
-    Bucket(TokenBucket),
+    Bucket(Box<TokenBucket>),
 }
 
 impl Line {
@@ -81,7 +81,7 @@ mod tests {
                         at += Duration(gap);
                         steps.push((at, Rate(rate)));
                     }
-                    Line::Steps(Steps::new(&steps, Some(Duration(at.0 + 1))))
+                    Line::Steps(Box::new(Steps::new(&steps, Some(Duration(at.0 + 1)))))
                 }
             ),
             prop::collection::vec(0u32..5, 1..50).prop_map(|gaps| {
@@ -93,13 +93,10 @@ mod tests {
                         at
                     })
                     .collect();
-                Line::Opportunities(Opportunities::new(stamps, 1500, Duration::ZERO))
+                Line::Opportunities(Box::new(Opportunities::new(stamps, 1500, Duration::ZERO)))
             }),
-            (1_000_000u64..100_000_000, 1500u64..20_000).prop_map(|(rate, burst)| Line::Bucket(TokenBucket::new(
-                Rate(rate),
-                Bytes(burst),
-                None
-            ))),
+            (1_000_000u64..100_000_000, 1500u64..20_000)
+                .prop_map(|(rate, burst)| Line::Bucket(Box::new(TokenBucket::new(Rate(rate), Bytes(burst), None)))),
         ]
     }
 
