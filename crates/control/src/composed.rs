@@ -147,6 +147,11 @@ impl CongestionControl for Composed {
         Bytes(((self.w + 1e-9) * self.mss) as u64)
     }
 
+    /// A part has no method for it.
+    fn observes_sending(&self) -> bool {
+        false
+    }
+
     fn on_window(&mut self, window: &Window) {
         self.recovering = false;
         match window.change {

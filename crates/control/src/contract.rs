@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::snapshot::snapshot;
 use crate::state::{Extra, State};
 
-/// A congestion control as the transport sees it: three methods to write, four with a default.
+/// A congestion control as the transport sees it: three methods to write, five with a default.
 ///
 /// It is [cloned](Snapshot) in front of a congestion event and the copy takes its place where the reduction was spurious, so
 /// that no algorithm implements an undo: `#[derive(Clone)]` is enough.
@@ -30,8 +30,15 @@ pub trait CongestionControl: fmt::Debug + Send + Snapshot {
     /// The congestion window.
     fn cwnd(&self) -> Bytes;
 
-    /// A segment leaves. Called for every segment, retransmissions included.
+    /// A segment leaves. Called for every segment, retransmissions included, unless the algorithm
+    /// [says](Self::observes_sending) that it does nothing here.
     fn on_sent(&mut self, _sent: &Sent) {}
+
+    /// Whether [`on_sent`](Self::on_sent) does anything; read once, when the flow begins. A transport may leave out calls
+    /// that do nothing.
+    fn observes_sending(&self) -> bool {
+        true
+    }
 
     /// The transport changed the window for a reason of its own, or takes a reduction back.
     fn on_window(&mut self, _window: &Window) {}

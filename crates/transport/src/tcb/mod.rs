@@ -111,7 +111,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn sync_cwnd(&mut self) {
         if !self.state.is_reducing() || self.algorithm_owns_cwnd() {
-            self.cwnd = self.controller.window();
+            self.cwnd = self.controller.window_since(self.cwnd);
         }
     }
 
