@@ -161,7 +161,7 @@ mod tests {
         fn run_of(&self, seq: u64) -> Option<(u64, u64)> {
             let has = |seq: &u64| self.arrived.contains(seq);
             let from = (0..=seq).rev().take_while(has).last()?;
-            Some((from, (seq..).find(|seq| !has(seq))?))
+            Some((from, (seq..u64::MAX).find(|seq| !has(seq))?))
         }
 
         fn insert(&mut self, seq: u64) -> bool {

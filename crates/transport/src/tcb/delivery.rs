@@ -265,7 +265,7 @@ mod tests {
         let mut tcb = Tcb::new(Box::new(Fixed(10_000)), features, &stack());
         let mut now = Time(1_000_000);
         for &(_, gap) in fates {
-            now = now + Duration(gap);
+            now += Duration(gap);
             tcb.scoreboard.push(tcb.rate.new_segment(now, 1000 + gap as u32));
         }
         tcb.high_seq = fates.len() as u64 / 2;
