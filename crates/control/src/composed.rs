@@ -2,7 +2,7 @@
 
 use cwndlab_units::{Bytes, Rate};
 
-use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Window};
+use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Uses, Window};
 use crate::event::{Event, EventKind};
 use crate::parts::{Capabilities, CongestionAvoidance, SlowStart};
 use crate::state::{Extra, Phase, Ssthresh, State};
@@ -147,9 +147,9 @@ impl CongestionControl for Composed {
         Bytes(((self.w + 1e-9) * self.mss) as u64)
     }
 
-    /// A part has no method for it.
-    fn observes_sending(&self) -> bool {
-        false
+    /// A part has no method for segments that leave.
+    fn uses(&self) -> Uses {
+        Uses { sent: false, pacing: self.capabilities.pacing || self.growth_paces }
     }
 
     fn on_window(&mut self, window: &Window) {

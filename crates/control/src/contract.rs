@@ -31,13 +31,12 @@ pub trait CongestionControl: fmt::Debug + Send + Snapshot {
     fn cwnd(&self) -> Bytes;
 
     /// A segment leaves. Called for every segment, retransmissions included, unless the algorithm
-    /// [says](Self::observes_sending) that it does nothing here.
+    /// [says](Self::uses) that it does nothing here.
     fn on_sent(&mut self, _sent: &Sent) {}
 
-    /// Whether [`on_sent`](Self::on_sent) does anything; read once, when the flow begins. A transport may leave out calls
-    /// that do nothing.
-    fn observes_sending(&self) -> bool {
-        true
+    /// Which of these methods do anything; read once, when the flow begins. A transport may leave out calls that do nothing.
+    fn uses(&self) -> Uses {
+        Uses { sent: true, pacing: true }
     }
 
     /// The transport changed the window for a reason of its own, or takes a reduction back.
@@ -62,6 +61,15 @@ pub trait CongestionControl: fmt::Debug + Send + Snapshot {
 
 snapshot! {
     Snapshot of CongestionControl;
+}
+
+/// Which methods of a [`CongestionControl`] do anything, of those with a default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uses {
+    /// [`on_sent`](CongestionControl::on_sent) does.
+    pub sent: bool,
+    /// [`pacing_rate`](CongestionControl::pacing_rate) returns a rate at times.
+    pub pacing: bool,
 }
 
 /// What is known of the path when a flow begins.

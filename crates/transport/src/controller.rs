@@ -1,7 +1,8 @@
 //! The algorithm of a sender: every call of the transport into [`CongestionControl`] is in this file.
 
 use cwndlab_control::{
-    Ack, BeforeReduction, Change, Congestion, CongestionControl, Event, Feedback, Need, Sent, Spec, Ssthresh, Window,
+    Ack, BeforeReduction, Change, Congestion, CongestionControl, Event, Feedback, Need, Sent, Spec, Ssthresh, Uses,
+    Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -18,8 +19,8 @@ pub(crate) struct Controller {
     pub(crate) model_based: bool,
     /// Paced segments are sent one by one, whatever the stack's bursts.
     pub(crate) spaced: bool,
-    /// It learns from the segments that are sent.
-    pub(crate) observes_sending: bool,
+    /// Which of its methods do anything.
+    pub(crate) uses: Uses,
     /// Segments marked lost so far, and how many of them were reported.
     lost: u64,
     lost_reported: u64,
@@ -32,7 +33,7 @@ impl Controller {
     /// An algorithm that asks nothing special of its transport.
     pub(crate) fn new(algorithm: Box<dyn CongestionControl>, mss: u32) -> Self {
         Self {
-            observes_sending: algorithm.observes_sending(),
+            uses: algorithm.uses(),
             algorithm,
             before_reduction: BeforeReduction::default(),
             mss,
