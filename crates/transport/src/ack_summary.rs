@@ -3,7 +3,7 @@
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::rate_sample::RateSample;
-use crate::scoreboard::{Segment, EVER_RETRANS};
+use crate::scoreboard::{Run, Segment, EVER_RETRANS};
 use crate::wire::AckPacket;
 
 /// Round-trip times of the segments that one ACK delivers; zero is none. Retransmitted segments give no sample (Karn).
@@ -87,23 +87,22 @@ impl AckSummary {
         !(self.advanced || self.window_update || self.zero_window || self.dsack)
     }
 
-    /// A segment is acknowledged cumulatively that was sent once.
+    /// Segments are acknowledged cumulatively that were sent once.
     #[inline]
-    pub(crate) fn note_acked(&mut self, now: Time, seq: u64, segment: &Segment, high_seq: u64) {
-        let rtt = sample(now, segment);
+    pub(crate) fn note_acked(&mut self, now: Time, run: &Run, high_seq: u64) {
         if self.rtt.oldest == Duration::ZERO {
-            self.rtt.oldest = rtt;
+            self.rtt.oldest = sample(now, run.first_sent_at);
         }
-        self.rtt.newest = rtt;
-        self.original |= seq < high_seq;
-        self.lowest = self.lowest.min(seq);
+        self.rtt.newest = sample(now, run.last.sent_at);
+        self.original |= run.first < high_seq;
+        self.lowest = self.lowest.min(run.first);
     }
 
     /// A segment is newly SACKed.
     pub(crate) fn note_sacked(&mut self, now: Time, seq: u64, segment: &Segment, high_seq: u64) {
         self.sacked = true;
         if segment.flags & EVER_RETRANS == 0 {
-            let rtt = sample(now, segment);
+            let rtt = sample(now, segment.sent_at);
             if self.rtt.sacked_oldest == Duration::ZERO {
                 self.rtt.sacked_oldest = rtt;
             }
@@ -115,6 +114,6 @@ impl AckSummary {
 
 /// At least 1 ns, since zero is no sample.
 #[inline]
-fn sample(now: Time, segment: &Segment) -> Duration {
-    Duration((now - segment.sent_at).0.max(1))
+fn sample(now: Time, sent_at: Time) -> Duration {
+    Duration((now - sent_at).0.max(1))
 }

@@ -1,7 +1,8 @@
 //! The algorithm of a sender: every call of the transport into [`CongestionControl`] is in this file.
 
 use cwndlab_control::{
-    Ack, BeforeReduction, Change, Congestion, CongestionControl, Event, Feedback, Need, Sent, Spec, Ssthresh, Window,
+    Ack, BeforeReduction, Change, Congestion, CongestionControl, Event, Feedback, Need, Sent, Spec, Ssthresh, Uses,
+    Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -18,7 +19,8 @@ pub(crate) struct Controller {
     pub(crate) model_based: bool,
     /// Paced segments are sent one by one, whatever the stack's bursts.
     pub(crate) spaced: bool,
-    per_mss: f64,
+    /// Which of its methods do anything.
+    pub(crate) uses: Uses,
     /// Segments marked lost so far, and how many of them were reported.
     lost: u64,
     lost_reported: u64,
@@ -31,12 +33,12 @@ impl Controller {
     /// An algorithm that asks nothing special of its transport.
     pub(crate) fn new(algorithm: Box<dyn CongestionControl>, mss: u32) -> Self {
         Self {
+            uses: algorithm.uses(),
             algorithm,
             before_reduction: BeforeReduction::default(),
             mss,
             model_based: false,
             spaced: false,
-            per_mss: 1.0 / f64::from(mss),
             lost: 0,
             lost_reported: 0,
             derived_ssthresh: u32::MAX,
@@ -70,12 +72,19 @@ impl Controller {
     /// The algorithm's window, segments.
     #[inline]
     pub(crate) fn window(&self) -> u32 {
-        // A product instead of a division, corrected where rounding took it one too far: exact, and a third of the time.
-        let mss = u64::from(self.mss);
-        let bytes = self.algorithm.cwnd().0.min(MAX_WINDOW * mss);
-        let guess = (bytes as f64 * self.per_mss) as u64;
-        let exact = if guess * mss > bytes { guess - 1 } else { guess + u64::from((guess + 1) * mss <= bytes) };
-        (exact as u32).max(1)
+        (self.algorithm.cwnd().0 / u64::from(self.mss)).clamp(1, MAX_WINDOW) as u32
+    }
+
+    /// The same, where it was `before` lately: the division is spared while the window stays within the same segment.
+    #[inline]
+    pub(crate) fn window_since(&self, before: u32) -> u32 {
+        let (before, mss) = (before.max(1), u64::from(self.mss));
+        let beyond = self.algorithm.cwnd().0.wrapping_sub(u64::from(before) * mss);
+        if beyond < mss {
+            before
+        } else {
+            self.window()
+        }
     }
 
     /// The algorithm's pacing rate.
@@ -173,23 +182,25 @@ impl Controller {
     }
 }
 
+/// An algorithm with a constant window, for tests.
+#[cfg(test)]
+#[derive(Clone, Debug)]
+pub(crate) struct Fixed(pub(crate) u64);
+
+#[cfg(test)]
+impl CongestionControl for Fixed {
+    fn on_ack(&mut self, _: &Ack) -> Option<Event> {
+        None
+    }
+    fn on_congestion(&mut self, _: &Congestion) {}
+    fn cwnd(&self) -> Bytes {
+        Bytes(self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// An algorithm with a constant window.
-    #[derive(Clone, Debug)]
-    struct Fixed(u64);
-
-    impl CongestionControl for Fixed {
-        fn on_ack(&mut self, _: &Ack) -> Option<Event> {
-            None
-        }
-        fn on_congestion(&mut self, _: &Congestion) {}
-        fn cwnd(&self) -> Bytes {
-            Bytes(self.0)
-        }
-    }
 
     /// The quotient is exact at every boundary, and one at least.
     #[test]
@@ -198,6 +209,17 @@ mod tests {
             for bytes in [0, mss - 1, mss, 10 * mss - 1, 10 * mss, 12_345_678 * mss - 1, 12_345_678 * mss] {
                 let controller = Controller::new(Box::new(Fixed(bytes)), mss as u32);
                 assert_eq!(u64::from(controller.window()), (bytes / mss).max(1), "{bytes} by {mss}");
+            }
+        }
+    }
+
+    /// Whatever the window was before, it is the same quotient.
+    #[test]
+    fn the_window_does_not_depend_on_the_one_before() {
+        for bytes in [0, 1, 999, 1000, 1999, 2000, 9999, 10_000, 10_001, 10_999, 11_000, u64::MAX] {
+            let controller = Controller::new(Box::new(Fixed(bytes)), 1000);
+            for before in [0, 1, 2, 9, 10, 11, MAX_WINDOW as u32 - 1, MAX_WINDOW as u32] {
+                assert_eq!(controller.window_since(before), controller.window(), "{bytes} after {before}");
             }
         }
     }

@@ -6,7 +6,7 @@
 use cwndlab_control::DeliveryRate;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::scoreboard::{Segment, APP_LIMITED};
+use crate::scoreboard::{Run, Segment, APP_LIMITED};
 
 /// The delivery state of a connection.
 #[derive(Debug, Default)]
@@ -43,11 +43,12 @@ pub(crate) struct RateSample {
 }
 
 impl RateSample {
-    /// A segment is delivered; the sample is of the one sent last (Linux, tcp_rate_skb_delivered).
+    /// So many segments are delivered, of which `segment` was sent last; the sample is of the one sent last of all (Linux,
+    /// tcp_rate_skb_delivered). Returns whether it is this one.
     #[inline]
-    fn add(&mut self, segment: &Segment) -> bool {
-        self.segments += 1;
-        self.bytes += Bytes(u64::from(segment.len));
+    fn add(&mut self, segments: u32, bytes: Bytes, segment: &Segment) -> bool {
+        self.segments += segments;
+        self.bytes += bytes;
         let newest = segment.sent_at >= self.last_sent;
         if newest {
             self.last_sent = segment.sent_at;
@@ -102,8 +103,19 @@ impl RateSampler {
     /// A segment is delivered.
     #[inline]
     pub(crate) fn on_delivered(&mut self, segment: &Segment, sample: &mut RateSample) {
-        if sample.add(segment) {
-            self.first_sent_at = segment.sent_at;
+        self.deliver(1, Bytes(u64::from(segment.len)), segment, sample);
+    }
+
+    /// A run of segments is delivered.
+    #[inline]
+    pub(crate) fn on_run_delivered(&mut self, run: &Run, sample: &mut RateSample) {
+        self.deliver(run.segments, run.bytes, &run.last, sample);
+    }
+
+    #[inline]
+    fn deliver(&mut self, segments: u32, bytes: Bytes, newest: &Segment, sample: &mut RateSample) {
+        if sample.add(segments, bytes, newest) {
+            self.first_sent_at = newest.sent_at;
         }
     }
 

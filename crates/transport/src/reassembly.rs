@@ -15,8 +15,8 @@ pub(crate) struct Reassembly {
     mss: u32,
     /// Valid entries of `recent`.
     recents: u8,
-    /// A segment of each recently changed run, newest first.
-    recent: [u64; MAX_BLOCKS],
+    /// The recently changed runs, newest first.
+    recent: [(u64, u64); MAX_BLOCKS],
     /// Payload of the segments that are not full (last ones of a transfer).
     partial: Vec<(u64, u32)>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Reassembly {
 impl Reassembly {
     /// Empty, with full segments of `mss` bytes.
     pub(crate) fn new(mss: u32) -> Self {
-        Self { runs: VecDeque::new(), mss, recents: 0, recent: [0; MAX_BLOCKS], partial: Vec::new() }
+        Self { runs: VecDeque::new(), mss, recents: 0, recent: [(0, 0); MAX_BLOCKS], partial: Vec::new() }
     }
 
     /// Nothing is out of order.
@@ -42,6 +42,7 @@ impl Reassembly {
     pub(crate) fn take_first(&mut self, expected: u64) -> Option<(u64, Bytes)> {
         let (from, to) = self.runs.front().copied().filter(|&(from, _)| from == expected)?;
         self.runs.pop_front();
+        self.forget_recent(|run| run == (from, to));
         let mss = u64::from(self.mss);
         let mut bytes = (to - from) * mss;
         self.partial.retain(|&(seq, len)| {
@@ -57,68 +58,58 @@ impl Reassembly {
     /// The segment `seq` of `len` bytes arrives out of order. Returns whether it is new.
     pub(crate) fn insert(&mut self, seq: u64, len: u32) -> bool {
         let at = self.runs.partition_point(|&(_, to)| to < seq);
-        let new = match self.runs.get(at).copied() {
-            None => {
-                self.runs.push_back((seq, seq + 1));
-                true
-            }
-            Some((from, to)) if from <= seq && seq < to => false,
+        let (run, new) = match self.runs.get(at).copied() {
+            Some((from, to)) if from <= seq && seq < to => ((from, to), false),
             Some((from, to)) if to == seq => {
                 let joins = self.runs.get(at + 1).filter(|next| next.0 == seq + 1).map(|next| next.1);
-                self.runs[at] = (from, joins.unwrap_or(seq + 1));
                 if joins.is_some() {
                     self.runs.remove(at + 1);
                 }
-                true
+                ((from, joins.unwrap_or(seq + 1)), true)
             }
-            Some((from, to)) if from == seq + 1 => {
-                self.runs[at] = (seq, to);
-                true
-            }
-            Some(_) => {
+            Some((from, to)) if from == seq + 1 => ((seq, to), true),
+            _ => {
                 self.runs.insert(at, (seq, seq + 1));
-                true
+                ((seq, seq + 1), true)
             }
         };
-        self.note_recent(seq);
+        self.runs[at] = run;
+        self.note_recent(run);
         if new && len != self.mss {
             self.partial.push((seq, len));
         }
         new
     }
 
-    /// The run of `seq` is the most recent one.
-    fn note_recent(&mut self, seq: u64) {
-        let run = self.run_of(seq);
-        let mut kept = [0; MAX_BLOCKS];
-        kept[0] = seq;
-        let mut n = 1;
-        for &other in &self.recent[..self.recents as usize] {
-            let other_run = self.run_of(other);
-            if n < MAX_BLOCKS && other_run.is_some() && other_run != run {
-                kept[n] = other;
-                n += 1;
-            }
-        }
-        self.recent = kept;
-        self.recents = n as u8;
+    /// `run` is the most recent one, in place of those that it contains.
+    fn note_recent(&mut self, run: (u64, u64)) {
+        self.forget_recent(|other| run.0 <= other.0 && other.1 <= run.1);
+        let kept = usize::from(self.recents).min(MAX_BLOCKS - 1);
+        self.recent.copy_within(..kept, 1);
+        self.recent[0] = run;
+        self.recents = kept as u8 + 1;
     }
 
-    fn run_of(&self, seq: u64) -> Option<(u64, u64)> {
-        let at = self.runs.partition_point(|&(_, to)| to <= seq);
-        self.runs.get(at).copied().filter(|&(from, _)| from <= seq)
+    /// Removes the recent runs for which `gone` holds.
+    fn forget_recent(&mut self, gone: impl Fn((u64, u64)) -> bool) {
+        let mut kept = 0;
+        for at in 0..usize::from(self.recents) {
+            if !gone(self.recent[at]) {
+                self.recent[kept] = self.recent[at];
+                kept += 1;
+            }
+        }
+        self.recents = kept as u8;
     }
 
     /// Appends the runs to the SACK blocks of an ACK, most recent first, up to `most` blocks.
     pub(crate) fn fill(&self, blocks: &mut Blocks, most: u8) {
-        for &seq in &self.recent[..self.recents as usize] {
+        for &run in &self.recent[..usize::from(self.recents)] {
             if blocks.len >= most {
                 return;
             }
-            if let Some(run) = self.run_of(seq) {
-                blocks.list[blocks.len as usize] = run;
-                blocks.len += 1;
-            }
+            blocks.list[usize::from(blocks.len)] = run;
+            blocks.len += 1;
         }
     }
 }
@@ -126,6 +117,7 @@ impl Reassembly {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn blocks(queue: &Reassembly) -> Vec<(u64, u64)> {
         let mut blocks = Blocks::default();
@@ -156,5 +148,50 @@ mod tests {
         assert_eq!(queue.take_first(0), None);
         assert_eq!(queue.take_first(1), Some((3, Bytes(1400))));
         assert!(!queue.is_empty());
+    }
+
+    /// Which segments arrived out of order, and one of each recently changed run, newest first.
+    #[derive(Default)]
+    struct Model {
+        arrived: std::collections::BTreeSet<u64>,
+        recent: Vec<u64>,
+    }
+
+    impl Model {
+        fn run_of(&self, seq: u64) -> Option<(u64, u64)> {
+            let has = |seq: &u64| self.arrived.contains(seq);
+            let from = (0..=seq).rev().take_while(has).last()?;
+            Some((from, (seq..u64::MAX).find(|seq| !has(seq))?))
+        }
+
+        fn insert(&mut self, seq: u64) -> bool {
+            let new = self.arrived.insert(seq);
+            let mut recent = std::mem::take(&mut self.recent);
+            recent.retain(|&other| self.run_of(other).is_some() && self.run_of(other) != self.run_of(seq));
+            recent.insert(0, seq);
+            recent.truncate(MAX_BLOCKS);
+            self.recent = recent;
+            new
+        }
+    }
+
+    proptest! {
+        /// Against a plain model: a set of segments, whose runs are searched anew for every block.
+        #[test]
+        fn runs_and_blocks_agree_with_a_plain_model(steps in prop::collection::vec((0u8..8, 1u64..24), 1..120)) {
+            let (mut queue, mut model, mut expected) = (Reassembly::new(1000), Model::default(), 0);
+            for (kind, ahead) in steps {
+                if kind == 0 {
+                    let run = model.run_of(expected + 1);
+                    prop_assert_eq!(queue.take_first(expected + 1).map(|(end, _)| end), run.map(|(_, end)| end));
+                    expected = run.map_or(expected + 1, |(_, end)| end);
+                    model.arrived = model.arrived.split_off(&expected);
+                } else {
+                    prop_assert_eq!(queue.insert(expected + ahead, 1000), model.insert(expected + ahead));
+                }
+                let runs: Vec<_> = model.recent.iter().filter_map(|&seq| model.run_of(seq)).take(3).collect();
+                prop_assert_eq!(blocks(&queue), runs);
+            }
+        }
     }
 }

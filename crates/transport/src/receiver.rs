@@ -193,30 +193,29 @@ impl Receiver {
         if window.0 < u64::from(self.mss) && self.window.is_read_slowly() {
             self.timer = now + self.window.time_to_open(self.mss);
         }
-        out.ack(&AckPacket {
+        let mut ack = AckPacket {
             ack: self.expected,
             window,
             echo: self.acks.echo(),
             ece: self.ece,
             ce_count: self.ce_count,
             feedback: self.feedback,
-            blocks: if self.sack { self.blocks(duplicate) } else { Blocks::default() },
-        });
+            blocks: Blocks::default(),
+        };
+        if self.sack && (duplicate.is_some() || !self.reassembly.is_empty()) {
+            self.fill_blocks(&mut ack.blocks, duplicate);
+        }
+        out.ack(&ack);
     }
 
     /// The SACK blocks of an ACK, a D-SACK first (RFC 2883).
-    #[inline]
-    fn blocks(&self, duplicate: Option<(u64, u64)>) -> Blocks {
-        let mut blocks = Blocks::default();
+    fn fill_blocks(&self, blocks: &mut Blocks, duplicate: Option<(u64, u64)>) {
         if let Some(block) = duplicate.filter(|_| self.dsack) {
             blocks.list[0] = block;
             blocks.len = 1;
             blocks.duplicate = true;
         }
-        if !self.reassembly.is_empty() {
-            self.reassembly.fill(&mut blocks, self.max_blocks);
-        }
-        blocks
+        self.reassembly.fill(blocks, self.max_blocks);
     }
 
     /// The clock reached [`timer`](Self::timer): a delayed ACK, or an update of a window that was closed.

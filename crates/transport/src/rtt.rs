@@ -20,6 +20,8 @@ pub struct RttEstimator {
     min_ever: Duration,
     /// Doublings of the RTO since the last sample.
     backoff: u32,
+    /// The timeout, back-off included.
+    rto: Duration,
     /// Smallest timeout.
     floor: Duration,
     /// Largest timeout.
@@ -42,7 +44,7 @@ impl RttEstimator {
     /// No sample yet; the timeout's parameters are the stack's.
     #[must_use]
     pub fn new(stack: &Stack) -> Self {
-        Self {
+        let mut new = Self {
             floor: stack.min_rto,
             ceiling: stack.max_rto,
             initial: stack.initial_rto,
@@ -50,7 +52,9 @@ impl RttEstimator {
             floor_on_variance: stack.rto_floor_on_variance,
             coarse: CoarseRto::new(stack.rto_arithmetic, stack.rto_granularity, stack.timestamps),
             ..Self::sampling()
-        }
+        };
+        new.update_rto();
+        new
     }
 
     /// For RTT samples alone, where the transport computes its timeout itself (QUIC).
@@ -66,6 +70,7 @@ impl RttEstimator {
             count: 0,
             min_ever: Duration::MAX,
             backoff: 0,
+            rto: Duration::MAX,
             floor: Duration::ZERO,
             ceiling: Duration::MAX,
             initial: Duration::MAX,
@@ -91,11 +96,12 @@ impl RttEstimator {
             coarse.sample(now, oldest);
         }
         self.backoff = 0;
+        self.update_rto();
         self.last = newest;
         self.sum += newest;
         self.count += 1;
-        self.min_ever = self.min_ever.min(newest);
         if newest <= self.min || now - self.min_at > MIN_RTT_WINDOW {
+            self.min_ever = self.min_ever.min(newest);
             self.min = newest;
             self.min_at = now;
         }
@@ -105,6 +111,12 @@ impl RttEstimator {
     #[inline]
     #[must_use]
     pub fn rto(&self) -> Duration {
+        self.rto
+    }
+
+    /// Computes the timeout: a sample, or the back-off, has changed.
+    #[inline]
+    fn update_rto(&mut self) {
         let base = if let Some(coarse) = &self.coarse {
             coarse.rto().map_or(self.initial, |rto| rto.max(self.floor))
         } else if self.srtt == Duration::ZERO {
@@ -117,11 +129,8 @@ impl RttEstimator {
                 (self.srtt + variance).max(self.floor) // RFC 6298 (2.4)
             }
         };
-        if self.backoff == 0 {
-            base.min(self.ceiling)
-        } else {
-            Duration(base.0.saturating_mul(1 << self.backoff)).min(self.ceiling)
-        }
+        let doubled = if self.backoff == 0 { base } else { Duration(base.0.saturating_mul(1 << self.backoff)) };
+        self.rto = doubled.min(self.ceiling);
     }
 
     /// The retransmission timer expired: doubles the timeout (RFC 6298, 5.5).
@@ -130,11 +139,13 @@ impl RttEstimator {
         if let Some(coarse) = &mut self.coarse {
             coarse.back_off(self.backoff);
         }
+        self.update_rto();
     }
 
     /// The timeout is not doubled any more: the timer had expired without need.
     pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 0;
+        self.update_rto();
     }
 
     /// Smoothed RTT; zero before the first sample.

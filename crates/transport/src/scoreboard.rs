@@ -22,6 +22,9 @@ pub(crate) const APP_LIMITED: u8 = 16;
 /// RACK marked it lost and skips it until it is retransmitted: Linux removes it from `tsorted_sent_queue`.
 const OFF_TSORTED: u8 = 32;
 
+/// Something was reported of it, or it was sent again. Segments without these lie in the order of sending.
+const TOUCHED: u8 = SACKED | LOST | RETRANS | EVER_RETRANS;
+
 /// A segment in flight, with the connection's delivery state when it was sent (Linux, `tcp_skb_cb.tx`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Segment {
@@ -39,6 +42,29 @@ pub(crate) struct Segment {
     pub(crate) len: u16,
     /// Flags above.
     pub(crate) flags: u8,
+}
+
+/// Consecutive segments that one ACK acknowledges: several were all sent once, and nothing was reported of them before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// Number of the first one.
+    pub(crate) first: u64,
+    /// When the first one was last sent.
+    pub(crate) first_sent_at: Time,
+    /// The last one; no other one was sent later.
+    pub(crate) last: Segment,
+    /// How many there are.
+    pub(crate) segments: u32,
+    /// Their payload.
+    pub(crate) bytes: Bytes,
+}
+
+impl Run {
+    /// Number of the last one.
+    #[inline]
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.first + u64::from(self.segments) - 1
+    }
 }
 
 /// A retransmission.
@@ -171,6 +197,7 @@ impl Scoreboard {
         }
     }
 
+    #[cold]
     fn resize(&mut self, size: usize) {
         let mut ring = vec![Segment::default(); size];
         let mask = size as u32 - 1;
@@ -204,6 +231,28 @@ impl Scoreboard {
             }
         }
         segment
+    }
+
+    /// Removes the oldest segment, and with it those behind it below `to` that make a run.
+    #[inline]
+    pub(crate) fn pop_run(&mut self, to: u64) -> Run {
+        let first = self.una;
+        let segment = self.pop_front();
+        let mut bytes = u64::from(segment.len);
+        let mut last = segment;
+        if segment.flags & TOUCHED == 0 {
+            let mut end = self.una;
+            while end < to && self.get(end).flags & TOUCHED == 0 {
+                bytes += u64::from(self.get(end).len);
+                end += 1;
+            }
+            if end > self.una {
+                last = *self.get(end - 1);
+                self.una = end;
+            }
+        }
+        let segments = (self.una - first) as u32;
+        Run { first, first_sent_at: segment.sent_at, last, segments, bytes: Bytes(bytes) }
     }
 
     /// Updates the pointers after the oldest segments were removed; called once per ACK that advances `una`.
@@ -362,7 +411,8 @@ impl Scoreboard {
         marked
     }
 
-    /// When the last of the segments was sent that RACK waits for and for which `before` holds.
+    /// When the last of the segments was sent that RACK waits for and for which `before` holds, which is an order by time, then
+    /// by number.
     pub(crate) fn last_sent(&mut self, before: impl Fn(Time, u64) -> bool) -> Option<Time> {
         let mut last = None;
         let mut at = self.scan.max(self.una);
@@ -380,8 +430,9 @@ impl Scoreboard {
             }
             at += 1;
         }
-        let again =
-            self.retransmissions.iter().rev().find(|one| before(one.sent_at, one.seq) && self.is_outstanding(one));
+        let end = self.retransmissions.partition_point(|one| before(one.sent_at, 0));
+        let mut candidates = self.retransmissions.range(..end).rev();
+        let again = candidates.find(|one| before(one.sent_at, one.seq) && self.is_outstanding(one));
         last.max(again.map(|one| one.sent_at))
     }
 

@@ -68,6 +68,16 @@ impl SendBuffer {
         self.unsent.0 < u64::from(mss)
     }
 
+    /// `most` where the data fills as many segments, else one.
+    #[inline]
+    pub(crate) fn full_or_one(&self, most: u32, mss: u32) -> u32 {
+        if self.unsent.0 >= u64::from(most) * u64::from(mss) {
+            most
+        } else {
+            1
+        }
+    }
+
     /// Segments that the data fills, the last one in part.
     #[inline]
     pub(crate) fn segments(&self, mss: u32) -> u32 {

@@ -62,7 +62,7 @@ impl Sender {
         out.event("loss-probe", "tail", tcb.cwnd, tcb.cwnd, f64::NAN);
         let new_data = tcb.send_buffer.may_send(flight_size);
         if new_data {
-            self.send_new(now, out); // beyond the window by one segment
+            self.send_new(1, now, out); // beyond the window by one segment
         } else {
             self.send_tail_copy(now, out);
         }

@@ -16,7 +16,10 @@ use crate::wire::{Data, Output};
 /// What one step sent.
 enum Sending {
     Retransmission,
-    New,
+    /// So many new segments, and others may follow.
+    New(u32),
+    /// So many new segments, up to the window.
+    UpToWindow(u32),
     Nothing,
 }
 
@@ -60,12 +63,19 @@ impl Sender {
             burst.cleared = 0;
             let mut step = 0;
             while step < limit {
-                match self.send_one(now, &mut burst, out) {
-                    Sending::Retransmission => {}
-                    Sending::New => sent_new = true,
+                match self.send_some(now, limit - step, &mut burst, out) {
+                    Sending::Retransmission => step += 1,
+                    Sending::New(segments) => {
+                        sent_new = true;
+                        step += segments;
+                    }
+                    Sending::UpToWindow(segments) => {
+                        sent_new = true;
+                        step += segments;
+                        break;
+                    }
                     Sending::Nothing => break,
                 }
-                step += 1;
             }
             sent += step;
             if step == 0 || !paced {
@@ -101,8 +111,9 @@ impl Sender {
         }
     }
 
+    /// Sends a retransmission, or as many new segments, up to `most`, as no other test lies between.
     #[inline]
-    fn send_one(&mut self, now: Time, burst: &mut Burst, out: &mut impl Output) -> Sending {
+    fn send_some(&mut self, now: Time, most: u32, burst: &mut Burst, out: &mut impl Output) -> Sending {
         let tcb = &mut self.tcb;
         let in_flight = tcb.scoreboard.in_flight();
         if tcb.scoreboard.lost > 0 && tcb.rexmit == Rexmit::Lost {
@@ -128,25 +139,33 @@ impl Sender {
                 return Sending::Nothing;
             }
         }
+        let room = (window - in_flight).min(tcb.send_buffer.rwnd - flight_size);
+        let most = if tcb.scoreboard.lost > 0 { 1 } else { most };
+        let mut segments = tcb.send_buffer.full_or_one(room.min(most), tcb.mss());
         if tcb.stack.tso_burst && !tcb.controller.spaced && tcb.state <= State::Cwr {
             if burst.cleared == 0 && !self.clear_burst(now, window - in_flight, burst) {
                 return Sending::Nothing;
             }
-            burst.cleared -= 1;
+            segments = segments.min(burst.cleared);
+            burst.cleared -= segments;
         }
-        self.send_new(now, out);
-        Sending::New
+        self.send_new(segments, now, out);
+        if segments < room {
+            Sending::New(segments)
+        } else {
+            Sending::UpToWindow(segments)
+        }
     }
 
     /// The window for new data: with limited transmit (RFC 3042), without it less what SACKs reported.
     #[inline]
     fn usable_window(&self) -> u32 {
         let tcb = &self.tcb;
-        if tcb.state <= State::Disorder {
+        if tcb.state <= State::Disorder && (tcb.dupacks.count > 0 || tcb.scoreboard.sacked > 0) {
             if tcb.dupacks.count > 0 && tcb.stack.limited_transmit {
                 return tcb.cwnd + tcb.dupacks.limited_transmit();
             }
-            if tcb.scoreboard.sacked > 0 && !tcb.stack.limited_transmit {
+            if !tcb.stack.limited_transmit {
                 return tcb.cwnd.saturating_sub(tcb.scoreboard.sacked);
             }
         }
@@ -177,20 +196,28 @@ impl Sender {
         }
     }
 
-    /// Sends a segment of new data.
+    /// Sends so many segments of new data.
     #[allow(clippy::inline_always)] // for each segment, out of the loop
     #[inline(always)]
-    pub(super) fn send_new(&mut self, now: Time, out: &mut impl Output) {
-        let tcb = &mut self.tcb;
-        let len = tcb.send_buffer.take(tcb.controller.mss());
-        if tcb.scoreboard.flight_size() == 0 {
-            tcb.rate.start(now);
+    pub(super) fn send_new(&mut self, segments: u32, now: Time, out: &mut impl Output) {
+        if self.tcb.scoreboard.flight_size() == 0 {
+            self.tcb.rate.start(now);
         }
-        let seq = tcb.scoreboard.push(tcb.rate.new_segment(now, len));
-        self.emit(seq, len, false, now, out);
-        if self.tcb.state.is_reducing() {
-            self.tcb.prr.on_sent();
+        let reducing = self.tcb.state.is_reducing();
+        let mut data = self.data(false, now);
+        let mut bytes = 0;
+        for _ in 0..segments {
+            let tcb = &mut self.tcb;
+            data.len = tcb.send_buffer.take(tcb.controller.mss());
+            data.seq = tcb.scoreboard.push(tcb.rate.new_segment(now, data.len));
+            bytes += u64::from(data.len);
+            self.emit(&data, out);
+            data.cwr = false;
+            if reducing {
+                self.tcb.prr.on_sent();
+            }
         }
+        self.count_sent(segments, bytes, now);
     }
 
     fn retransmit(&mut self, seq: u64, now: Time, out: &mut impl Output) {
@@ -222,26 +249,41 @@ impl Sender {
         let len = u32::from(segment.len);
         tcb.counters.retransmitted_packets += 1;
         tcb.counters.retransmitted_bytes += u64::from(len);
-        self.emit(seq, len, true, now, out);
+        let copy = Data { seq, len, ..self.data(true, now) };
+        self.emit(&copy, out);
+        self.count_sent(1, u64::from(len), now);
+    }
+
+    /// A segment to be sent now, without number and payload yet.
+    #[inline]
+    fn data(&mut self, retransmission: bool, now: Time) -> Data {
+        let ect = self.tcb.stack.ecn != Ecn::Off && !retransmission; // RFC 3168, section 6.1.5
+        let cwr = self.tcb.ecn.take_cwr(retransmission);
+        Data { seq: 0, len: 0, retransmission, ect, cwr, stamp: now, feedback: None }
+    }
+
+    /// So many segments were sent, with this payload in all.
+    #[inline]
+    fn count_sent(&mut self, segments: u32, bytes: u64, now: Time) {
+        self.last_sent = now;
+        self.tcb.counters.sent_packets += u64::from(segments);
+        self.tcb.counters.sent_bytes += bytes;
     }
 
     #[allow(clippy::inline_always)] // for each segment, out of the loop
     #[inline(always)]
-    fn emit(&mut self, seq: u64, len: u32, retransmission: bool, now: Time, out: &mut impl Output) {
+    fn emit(&mut self, data: &Data, out: &mut impl Output) {
         let tcb = &mut self.tcb;
-        tcb.counters.sent_packets += 1;
-        tcb.counters.sent_bytes += u64::from(len);
-        self.last_sent = now;
-        let ect = tcb.stack.ecn != Ecn::Off && !retransmission; // RFC 3168, section 6.1.5
-        let cwr = tcb.ecn.take_cwr(retransmission);
-        out.data(&Data { seq, len, retransmission, ect, cwr, stamp: now, feedback: None });
-        tcb.controller.on_sent(&Sent {
-            now,
-            size: Bytes(u64::from(len)),
-            in_flight: tcb.in_flight(),
-            retransmission,
-            app_limited: tcb.rate.is_app_limited(),
-        });
+        out.data(data);
+        if tcb.controller.uses.sent {
+            tcb.controller.on_sent(&Sent {
+                now: data.stamp,
+                size: Bytes(u64::from(data.len)),
+                in_flight: tcb.in_flight(),
+                retransmission: data.retransmission,
+                app_limited: tcb.rate.is_app_limited(),
+            });
+        }
     }
 
     /// A burst of new data may begin with room for `room` segments: sets how many are sent without another test; `false`: the
@@ -304,6 +346,16 @@ impl Sender {
         let tcb = &self.tcb;
         let window = tcb.cwnd.max(tcb.scoreboard.flight_size());
         Pacer::rate_of(window, tcb.mss(), tcb.rtt.srtt(), || tcb.is_below_ssthresh(2))
+    }
+
+    /// The stack, or the algorithm, may set a pacing rate.
+    #[inline]
+    pub(super) fn paces(&self) -> bool {
+        match self.tcb.stack.pacing {
+            Pacing::Off => false,
+            Pacing::Algorithm => self.tcb.controller.uses.pacing,
+            Pacing::Always => true,
+        }
     }
 
     /// Takes the pacing rate from the algorithm, or from the stack's rule.

@@ -5,7 +5,7 @@ use cwndlab_units::{Bytes, Duration, Time};
 
 use super::Tcb;
 use crate::ack_summary::AckSummary;
-use crate::scoreboard::{Segment, EVER_RETRANS, RETRANS, SACKED};
+use crate::scoreboard::{Run, EVER_RETRANS, RETRANS, SACKED};
 use crate::state::State;
 use crate::wire::{AckPacket, MAX_BLOCKS};
 
@@ -15,24 +15,38 @@ impl Tcb {
     pub(crate) fn acknowledge(&mut self, now: Time, summary: &mut AckSummary) {
         let una = summary.prior_una;
         summary.prior_fack = if self.scoreboard.sacked > 0 { self.scoreboard.fack } else { una };
-        let mut bytes = 0;
-        for seq in una..summary.ack {
-            let segment = self.scoreboard.pop_front();
-            bytes += u64::from(segment.len);
-            if segment.flags & SACKED == 0 {
-                self.deliver(now, seq, &segment, summary);
-            }
+        self.acknowledge_run(now, summary.ack, summary);
+        if self.scoreboard.una < summary.ack {
+            self.acknowledge_rest(now, summary);
         }
-        self.counters.acked_bytes += bytes;
         self.scoreboard.advanced();
     }
 
-    /// A segment that no SACK had reported is acknowledged cumulatively.
+    /// The runs behind the first one, where the ACK acknowledges several.
+    #[cold]
+    fn acknowledge_rest(&mut self, now: Time, summary: &mut AckSummary) {
+        while self.scoreboard.una < summary.ack {
+            self.acknowledge_run(now, summary.ack, summary);
+        }
+    }
+
+    /// The oldest segments, below `to`, are acknowledged as one.
     #[inline]
-    fn deliver(&mut self, now: Time, seq: u64, segment: &Segment, summary: &mut AckSummary) {
+    fn acknowledge_run(&mut self, now: Time, to: u64, summary: &mut AckSummary) {
+        let run = self.scoreboard.pop_run(to);
+        self.counters.acked_bytes += run.bytes.0;
+        if run.last.flags & SACKED == 0 {
+            self.deliver(now, &run, summary);
+        }
+    }
+
+    /// Segments that no SACK had reported are acknowledged cumulatively.
+    #[inline]
+    fn deliver(&mut self, now: Time, run: &Run, summary: &mut AckSummary) {
+        let segment = &run.last;
         let original = segment.flags & EVER_RETRANS == 0;
         if original {
-            summary.note_acked(now, seq, segment, self.high_seq);
+            summary.note_acked(now, run, self.high_seq);
         } else {
             summary.retransmitted = true;
         }
@@ -44,9 +58,9 @@ impl Tcb {
             && summary.echo < segment.sent_at;
         if !spurious {
             let min_rtt = self.rtt.min_or_max();
-            self.rack.advance(now, (seq, segment), min_rtt, false, &mut summary.rack_in_order);
+            self.rack.advance(now, (run.last_seq(), segment), min_rtt, false, &mut summary.rack_in_order);
         }
-        self.rate.on_delivered(segment, &mut summary.rate);
+        self.rate.on_run_delivered(run, &mut summary.rate);
     }
 
     /// The SACK blocks of an ACK; the first one may be a D-SACK.
@@ -187,5 +201,117 @@ impl Tcb {
     pub(crate) fn on_ecn_echo(&mut self, ack: &AckPacket) -> (Bytes, bool) {
         let (marked, echo) = self.ecn.on_ack(self.stack.ecn, ack);
         (self.controller.bytes(marked), echo)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::Fixed;
+    use crate::stack::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
+    use crate::tcb::Features;
+    use crate::wire::Blocks;
+    use proptest::prelude::*;
+
+    /// What happens to a segment before it is acknowledged: nothing, a SACK, a loss mark, a retransmission.
+    type Fate = (u8, u64);
+
+    fn stack() -> Stack {
+        Stack {
+            mss: Bytes(1000),
+            header: Bytes(40),
+            ack: Bytes(40),
+            sack_block: Bytes(8),
+            ack_counting: AckCounting::Bytes,
+            initial_window: 10,
+            initial_ssthresh: None,
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_secs(120),
+            initial_rto: Duration::from_secs(1),
+            rto_arithmetic: RtoArithmetic::Exact,
+            rto_granularity: Duration::from_millis(4),
+            rto_floor_on_variance: true,
+            rto_restart: RtoRestart::Retransmission,
+            ack_every: 2,
+            ack_delay: Duration::from_millis(40),
+            quick_acks: 16,
+            sack: true,
+            sack_blocks: 4,
+            dsack: true,
+            timestamps: true,
+            ecn: Ecn::Off,
+            pacing: Pacing::Algorithm,
+            pacing_quantum: 2,
+            tso_burst: true,
+            rules: Rules::Linux,
+            receive_window: Bytes(64 << 20),
+            auto_tuning: true,
+            read_rate: None,
+            idle_restart: IdleRestart::Decay,
+            limited_transmit: true,
+            undo: true,
+            tail_loss_probe: true,
+            prr: Prr::Rfc9937,
+            rampdown: Rampdown::None,
+            dup_thresh: 3,
+            syn_retries: 6,
+            exit_burst: 0,
+            first_segment: 0,
+        }
+    }
+
+    fn sent(linux: bool, fates: &[Fate]) -> Tcb {
+        let features = Features { sack: true, time_based: true, linux };
+        let mut tcb = Tcb::new(Box::new(Fixed(10_000)), features, &stack());
+        let mut now = Time(1_000_000);
+        for &(_, gap) in fates {
+            now += Duration(gap);
+            tcb.scoreboard.push(tcb.rate.new_segment(now, 1000 + gap as u32));
+        }
+        tcb.high_seq = fates.len() as u64 / 2;
+        for (seq, &(fate, gap)) in (tcb.scoreboard.una..).zip(fates) {
+            match fate {
+                1 => tcb.scoreboard.sack(seq, seq + 1, |_, _| {}),
+                2 => tcb.scoreboard.mark_lost(seq),
+                3 => {
+                    tcb.scoreboard.mark_lost(seq);
+                    tcb.scoreboard.retransmit(seq, now + Duration(gap));
+                }
+                _ => {}
+            }
+        }
+        tcb
+    }
+
+    proptest! {
+        /// An ACK of several segments has the effect of delivering them one by one, oldest first.
+        #[test]
+        fn a_run_is_delivered_as_its_segments_one_by_one(
+            linux in any::<bool>(),
+            fates in prop::collection::vec((prop_oneof![5 => Just(0u8), 1 => 1u8..4], 0u64..3), 1..40),
+            part in 0.0f64..1.0,
+        ) {
+            let (mut whole, mut single) = (sent(linux, &fates), sent(linux, &fates));
+            let (una, now) = (whole.scoreboard.una, Time(1_000_100));
+            let packet = AckPacket {
+                ack: una + 1 + (part * fates.len() as f64) as u64,
+                window: Bytes(1 << 20),
+                echo: Time(1_000_000),
+                ece: false,
+                ce_count: 0,
+                blocks: Blocks::default(),
+                feedback: None,
+            };
+            let mut summary = AckSummary::new(&packet, una);
+            let mut expected = summary;
+            whole.acknowledge(now, &mut summary);
+            expected.prior_fack = summary.prior_fack;
+            while single.scoreboard.una < packet.ack {
+                single.acknowledge_run(now, single.scoreboard.una + 1, &mut expected);
+            }
+            single.scoreboard.advanced();
+            prop_assert_eq!(format!("{summary:?}"), format!("{expected:?}"));
+            prop_assert_eq!(format!("{whole:?}"), format!("{single:?}"));
+        }
     }
 }

@@ -4,6 +4,7 @@ mod delivery;
 mod reduction;
 mod timing;
 
+use self::timing::ProbeTimeout;
 use cwndlab_control::CongestionControl;
 use cwndlab_units::Bytes;
 
@@ -57,6 +58,7 @@ pub(crate) struct Tcb {
     pub(crate) dupacks: DuplicateAcks,
     pub(crate) send_buffer: SendBuffer,
     pub(crate) timers: Timers,
+    pub(crate) probe: ProbeTimeout,
     pub(crate) rate: RateSampler,
     pub(crate) rack: Rack,
     pub(crate) rtt: RttEstimator,
@@ -86,6 +88,7 @@ impl Tcb {
             dupacks: DuplicateAcks::default(),
             send_buffer: SendBuffer::new(),
             timers: Timers::new(),
+            probe: ProbeTimeout::new(features, stack),
             rate: RateSampler::default(),
             rack: Rack::new(stack.dup_thresh, features.linux),
             rtt: RttEstimator::new(stack),
@@ -111,7 +114,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn sync_cwnd(&mut self) {
         if !self.state.is_reducing() || self.algorithm_owns_cwnd() {
-            self.cwnd = self.controller.window();
+            self.cwnd = self.controller.window_since(self.cwnd);
         }
     }
 

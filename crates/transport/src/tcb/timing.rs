@@ -2,7 +2,8 @@
 
 use cwndlab_units::{Duration, Time};
 
-use super::Tcb;
+use super::{Features, Tcb};
+use crate::stack::Stack;
 use crate::state::State;
 use crate::timers::{Timer, TIMEOUT_MIN};
 
@@ -10,6 +11,35 @@ use crate::timers::{Timer, TIMEOUT_MIN};
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// Probe timeout without an RTT sample.
 const PROBE_WITHOUT_RTT: Duration = Duration::from_secs(1);
+
+/// When a tail loss probe is due (RFC 8985, section 7.2; Linux, tcp_schedule_loss_probe).
+#[derive(Debug)]
+pub(crate) struct ProbeTimeout {
+    /// Probes are sent.
+    pub(crate) enabled: bool,
+    /// What is added to two SRTT while one segment is in flight.
+    alone: Duration,
+    /// What is added while there are several.
+    slack: Duration,
+}
+
+impl ProbeTimeout {
+    /// Linux' rules, or the RFC's; they need a recovery that detects losses by time.
+    pub(crate) fn new(features: Features, stack: &Stack) -> Self {
+        let (alone, slack) =
+            if features.linux { (stack.min_rto, TIMEOUT_MIN) } else { (MAX_ACK_DELAY, Duration::ZERO) };
+        Self { enabled: stack.tail_loss_probe && features.time_based, alone, slack }
+    }
+
+    /// How long after the last transmission, or the last ACK, a probe is sent.
+    #[inline]
+    fn wait(&self, srtt: Duration, flight_size: u32) -> Duration {
+        if srtt == Duration::ZERO {
+            return PROBE_WITHOUT_RTT;
+        }
+        srtt * 2 + if flight_size == 1 { self.alone } else { self.slack }
+    }
+}
 
 impl Tcb {
     /// Restarts the retransmission timer.
@@ -29,6 +59,7 @@ impl Tcb {
     }
 
     /// The retransmission timer runs again where another one did (Linux, tcp_rearm_rto).
+    #[cold]
     pub(crate) fn rearm_rto(&mut self, now: Time) {
         if self.scoreboard.flight_size() == 0 {
             self.timers.disarm();
@@ -43,10 +74,9 @@ impl Tcb {
     #[inline]
     pub(crate) fn restart_rto(&mut self, now: Time) {
         let rto_at = now + self.rtt.rto();
-        let resumes = self.features.linux && self.timers.replaces_rto();
         if self.schedule_loss_probe(now, rto_at) {
             self.timers.rto_at = rto_at;
-        } else if resumes {
+        } else if self.features.linux && self.timers.replaces_rto() {
             self.rearm_rto(now);
         } else {
             self.timers.arm_rto(rto_at);
@@ -60,7 +90,7 @@ impl Tcb {
             self.arm_rto(now);
         }
         let waits = self.timers.running == Timer::Reordering && !self.features.linux;
-        if sent_new && self.stack.tail_loss_probe && self.features.time_based && !waits {
+        if sent_new && self.probe.enabled && !waits {
             let due = self.rto_due();
             if !self.schedule_loss_probe(now, due) && self.timers.running == Timer::LossProbe {
                 self.rearm_rto(now);
@@ -72,16 +102,10 @@ impl Tcb {
     /// (RFC 8985, section 7.2; Linux, tcp_schedule_loss_probe). Returns whether it started.
     #[inline]
     fn schedule_loss_probe(&mut self, now: Time, rto_at: Time) -> bool {
-        if !self.stack.tail_loss_probe || !self.features.time_based || !matches!(self.state, State::Open | State::Cwr) {
+        if !self.probe.enabled || !matches!(self.state, State::Open | State::Cwr) {
             return false;
         }
-        let (ack_delay, slack) =
-            if self.features.linux { (self.stack.min_rto, TIMEOUT_MIN) } else { (MAX_ACK_DELAY, Duration::ZERO) };
-        let wait = match self.rtt.srtt() {
-            Duration::ZERO => PROBE_WITHOUT_RTT,
-            srtt => srtt * 2 + if self.scoreboard.flight_size() == 1 { ack_delay } else { slack },
-        };
-        let at = now + wait;
+        let at = now + self.probe.wait(self.rtt.srtt(), self.scoreboard.flight_size());
         self.timers.arm(Timer::LossProbe, if rto_at > now { at.min(rto_at) } else { at });
         true
     }
