@@ -46,14 +46,13 @@ impl<T: Copy + Default> ChunkedFifos<T> {
         Self { all: vec![EMPTY; fifos], slots: Vec::new(), next: Vec::new(), free: NONE }
     }
 
-    /// Adds at the end; answers whether the FIFO was empty.
+    /// Adds a value at the end, which the caller writes; answers whether the FIFO was empty.
     #[inline]
-    pub fn push(&mut self, fifo: usize, value: T) -> bool {
+    pub fn push(&mut self, fifo: usize) -> (&mut T, bool) {
         let last = self.all[fifo].last;
         let slot = if is_full(last) { self.add_chunk(fifo) } else { last + 1 };
-        self.slots[slot as usize] = value;
         self.all[fifo].last = slot;
-        last == NONE
+        (&mut self.slots[slot as usize], last == NONE)
     }
 
     /// Puts a chunk at the end of a FIFO; returns its first slot.
@@ -133,7 +132,9 @@ mod tests {
             for (fifo, step) in steps {
                 let model = &mut models[fifo];
                 if let Some(value) = step {
-                    prop_assert_eq!(fifos.push(fifo, value), model.is_empty());
+                    let (slot, first) = fifos.push(fifo);
+                    *slot = value;
+                    prop_assert_eq!(first, model.is_empty());
                     model.push_back(value);
                 } else {
                     prop_assert_eq!(fifos.front(fifo), model.front());
@@ -157,7 +158,7 @@ mod tests {
             let mut fifos = ChunkedFifos::new(2);
             for round in 0..rounds {
                 for value in 0..values {
-                    fifos.push(round % 2, value);
+                    *fifos.push(round % 2).0 = value;
                 }
                 for _ in 0..values {
                     fifos.advance(round % 2);

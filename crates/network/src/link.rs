@@ -168,7 +168,7 @@ impl Link {
         self.impairments.as_ref().is_some_and(|one| one.reorders())
     }
 
-    /// Nothing happens on its wire but delay: [`pass`](Self::pass) may be used.
+    /// Nothing happens on its wire but delay: [`pass_queue`](Self::pass_queue) may be used.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.impairments.is_none()
@@ -198,17 +198,16 @@ impl Link {
         self.marked += 1;
     }
 
-    /// A packet at the entrance of a plain link: when it arrives (`None` if it is dropped), and whether it is marked.
+    /// A packet at the entrance of a plain link with a queue: when it arrives, and whether it is marked; `None` if it is
+    /// dropped.
     #[inline]
-    pub fn pass(&mut self, now: Time, size: u32) -> (Option<Time>, bool) {
-        let Some(queue) = &mut self.queue else {
-            return (Some(self.pass_line(now, size)), false);
-        };
+    pub fn pass_queue(&mut self, now: Time, size: u32) -> Option<(Time, bool)> {
+        let Some(queue) = &mut self.queue else { return Some((self.pass_line(now, size), false)) };
         let Some((start, mark)) = queue.join(now, self.free, size) else {
             self.dropped += 1;
-            return (None, false);
+            return None;
         };
-        (Some(self.serve(start, size, start - now)), mark)
+        Some((self.serve(start, size, start - now), mark))
     }
 
     /// A packet at the entrance of a plain link whose queue is not tracked: when it arrives.
@@ -261,8 +260,7 @@ impl Link {
 
     /// A packet arrives at the entrance at `now`, which never lies before the last offer's.
     pub fn offer(&mut self, now: Time, packet: Offer) -> Outcome {
-        let (at, mark) = self.pass(now, packet.size);
-        let Some(at) = at else { return Outcome::Dropped };
+        let Some((at, mark)) = self.pass_queue(now, packet.size) else { return Outcome::Dropped };
         let departure = self.free;
         let marked = mark && packet.ect;
         self.marked += u64::from(marked);
@@ -486,8 +484,7 @@ mod tests {
             link.line = line;
             link.free = NEVER - Duration(1);
             for _ in 0..40_000 {
-                let (at, _) = link.pass(Time(1), 65_535);
-                assert_eq!(at, Some(NEVER));
+                assert_eq!(link.pass_queue(Time(1), 65_535), Some((NEVER, false)));
             }
             assert_eq!(link.integrals(Time(2)).0, 40_000);
         }

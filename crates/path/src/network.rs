@@ -210,73 +210,78 @@ impl Network {
     #[allow(clippy::inline_always)] // as a call it would store the packet and load it again
     #[inline(always)]
     fn cross_links(&mut self, mut now: Time, packet: Packet) -> Option<Packet> {
-        let first = self.routes.index(&packet);
-        let mut index = first;
+        let mut index = self.routes.index(&packet);
         let (mut flags, mut aux) = (packet.flags, packet.aux);
         loop {
-            let &Hop { link, after, next, work, delay } = self.routes.hop(index);
-            let size = u32::from(packet.size);
+            let &Hop { link, after, next, work, .. } = self.routes.hop(index);
             let at = match work {
-                Work::Delay => {
-                    let crossed = &mut self.crossed[link as usize];
-                    crossed.packets += 1;
-                    crossed.bytes += u64::from(packet.size);
-                    now + delay
-                }
-                Work::Line => self.links[link as usize].pass_line(now, size),
+                Work::Line => self.links[link as usize].pass_line(now, u32::from(packet.size)),
                 Work::Queue => {
-                    let link = &mut self.links[link as usize];
-                    let (Some(at), mark) = link.pass(now, size) else {
-                        let hop = packet.hop + (index - first) as u8;
-                        self.lose(now, Packet { hop, flags, aux, ..packet }, Outcome::Dropped);
+                    let Some((at, mark)) = self.links[link as usize].pass_queue(now, u32::from(packet.size)) else {
+                        self.lose(now, Packet { hop: self.routes.step(index), flags, aux, ..packet }, Outcome::Dropped);
                         return None;
                     };
                     if mark && flags & (ECT | KIND) == ECT | DATA {
-                        link.count_marked();
                         flags |= CE;
+                        self.links[link as usize].count_marked();
                     }
                     at
                 }
-                Work::Full => {
-                    let offered = Packet { hop: packet.hop + (index - first) as u8, flags, aux, ..packet };
-                    let crossed = self.offer(now, link, after == ARRIVED, offered)?;
+                Work::Delay | Work::Full => {
+                    let step = self.routes.step(index);
+                    let crossed = self.cross_other(now, index, Packet { hop: step, flags, aux, ..packet })?;
                     (flags, aux) = (crossed.flags, crossed.aux);
                     crossed.at
                 }
             };
-            if next == Next::Link && at <= self.end {
-                now = at;
-                index += 1;
-                continue;
+            if at <= self.end {
+                if next == Next::Link {
+                    now = at;
+                    index += 1;
+                    continue;
+                }
+                if next == Next::Endpoint {
+                    self.source = link;
+                    return Some(Packet { at, hop: after, flags, aux, ..packet });
+                }
             }
-            return self.place(link, next, Packet { at, hop: after, flags, aux, ..packet });
+            if next == Next::UnorderedEvent {
+                self.wires.schedule_unordered(&mut self.agenda, link, Packet { at, hop: after, flags, aux, ..packet });
+            } else {
+                let slot = self.wires.add_in_order(&mut self.agenda, link, at);
+                *slot = Packet { at, hop: after, flags, aux, ..packet };
+            }
+            return None;
         }
     }
 
-    /// Puts a packet that left the line of `link` on its wire; returns it if it reaches its endpoint ahead of the clock.
-    #[allow(clippy::inline_always)] // as above
-    #[inline(always)]
-    fn place(&mut self, link: u32, next: Next, packet: Packet) -> Option<Packet> {
-        match next {
-            Next::Endpoint if packet.at <= self.end => {
-                self.source = link;
-                return Some(packet);
-            }
-            Next::UnorderedEvent => self.wires.schedule_unordered(&mut self.agenda, link, packet),
-            _ => self.wires.schedule_in_order(&mut self.agenda, link, packet),
+    /// A packet crosses a link that only delays, or one of those that are most work.
+    fn cross_other(&mut self, now: Time, index: usize, packet: Packet) -> Option<Packet> {
+        let hop = *self.routes.hop(index);
+        if hop.work == Work::Full {
+            return self.offer(now, hop.link, hop.is_last(), packet);
         }
-        None
+        let crossed = &mut self.crossed[hop.link as usize];
+        crossed.packets += 1;
+        crossed.bytes += u64::from(packet.size);
+        Some(Packet { at: now + hop.delay, ..packet })
     }
 
     /// Forwards a packet behind a link with a server; `packet.at` is when it reaches the link's end.
     fn forward_from(&mut self, hop: Hop, mut packet: Packet) {
         packet.hop = hop.after;
-        let early = if hop.next == Next::Link && packet.at <= self.end {
-            self.cross_links(packet.at, packet)
-        } else {
-            self.place(hop.link, hop.next, packet)
-        };
-        self.early.extend(early);
+        match hop.next {
+            Next::Link if packet.at <= self.end => {
+                let early = self.cross_links(packet.at, packet);
+                self.early.extend(early);
+            }
+            Next::Endpoint if packet.at <= self.end => {
+                self.source = hop.link;
+                self.early.push(packet);
+            }
+            Next::UnorderedEvent => self.wires.schedule_unordered(&mut self.agenda, hop.link, packet),
+            _ => *self.wires.add_in_order(&mut self.agenda, hop.link, packet.at) = packet,
+        }
     }
 
     /// The packets that reach their endpoint ahead of the clock, by the servers that ran since the last call.

@@ -44,7 +44,9 @@ pub(crate) struct Hop {
     pub(crate) delay: Duration,
     /// The link.
     pub(crate) link: u32,
-    /// The value of [`Packet::hop`] behind it.
+    /// The value of [`Packet::hop`] at it.
+    pub(crate) step: u8,
+    /// The same behind it.
     pub(crate) after: u8,
     /// How much work it is.
     pub(crate) work: Work,
@@ -89,6 +91,7 @@ impl Routes {
                     Hop {
                         delay: delay.unwrap_or(Duration::ZERO),
                         link,
+                        step: at as u8,
                         after: if at + 1 == path.len() { ARRIVED } else { at as u8 + 1 },
                         work: match delay {
                             Some(_) => Work::Delay,
@@ -134,6 +137,11 @@ impl Routes {
     #[inline]
     pub(crate) fn hop(&self, index: usize) -> &Hop {
         &self.hops[index]
+    }
+
+    /// The value of [`Packet::hop`] at the hop of this index.
+    pub(crate) fn step(&self, index: usize) -> u8 {
+        self.hops[index].step
     }
 
     /// The hop that the packet is at.

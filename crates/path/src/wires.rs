@@ -36,13 +36,15 @@ impl Wires {
         }
     }
 
-    /// Adds a packet that leaves the wire after all others on it.
-    #[allow(clippy::inline_always)] // as a call it would store the packet and load it again
+    /// A place on the wire of `link` for a packet that leaves it at `at`, after all others on it.
+    #[allow(clippy::inline_always)] // as a call it would keep the packet in memory meanwhile
     #[inline(always)]
-    pub(crate) fn schedule_in_order(&mut self, agenda: &mut Agenda, link: u32, packet: Packet) {
-        if self.fifos.push(link as usize, packet) {
-            agenda.push(packet.at, link);
+    pub(crate) fn add_in_order(&mut self, agenda: &mut Agenda, link: u32, at: Time) -> &mut Packet {
+        let (slot, first) = self.fifos.push(link as usize);
+        if first {
+            agenda.push(at, link);
         }
+        slot
     }
 
     /// Adds a packet to a wire that reorders.
