@@ -339,6 +339,12 @@ impl FlowPlan {
         FlowContext { flow, seed, stop, header: self.stack.header }
     }
 
+    /// No router's agent has to answer its algorithm.
+    #[must_use]
+    pub fn has_no_agent(&self) -> bool {
+        self.algorithm.as_ref().is_none_or(|algorithm| algorithm.scheme().is_none())
+    }
+
     /// The links that its data crosses, as the records have them: indices joined by spaces.
     #[must_use]
     pub fn route_text(&self) -> String {

@@ -11,33 +11,41 @@ use crate::dialogue::Direction;
 use crate::simulation::Simulation;
 
 impl Simulation<'_> {
-    /// Before the run: gives each flow its application, and what that needs beside the flow's own connection.
-    pub(crate) fn prepare_applications(&mut self) {
+    /// Before the run: gives each flow its application, and what that needs beside the flow's own connection. Returns the
+    /// flows of bulk data, whose two ends nothing else acts on; like all that only write they get theirs when they begin.
+    pub(crate) fn prepare_applications(&mut self) -> Vec<usize> {
         let duplicates = self.plan.links.iter().any(|link| link.duplicate > 0.0);
+        let mut bulk = Vec::new();
         for index in 0..self.plan.flows.len() {
             let plan = &self.plan.flows[index];
-            let context = plan.context(index as u32, self.seed, self.connections[index].stop_at());
-            match plan.workload.application(&context) {
-                Application::ByteSource(source) => self.connections[index].set_source(source),
+            let start = self.connections.start(index).unwrap_or_default();
+            let stop = plan.stop.map_or(NEVER, |stop| (Time::ZERO + stop).max(start));
+            match plan.workload.application(&plan.context(index as u32, self.seed, stop)) {
+                Application::ByteSource(source) if source.is_bulk() && plan.has_no_agent() => bulk.push(index),
+                Application::ByteSource(_) => {}
                 Application::Arrivals(process) => self.prepare_arrivals(index, process),
                 Application::Dialogue(dialogue) => self.prepare_dialogue(index, dialogue),
                 Application::Datagrams(mut datagrams) => {
                     if duplicates {
                         datagrams.expect_duplicates();
                     }
+                    self.begin(index);
                     self.connections[index].set_datagrams(datagrams);
                 }
             }
         }
+        bulk
     }
 
     fn prepare_arrivals(&mut self, index: usize, process: ArrivalProcess) {
         self.arrivals.insert(index, ArrivalConnections::new(process));
+        self.begin(index);
         self.connections[index].shared_application = true;
     }
 
     /// Adds the other direction of a dialogue.
     fn prepare_dialogue(&mut self, index: usize, dialogue: Box<dyn Dialogue>) {
+        self.begin(index);
         let plan = &self.plan.flows[index];
         let (peer, nagle) = (self.connections.len() as u32, dialogue.nagle());
         self.network.add_connection(index as u32, true);

@@ -505,12 +505,6 @@ impl Connection {
         totals
     }
 
-    /// Its application writes without end, and nothing else acts on either end.
-    #[must_use]
-    pub(crate) fn is_bulk(&self) -> bool {
-        self.source.is_bulk() && self.request.is_none() && !self.shared_application && self.datagrams.is_none()
-    }
-
     /// Headers of a data packet.
     #[must_use]
     pub(crate) fn header(&self) -> Bytes {

@@ -9,7 +9,6 @@ use cwndlab_scenario::plan::Plan;
 use cwndlab_traffic::NEVER;
 use cwndlab_units::Time;
 
-use crate::connection::Connection;
 use crate::sampler::Sampler;
 use crate::simulation::Simulation;
 use cwndlab_path::network::Network;
@@ -58,16 +57,14 @@ pub fn run_counted(
     cancel: &AtomicBool,
     progress: Option<&AtomicU64>,
 ) -> Result<(Records, Statistics), RunError> {
-    let mut engine = Engine::new(plan, seed, u64::MAX);
-    engine.simulation.run_ends_ahead();
+    let mut engine = Engine::new(plan, seed, u64::MAX, Order::Ahead);
     engine.run(cancel, progress)?;
     Ok(engine.finish())
 }
 
 /// Runs the plan with this seed, and stops if that takes more than `max_events` events.
 pub fn run_within(plan: &Plan, seed: u64, max_events: u64) -> Result<(Records, Statistics), RunError> {
-    let mut engine = Engine::new(plan, seed, max_events);
-    engine.simulation.run_ends_ahead();
+    let mut engine = Engine::new(plan, seed, max_events, Order::Ahead);
     engine.run(&AtomicBool::new(false), None)?;
     Ok(engine.finish())
 }
@@ -76,10 +73,18 @@ pub fn run_within(plan: &Plan, seed: u64, max_events: u64) -> Result<(Records, S
 /// are the same; tests compare the two.
 #[must_use]
 pub fn run_by_events(plan: &Plan, seed: u64) -> (Records, Statistics) {
-    let mut engine = Engine::new(plan, seed, u64::MAX);
-    let never = AtomicBool::new(false);
-    engine.run(&never, None).unwrap_or_else(|_| unreachable!("nobody cancels it"));
+    let mut engine = Engine::new(plan, seed, u64::MAX, Order::Events);
+    engine.run(&AtomicBool::new(false), None).unwrap_or_else(|_| unreachable!("nobody cancels it"));
     engine.finish()
+}
+
+/// In which order packets reach their endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// Ahead of the clock where nobody can tell the difference.
+    Ahead,
+    /// By the clock.
+    Events,
 }
 
 struct Engine<'a> {
@@ -90,11 +95,14 @@ struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(plan: &'a Plan, seed: u64, max_events: u64) -> Self {
+    fn new(plan: &'a Plan, seed: u64, max_events: u64, order: Order) -> Self {
         let mut simulation = Simulation::new(plan, seed);
-        simulation.prepare_applications();
+        let bulk = simulation.prepare_applications();
+        if order == Order::Ahead {
+            simulation.run_ends_ahead(&bulk);
+        }
         for index in 0..simulation.connections.len() {
-            simulation.arm(index);
+            simulation.arm_start(index);
         }
         Self { simulation, sampler: Sampler::new(plan.sample_interval), events: 0, max_events }
     }
@@ -164,6 +172,10 @@ impl<'a> Engine<'a> {
         let (index, which) = (timer as usize / TIMERS, timer as usize % TIMERS);
         let simulation = &mut self.simulation;
         simulation.network.agenda.pop();
+        if simulation.connections.start(index).is_some() {
+            simulation.begin(index);
+            simulation.connections[index].armed[which] = now;
+        }
         let connection = &mut simulation.connections[index];
         if connection.armed[which] != now {
             return; // an earlier entry has replaced this one
@@ -182,8 +194,7 @@ impl<'a> Engine<'a> {
 
     fn finish(mut self) -> (Records, Statistics) {
         let (records, delivered_packets) = self.sampler.finish(&mut self.simulation);
-        let connections = self.simulation.connections.iter().map(Connection::memory).sum::<usize>();
-        let memory_bytes = (connections + self.simulation.network.memory()) as u64;
+        let memory_bytes = (self.simulation.connections.memory() + self.simulation.network.memory()) as u64;
         (records, Statistics { events: self.events, delivered_packets, memory_bytes })
     }
 }

@@ -7,7 +7,7 @@
 //! | `run_ahead` | ends of connections that take packets ahead of the clock |
 //! | `sampler`, `end_samples` | writes the tables; samples of ends ahead of the clock |
 //! | `applications`, `run_arrivals`, `run_dialogues` | applications that span several connections |
-//! | `connection` | one connection: transport and application |
+//! | `connection`, `connections` | one connection: transport and application; all of them |
 //! | `packet_sink` | what the two ends send, as packets |
 //!
 //! The network is in crate `path`, applications are in crate `traffic`, the two ends of a connection in crate `transport`.
@@ -16,6 +16,7 @@
 mod applications;
 mod arrival_connections;
 mod connection;
+mod connections;
 mod dialogue;
 mod end_samples;
 pub mod engine;

@@ -25,16 +25,11 @@ fn is_foreign(plan: &FlowPlan) -> bool {
 }
 
 impl Simulation<'_> {
-    /// Lets the ends of connections run ahead of the clock that may; called when all applications are known.
-    pub(crate) fn run_ends_ahead(&mut self) {
-        let (plan, connections) = (self.plan, &self.connections);
-        let flows =
-            (0..plan.flows.len()).filter(|&index| connections[index].is_bulk() && !is_foreign(&plan.flows[index]));
-        let flows: Vec<usize> = flows.collect();
-        for &index in &flows {
-            self.connections[index].samples.run_ahead();
-        }
-        self.ahead = self.network.look_ahead(plan, flows.into_iter());
+    /// Lets the ends of connections run ahead of the clock that may; called with the flows of bulk data before they begin.
+    pub(crate) fn run_ends_ahead(&mut self, bulk: &[usize]) {
+        let plan = self.plan;
+        let flows = bulk.iter().copied().filter(|&index| !is_foreign(&plan.flows[index]));
+        self.ahead = self.network.look_ahead(plan, flows);
     }
 
     /// A packet reaches an endpoint at `packet.at`, which the clock has not reached.

@@ -63,9 +63,9 @@ impl Simulation<'_> {
     pub(crate) fn release_connection(&mut self, index: usize, now: Time) {
         let owner = self.connections[index].owner as usize;
         self.connections[index].application = NEVER;
-        let (before, rest) = self.connections.split_at_mut(index);
-        rest[0].move_totals(&mut before[owner]);
-        rest[0].release(&self.plan.flows[owner], self.seed);
+        let (flow, connection) = self.connections.pair(owner, index);
+        connection.move_totals(flow);
+        connection.release(&self.plan.flows[owner], self.seed);
         if let Some(arrivals) = self.arrivals.get_mut(&owner) {
             arrivals.free.push(index as u32);
         }
@@ -83,8 +83,8 @@ impl Simulation<'_> {
     pub(crate) fn collect_arrivals(&mut self) {
         for (&owner, arrivals) in &self.arrivals {
             for &index in &arrivals.all {
-                let (before, rest) = self.connections.split_at_mut(index as usize);
-                rest[0].move_totals(&mut before[owner]);
+                let (flow, connection) = self.connections.pair(owner, index as usize);
+                connection.move_totals(flow);
                 let losses = self.network.losses[index as usize];
                 self.network.losses[owner].queue += losses.queue;
                 self.network.losses[owner].wire += losses.wire;

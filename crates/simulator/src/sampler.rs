@@ -65,7 +65,7 @@ impl Sampler {
     fn sample(&mut self, now: Time, simulation: &mut Simulation) {
         simulation.network.settle_losses(now);
         for (index, plan) in simulation.plan.flows.iter().enumerate() {
-            if now >= simulation.connections[index].start {
+            if simulation.connections.start(index).is_none() && now >= simulation.connections[index].start {
                 self.records.samples.push(sample_row(now, index, plan, simulation));
             }
         }
@@ -82,7 +82,12 @@ impl Sampler {
         simulation.network.settle_losses(end);
         simulation.collect_arrivals();
         let mut delivered_packets = 0;
-        for (connection, plan) in simulation.connections.iter_mut().zip(&simulation.plan.flows) {
+        for (index, plan) in simulation.plan.flows.iter().enumerate() {
+            let mut late = None; // those that would begin after the end have a row, too
+            let connection = match simulation.connections.start(index) {
+                Some(start) => late.insert(simulation.new_connection(index, start)),
+                None => &mut simulation.connections[index],
+            };
             self.records.transfers.append(&mut connection.transfers);
             let row = flow_row(connection, plan, simulation.network.losses[connection.index as usize]);
             let datagrams = connection.datagrams.as_ref().map_or(0, |one| one.delays.count);

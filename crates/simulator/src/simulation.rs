@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use cwndlab_scenario::plan::Plan;
+use cwndlab_traffic::Application;
 use cwndlab_units::Time;
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
+use crate::connections::Connections;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
 use cwndlab_path::start_times::start_times;
@@ -18,7 +20,7 @@ pub(crate) struct Simulation<'a> {
     pub(crate) seed: u64,
     pub(crate) network: Network,
     /// One connection for each flow of the plan, then the secondary ones.
-    pub(crate) connections: Vec<Connection>,
+    pub(crate) connections: Connections,
     /// By flow of the plan, if its workload is arrivals.
     pub(crate) arrivals: BTreeMap<usize, ArrivalConnections>,
     /// Ends of connections take packets ahead of the clock.
@@ -28,11 +30,36 @@ pub(crate) struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     /// The plan's network, empty, with the connections of its flows before their start.
     pub(crate) fn new(plan: &'a Plan, seed: u64) -> Self {
-        let connections = (0u32..)
-            .zip(plan.flows.iter().zip(start_times(plan, seed)))
-            .map(|(index, (flow, start))| Connection::new(flow, index, start, seed))
-            .collect();
-        Self { plan, seed, network: Network::new(plan, seed), connections, arrivals: BTreeMap::new(), ahead: false }
+        Self {
+            plan,
+            seed,
+            network: Network::new(plan, seed),
+            connections: Connections::waiting(start_times(plan, seed).into_iter()),
+            arrivals: BTreeMap::new(),
+            ahead: false,
+        }
+    }
+
+    /// The connection of a flow that begins at `start`, and the application that runs on it alone, if there is one.
+    pub(crate) fn new_connection(&self, index: usize, start: Time) -> Connection {
+        let plan = &self.plan.flows[index];
+        let mut connection = Connection::new(plan, index as u32, start, self.seed);
+        let context = plan.context(index as u32, self.seed, connection.stop_at());
+        if let Application::ByteSource(source) = plan.workload.application(&context) {
+            connection.set_source(source);
+        }
+        if self.ahead {
+            connection.samples.run_ahead();
+        }
+        connection
+    }
+
+    /// The connection of a flow begins, if it has not.
+    pub(crate) fn begin(&mut self, index: usize) {
+        if let Some(start) = self.connections.start(index) {
+            let connection = self.new_connection(index, start);
+            self.connections.begin(index, connection);
+        }
     }
 
     /// A packet reaches its endpoint now.
@@ -41,6 +68,18 @@ impl<'a> Simulation<'a> {
         let index = packet.flow();
         self.connections[index].deliver(now, packet, &mut self.network, &self.plan.flows);
         self.arm_end(index, packet.is_forward());
+    }
+
+    /// Puts the start of a connection on the agenda; one that has begun has its timers.
+    pub(crate) fn arm_start(&mut self, index: usize) {
+        match self.connections.start(index) {
+            Some(start) => self.network.agenda.push(start, self.timer_source(index, APPLICATION)),
+            None => self.arm(index),
+        }
+    }
+
+    fn timer_source(&self, index: usize, which: usize) -> u32 {
+        (self.network.links.len() + index * TIMERS + which) as u32
     }
 
     /// Puts the timers of a connection on the agenda that are due before their entry there. Entries that come too early
@@ -76,8 +115,7 @@ impl<'a> Simulation<'a> {
         let armed = &mut self.connections[index].armed[which];
         if at < *armed {
             *armed = at;
-            let source = self.network.links.len() + index * TIMERS + which;
-            self.network.agenda.push(at, source as u32);
+            self.network.agenda.push(at, self.timer_source(index, which));
         }
     }
 }
