@@ -7,14 +7,14 @@
 use cwndlab_control::Build;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
-use cwndlab_path::timers::{APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
+use cwndlab_path::timers::{APPLICATION, PACE, RECEIVER, SENDER};
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_units::Time;
 
 use crate::connection::Connection;
 use crate::end_samples::{SampleTimes, SenderSample};
-use crate::simulation::Simulation;
+use crate::simulation::{arm_end, first_timer, Simulation};
 
 /// Somebody else's code decides: it may share state between flows, which shows the order of its calls.
 fn is_foreign(plan: &FlowPlan) -> bool {
@@ -37,21 +37,22 @@ impl Simulation<'_> {
     pub(crate) fn deliver_ahead(&mut self, packet: &Packet, times: SampleTimes) {
         let (index, at) = (packet.flow(), packet.at);
         let connection = &mut self.connections[index];
+        let network = &mut self.network;
+        let first_timer = first_timer(network, index);
         let until = if packet.is_forward() { connection.receiver_free_until() } else { connection.sender_free_until() };
         if until < at {
             let plan = &self.plan.flows[connection.owner as usize];
-            let first_timer = self.network.links.len() + index * TIMERS;
-            let (link, network) = (self.network.source, &mut self.network);
-            let mut catch_up = CatchUp { network, plan, seed: self.seed, first_timer: first_timer as u32, times };
+            let link = network.source;
+            let mut catch_up = CatchUp { network, plan, seed: self.seed, first_timer, times };
             if packet.is_forward() {
                 catch_up.receiver(connection, at);
             } else {
                 catch_up.sender(connection, at);
             }
-            self.network.source = link;
+            network.source = link;
         }
-        connection.deliver(at, packet, &mut self.network, &self.plan.flows);
-        self.arm_end(index, packet.is_forward());
+        connection.deliver(at, packet, network, &self.plan.flows);
+        arm_end(connection, first_timer, &mut network.agenda, packet.is_forward());
     }
 
     /// The rows of the table `events`.

@@ -9,6 +9,7 @@ use cwndlab_units::Time;
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
 use crate::connections::Connections;
+use cwndlab_path::agenda::Agenda;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
 use cwndlab_path::start_times::start_times;
@@ -66,56 +67,61 @@ impl<'a> Simulation<'a> {
     #[inline]
     pub(crate) fn deliver(&mut self, now: Time, packet: &Packet) {
         let index = packet.flow();
-        self.connections[index].deliver(now, packet, &mut self.network, &self.plan.flows);
-        self.arm_end(index, packet.is_forward());
+        let connection = &mut self.connections[index];
+        connection.deliver(now, packet, &mut self.network, &self.plan.flows);
+        arm_end(connection, first_timer(&self.network, index), &mut self.network.agenda, packet.is_forward());
     }
 
     /// Puts the start of a connection on the agenda; one that has begun has its timers.
     pub(crate) fn arm_start(&mut self, index: usize) {
         match self.connections.start(index) {
-            Some(start) => self.network.agenda.push(start, self.timer_source(index, APPLICATION)),
+            Some(start) => {
+                let source = first_timer(&self.network, index) + APPLICATION as u32;
+                self.network.agenda.push(start, source);
+            }
             None => self.arm(index),
         }
     }
 
-    fn timer_source(&self, index: usize, which: usize) -> u32 {
-        (self.network.links.len() + index * TIMERS + which) as u32
-    }
-
     /// Puts the timers of a connection on the agenda that are due before their entry there. Entries that come too early
     /// are moved when they are due, so that a timer that is pushed back with every ACK costs nothing.
-    #[inline]
     pub(crate) fn arm(&mut self, index: usize) {
-        let due = self.connections[index].due();
-        for (which, &at) in due.iter().enumerate() {
-            self.arm_one(index, which, at);
+        let connection = &mut self.connections[index];
+        let first = first_timer(&self.network, index);
+        for (which, at) in connection.due().into_iter().enumerate() {
+            arm_one(connection, which, at, first, &mut self.network.agenda);
         }
     }
+}
 
-    /// Does so at the end that a packet reached. It cannot have changed the timers of the other end, which stay out of the
-    /// cache.
-    #[inline]
-    pub(crate) fn arm_end(&mut self, index: usize, receiving: bool) {
-        let connection = &self.connections[index];
-        let application = connection.application;
-        if receiving {
-            let at = connection.receiver.timer();
-            self.arm_one(index, RECEIVER, at);
-        } else {
-            let (at, pace) = (connection.sender.timer(), connection.sender.pace_timer());
-            self.arm_one(index, SENDER, at);
-            self.arm_one(index, PACE, pace);
-        }
-        self.arm_one(index, APPLICATION, application);
+/// The first timer of a connection among the sources of events.
+#[inline]
+pub(crate) fn first_timer(network: &Network, index: usize) -> u32 {
+    (network.links.len() + index * TIMERS) as u32
+}
+
+/// Puts the timers on the agenda of the end that a packet reached. It cannot have changed the timers of the other end,
+/// which stay out of the cache.
+#[inline]
+pub(crate) fn arm_end(connection: &mut Connection, first: u32, agenda: &mut Agenda, receiving: bool) {
+    let application = connection.application;
+    if receiving {
+        let at = connection.receiver.timer();
+        arm_one(connection, RECEIVER, at, first, agenda);
+    } else {
+        let (at, pace) = (connection.sender.timer(), connection.sender.pace_timer());
+        arm_one(connection, SENDER, at, first, agenda);
+        arm_one(connection, PACE, pace, first, agenda);
     }
+    arm_one(connection, APPLICATION, application, first, agenda);
+}
 
-    #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
-    #[inline(always)]
-    fn arm_one(&mut self, index: usize, which: usize, at: Time) {
-        let armed = &mut self.connections[index].armed[which];
-        if at < *armed {
-            *armed = at;
-            self.network.agenda.push(at, self.timer_source(index, which));
-        }
+#[allow(clippy::inline_always)] // a handful of instructions, which the call would double
+#[inline(always)]
+fn arm_one(connection: &mut Connection, which: usize, at: Time, first: u32, agenda: &mut Agenda) {
+    let armed = &mut connection.armed[which];
+    if at < *armed {
+        *armed = at;
+        agenda.push(at, first + which as u32);
     }
 }
