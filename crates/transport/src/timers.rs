@@ -10,6 +10,39 @@ pub(crate) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
 /// An overdue retransmission timer expires after this (Linux, tcp_rearm_rto).
 const OVERDUE: Duration = Duration::from_micros(1);
 
+/// The probe allows a lone segment this delay of its ACK (RFC 8985, section 7.2: the worst-case delayed-ACK timer).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
+/// Probe timeout without an RTT sample.
+const PROBE_WITHOUT_RTT: Duration = Duration::from_secs(1);
+
+/// When a tail loss probe is due (RFC 8985, section 7.2; Linux, tcp_schedule_loss_probe).
+#[derive(Debug)]
+pub(crate) struct ProbeTimeout {
+    /// Probes are sent.
+    pub(crate) enabled: bool,
+    /// What is added to two SRTT while one segment is in flight.
+    alone: Duration,
+    /// What is added while there are several.
+    slack: Duration,
+}
+
+impl ProbeTimeout {
+    /// By Linux' rules, where its smallest RTO is `min_rto`, or by the RFC's.
+    pub(crate) fn new(enabled: bool, linux: bool, min_rto: Duration) -> Self {
+        let (alone, slack) = if linux { (min_rto, TIMEOUT_MIN) } else { (MAX_ACK_DELAY, Duration::ZERO) };
+        Self { enabled, alone, slack }
+    }
+
+    /// How long after the last transmission, or the last ACK, a probe is sent.
+    #[inline]
+    pub(crate) fn wait(&self, srtt: Duration, flight_size: u32) -> Duration {
+        if srtt == Duration::ZERO {
+            return PROBE_WITHOUT_RTT;
+        }
+        srtt * 2 + if flight_size == 1 { self.alone } else { self.slack }
+    }
+}
+
 /// Which timer runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
@@ -41,10 +74,12 @@ pub(crate) struct Timers {
     /// SND.UNA when the retransmission timer expired last.
     pub(crate) timed_out_una: Option<u64>,
     persist_backoff: u32,
+    /// When a tail loss probe is due.
+    pub(crate) probe: ProbeTimeout,
 }
 
 impl Timers {
-    /// None runs.
+    /// None runs, and no tail loss probe is sent.
     pub(crate) fn new() -> Self {
         Self {
             running: Timer::Off,
@@ -54,7 +89,13 @@ impl Timers {
             tlp_end_seq: None,
             timed_out_una: None,
             persist_backoff: 0,
+            probe: ProbeTimeout::new(false, false, Duration::ZERO),
         }
+    }
+
+    /// Tail loss probes are due after this time.
+    pub(crate) fn with_probe(self, probe: ProbeTimeout) -> Self {
+        Self { probe, ..self }
     }
 
     /// Starts `timer` in place of the running one.

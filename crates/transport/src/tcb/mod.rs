@@ -4,7 +4,6 @@ mod delivery;
 mod reduction;
 mod timing;
 
-use self::timing::ProbeTimeout;
 use cwndlab_control::CongestionControl;
 use cwndlab_units::Bytes;
 
@@ -21,7 +20,7 @@ use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
 use crate::stack::Stack;
 use crate::state::{Rexmit, State};
-use crate::timers::Timers;
+use crate::timers::{ProbeTimeout, Timers};
 use crate::undo::Undo;
 use crate::wire::MAX_WINDOW;
 
@@ -58,7 +57,6 @@ pub(crate) struct Tcb {
     pub(crate) dupacks: DuplicateAcks,
     pub(crate) send_buffer: SendBuffer,
     pub(crate) timers: Timers,
-    pub(crate) probe: ProbeTimeout,
     pub(crate) rate: RateSampler,
     pub(crate) rack: Rack,
     pub(crate) rtt: RttEstimator,
@@ -73,6 +71,7 @@ impl Tcb {
         let mss = stack.mss.0 as u32;
         let cwnd = (algorithm.cwnd().0 / u64::from(mss)).clamp(1, MAX_WINDOW) as u32;
         let first = stack.first_segment;
+        let probe = ProbeTimeout::new(stack.tail_loss_probe && features.time_based, features.linux, stack.min_rto);
         Self {
             stack: stack.clone(),
             features,
@@ -87,8 +86,7 @@ impl Tcb {
             high_seq: 0,
             dupacks: DuplicateAcks::default(),
             send_buffer: SendBuffer::new(),
-            timers: Timers::new(),
-            probe: ProbeTimeout::new(features, stack),
+            timers: Timers::new().with_probe(probe),
             rate: RateSampler::default(),
             rack: Rack::new(stack.dup_thresh, features.linux),
             rtt: RttEstimator::new(stack),

@@ -1,45 +1,10 @@
 //! Which timer runs: the retransmission timer, and the tail loss probe in its place (RFC 6298; RFC 8985, section 7).
 
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::Time;
 
-use super::{Features, Tcb};
-use crate::stack::Stack;
+use super::Tcb;
 use crate::state::State;
-use crate::timers::{Timer, TIMEOUT_MIN};
-
-/// The probe allows a lone segment this delay of its ACK (RFC 8985, section 7.2: the worst-case delayed-ACK timer).
-const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
-/// Probe timeout without an RTT sample.
-const PROBE_WITHOUT_RTT: Duration = Duration::from_secs(1);
-
-/// When a tail loss probe is due (RFC 8985, section 7.2; Linux, tcp_schedule_loss_probe).
-#[derive(Debug)]
-pub(crate) struct ProbeTimeout {
-    /// Probes are sent.
-    pub(crate) enabled: bool,
-    /// What is added to two SRTT while one segment is in flight.
-    alone: Duration,
-    /// What is added while there are several.
-    slack: Duration,
-}
-
-impl ProbeTimeout {
-    /// Linux' rules, or the RFC's; they need a recovery that detects losses by time.
-    pub(crate) fn new(features: Features, stack: &Stack) -> Self {
-        let (alone, slack) =
-            if features.linux { (stack.min_rto, TIMEOUT_MIN) } else { (MAX_ACK_DELAY, Duration::ZERO) };
-        Self { enabled: stack.tail_loss_probe && features.time_based, alone, slack }
-    }
-
-    /// How long after the last transmission, or the last ACK, a probe is sent.
-    #[inline]
-    fn wait(&self, srtt: Duration, flight_size: u32) -> Duration {
-        if srtt == Duration::ZERO {
-            return PROBE_WITHOUT_RTT;
-        }
-        srtt * 2 + if flight_size == 1 { self.alone } else { self.slack }
-    }
-}
+use crate::timers::Timer;
 
 impl Tcb {
     /// Restarts the retransmission timer.
@@ -90,7 +55,7 @@ impl Tcb {
             self.arm_rto(now);
         }
         let waits = self.timers.running == Timer::Reordering && !self.features.linux;
-        if sent_new && self.probe.enabled && !waits {
+        if sent_new && self.timers.probe.enabled && !waits {
             let due = self.rto_due();
             if !self.schedule_loss_probe(now, due) && self.timers.running == Timer::LossProbe {
                 self.rearm_rto(now);
@@ -102,10 +67,10 @@ impl Tcb {
     /// (RFC 8985, section 7.2; Linux, tcp_schedule_loss_probe). Returns whether it started.
     #[inline]
     fn schedule_loss_probe(&mut self, now: Time, rto_at: Time) -> bool {
-        if !self.probe.enabled || !matches!(self.state, State::Open | State::Cwr) {
+        if !self.timers.probe.enabled || !matches!(self.state, State::Open | State::Cwr) {
             return false;
         }
-        let at = now + self.probe.wait(self.rtt.srtt(), self.scoreboard.flight_size());
+        let at = now + self.timers.probe.wait(self.rtt.srtt(), self.scoreboard.flight_size());
         self.timers.arm(Timer::LossProbe, if rto_at > now { at.min(rto_at) } else { at });
         true
     }
