@@ -2,7 +2,7 @@
 
 use cwndlab_units::{Bytes, Rate};
 
-use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Uses, Window};
+use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Window};
 use crate::event::{Event, EventKind};
 use crate::parts::{Capabilities, CongestionAvoidance, SlowStart};
 use crate::state::{Extra, Phase, Ssthresh, State};
@@ -145,11 +145,6 @@ impl CongestionControl for Composed {
     fn cwnd(&self) -> Bytes {
         // A hair more, so that k segments stored as a sum of fractions are k segments.
         Bytes(((self.w + 1e-9) * self.mss) as u64)
-    }
-
-    /// A part has no method for segments that leave.
-    fn uses(&self) -> Uses {
-        Uses { sent: false, pacing: self.capabilities.pacing || self.growth_paces }
     }
 
     fn on_window(&mut self, window: &Window) {

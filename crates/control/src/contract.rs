@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::snapshot::snapshot;
 use crate::state::{Extra, State};
 
-/// A congestion control as the transport sees it: three methods to write, five with a default.
+/// A congestion control as the transport sees it: three methods to write, four with a default.
 ///
 /// It is [cloned](Snapshot) in front of a congestion event and the copy takes its place where the reduction was spurious, so
 /// that no algorithm implements an undo: `#[derive(Clone)]` is enough.
@@ -30,14 +30,9 @@ pub trait CongestionControl: fmt::Debug + Send + Snapshot {
     /// The congestion window.
     fn cwnd(&self) -> Bytes;
 
-    /// A segment leaves. Called for every segment, retransmissions included, unless the algorithm
-    /// [says](Self::uses) that it does nothing here.
+    /// A segment leaves. Called for every segment, retransmissions included; not for an algorithm of two parts, which have no
+    /// such method.
     fn on_sent(&mut self, _sent: &Sent) {}
-
-    /// Which of these methods do anything; read once, when the flow begins. A transport may leave out calls that do nothing.
-    fn uses(&self) -> Uses {
-        Uses { sent: true, pacing: true }
-    }
 
     /// The transport changed the window for a reason of its own, or takes a reduction back.
     fn on_window(&mut self, _window: &Window) {}
@@ -61,15 +56,6 @@ pub trait CongestionControl: fmt::Debug + Send + Snapshot {
 
 snapshot! {
     Snapshot of CongestionControl;
-}
-
-/// Which methods of a [`CongestionControl`] do anything, of those with a default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Uses {
-    /// [`on_sent`](CongestionControl::on_sent) does.
-    pub sent: bool,
-    /// [`pacing_rate`](CongestionControl::pacing_rate) returns a rate at times.
-    pub pacing: bool,
 }
 
 /// What is known of the path when a flow begins.

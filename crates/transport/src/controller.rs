@@ -1,7 +1,7 @@
 //! The algorithm of a sender: every call of the transport into [`CongestionControl`] is in this file.
 
 use cwndlab_control::{
-    Ack, BeforeReduction, Change, Congestion, CongestionControl, Event, Feedback, Need, Sent, Spec, Ssthresh, Uses,
+    Ack, BeforeReduction, Build, Change, Congestion, CongestionControl, Event, Feedback, Need, Sent, Spec, Ssthresh,
     Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
@@ -19,8 +19,8 @@ pub(crate) struct Controller {
     pub(crate) model_based: bool,
     /// Paced segments are sent one by one, whatever the stack's bursts.
     pub(crate) spaced: bool,
-    /// Which of its methods do anything.
-    pub(crate) uses: Uses,
+    /// It has a method for segments that leave.
+    pub(crate) observes_sent: bool,
     /// Segments marked lost so far, and how many of them were reported.
     lost: u64,
     lost_reported: u64,
@@ -33,7 +33,7 @@ impl Controller {
     /// An algorithm that asks nothing special of its transport.
     pub(crate) fn new(algorithm: Box<dyn CongestionControl>, mss: u32) -> Self {
         Self {
-            uses: algorithm.uses(),
+            observes_sent: true,
             algorithm,
             before_reduction: BeforeReduction::default(),
             mss,
@@ -50,6 +50,7 @@ impl Controller {
     pub(crate) fn set_spec(&mut self, spec: &Spec) {
         self.model_based = spec.model_based;
         self.spaced = spec.needs.contains(&Need::Spacing);
+        self.observes_sent = !matches!(spec.build, Build::CongestionAvoidance(_));
     }
 
     /// The algorithm itself, for tables and tests.

@@ -6,7 +6,7 @@ use cwndlab_units::{Bytes, Duration, Time};
 use super::Sender;
 use crate::ack_summary::AckSummary;
 use crate::recovery::LossRecovery;
-use crate::stack::RtoRestart;
+use crate::stack::{Pacing, RtoRestart};
 use crate::state::{Rexmit, State};
 use crate::timers::Timer;
 use crate::wire::{AckPacket, Output};
@@ -41,7 +41,7 @@ impl Sender {
         }
         self.tcb.sync_cwnd();
         self.restart_timers(now, &summary);
-        if self.paces() {
+        if self.pacer.is_on() || self.tcb.stack.pacing != Pacing::Off {
             self.update_pacing_rate();
         }
         self.transmit(now, out);

@@ -275,7 +275,7 @@ impl Sender {
     fn emit(&mut self, data: &Data, out: &mut impl Output) {
         let tcb = &mut self.tcb;
         out.data(data);
-        if tcb.controller.uses.sent {
+        if tcb.controller.observes_sent {
             tcb.controller.on_sent(&Sent {
                 now: data.stamp,
                 size: Bytes(u64::from(data.len)),
@@ -346,16 +346,6 @@ impl Sender {
         let tcb = &self.tcb;
         let window = tcb.cwnd.max(tcb.scoreboard.flight_size());
         Pacer::rate_of(window, tcb.mss(), tcb.rtt.srtt(), || tcb.is_below_ssthresh(2))
-    }
-
-    /// The stack, or the algorithm, may set a pacing rate.
-    #[inline]
-    pub(super) fn paces(&self) -> bool {
-        match self.tcb.stack.pacing {
-            Pacing::Off => false,
-            Pacing::Algorithm => self.tcb.controller.uses.pacing,
-            Pacing::Always => true,
-        }
     }
 
     /// Takes the pacing rate from the algorithm, or from the stack's rule.
