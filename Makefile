@@ -65,6 +65,7 @@ PYTEST ?=
 test: system build
 	$(RUST_TESTS) --no-run
 	$(RUST_LIMIT) $(RUST_TESTS)
+	cargo build --quiet --locked --profile test --package cwndlab-quic --example transfer
 	$(BIN)/python -m pytest -q -n 2 $(PYTEST)
 
 COUNT ?= 300

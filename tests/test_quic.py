@@ -18,6 +18,9 @@ import polars as pl
 import pytest
 from cwndlab.emulation import Between
 
+# `make test` has built the example; without it the first test does, which takes minutes on a slow machine.
+pytestmark = pytest.mark.timeout(1800)
+
 ROOT = Path(__file__).resolve().parents[1]
 #: Bytes of a QUIC packet, and of IPv4 and UDP before it. TCP's segments of the simulator carry as many.
 MTU, HEADERS = 1452, 28
