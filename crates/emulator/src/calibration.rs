@@ -98,7 +98,7 @@ impl Train {
         let links: Vec<&LinkPlan> = flow.forward.iter().map(|&link| &plan.links[link as usize]).collect();
         let rate = links.iter().filter_map(|link| link.rate).map(|rate| rate.0).min()?;
         let line = links.iter().find(|link| link.rate.is_some())?;
-        let computed = line.queue.discipline.computed()?;
+        let computed = line.discipline.computed()?;
         let is_first = line.rate.is_some_and(|of| of.0 == rate);
         let is_plain = links.iter().all(|link| is_constant(link));
         if !is_first || !is_plain {
@@ -106,7 +106,7 @@ impl Train {
         }
         let size = (flow.stack.mss.0 + flow.stack.header.0).clamp(HEADERS as u64, 65_535);
         let max_packets = MAX_TRAIN_PACKETS.min(MAX_TRAIN_NS / (size * 8_000_000_000 / rate).max(1)).max(2);
-        let waiting = match line.queue.capacity {
+        let waiting = match line.capacity {
             Capacity::Unlimited => u64::MAX,
             Capacity::Packets(packets) => u64::from(packets),
             Capacity::Bytes(bytes) => bytes.0 / size,

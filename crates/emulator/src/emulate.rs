@@ -186,7 +186,7 @@ fn tcp_row(flow: u32, plan: &FlowPlan, run: &FlowRun, path: &Path) -> FlowRow {
     let at = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|&at| at != u64::MAX);
     FlowRow {
         flow,
-        name: plan.name.clone(),
+        name: plan.name.to_string(),
         algorithm: format!("kernel:{}", run.algorithm),
         profile: "kernel".to_owned(),
         mss_bytes: if info.mss.0 > 0 { info.mss.0 } else { plan.stack.mss.0 },

@@ -289,7 +289,7 @@ fn program_row(flow: u32, plan: &FlowPlan, traffic: &FlowTraffic, path: &Path) -
     let measured = |delay: Duration| (traffic.delay.count > 0).then_some(delay.0);
     FlowRow {
         flow,
-        name: plan.name.clone(),
+        name: plan.name.to_string(),
         algorithm: "program".to_owned(),
         profile: "kernel".to_owned(),
         mss_bytes: plan.stack.mss.0,

@@ -115,9 +115,9 @@ impl UdpSources {
         let measured = |delay: Duration| (delays.count > 0).then_some(delay.0);
         Some(FlowRow {
             flow,
-            name: plan.name.clone(),
-            algorithm: plan.algorithm_text.clone(),
-            profile: plan.profile.clone(),
+            name: plan.name.to_string(),
+            algorithm: plan.algorithm_text.to_string(),
+            profile: plan.profile.to_string(),
             mss_bytes: plan.stack.mss.0,
             base_rtt_ns: plan.base_rtt.0,
             start_ns: one.start.0,

@@ -65,17 +65,17 @@ pub(crate) fn limit(capacity: Capacity) -> Limit {
 
 /// The queue of a link with this rate, where it runs by event.
 pub(crate) fn build_queue<P: Packet>(plan: &LinkPlan, rate: Rate, stream: Stream) -> Option<Box<dyn Discipline<P>>> {
-    plan.queue.discipline.build(Place { limit: limit(plan.queue.capacity), rate, stream })
+    plan.discipline.build(Place { limit: limit(plan.capacity), rate, stream })
 }
 
 pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64, end: Duration) -> Link {
     let index = index as u64;
-    let computed = plan.queue.discipline.computed().unwrap_or_default();
+    let computed = plan.discipline.computed().unwrap_or_default();
     let loss = |n: usize| Stream::new(seed, LOSS_STREAM, index * 16 + n as u64);
     Link::new(LinkConfig {
         line: build_line(plan),
         delay: plan.delay,
-        limit: limit(plan.queue.capacity),
+        limit: limit(plan.capacity),
         counts_in_service: computed.counts_in_service,
         mark_above: computed.mark_above,
         watched: plan.sampled,

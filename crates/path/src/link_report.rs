@@ -61,14 +61,14 @@ impl Network {
         let mut rows = Vec::with_capacity(plan.links.len());
         for (index, link) in plan.links.iter().enumerate() {
             let snapshot = self.link_snapshot(end, index);
-            let (capacity_packets, capacity_bytes) = match link.queue.capacity {
+            let (capacity_packets, capacity_bytes) = match link.capacity {
                 Capacity::Unlimited => (None, None),
                 Capacity::Packets(n) => (Some(u64::from(n)), None),
                 Capacity::Bytes(n) => (None, Some(n.0)),
             };
             rows.push(LinkRow {
                 link: index as u32,
-                name: link.name.clone(),
+                name: link.name(&plan.nodes),
                 rate_bps: link.rate.map(|rate| rate.0),
                 delay_ns: link.delay.0,
                 capacity_packets,

@@ -79,8 +79,8 @@ pub(crate) fn build(
         if !nodes.contains(&one.from) {
             nodes.push(one.from);
             stations.push(StationConfig {
-                limit: limit(one.queue.capacity),
-                counts_in_service: one.queue.discipline.computed().unwrap_or_default().counts_in_service,
+                limit: limit(one.capacity),
+                counts_in_service: one.discipline.computed().unwrap_or_default().counts_in_service,
                 discipline: discipline(link),
             });
         }
@@ -95,7 +95,7 @@ pub(crate) fn build(
     WifiMedium {
         medium: Medium::new(rules(&plan.media[index], &nodes), stations, &paths, chance),
         name: plan.media[index].name.clone(),
-        nodes: nodes.iter().map(|&node| plan.nodes[node as usize].clone()).collect(),
+        nodes: nodes.iter().map(|&node| plan.nodes[node as usize].to_string()).collect(),
         marked: vec![0; links.len()],
         paths: links.into_iter().zip(0..).collect(),
         armed: NEVER,

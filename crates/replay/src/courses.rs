@@ -81,9 +81,11 @@ impl Course {
             scenario.plan(&cwndlab_simulator::catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
         let entries = SharedEntries::default();
         let kept = Arc::new(Mutex::new(None));
-        plan.flows[0].algorithm = Some(watched(algorithm, Arc::clone(&entries), Arc::clone(&kept)));
+        let watched = watched(algorithm, Arc::clone(&entries), Arc::clone(&kept));
+        let flow = Arc::make_mut(&mut plan.flows[0].kind);
+        flow.algorithm = Some(Arc::new(watched));
         if let Some(recovery) = algorithm.recovery_kind() {
-            plan.flows[0].recovery = recovery;
+            flow.recovery = recovery;
         }
         cwndlab_simulator::run(&plan, 1, &AtomicBool::new(false), None).expect("nobody cancels");
         let path = kept.lock().unwrap_or_else(PoisonError::into_inner).take().expect("a flow was made");

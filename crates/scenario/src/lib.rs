@@ -6,10 +6,12 @@
 //! - [`profile`]: stack profiles;
 //! - [`network`]: nodes, links and routes of each kind of topology;
 //! - [`trace`]: delivery opportunities, from files and made;
-//! - [`plan`]: what an engine runs.
+//! - [`plan`]: what an engine runs;
+//! - [`name`]: names of nodes and flows.
 
 pub mod class;
 pub mod document;
+pub mod name;
 pub mod network;
 pub mod plan;
 pub mod profile;

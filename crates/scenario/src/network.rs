@@ -11,9 +11,12 @@ mod parking_lot;
 mod placed;
 mod queue_sizes;
 mod routes;
+mod shared;
+mod shortest;
 mod wlan;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use cwndlab_config::{Fault, Faults};
 use cwndlab_control::{Algorithm, Catalogue};
@@ -23,7 +26,7 @@ use crate::plan::{MediumPlan, Plan};
 use crate::schema::{Flow, Schema, Topology};
 use builder::Network;
 use dumbbell::dumbbell;
-use flow_plan::flow_plan;
+use flow_plan::FlowPlans;
 use graph::graph;
 use parking_lot::parking_lot;
 use placed::Placed;
@@ -72,8 +75,9 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
-    let flows =
-        placed.iter().map(|one| flow_plan(one, algorithms[one.single.entry].clone(), schema, &network)).collect();
+    let paths: Vec<&str> = placed.iter().map(|one| one.single.flow.path.as_str()).collect();
+    let mut plans = FlowPlans::new(schema, &network, algorithms);
+    let flows = placed.into_iter().map(|one| plans.plan(one)).collect();
     let plan = Plan {
         scenario_hash,
         duration: schema.duration,
@@ -85,7 +89,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         media,
         flows,
     };
-    let faults = cost::check(&plan, |number| placed[number].single.flow.path.clone());
+    let faults = cost::check(&plan, &paths);
     if faults.is_empty() {
         Ok((plan, notes))
     } else {
@@ -93,11 +97,17 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     }
 }
 
-/// The algorithm of each `[[flow]]`; one over UDP has none.
-fn algorithms(schema: &Schema, catalogue: &Catalogue, faults: &mut Faults) -> Vec<Option<Algorithm>> {
-    let mut parse = |flow: &Flow| {
-        let parsed = catalogue.parse(flow.algorithm.as_ref()?);
-        parsed.map_err(|fault| faults.add(format!("{}.algorithm", flow.path), fault.what, fault.hint)).ok()
+/// The algorithm of each `[[flow]]`, read once for equal texts; one over UDP has none.
+fn algorithms<'a>(schema: &'a Schema, catalogue: &Catalogue, faults: &mut Faults) -> Vec<Option<Arc<Algorithm>>> {
+    let mut known: BTreeMap<&str, Arc<Algorithm>> = BTreeMap::new();
+    let mut parse = |flow: &'a Flow| {
+        let text = flow.algorithm.as_deref()?;
+        if let Some(known) = known.get(text) {
+            return Some(known.clone());
+        }
+        let parsed = catalogue.parse(text).map(Arc::new);
+        let parsed = parsed.map_err(|fault| faults.add(format!("{}.algorithm", flow.path), fault.what, fault.hint));
+        Some(known.entry(text).or_insert(parsed.ok()?).clone())
     };
     schema.flows.iter().map(&mut parse).collect()
 }
@@ -121,7 +131,7 @@ fn place<'a>(schema: &'a Schema, network: &mut Network, faults: &mut Faults) -> 
 fn refuse_equal_names(placed: &[Placed<'_>], faults: &mut Faults) {
     let mut names = BTreeSet::new();
     for Placed { single, .. } in placed {
-        if !names.insert(&single.name) {
+        if !names.insert(single.name.to_string()) {
             faults.add(
                 format!("{}.name", single.flow.path),
                 format!("'{}' is the name of another flow", single.name),

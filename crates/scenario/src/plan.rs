@@ -2,6 +2,7 @@
 //!
 //! Engines read nothing else. Links and flows refer to each other by index.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use cwndlab_control::{Algorithm, RecoveryKind};
@@ -13,6 +14,8 @@ pub use cwndlab_transport::stack::{
 };
 
 pub use cwndlab_traffic::{Distribution, FlowContext, Workload};
+
+pub use crate::name::Name;
 
 /// What an engine runs.
 #[derive(Clone, Debug)]
@@ -28,7 +31,7 @@ pub struct Plan {
     /// Record every packet.
     pub packets: bool,
     /// Names of the nodes.
-    pub nodes: Vec<String>,
+    pub nodes: Vec<Name>,
     /// The links, each in one direction.
     pub links: Vec<LinkPlan>,
     /// Media of 802.11 that links share.
@@ -37,15 +40,35 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
 }
 
-/// A link in one direction: a queue, a line that serialises, a wire that delays and may lose.
+impl Plan {
+    /// The name of a link: its own, or else `FROM-TO` after its nodes.
+    #[must_use]
+    pub fn link_name(&self, link: u32) -> String {
+        self.links[link as usize].name(&self.nodes)
+    }
+}
+
+/// A link in one direction: a queue, a line that serialises, a wire that delays and may lose. Its fields are those by which
+/// links of one declaration differ; it gives access to the others.
 #[derive(Clone, Debug)]
 pub struct LinkPlan {
-    /// Its name, unique.
-    pub name: String,
+    /// Its name, if not `FROM-TO`.
+    pub own_name: Option<Box<str>>,
     /// Index of the node it leaves.
     pub from: u32,
     /// Index of the node it reaches.
     pub to: u32,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// How much may wait for the line.
+    pub capacity: Capacity,
+    /// The rest.
+    pub kind: Arc<LinkKind>,
+}
+
+/// What equal links share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkKind {
     /// Rate of the line, its mean where that changes; `None` serialises in no time (and then nothing ever queues).
     pub rate: Option<Rate>,
     /// What the line is.
@@ -54,10 +77,8 @@ pub struct LinkPlan {
     pub schedule: SchedulePlan,
     /// Retransmissions of a radio link.
     pub harq: Option<HarqPlan>,
-    /// Propagation delay.
-    pub delay: Duration,
-    /// What waits for the line.
-    pub queue: QueuePlan,
+    /// Who may wait for the line and who goes next.
+    pub discipline: aqm::Config,
     /// What the wire loses, in this order, after the queue.
     pub losses: Vec<loss::Config>,
     /// Delay variation of the wire.
@@ -70,6 +91,13 @@ pub struct LinkPlan {
     pub sampled: bool,
     /// It is on a medium, in place of a line of its own; its queue is that of all links that leave its node there.
     pub radio: Option<RadioPlan>,
+}
+
+impl Deref for LinkPlan {
+    type Target = LinkKind;
+    fn deref(&self) -> &LinkKind {
+        &self.kind
+    }
 }
 
 /// A medium of 802.11.
@@ -214,6 +242,17 @@ pub struct StepPlan {
 }
 
 impl LinkPlan {
+    /// Its name: its own, or else `FROM-TO` after its nodes, which are among `nodes`.
+    #[must_use]
+    pub fn name(&self, nodes: &[Name]) -> String {
+        match &self.own_name {
+            Some(name) => name.to_string(),
+            None => format!("{}-{}", nodes[self.from as usize], nodes[self.to as usize]),
+        }
+    }
+}
+
+impl LinkKind {
     /// The line's capacity is no constant: it follows a trace, a token bucket or a schedule.
     #[must_use]
     pub fn varies(&self) -> bool {
@@ -262,15 +301,6 @@ pub struct HarqPlan {
     pub most: u32,
 }
 
-/// A queue.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct QueuePlan {
-    /// How much may wait.
-    pub capacity: Capacity,
-    /// Who may wait and who goes next.
-    pub discipline: aqm::Config,
-}
-
 /// How much may wait in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
@@ -291,23 +321,15 @@ pub struct JitterPlan {
     pub reorder: bool,
 }
 
-/// A flow.
+/// A flow. Its fields are those by which flows of one `count` differ; it gives access to the others.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
     /// Its label in the records, unique.
-    pub name: String,
-    /// Its algorithm; `None` sends datagrams (UDP).
-    pub algorithm: Option<Algorithm>,
-    /// Its recovery: the algorithm's, or else the profile's.
-    pub recovery: RecoveryKind,
-    /// Canonical text of the algorithm, recovery included.
-    pub algorithm_text: String,
-    /// Name of the stack profile.
-    pub profile: String,
+    pub name: Name,
     /// Links from sender to receiver.
-    pub forward: Vec<u32>,
+    pub forward: Box<[u32]>,
     /// Links from receiver to sender.
-    pub reverse: Vec<u32>,
+    pub reverse: Box<[u32]>,
     /// Propagation delay both ways, no serialisation.
     pub base_rtt: Duration,
     /// When it starts.
@@ -316,6 +338,21 @@ pub struct FlowPlan {
     pub start_jitter: Duration,
     /// Which of the flows of a `count`, from 0.
     pub number: u64,
+    /// The rest.
+    pub kind: Arc<FlowKind>,
+}
+
+/// What equal flows share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowKind {
+    /// Its algorithm; `None` sends datagrams (UDP).
+    pub algorithm: Option<Arc<Algorithm>>,
+    /// Its recovery: the algorithm's, or else the profile's.
+    pub recovery: RecoveryKind,
+    /// Canonical text of the algorithm, recovery included.
+    pub algorithm_text: Arc<str>,
+    /// Name of the stack profile.
+    pub profile: Arc<str>,
     /// From the start of the one before it to its own.
     pub start_gap: Option<Distribution>,
     /// When its application stops producing data.
@@ -323,13 +360,20 @@ pub struct FlowPlan {
     /// What it sends.
     pub workload: Workload,
     /// The stack's values.
-    pub stack: Stack,
+    pub stack: Arc<Stack>,
     /// Capacity of the smallest queue on the forward route, for `oracle` options.
     pub oracle_buffer: Option<Bytes>,
     /// Routers that must answer the algorithm's requests: links with a rate after the first one of the forward route.
     pub routers: u8,
     /// The algorithm decides elsewhere, as with the kernel path.
     pub remote: Option<Remote>,
+}
+
+impl Deref for FlowPlan {
+    type Target = FlowKind;
+    fn deref(&self) -> &FlowKind {
+        &self.kind
+    }
 }
 
 impl FlowPlan {

@@ -24,15 +24,15 @@ const END: &str = "[[flow]]\nalgorithm = \"cubic\"\nfrom = \"ap\"\nto = \"sta\"\
 fn a_wireless_lan_has_a_station_for_every_flow() {
     let upload = FLOW.replace("rtt", "direction = \"upload\"\nrtt");
     let plan = plan(&format!("{WLAN}stations = [{{}}, {{ rate = \"6 Mbps\" }}]\n{FLOW}{upload}")).unwrap();
-    let names = |route: &[u32]| route.iter().map(|&link| plan.links[link as usize].name.as_str()).collect::<Vec<_>>();
+    let names = |route: &[u32]| route.iter().map(|&link| plan.link_name(link)).collect::<Vec<_>>();
     assert_eq!(names(&plan.flows[0].forward), ["s0-ap", "ap-sta0"]);
     assert_eq!(names(&plan.flows[0].reverse), ["sta0-ap", "ap-s0"]);
     assert_eq!(names(&plan.flows[1].forward), ["sta1-ap", "ap-s1"]);
     assert_eq!(plan.flows[1].base_rtt, Duration::from_millis(40));
-    let link = |name: &str| plan.links.iter().find(|link| link.name == name).unwrap();
+    let link = |name: &str| plan.links.iter().find(|link| link.name(&plan.nodes) == name).unwrap();
     assert_eq!(link("ap-sta0").rate, Some(Rate::from_mbps(54)));
     assert_eq!(link("sta1-ap").radio.unwrap().mode, ModePlan::Ofdm { mbps: 6 });
-    assert_eq!(link("ap-sta1").queue.capacity, Capacity::Packets(100));
+    assert_eq!(link("ap-sta1").capacity, Capacity::Packets(100));
     assert_eq!((plan.media.len(), plan.media[0].standard), (1, StandardPlan::ErpOfdm));
 }
 
@@ -42,7 +42,7 @@ fn a_graph_has_media_beside_its_links() {
     let flow = END.replace("\"ap\"", "\"server\"");
     let plan = plan(&format!("{CELL}mcs = 5\n{wire}{AIR}{flow}")).unwrap();
     assert_eq!(plan.links[2].radio.unwrap().mode, ModePlan::Ht { mcs: 5, streams: 1, short_guard: false });
-    assert_eq!((plan.links[2].rate, plan.links[3].name.as_str()), (Some(Rate(52_000_000)), "sta-ap"));
+    assert_eq!((plan.links[2].rate, plan.link_name(3).as_str()), (Some(Rate(52_000_000)), "sta-ap"));
     assert_eq!(plan.links[0].radio, None);
 }
 

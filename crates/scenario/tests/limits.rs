@@ -68,7 +68,7 @@ fn routes_are_shortest_by_delay_then_hops_then_order() {
     let route = |links: Value| {
         let flow = json!({ "algorithm": "cubic", "from": "a", "to": "d" });
         let plan = plan(&json!({ "schema_version": 1, "duration": "1 s", "link": links, "flow": [flow] }));
-        plan.flows[0].forward.iter().map(|&one| plan.links[one as usize].name.clone()).collect::<Vec<_>>().join(" ")
+        plan.flows[0].forward.iter().map(|&one| plan.link_name(one)).collect::<Vec<_>>().join(" ")
     };
     let (ab, bd, ac, cd) =
         (link("a", "b", "1 ms"), link("b", "d", "1 ms"), link("a", "c", "1 ms"), link("c", "d", "1 ms"));
@@ -229,7 +229,10 @@ fn more_rows_than_memory_holds_are_refused_before_the_run() {
         said(&small)
     );
     let udp = json!({ "transport": "udp", "rtt": "50 ms", "workload": { "kind": "cbr", "rate": "1 Tbps", "packet": "29 B" } });
-    assert!(said(&dumbbell(udp)).contains("datagrams are expected; 4294967295 have a number"));
+    let mut twice = dumbbell(udp);
+    assert_eq!(said(&twice), "");
+    twice["dumbbell"]["bottleneck"]["duplicate"] = json!(0.01);
+    assert!(said(&twice).contains("datagrams are expected; duplicates are told among 4294967295"), "{}", said(&twice));
     let mut every = dumbbell(cubic());
     every["packets"] = json!(true);
     every["dumbbell"]["bottleneck"]["rate"] = json!("100 Gbps");

@@ -27,9 +27,8 @@ fn the_example_plans_as_written() {
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml")).unwrap();
     let plan = plan(&text).unwrap();
     assert_eq!(plan.links[0].rate, Some(Rate::from_mbps(100)));
-    assert_eq!(plan.links[0].queue.capacity, Capacity::Packets(208));
-    let flows: Vec<_> =
-        plan.flows.iter().map(|flow| (flow.algorithm_text.as_str(), flow.base_rtt, flow.start)).collect();
+    assert_eq!(plan.links[0].capacity, Capacity::Packets(208));
+    let flows: Vec<_> = plan.flows.iter().map(|flow| (&*flow.algorithm_text, flow.base_rtt, flow.start)).collect();
     assert_eq!(
         flows,
         [
@@ -37,7 +36,7 @@ fn the_example_plans_as_written() {
             ("reno+standard/rack", Duration::from_millis(50), Duration::from_secs(5)),
         ]
     );
-    let names = |route: &[u32]| route.iter().map(|&link| plan.links[link as usize].name.clone()).collect::<Vec<_>>();
+    let names = |route: &[u32]| route.iter().map(|&link| plan.link_name(link)).collect::<Vec<_>>();
     assert_eq!(names(&plan.flows[1].forward), ["s1-r1", "bottleneck", "r2-d1"]);
 }
 
@@ -158,14 +157,14 @@ fn set_adds_a_flow() {
     let flows: Vec<_> = plan
         .flows
         .iter()
-        .map(|flow| (flow.name.as_str(), flow.algorithm_text.as_str(), flow.base_rtt, flow.start))
+        .map(|flow| (flow.name.to_string(), &*flow.algorithm_text, flow.base_rtt, flow.start))
         .collect();
     let start = Duration::from_secs(2);
     assert_eq!(
         flows,
         [
-            ("first", "cubic+hystart-pp/rack", Duration::from_millis(40), start),
-            ("flow1", "reno+standard/rack", Duration::from_millis(80), start),
+            ("first".to_owned(), "cubic+hystart-pp/rack", Duration::from_millis(40), start),
+            ("flow1".to_owned(), "reno+standard/rack", Duration::from_millis(80), start),
         ]
     );
     let fault = scenario.set("flow[*].rtt", "1 s").unwrap_err()[0].to_string();

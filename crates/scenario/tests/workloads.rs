@@ -31,7 +31,7 @@ fn datagrams_have_neither_algorithm_nor_stack() {
         read("transport = \"udp\"\nworkload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"500 B\" }").unwrap();
     let flow = &plan.flows[0];
     assert!(flow.algorithm.is_none());
-    assert_eq!((flow.algorithm_text.as_str(), flow.profile.as_str()), ("none", "udp"));
+    assert_eq!((&*flow.algorithm_text, &*flow.profile), ("none", "udp"));
     assert_eq!((flow.stack.mss, flow.stack.header), (Bytes(472), Bytes(28)));
     let Workload::Cbr(cbr) = &flow.workload else { panic!("{flow:?}") };
     assert_eq!(cbr.rate, Rate::from_mbps(2));

@@ -153,9 +153,9 @@ fn flow_row(connection: &Connection, plan: &FlowPlan, losses: Losses) -> FlowRow
     let delays = connection.datagrams.as_ref().map(|one| one.delays).filter(|one| one.count > 0);
     FlowRow {
         flow: connection.index,
-        name: plan.name.clone(),
-        algorithm: plan.algorithm_text.clone(),
-        profile: plan.profile.clone(),
+        name: plan.name.to_string(),
+        algorithm: plan.algorithm_text.to_string(),
+        profile: plan.profile.to_string(),
         mss_bytes: plan.stack.mss.0,
         base_rtt_ns: plan.base_rtt.0,
         start_ns: connection.start.0,

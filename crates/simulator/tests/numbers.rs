@@ -1,6 +1,7 @@
 //! Segment numbers beyond 2³², of which packets carry the low half, and windows beyond 4 GiB.
 
 use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
@@ -13,7 +14,7 @@ fn simulate(document: &Value, seed: u64, first: u64) -> Records {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (mut plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     for flow in &mut plan.flows {
-        flow.stack.first_segment = first;
+        Arc::make_mut(&mut Arc::make_mut(&mut flow.kind).stack).first_segment = first;
     }
     run(&plan, seed, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }

@@ -144,7 +144,7 @@ macro_rules! described {
 described! {
 /// The parameters of a stack, overrides applied. One field per parameter of a profile, hence more than 20: scenario, profile
 /// and documentation name each of them, and most are read at one place only.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Stack {
     /// Payload of a full segment.
     pub mss: Bytes,

@@ -1,44 +1,53 @@
 //! Access links: from hosts to routers, and the wires of a wireless LAN.
 
+use std::sync::Arc;
+
 use cwndlab_network::aqm::Size;
 use cwndlab_units::Duration;
 
-use super::builder::Network;
+use super::builder::{Declared, Network};
+use crate::plan::Name;
 use crate::schema::{Access, Link};
 
-/// The access links of one flow.
-pub(super) struct AccessLinks {
-    /// From the source to its router, and from the other router to the destination.
-    forward: (u32, u32),
-    /// The way back.
-    reverse: (u32, u32),
+/// Hosts of flows: their links are alike but for their delays, and they have one name each with the flow's index behind it.
+pub(super) struct Hosts {
+    link: Declared,
+    sources: Arc<str>,
+    destinations: Arc<str>,
 }
 
-impl AccessLinks {
-    /// The routes that lead over these links and, between the routers, over `there` and `back`.
-    pub(super) fn routes(&self, there: &[u32], back: &[u32]) -> (Vec<u32>, Vec<u32>) {
-        let route = |(first, last): (u32, u32), middle: &[u32]| [&[first], middle, &[last]].concat();
-        (route(self.forward, there), route(self.reverse, back))
+impl Hosts {
+    /// Hosts whose links to their routers are these.
+    pub(super) fn new(access: &Access, network: &mut Network) -> Self {
+        Self { link: network.declare_access(access), sources: "s".into(), destinations: "d".into() }
+    }
+
+    /// Adds the hosts of the flow of this index and their four links, to the routers `near` its source and `far` from it,
+    /// which take `rest` ns together. The routes that lead over them and, between the routers, over `there` and `back`.
+    pub(super) fn add(
+        &self,
+        index: usize,
+        (near, far): (u32, u32),
+        rest: u64,
+        (there, back): (&[u32], &[u32]),
+        network: &mut Network,
+    ) -> (Box<[u32]>, Box<[u32]>) {
+        let source = network.add_node(Name::numbered(self.sources.clone(), index as u32));
+        let destination = network.add_node(Name::numbered(self.destinations.clone(), index as u32));
+        let ends = [(source, near), (far, destination), (destination, far), (near, source)];
+        let delay = |n: u64| Duration(rest / 4 + u64::from(n < rest % 4));
+        let [up, down, back_up, back_down] =
+            [0, 1, 2, 3].map(|n| network.add(None, ends[n], delay(n as u64), &self.link));
+        let route = |first: u32, middle: &[u32], last: u32| [&[first], middle, &[last]].concat().into_boxed_slice();
+        (route(up, there, down), route(back_up, back, back_down))
     }
 }
 
 impl Network {
-    /// An access link of this delay; its index.
-    pub(super) fn access(&mut self, from: &str, to: &str, access: &Access, delay: Duration) -> u32 {
-        let mut link = Link::plain("access", access.rate, delay, access.queue);
+    /// What access links have in common.
+    pub(super) fn declare_access(&mut self, access: &Access) -> Declared {
+        let mut link = Link::plain("access", access.rate, Duration::ZERO, access.queue);
         link.agents = access.agents.clone().unwrap_or_default();
-        self.add(format!("{from}-{to}"), from, to, &link, Size::Unlimited, false)
-    }
-
-    /// The four access links of the flow of this index, to the routers `near` its source and `far` from it. They take
-    /// `rest` ns together.
-    pub(super) fn hosts(&mut self, index: usize, (near, far): (&str, &str), access: &Access, rest: u64) -> AccessLinks {
-        let (source, destination) = (format!("s{index}"), format!("d{index}"));
-        let quarter = |n: u64| Duration(rest / 4 + u64::from(n < rest % 4));
-        let up = self.access(&source, near, access, quarter(0));
-        let down = self.access(far, &destination, access, quarter(1));
-        let back_up = self.access(&destination, far, access, quarter(2));
-        let back_down = self.access(near, &source, access, quarter(3));
-        AccessLinks { forward: (up, down), reverse: (back_up, back_down) }
+        self.declare(&link, Size::Unlimited, false, None)
     }
 }

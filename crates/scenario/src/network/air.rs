@@ -40,54 +40,63 @@ impl Radio {
     }
 }
 
-/// How a graph's link is on its medium, and the rate that it has there.
-pub(super) fn radio(radio: Option<&Radio>, media: &[Medium]) -> Option<(RadioPlan, Rate)> {
+/// How a graph's link is on its medium, and the rate that it has there; `media` are by name.
+pub(super) fn radio(radio: Option<&Radio>, media: &BTreeMap<&str, (u32, &Medium)>) -> Option<(RadioPlan, Rate)> {
     let radio = radio?;
-    let index = media.iter().position(|one| one.name == radio.medium)?;
-    let plan = radio.plan(&media[index], index as u32);
+    let &(index, medium) = media.get(radio.medium.as_str())?;
+    let plan = radio.plan(medium, index);
     Some((plan, plan.mode.rate()))
 }
 
 /// The media of a graph; their stations have one queue each.
 pub(super) fn media(schema: &Schema, network: &Network, faults: &mut Faults) -> Vec<MediumPlan> {
-    let mut plans = Vec::new();
-    for (index, medium) in schema.media.iter().enumerate() {
-        let index = index as u32;
-        let on = |link: &&LinkPlan| link.radio.is_some_and(|radio| radio.medium == index);
-        if !network.links.iter().any(|link| on(&link)) {
-            faults.add(&medium.path, "no link is on it", format!("write 'medium = \"{}\"' in a link", medium.name));
+    let mut on = vec![Vec::new(); schema.media.len()];
+    for link in &network.links {
+        if let Some(radio) = link.radio {
+            on[radio.medium as usize].push(link);
         }
-        let mut sender = None;
-        if let Some(name) = &medium.access_point {
-            let senders: Vec<&str> =
-                network.links.iter().filter(on).map(|link| network.nodes[link.from as usize].as_str()).collect();
-            sender = network.nodes.iter().position(|node| node == name).map(|node| node as u32);
-            if !senders.contains(&name.as_str()) {
-                faults.add(
-                    format!("{}.access_point", medium.path),
-                    format!("no link leaves '{name}' on this medium"),
-                    format!("one of {}", senders.join(", ")),
-                );
-            }
-        }
-        plans.push(medium.plan(sender));
     }
+    let plans = schema.media.iter().zip(&on).map(|(medium, on)| plan_medium(medium, on, network, faults)).collect();
+    refuse_unequal_queues(network, faults);
+    plans
+}
+
+/// A medium with these links on it.
+fn plan_medium(medium: &Medium, on: &[&LinkPlan], network: &Network, faults: &mut Faults) -> MediumPlan {
+    if on.is_empty() {
+        faults.add(&medium.path, "no link is on it", format!("write 'medium = \"{}\"' in a link", medium.name));
+    }
+    let Some(name) = &medium.access_point else { return medium.plan(None) };
+    let sender = network.index.get(name.as_str()).copied();
+    if !on.iter().any(|link| Some(link.from) == sender) {
+        let senders: Vec<String> = on.iter().map(|link| network.nodes[link.from as usize].to_string()).collect();
+        faults.add(
+            format!("{}.access_point", medium.path),
+            format!("no link leaves '{name}' on this medium"),
+            format!("one of {}", senders.join(", ")),
+        );
+    }
+    medium.plan(sender)
+}
+
+/// A station has one queue on a medium: links that leave it there say the same of it.
+fn refuse_unequal_queues(network: &Network, faults: &mut Faults) {
     let mut firsts = BTreeMap::new();
     for (n, link) in network.links.iter().enumerate() {
         let Some(radio) = link.radio else { continue };
         let first = *firsts.entry((radio.medium, link.from)).or_insert(n);
-        if network.links[first].queue != link.queue || network.sizes[first].0 != network.sizes[n].0 {
+        if network.links[first].discipline != link.discipline || network.sizes[first].0 != network.sizes[n].0 {
             faults.add(
                 format!("{}.queue", network.sizes[n].1),
                 format!(
                     "'{}' has another queue by the link '{}'",
-                    network.nodes[link.from as usize], network.links[first].name
+                    network.nodes[link.from as usize],
+                    network.links[first].name(&network.nodes)
                 ),
                 "a station has one queue for all its links on a medium",
             );
         }
     }
-    plans
 }
 
 /// A station's queue holds what the largest of its links asks for.
@@ -101,14 +110,14 @@ pub(super) fn join_queues(links: &mut [LinkPlan]) {
     let mut largest: BTreeMap<(u32, u32), Capacity> = BTreeMap::new();
     for link in links.iter() {
         let Some(station) = station(link) else { continue };
-        let capacity = largest.entry(station).or_insert(link.queue.capacity);
-        if size(link.queue.capacity) >= size(*capacity) {
-            *capacity = link.queue.capacity;
+        let capacity = largest.entry(station).or_insert(link.capacity);
+        if size(link.capacity) >= size(*capacity) {
+            *capacity = link.capacity;
         }
     }
     for link in links {
         if let Some(station) = station(link) {
-            link.queue.capacity = largest[&station];
+            link.capacity = largest[&station];
         }
     }
 }

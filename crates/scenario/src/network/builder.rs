@@ -1,28 +1,40 @@
 //! A network under construction: nodes and links, by the names that a topology gives them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cwndlab_network::aqm::Size;
 use cwndlab_units::{Duration, Rate};
 
-use crate::plan::{Capacity, LinePlan, LinkPlan, QueuePlan, SchedulePlan, StepPlan};
+use super::shared::Shared;
+use crate::plan::{Capacity, LinkKind, LinkPlan, Name, RadioPlan, SchedulePlan, StepPlan};
 use crate::schema::{Link, Queue};
 
 /// A network under construction.
 #[derive(Default)]
 pub(super) struct Network {
     /// Names of the nodes.
-    pub(super) nodes: Vec<String>,
-    /// Their indices by name.
-    pub(super) index: BTreeMap<String, u32>,
+    pub(super) nodes: Vec<Name>,
+    /// Indices by name of those that a topology looks for.
+    pub(super) index: BTreeMap<Arc<str>, u32>,
     /// The links so far.
     pub(super) links: Vec<LinkPlan>,
     /// The size as written and the place in the document, until the flows' RTTs are known.
-    pub(super) sizes: Vec<(Size, String)>,
+    pub(super) sizes: Vec<(Size, Arc<str>)>,
     /// How long the scenario runs.
     pub(super) duration: Duration,
-    /// Names of links whose rate is a mean.
-    pub(super) means: BTreeSet<String>,
+    /// What links have in common.
+    pub(super) kinds: Shared<LinkKind>,
+}
+
+/// What links of one declaration have in common.
+#[derive(Clone)]
+pub(super) struct Declared {
+    kind: Arc<LinkKind>,
+    /// The queue's size, as written.
+    size: Size,
+    /// The place in the document.
+    path: Arc<str>,
 }
 
 impl Network {
@@ -31,46 +43,57 @@ impl Network {
         if let Some(&at) = self.index.get(name) {
             return at;
         }
-        let at = self.nodes.len() as u32;
-        self.nodes.push(name.to_owned());
-        self.index.insert(name.to_owned(), at);
+        let name: Arc<str> = name.into();
+        let at = self.add_node(name.clone().into());
+        self.index.insert(name, at);
         at
     }
 
-    /// Adds a link; its index. A link that says nothing of its queue has one of the `default` size.
-    pub(super) fn add(&mut self, name: String, from: &str, to: &str, link: &Link, default: Size, sampled: bool) -> u32 {
-        let (from, to) = (self.node(from), self.node(to));
+    /// Adds a node that nobody looks for by its name; its index.
+    pub(super) fn add_node(&mut self, name: Name) -> u32 {
+        self.nodes.push(name);
+        self.nodes.len() as u32 - 1
+    }
+
+    /// What links like this one have in common. One that says nothing of its queue has one of the `default` size.
+    pub(super) fn declare(&mut self, link: &Link, default: Size, sampled: bool, radio: Option<RadioPlan>) -> Declared {
         let queue = link.queue.unwrap_or_else(|| Queue::drop_tail(default));
-        let plan = LinkPlan {
-            from,
-            to,
-            rate: self.mean_rate(&name, link),
+        let kind = LinkKind {
+            rate: self.mean_rate(link),
             line: link.line.clone(),
             schedule: whole(link),
             harq: link.harq,
-            name,
-            delay: link.delay,
-            queue: QueuePlan { capacity: Capacity::Unlimited, discipline: queue.discipline },
+            discipline: queue.discipline,
             losses: link.losses.clone(),
             jitter: link.jitter,
             duplicate: link.duplicate,
             agents: link.agents.clone(),
             sampled,
-            radio: None,
+            radio,
         };
-        self.links.push(plan);
-        self.sizes.push((
-            if link.rate.is_none() && link.queue.is_none() { Size::Unlimited } else { queue.size },
-            link.path.clone(),
-        ));
+        Declared {
+            kind: self.kinds.one(kind),
+            size: if link.rate.is_none() && link.queue.is_none() { Size::Unlimited } else { queue.size },
+            path: link.path.as_str().into(),
+        }
+    }
+
+    /// Adds a link of this name, if it has another than its nodes give it; its index.
+    pub(super) fn add(
+        &mut self,
+        own_name: Option<&str>,
+        (from, to): (u32, u32),
+        delay: Duration,
+        declared: &Declared,
+    ) -> u32 {
+        let (own_name, kind) = (own_name.map(Into::into), declared.kind.clone());
+        self.links.push(LinkPlan { own_name, from, to, delay, capacity: Capacity::Unlimited, kind });
+        self.sizes.push((declared.size, declared.path.clone()));
         self.links.len() as u32 - 1
     }
 
     /// The rate by which sizes are derived: of a schedule the mean over its period, or over the run where it has none.
-    fn mean_rate(&mut self, name: &str, link: &Link) -> Option<Rate> {
-        if link.line != LinePlan::Rate || link.schedule.changes_rate() {
-            self.means.insert(name.to_owned());
-        }
+    fn mean_rate(&self, link: &Link) -> Option<Rate> {
         if !link.schedule.changes_rate() {
             return link.rate;
         }

@@ -7,7 +7,7 @@ use crate::plan::{FlowPlan, Plan};
 
 /// The most rows of all tables together: a sample takes about 250 bytes, so these are 12 GB.
 const MOST_ROWS: f64 = 50e6;
-/// Datagrams are numbered in 32 bits.
+/// Datagrams are numbered modulo 2³², and a sink tells duplicates by the numbers.
 const MOST_DATAGRAMS: f64 = u32::MAX as f64;
 
 /// What a flow is expected to do, as far as its workload tells.
@@ -19,28 +19,32 @@ struct Expected {
     packet_rows: f64,
 }
 
-/// Faults of a plan whose run would write down too much; `path` is where a flow of the plan stands in the document.
-pub(super) fn check(plan: &Plan, path: impl Fn(usize) -> String) -> Vec<Fault> {
+/// Faults of a plan whose run would write down too much; `paths` are where its flows stand in the document.
+pub(super) fn check(plan: &Plan, paths: &[&str]) -> Vec<Fault> {
     let mut faults = Faults::default();
     refuse_short_interval(plan, &mut faults);
     let (mut transfers, mut packet_rows) = (0.0, 0.0);
-    for (number, flow) in plan.flows.iter().enumerate() {
+    let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
+    for (flow, path) in plan.flows.iter().zip(paths) {
         let expected = expect(plan, flow);
         transfers += expected.transfers;
         packet_rows += expected.packet_rows;
         if transfers > MOST_ROWS {
             faults.add(
-                format!("{}.workload", path(number)),
+                format!("{path}.workload"),
                 format!("{:.0} transfers are expected; a run records {MOST_ROWS} at most", expected.transfers),
                 "fewer 'per_second', a smaller 'load' or a 'count', larger sizes, a shorter duration",
             );
             return faults.0;
         }
-        if expected.datagrams > MOST_DATAGRAMS {
+        if duplicates && expected.datagrams > MOST_DATAGRAMS {
             faults.add(
-                format!("{}.workload", path(number)),
-                format!("{:.0} datagrams are expected; {MOST_DATAGRAMS:.0} have a number", expected.datagrams),
-                "a lower rate, larger packets or a shorter duration",
+                format!("{path}.workload"),
+                format!(
+                    "{:.0} datagrams are expected; duplicates are told among {MOST_DATAGRAMS:.0}",
+                    expected.datagrams
+                ),
+                "links without 'duplicate', a lower rate, larger packets or a shorter duration",
             );
         }
     }

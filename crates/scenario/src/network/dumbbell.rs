@@ -3,6 +3,7 @@
 use cwndlab_config::Faults;
 use cwndlab_network::aqm::Size;
 
+use super::access::Hosts;
 use super::builder::Network;
 use super::placed::{singles, Placed};
 use crate::schema::{Access, Link, Schema};
@@ -16,14 +17,19 @@ pub(super) fn dumbbell<'a>(
     faults: &mut Faults,
 ) -> Vec<Placed<'a>> {
     let access = &Access { agents: access.agents.clone().or_else(|| Some(forward.agents.clone())), ..access.clone() };
-    let there = network.add("bottleneck".to_owned(), "r1", "r2", forward, Size::Bdp(1.0, None), true);
-    let back = network.add("bottleneck-reverse".to_owned(), "r2", "r1", reverse, Size::Bdp(1.0, None), true);
-    let mut placed = Vec::new();
+    let (near, far) = (network.node("r1"), network.node("r2"));
+    let mut bottleneck = |name: &str, ends: (u32, u32), link: &Link| {
+        let declared = network.declare(link, Size::Bdp(1.0, None), true, None);
+        network.add(Some(name), ends, link.delay, &declared)
+    };
+    let there = bottleneck("bottleneck", (near, far), forward);
+    let back = bottleneck("bottleneck-reverse", (far, near), reverse);
+    let (hosts, mut placed) = (Hosts::new(access, network), Vec::new());
     for one in singles(schema) {
         let Some(rest) = one.rest(forward.delay.0 + reverse.delay.0, faults) else { continue };
         let (routers, out, home) =
-            if one.flow.reverse { (("r2", "r1"), back, there) } else { (("r1", "r2"), there, back) };
-        let (forward, reverse) = network.hosts(one.index, routers, access, rest).routes(&[out], &[home]);
+            if one.flow.reverse { ((far, near), back, there) } else { ((near, far), there, back) };
+        let (forward, reverse) = hosts.add(one.index, routers, rest, (&[out], &[home]), network);
         placed.push(one.on(forward, reverse));
     }
     placed

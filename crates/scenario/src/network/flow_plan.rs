@@ -1,5 +1,8 @@
 //! A flow's part of the plan: its algorithm, its stack, its start, its workload.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use cwndlab_control::{Algorithm, Need, RecoveryKind};
 use cwndlab_traffic::configuration::PacketSizes;
 use cwndlab_traffic::{Workload, UDP_HEADER};
@@ -8,7 +11,8 @@ use cwndlab_units::{Bytes, Duration};
 use super::builder::Network;
 use super::placed::Placed;
 use super::queue_sizes::PACKET;
-use crate::plan::{Capacity, Ecn, FlowPlan, Prr, Rampdown, RtoRestart, Stack};
+use super::shared::Shared;
+use crate::plan::{Capacity, Ecn, FlowKind, FlowPlan, Prr, Rampdown, RtoRestart, Stack};
 use crate::schema::{Flow, Jitter, Schema};
 
 /// Sizes of a flow without a stack: the payload of its largest packet, and the headers of IPv4 and UDP.
@@ -17,51 +21,85 @@ fn datagram_stack(workload: &Workload, base: &Stack) -> Stack {
     Stack { mss, header: UDP_HEADER, ecn: Ecn::Off, ..base.clone() }
 }
 
-pub(super) fn flow_plan(
-    placed: &Placed<'_>,
-    algorithm: Option<Algorithm>,
-    schema: &Schema,
-    network: &Network,
-) -> FlowPlan {
-    let single = &placed.single;
-    let (flow, timing) = (single.flow, &single.flow.timing);
-    let base_rtt = network.delay(&placed.forward) + network.delay(&placed.reverse);
-    let recovery = algorithm.as_ref().and_then(Algorithm::recovery_kind).unwrap_or(flow.recovery);
-    let jitter = match timing.jitter.unwrap_or(schema.jitter) {
-        Jitter::Fixed(span) => span,
-        Jitter::Rtt => Duration(base_rtt),
-    };
-    let buffer = |&link: &u32| match network.links[link as usize].queue.capacity {
-        Capacity::Unlimited => None,
-        Capacity::Packets(n) => Some(u64::from(n) * PACKET),
-        Capacity::Bytes(bytes) => Some(bytes.0),
-    };
-    let stack = algorithm
-        .as_ref()
-        .map_or_else(|| datagram_stack(&flow.workload, &flow.stack), |one| stack(flow, one, recovery));
-    let mut workload = flow.workload.clone();
-    if let Some(rate) = network.slowest(&placed.forward) {
-        workload.set_line(rate, &PacketSizes { mss: stack.mss, header: stack.header, ack: stack.ack });
+/// Makes the flows of a plan; what is equal in them is kept once.
+pub(super) struct FlowPlans<'a> {
+    schema: &'a Schema,
+    network: &'a Network,
+    /// By `[[flow]]`.
+    algorithms: Vec<Option<Arc<Algorithm>>>,
+    texts: BTreeSet<Arc<str>>,
+    stacks: Shared<Stack>,
+    kinds: Shared<FlowKind>,
+}
+
+impl<'a> FlowPlans<'a> {
+    pub(super) fn new(schema: &'a Schema, network: &'a Network, algorithms: Vec<Option<Arc<Algorithm>>>) -> Self {
+        let (texts, stacks, kinds) = (BTreeSet::new(), Shared::default(), Shared::default());
+        Self { schema, network, algorithms, texts, stacks, kinds }
     }
-    FlowPlan {
-        name: single.name.clone(),
-        algorithm_text: algorithm.as_ref().map_or_else(|| "none".to_owned(), |one| text_with_recovery(one, recovery)),
-        profile: if algorithm.is_some() { flow.profile.clone() } else { "udp".to_owned() },
-        algorithm,
-        recovery,
-        forward: placed.forward.clone(),
-        reverse: placed.reverse.clone(),
-        base_rtt: Duration(base_rtt),
-        start: Duration(timing.start.0.saturating_add(single.number.saturating_mul(timing.step.0))),
-        start_jitter: jitter,
-        number: single.number,
-        start_gap: timing.gaps.clone(),
-        stop: timing.stop,
-        workload,
-        stack,
-        oracle_buffer: placed.forward.iter().filter_map(buffer).min().map(Bytes),
-        routers: routers(&placed.forward, network),
-        remote: flow.control,
+
+    /// The text, or an equal one from before.
+    fn text(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return known.clone();
+        }
+        let text: Arc<str> = text.into();
+        self.texts.insert(text.clone());
+        text
+    }
+
+    /// The flow with its routes.
+    pub(super) fn plan(&mut self, placed: Placed<'_>) -> FlowPlan {
+        let (single, timing) = (&placed.single, &placed.single.flow.timing);
+        let base_rtt = Duration(self.network.delay(&placed.forward) + self.network.delay(&placed.reverse));
+        let start_jitter = match timing.jitter.unwrap_or(self.schema.jitter) {
+            Jitter::Fixed(span) => span,
+            Jitter::Rtt => base_rtt,
+        };
+        FlowPlan {
+            kind: self.kind(&placed),
+            start: Duration(timing.start.0.saturating_add(single.number.saturating_mul(timing.step.0))),
+            start_jitter,
+            base_rtt,
+            number: single.number,
+            name: placed.single.name,
+            forward: placed.forward,
+            reverse: placed.reverse,
+        }
+    }
+
+    /// What it shares with equal flows.
+    fn kind(&mut self, placed: &Placed<'_>) -> Arc<FlowKind> {
+        let (flow, network) = (placed.single.flow, self.network);
+        let algorithm = self.algorithms[placed.single.entry].clone();
+        let recovery = algorithm.as_deref().and_then(Algorithm::recovery_kind).unwrap_or(flow.recovery);
+        let (stack, text, profile) = match algorithm.as_deref() {
+            Some(one) => (stack(flow, one, recovery), text_with_recovery(one, recovery), flow.profile.as_str()),
+            None => (datagram_stack(&flow.workload, &flow.stack), "none".to_owned(), "udp"),
+        };
+        let mut workload = flow.workload.clone();
+        if let Some(rate) = network.slowest(&placed.forward) {
+            workload.set_line(rate, &PacketSizes { mss: stack.mss, header: stack.header, ack: stack.ack });
+        }
+        let buffer = |&link: &u32| match network.links[link as usize].capacity {
+            Capacity::Unlimited => None,
+            Capacity::Packets(n) => Some(u64::from(n) * PACKET),
+            Capacity::Bytes(bytes) => Some(bytes.0),
+        };
+        let kind = FlowKind {
+            algorithm_text: self.text(&text),
+            profile: self.text(profile),
+            algorithm,
+            recovery,
+            start_gap: flow.timing.gaps.clone(),
+            stop: flow.timing.stop,
+            workload,
+            stack: self.stacks.one(stack),
+            oracle_buffer: placed.forward.iter().filter_map(buffer).min().map(Bytes),
+            routers: routers(&placed.forward, network),
+            remote: flow.control,
+        };
+        self.kinds.one(kind)
     }
 }
 

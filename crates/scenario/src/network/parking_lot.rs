@@ -5,6 +5,7 @@ use std::ops::Range;
 use cwndlab_config::Faults;
 use cwndlab_network::aqm::Size;
 
+use super::access::Hosts;
 use super::builder::Network;
 use super::placed::{singles, Placed};
 use crate::schema::{Access, Flow, Link, Schema};
@@ -27,10 +28,10 @@ pub(super) fn parking_lot<'a>(
     let agents = access.agents.clone().or_else(|| hops.first().map(|hop| hop.agents.clone()));
     let access = &Access { agents, ..access.clone() };
     let hops: Vec<Hop> = hops.iter().enumerate().map(|(n, link)| add_hop(n, link, network)).collect();
-    let mut placed = Vec::new();
+    let (hosts, mut placed) = (Hosts::new(access, network), Vec::new());
     for one in singles(schema) {
         let Some(crossed) = crossed(one.flow, hops.len(), faults) else { continue };
-        let (mut near, mut far) = (router(crossed.start), router(crossed.end));
+        let (mut near, mut far) = (router(crossed.start, network), router(crossed.end, network));
         let hops = &hops[crossed];
         let Some(rest) = one.rest(hops.iter().map(|hop| hop.delay).sum(), faults) else { continue };
         let mut there: Vec<u32> = hops.iter().map(|hop| hop.there).collect();
@@ -39,23 +40,27 @@ pub(super) fn parking_lot<'a>(
             std::mem::swap(&mut near, &mut far);
             std::mem::swap(&mut there, &mut back);
         }
-        let (forward, reverse) = network.hosts(one.index, (&near, &far), access, rest).routes(&there, &back);
+        let (forward, reverse) = hosts.add(one.index, (near, far), rest, (&there, &back), network);
         placed.push(one.on(forward, reverse));
     }
     placed
 }
 
-/// Name of a router; they are written from 1 on.
-fn router(index: usize) -> String {
-    format!("r{}", index + 1)
+/// The router of this index; their names count from 1 on.
+fn router(index: usize, network: &mut Network) -> u32 {
+    network.node(&format!("r{}", index + 1))
 }
 
 /// Adds the hop of this index in both directions; the way back loses nothing.
 fn add_hop(index: usize, link: &Link, network: &mut Network) -> Hop {
-    let (near, far, name) = (router(index), router(index + 1), format!("hop{}", index + 1));
-    let plain = link.without_losses();
-    let there = network.add(name.clone(), &near, &far, link, Size::Bdp(1.0, None), true);
-    let back = network.add(format!("{name}-reverse"), &far, &near, &plain, Size::Bdp(1.0, None), true);
+    let (near, far) = (router(index, network), router(index + 1, network));
+    let name = format!("hop{}", index + 1);
+    let mut add = |name: &str, ends: (u32, u32), link: &Link| {
+        let declared = network.declare(link, Size::Bdp(1.0, None), true, None);
+        network.add(Some(name), ends, link.delay, &declared)
+    };
+    let there = add(&name, (near, far), link);
+    let back = add(&format!("{name}-reverse"), (far, near), &link.without_losses());
     Hop { there, back, delay: 2 * link.delay.0 }
 }
 

@@ -1,23 +1,26 @@
 //! The flows of a scenario one by one, and the routes on which a topology places them.
 
+use std::sync::Arc;
+
 use cwndlab_config::Faults;
 use cwndlab_units::Duration;
 
+use crate::plan::Name;
 use crate::schema::{Flow, Schema};
 
 /// A flow with its routes.
 pub(super) struct Placed<'a> {
     pub(super) single: Single<'a>,
     /// Links from sender to receiver.
-    pub(super) forward: Vec<u32>,
+    pub(super) forward: Box<[u32]>,
     /// Links from receiver to sender.
-    pub(super) reverse: Vec<u32>,
+    pub(super) reverse: Box<[u32]>,
 }
 
 impl Placed<'_> {
     /// Indices of all links that it crosses, in both directions.
     pub(super) fn links(&self) -> impl Iterator<Item = u32> + '_ {
-        self.forward.iter().chain(&self.reverse).copied()
+        self.forward.iter().chain(&*self.reverse).copied()
     }
 }
 
@@ -31,12 +34,12 @@ pub(super) struct Single<'a> {
     /// Its index among all flows.
     pub(super) index: usize,
     /// Its label.
-    pub(super) name: String,
+    pub(super) name: Name,
 }
 
 impl<'a> Single<'a> {
     /// It goes by these links.
-    pub(super) fn on(self, forward: Vec<u32>, reverse: Vec<u32>) -> Placed<'a> {
+    pub(super) fn on(self, forward: Box<[u32]>, reverse: Box<[u32]>) -> Placed<'a> {
         Placed { single: self, forward, reverse }
     }
 
@@ -62,15 +65,15 @@ impl<'a> Single<'a> {
 
 /// Every flow as often as its `count` says.
 pub(super) fn singles(schema: &Schema) -> impl Iterator<Item = Single<'_>> {
-    schema
-        .flows
-        .iter()
-        .enumerate()
-        .flat_map(|(entry, flow)| (0..flow.timing.count).map(move |number| (entry, flow, number)))
-        .enumerate()
-        .map(|(index, (entry, flow, number))| {
-            let name = flow.name.clone().unwrap_or_else(|| format!("flow{entry}"));
-            let name = if flow.timing.count > 1 { format!("{name}-{}", number + 1) } else { name };
-            Single { flow, entry, number, index, name }
+    let each = schema.flows.iter().enumerate().flat_map(|(entry, flow)| {
+        let count = flow.timing.count;
+        let name = flow.name.clone().unwrap_or_else(|| format!("flow{entry}"));
+        let text: Arc<str> = if count > 1 { format!("{name}-").into() } else { name.into() };
+        (0..count).map(move |number| {
+            let text = text.clone();
+            let name = if count > 1 { Name::numbered(text, number as u32 + 1) } else { text.into() };
+            (entry, flow, number, name)
         })
+    });
+    each.enumerate().map(|(index, (entry, flow, number, name))| Single { flow, entry, number, index, name })
 }

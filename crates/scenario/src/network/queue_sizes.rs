@@ -22,21 +22,20 @@ struct Bdp {
 /// Sets the capacity of every queue, in packets or bytes.
 pub(super) fn size_queues(network: &mut Network, placed: &[Placed<'_>], notes: &mut Vec<String>, faults: &mut Faults) {
     let rtts = longest_rtts(network, placed);
-    for ((link, (size, path)), longest) in network.links.iter_mut().zip(&network.sizes).zip(rtts) {
-        let Some(rate) = link.rate else {
-            link.queue.capacity = Capacity::Unlimited; // nothing ever waits
-            continue;
-        };
-        if longest.is_some() && network.means.contains(&link.name) && matches!(size, Size::Time(_) | Size::Bdp(..)) {
-            notes.push(format!("{}: its rate changes; the queue is sized by the mean of {rate}", link.name));
+    let Network { links, nodes, sizes, .. } = network;
+    for ((link, (size, path)), longest) in links.iter_mut().zip(&*sizes).zip(rtts) {
+        let Some(rate) = link.rate else { continue }; // nothing ever waits
+        let name = || link.name(nodes);
+        if longest.is_some() && link.varies() && matches!(size, Size::Time(_) | Size::Bdp(..)) {
+            notes.push(format!("{}: its rate changes; the queue is sized by the mean of {rate}", name()));
         }
-        link.queue.capacity = match *size {
+        link.capacity = match *size {
             Size::Unlimited => Capacity::Unlimited,
             Size::Packets(n) => Capacity::Packets(n.min(u64::from(u32::MAX)) as u32),
             Size::Bytes(bytes) => Capacity::Bytes(bytes),
-            Size::Time(time) => within(time, rate, &link.name, notes),
+            Size::Time(time) => within(time, rate, name, notes),
             Size::Bdp(factor, rtt) => match rtt.or(longest) {
-                Some(rtt) => Bdp { rate, rtt }.times(factor, &link.name, path, notes, faults),
+                Some(rtt) => Bdp { rate, rtt }.times(factor, name, path, notes, faults),
                 None => Capacity::Unlimited, // nobody comes this way
             },
         };
@@ -56,11 +55,12 @@ fn longest_rtts(network: &Network, placed: &[Placed<'_>]) -> Vec<Option<Duration
 }
 
 /// What the link sends within this time.
-fn within(time: Duration, rate: Rate, link: &str, notes: &mut Vec<String>) -> Capacity {
+fn within(time: Duration, rate: Rate, link: impl Fn() -> String, notes: &mut Vec<String>) -> Capacity {
     let bytes = rate.bytes_in(time).0;
     if bytes < FLOOR_PACKETS * PACKET {
         notes.push(format!(
-            "{link}: {time} of its rate is {bytes} bytes; the queue holds {FLOOR_PACKETS} packets instead"
+            "{}: {time} of its rate is {bytes} bytes; the queue holds {FLOOR_PACKETS} packets instead",
+            link()
         ));
     }
     Capacity::Bytes(Bytes(bytes.max(FLOOR_PACKETS * PACKET)))
@@ -68,7 +68,14 @@ fn within(time: Duration, rate: Rate, link: &str, notes: &mut Vec<String>) -> Ca
 
 impl Bdp {
     /// The packets of so many of them; `link` has the queue, which stands below `path` in the document.
-    fn times(&self, factor: f64, link: &str, path: &str, notes: &mut Vec<String>, faults: &mut Faults) -> Capacity {
+    fn times(
+        &self,
+        factor: f64,
+        link: impl Fn() -> String,
+        path: &str,
+        notes: &mut Vec<String>,
+        faults: &mut Faults,
+    ) -> Capacity {
         if self.rtt == Duration::ZERO {
             faults.add(
                 format!("{path}.queue.capacity"),
@@ -86,6 +93,7 @@ impl Bdp {
             );
         }
         if packets < FLOOR_PACKETS {
+            let link = link();
             notes.push(format!("{link}: {factor} bdp are {exact:.3} packets; the queue holds {FLOOR_PACKETS} instead"));
         }
         Capacity::Packets(packets.clamp(FLOOR_PACKETS, u64::from(u32::MAX)) as u32)

@@ -1,57 +1,27 @@
 //! Routes through a graph: the shortest, and those that a scenario names link by link.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_config::Faults;
 
 use super::builder::Network;
+use super::shortest::Shortest;
+use crate::plan::Name;
 
-/// What finds routes: the links by name and by the node that they leave, and the shortest paths found so far.
+/// What finds routes: the links by name, and the shortest paths.
 pub(super) struct Routes<'a> {
     network: &'a Network,
-    by_name: BTreeMap<&'a str, u32>,
-    leaving: Vec<Vec<u32>>,
-    shortest: BTreeMap<(u32, u32), Option<Vec<u32>>>,
+    by_name: BTreeMap<String, u32>,
+    shortest: Shortest<'a>,
 }
 
 impl<'a> Routes<'a> {
     pub(super) fn new(network: &'a Network) -> Self {
-        let mut leaving = vec![Vec::new(); network.nodes.len()];
         let mut by_name = BTreeMap::new();
         for (index, link) in (0u32..).zip(&network.links) {
-            leaving[link.from as usize].push(index);
-            by_name.entry(link.name.as_str()).or_insert(index);
+            by_name.entry(link.name(&network.nodes)).or_insert(index);
         }
-        Self { network, by_name, leaving, shortest: BTreeMap::new() }
-    }
-
-    /// The static shortest path by delay, then by hops, then by the links' order (Dijkstra).
-    fn shortest(&mut self, from: u32, to: u32) -> Option<Vec<u32>> {
-        if let Some(known) = self.shortest.get(&(from, to)) {
-            return known.clone();
-        }
-        let mut done = vec![false; self.leaving.len()];
-        let mut open = BinaryHeap::from([Reverse((0u64, 0usize, Vec::new(), from))]);
-        let mut found = None;
-        while let Some(Reverse((delay, hops, route, node))) = open.pop() {
-            if std::mem::replace(&mut done[node as usize], true) {
-                continue;
-            }
-            if node == to {
-                found = Some(route);
-                break;
-            }
-            for &index in &self.leaving[node as usize] {
-                let link = &self.network.links[index as usize];
-                if !done[link.to as usize] {
-                    let longer = [route.as_slice(), &[index]].concat();
-                    open.push(Reverse((delay.saturating_add(link.delay.0), hops + 1, longer, link.to)));
-                }
-            }
-        }
-        self.shortest.insert((from, to), found.clone());
-        found
+        Self { network, by_name, shortest: Shortest::new(network.nodes.len(), &network.links) }
     }
 
     /// The route from one node to another: over the links of these names, else the shortest. `None` is a fault of `path`.
@@ -69,7 +39,7 @@ impl<'a> Routes<'a> {
         if let Some(names) = names {
             return self.by_names((from, to), names).map_err(|(what, hint)| faults.add(path, what, hint)).ok();
         }
-        let found = self.shortest(from, to);
+        let found = self.shortest.path(from, to);
         if found.is_none() {
             let what = format!("no way leads from '{}' to '{}'", self.node(from), self.node(to));
             faults.add(path, what, "add a link");
@@ -101,7 +71,7 @@ impl<'a> Routes<'a> {
         Ok(route)
     }
 
-    fn node(&self, index: u32) -> &'a str {
+    fn node(&self, index: u32) -> &'a Name {
         &self.network.nodes[index as usize]
     }
 }

@@ -1,12 +1,14 @@
 //! The wireless LAN: servers, wires, an access point and stations.
 
+use std::sync::Arc;
+
 use cwndlab_config::Faults;
 use cwndlab_units::Duration;
 
 use super::air::STATION_QUEUE;
 use super::builder::Network;
 use super::placed::{singles, Placed};
-use crate::plan::{MediumPlan, RadioPlan};
+use crate::plan::{MediumPlan, Name, RadioPlan};
 use crate::schema::{Link, Queue, Radio, Schema, Wlan};
 
 /// Servers — wires — access point ))) stations, a station and a server for each flow. A flow's delay is the wires'.
@@ -16,20 +18,23 @@ pub(super) fn wlan<'a>(
     network: &mut Network,
     faults: &mut Faults,
 ) -> (Vec<Placed<'a>>, Vec<MediumPlan>) {
-    network.node("ap");
+    let ap = network.node("ap");
     let usual = Radio { medium: wlan.medium.name.clone(), ..Radio::default() };
+    let wire = network.declare_access(&wlan.wire);
+    let (servers, names): (Arc<str>, Arc<str>) = ("s".into(), "sta".into());
     let mut placed = Vec::new();
     let mut stations = 0;
     for one in singles(schema) {
         stations = one.index + 1;
         let Some(rest) = one.rest(0, faults) else { continue };
-        let (server, station) = (format!("s{}", one.index), format!("sta{}", one.index));
+        let station = network.add_node(Name::numbered(names.clone(), one.index as u32));
+        let server = network.add_node(Name::numbered(servers.clone(), one.index as u32));
         let radio = wlan.stations.get(one.index).unwrap_or(&usual).plan(&wlan.medium, 0);
-        let down = add_radio("ap", &station, radio, wlan.queue, network);
-        let up = add_radio(&station, "ap", radio, wlan.station_queue, network);
-        let out = network.access(&server, "ap", &wlan.wire, Duration(rest / 2 + rest % 2));
-        let home = network.access("ap", &server, &wlan.wire, Duration(rest / 2));
-        let (mut forward, mut reverse) = (vec![out, down], vec![up, home]);
+        let down = add_radio((ap, station), radio, wlan.queue, network);
+        let up = add_radio((station, ap), radio, wlan.station_queue, network);
+        let out = network.add(None, (server, ap), Duration(rest / 2 + rest % 2), &wire);
+        let home = network.add(None, (ap, server), Duration(rest / 2), &wire);
+        let (mut forward, mut reverse) = (Box::from([out, down]), Box::from([up, home]));
         if one.flow.reverse {
             std::mem::swap(&mut forward, &mut reverse);
         }
@@ -46,9 +51,8 @@ pub(super) fn wlan<'a>(
 }
 
 /// Adds a link on the medium; its index.
-fn add_radio(from: &str, to: &str, radio: RadioPlan, queue: Queue, network: &mut Network) -> u32 {
+fn add_radio(ends: (u32, u32), radio: RadioPlan, queue: Queue, network: &mut Network) -> u32 {
     let link = Link::plain("wlan", Some(radio.mode.rate()), Duration::ZERO, queue);
-    let index = network.add(format!("{from}-{to}"), from, to, &link, STATION_QUEUE, true);
-    network.links[index as usize].radio = Some(radio);
-    index
+    let declared = network.declare(&link, STATION_QUEUE, true, Some(radio));
+    network.add(None, ends, link.delay, &declared)
 }

@@ -69,7 +69,7 @@ fn link(plan: &LinkPlan, row: &LinkRow, span: f64) -> Outcome {
 fn link_samples(plan: &Plan, records: &Records) -> Outcome {
     let mut last: BTreeMap<u32, &LinkSampleRow> = BTreeMap::new();
     for row in &records.link_samples {
-        let name = &plan.links[row.link as usize].name;
+        let name = plan.link_name(row.link);
         let say = |what: &str| format!("link {name} at {} ns: {what}: {row:?}", row.time_ns);
         for value in [row.queue_packet_ns, row.queue_byte_ns] {
             holds(value.is_finite() && value >= 0.0, || say("an integral is negative or no number"))?;

@@ -1,0 +1,125 @@
+//! Shortest routes, by the enumeration of all ways.
+
+use std::collections::BTreeMap;
+
+use cwndlab_algorithms::catalogue;
+use cwndlab_scenario::Scenario;
+use proptest::prelude::*;
+use serde_json::{json, Value};
+
+/// From, to and delay in ms of each link, in the plan's order.
+type Links = Vec<(usize, usize, u64)>;
+
+/// The best of all ways from one node to another by delay, number of links, and the links' order.
+fn best(links: &Links, from: usize, to: usize) -> Option<Vec<u32>> {
+    fn extend(
+        links: &Links,
+        to: usize,
+        nodes: &mut Vec<usize>,
+        way: &mut Vec<u32>,
+        found: &mut Vec<(u64, usize, Vec<u32>)>,
+    ) {
+        let node = nodes[nodes.len() - 1];
+        if node == to {
+            let delay = way.iter().map(|&link| links[link as usize].2).sum();
+            found.push((delay, way.len(), way.clone()));
+            return;
+        }
+        for (index, link) in (0u32..).zip(links) {
+            if link.0 == node && !nodes.contains(&link.1) {
+                nodes.push(link.1);
+                way.push(index);
+                extend(links, to, nodes, way, found);
+                nodes.pop();
+                way.pop();
+            }
+        }
+    }
+    let mut found = Vec::new();
+    extend(links, to, &mut vec![from], &mut Vec::new(), &mut found);
+    found.into_iter().min().map(|(_, _, way)| way)
+}
+
+fn document(nodes: usize, links: &Links, flows: &[(usize, usize)]) -> Value {
+    let name = |node: usize| format!("n{node}");
+    let link = |(index, &(from, to, delay)): (usize, &(usize, usize, u64))| {
+        json!({ "name": format!("l{index}"), "from": name(from), "to": name(to), "delay": format!("{delay} ms"),
+            "duplex": false })
+    };
+    let flow = |&(from, to): &(usize, usize)| json!({ "algorithm": "reno", "from": name(from), "to": name(to) });
+    json!({
+        "schema_version": 1, "duration": "1 s",
+        "node": (0..nodes).map(|node| json!({ "name": name(node) })).collect::<Vec<_>>(),
+        "link": links.iter().enumerate().map(link).collect::<Vec<_>>(),
+        "flow": flows.iter().map(flow).collect::<Vec<_>>(),
+    })
+}
+
+/// Each flow with its routes there and back; `None` where there is none.
+type Routes = BTreeMap<(usize, usize), Option<Vec<u32>>>;
+
+/// The routes between all pairs of nodes that are connected both ways, by one plan.
+fn planned(nodes: usize, links: &Links) -> (Routes, Routes) {
+    let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to))).filter(|(from, to)| from != to);
+    let expected: Routes = pairs.map(|(from, to)| ((from, to), best(links, from, to))).collect();
+    let joined = |&(from, to): &(usize, usize)| expected[&(from, to)].is_some() && expected[&(to, from)].is_some();
+    let flows: Vec<(usize, usize)> = expected.keys().copied().filter(joined).collect();
+    if flows.is_empty() {
+        return (Routes::new(), Routes::new());
+    }
+    let scenario = Scenario::from_json(&document(nodes, links, &flows).to_string(), None).unwrap();
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    let found = flows.iter().zip(&plan.flows).map(|(&pair, flow)| (pair, Some(flow.forward.to_vec())));
+    let found: Routes = found.collect();
+    for (&(from, to), flow) in flows.iter().zip(&plan.flows) {
+        assert_eq!(Some(flow.reverse.to_vec()), found[&(to, from)]);
+    }
+    (found, expected.into_iter().filter(|(pair, _)| flows.contains(pair)).collect())
+}
+
+/// Any few links, and with them hosts that hang from the first nodes by one or by two links.
+fn networks() -> impl Strategy<Value = (usize, Links)> {
+    let middle = prop::collection::vec((0..5usize, 0..5usize, 0..3u64), 1..14);
+    let hosts = prop::collection::vec((0..8usize, 0..3u64, any::<bool>()), 0..5);
+    (middle, hosts).prop_map(|(mut links, hosts)| {
+        links.retain(|(from, to, _)| from != to);
+        let mut nodes = 5;
+        for (at, delay, both) in hosts {
+            let at = at % nodes;
+            links.push((nodes, at, delay));
+            links.push((if both { at } else { 0 }, nodes, 2 - delay));
+            nodes += 1;
+        }
+        (nodes, links)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// Small networks have few ways: the shortest is the least of all of them.
+    #[test]
+    fn routes_are_the_least_of_all_ways((nodes, links) in networks()) {
+        let (found, expected) = planned(nodes, &links);
+        prop_assert_eq!(found, expected);
+    }
+}
+
+/// Hosts at two routers: 10,000 flows, each between hosts of its own with links of their own, 40,002 links in all.
+/// By hand: flow 7 goes by the links of its hosts, number 2 + 4 · 7 and the two after the next, and by number 0 between.
+#[test]
+fn ten_thousand_flows_with_their_own_links_are_planned() {
+    let duplex = |from: &str, to: &str| json!({ "from": from, "to": to, "delay": "1 ms", "duplex": true });
+    let hosts = (0..10_000).flat_map(|n| [duplex(&format!("s{n}"), "r1"), duplex("r2", &format!("d{n}"))]);
+    let links: Vec<Value> = std::iter::once(duplex("r1", "r2")).chain(hosts).collect();
+    let flow = |n: usize| json!({ "algorithm": "cubic", "from": format!("s{n}"), "to": format!("d{n}") });
+    let document = json!({
+        "schema_version": 1, "duration": "1 s", "sample_interval": "0 s", "link": links,
+        "flow": (0..10_000).map(flow).collect::<Vec<_>>(),
+    });
+    let scenario = Scenario::from_json(&document.to_string(), None).unwrap();
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    assert_eq!((plan.nodes.len(), plan.links.len(), plan.flows.len()), (20_002, 40_002, 10_000));
+    assert_eq!((&*plan.flows[7].forward, &*plan.flows[7].reverse), (&[30, 0, 32][..], &[33, 1, 31][..]));
+    assert_eq!(plan.link_name(33), "d7-r2");
+}
