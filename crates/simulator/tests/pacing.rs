@@ -37,7 +37,7 @@ fn stack() -> Stack {
 
 /// An endless sender after a handshake of 100 ms on which routers wrote `bps`.
 fn sender(control: Box<dyn CongestionControl>, stack: &Stack, bps: Option<u64>, line: &mut Line) -> Sender {
-    let mut sender = Sender::new(control, RecoveryKind::Rack, stack);
+    let mut sender = Sender::new(control, RecoveryKind::Rack, &stack.clone().into());
     sender.open(Time::ZERO, line);
     sender.supply(ENDLESS, Time::ZERO, line);
     let feedback = bps.map(|bps| Feedback { rate: Rate(bps), accelerated: Bytes::ZERO });

@@ -38,7 +38,7 @@ fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
         seed: 1,
         oracle_buffer: None,
     });
-    let mut sender = Sender::new(control, RecoveryKind::Rack, &stack);
+    let mut sender = Sender::new(control, RecoveryKind::Rack, &stack.into());
     let mut line = Line::default();
     sender.open(Time::ZERO, &mut line);
     sender.supply(ENDLESS, Time::ZERO, &mut line);

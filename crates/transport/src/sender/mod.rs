@@ -4,6 +4,8 @@ mod on_ack;
 mod on_timer;
 mod transmit;
 
+use std::sync::Arc;
+
 use cwndlab_control::{CongestionControl, Feedback, RecoveryKind, Spec};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -41,7 +43,7 @@ pub struct Sender {
 impl Sender {
     /// A sender before its handshake.
     #[must_use]
-    pub fn new(algorithm: Box<dyn CongestionControl>, kind: RecoveryKind, stack: &Stack) -> Self {
+    pub fn new(algorithm: Box<dyn CongestionControl>, kind: RecoveryKind, stack: &Arc<Stack>) -> Self {
         let recovery = Recovery::new(kind);
         Self {
             established: false,

@@ -262,7 +262,7 @@ mod tests {
 
     fn sent(linux: bool, fates: &[Fate]) -> Tcb {
         let features = Features { sack: true, time_based: true, linux };
-        let mut tcb = Tcb::new(Box::new(Fixed(10_000)), features, &stack());
+        let mut tcb = Tcb::new(Box::new(Fixed(10_000)), features, &stack().into());
         let mut now = Time(1_000_000);
         for &(_, gap) in fates {
             now += Duration(gap);

@@ -4,6 +4,8 @@ mod delivery;
 mod reduction;
 mod timing;
 
+use std::sync::Arc;
+
 use cwndlab_control::CongestionControl;
 use cwndlab_units::Bytes;
 
@@ -39,7 +41,8 @@ pub(crate) struct Features {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Tcb {
-    pub(crate) stack: Stack,
+    /// Shared by all connections with the same parameters, so that it stays in the cache.
+    pub(crate) stack: Arc<Stack>,
     pub(crate) features: Features,
     pub(crate) state: State,
     pub(crate) rexmit: Rexmit,
@@ -67,13 +70,13 @@ pub(crate) struct Tcb {
 
 impl Tcb {
     /// The state before the handshake.
-    pub(crate) fn new(algorithm: Box<dyn CongestionControl>, features: Features, stack: &Stack) -> Self {
+    pub(crate) fn new(algorithm: Box<dyn CongestionControl>, features: Features, stack: &Arc<Stack>) -> Self {
         let mss = stack.mss.0 as u32;
         let cwnd = (algorithm.cwnd().0 / u64::from(mss)).clamp(1, MAX_WINDOW) as u32;
         let first = stack.first_segment;
         let probe = ProbeTimeout::new(stack.tail_loss_probe && features.time_based, features.linux, stack.min_rto);
         Self {
-            stack: stack.clone(),
+            stack: Arc::clone(stack),
             features,
             state: State::Open,
             rexmit: Rexmit::Lost,

@@ -144,7 +144,7 @@ impl Script {
     /// The same with another recovery.
     pub(crate) fn with(kind: RecoveryKind, stack: &Stack, rtt: f64) -> Self {
         let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40 });
-        let mut sender = Sender::new(control, kind, stack);
+        let mut sender = Sender::new(control, kind, &stack.clone().into());
         let mut sent = SentSegments::default();
         let window = Bytes(1_000_000);
         sender.open(Time(MS as u64), &mut sent);
