@@ -8,13 +8,15 @@ pub struct EventLog {
     rows: Vec<EventRow>,
     /// Of each row: rank and source of the event that caused it, which order the rows of one time.
     causes: Vec<(u32, u32)>,
+    /// The source of the event that is handled, on the agenda or ahead of it.
+    pub source: u32,
 }
 
 impl EventLog {
-    /// Adds a row; `rank` and `source` are those of the event that caused it.
-    pub(crate) fn push(&mut self, row: EventRow, rank: u32, source: u32) {
+    /// Adds a row, caused by the event that is handled; `rank` is that of its source.
+    pub(crate) fn push(&mut self, row: EventRow, rank: u32) {
         self.rows.push(row);
-        self.causes.push((rank, source));
+        self.causes.push((rank, self.source));
     }
 
     /// Takes the rows as they were added.
@@ -53,7 +55,8 @@ mod tests {
         for (time, rank, source, kind) in
             [(9, 0, 0, "early"), (5, 2, 1, "second"), (5, 2, 1, "third"), (5, 1, 7, "first"), (9, 0, 3, "last")]
         {
-            log.push(row(time, kind), rank, source);
+            log.source = source;
+            log.push(row(time, kind), rank);
         }
         let kinds: Vec<_> = log.take_ordered().iter().map(|one| one.kind).collect();
         assert_eq!(kinds, ["first", "second", "third", "early", "last"]);

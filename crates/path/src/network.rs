@@ -59,10 +59,8 @@ pub struct Network {
     pub options: PacketOptions,
     /// The routers' agents of each link.
     agents: Vec<Vec<Agent>>,
-    /// Rows of the table `events`.
+    /// Rows of the table `events`, and the source of the event that is handled.
     pub events: EventLog,
-    /// The source of the event that is handled, on the agenda or ahead of it.
-    pub source: u32,
     /// Packets behind a server that reach their endpoint ahead of the clock.
     early: Vec<Packet>,
     /// Records every packet, if the scenario asks for it.
@@ -75,12 +73,10 @@ pub struct Network {
     pub first_server: u32,
     /// Packets that a queue discipline has just dropped.
     dropped: Vec<Waiting<Packet>>,
-    /// By flow: its packets bear ECT(1).
-    scalable: Vec<bool>,
     /// Losses and duplicates, if the caller keeps the contents of packets.
     pub observed: Option<Observed>,
-    /// By connection: the flow of the plan that it belongs to.
-    pub owner: Vec<u32>,
+    /// By connection: the flow of the plan that it belongs to, and whether its packets bear ECT(1).
+    owners: Vec<(u32, bool)>,
     /// Losses by flow, up to the last [`Network::settle_losses`].
     pub losses: Vec<Losses>,
     upcoming_losses: UpcomingLosses,
@@ -111,16 +107,14 @@ impl Network {
             options: PacketOptions::default(),
             agents: plan.links.iter().map(build_agents).collect(),
             events: EventLog::default(),
-            source: 0,
             early: Vec::new(),
             packet_tap: plan.packets.then(|| Box::new(PacketTap::new(plan))),
             servers,
             server_of,
             first_server: first_server as u32,
             dropped: Vec::new(),
-            scalable: plan.flows.iter().map(|flow| flow.stack.ecn == Ecn::Accurate).collect(),
             observed: None,
-            owner: (0..plan.flows.len() as u32).collect(),
+            owners: (0..).zip(&plan.flows).map(|(index, flow)| (index, flow.stack.ecn == Ecn::Accurate)).collect(),
             losses: vec![Losses::default(); plan.flows.len()],
             upcoming_losses: UpcomingLosses::default(),
             links,
@@ -148,18 +142,23 @@ impl Network {
         !ends.is_empty()
     }
 
+    /// The flow of the plan that a connection belongs to.
+    #[must_use]
+    pub fn owner(&self, connection: usize) -> u32 {
+        self.owners[connection].0
+    }
+
     /// Adds a row to the table `events`, caused by the event that is handled.
     pub fn log(&mut self, row: EventRow) {
-        let rank = self.agenda.rank(Time(row.time_ns), self.source);
-        self.events.push(row, rank, self.source);
+        let rank = self.agenda.rank(Time(row.time_ns), self.events.source);
+        self.events.push(row, rank);
     }
 
     /// Adds a secondary connection of the flow `owner`; if `reversed`, its data takes the route of `owner`'s ACKs.
     pub fn add_connection(&mut self, owner: u32, reversed: bool) {
         self.routes.add_flow(owner, reversed);
-        self.owner.push(owner);
+        self.owners.push((owner, self.owners[owner as usize].1));
         self.losses.push(Losses::default());
-        self.scalable.push(self.scalable[owner as usize]);
     }
 
     /// Handles the agenda's top, which is a link or a server due at `now`; returns the packet if one reached its endpoint.
@@ -241,7 +240,7 @@ impl Network {
                     continue;
                 }
                 if next == Next::Endpoint {
-                    self.source = link;
+                    self.events.source = link;
                     return Some(Packet { at, hop: after, flags, aux, ..packet });
                 }
             }
@@ -276,7 +275,7 @@ impl Network {
                 self.early.extend(early);
             }
             Next::Endpoint if packet.at <= self.end => {
-                self.source = hop.link;
+                self.events.source = hop.link;
                 self.early.push(packet);
             }
             Next::UnorderedEvent => self.wires.schedule_unordered(&mut self.agenda, hop.link, packet),
@@ -382,7 +381,7 @@ impl Network {
     fn enqueue(&mut self, now: Time, link: u32, packet: Packet) {
         let server = self.server_of[link as usize];
         let ecn = match packet.flags & ECT != 0 && packet.kind() == DATA {
-            true if self.scalable[packet.flow()] => Codepoint::Scalable,
+            true if self.owners[packet.flow()].1 => Codepoint::Scalable,
             true => Codepoint::Classic,
             false => Codepoint::NotCapable,
         };
@@ -531,8 +530,8 @@ impl Network {
     #[cold]
     fn record(&mut self, since: Time, link: u32, packet: Packet, passage: Outcome) {
         if let Some(tap) = &mut self.packet_tap {
-            let (owner, scalable) = (self.owner[packet.flow()], self.scalable[packet.flow()]);
-            tap.record(since, link, packet, passage, (owner, scalable), &self.options);
+            let owner = self.owners[packet.flow()];
+            tap.record(since, link, packet, passage, owner, &self.options);
         }
     }
 

@@ -150,7 +150,7 @@ impl<'a> Engine<'a> {
     fn handle(&mut self, now: Time, source: u32, timers: &Range<u32>) {
         let simulation = &mut self.simulation;
         let network = &mut simulation.network;
-        (network.clock, network.source) = (now, source);
+        (network.clock, network.events.source) = (now, source);
         if source < timers.start {
             let packet = network.take_arrival(source);
             if Network::has_arrived(&packet) {

@@ -197,7 +197,7 @@ impl Output for PacketSink<'_> {
 
     fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64) {
         let flow = self.flow & FLOW;
-        let owner = self.network.owner[flow as usize];
+        let owner = self.network.owner(flow as usize);
         // The table of transfers shows when secondary connections open.
         if owner != flow && matches!(kind, "open" | "established") {
             return;

@@ -42,14 +42,14 @@ impl Simulation<'_> {
         let until = if packet.is_forward() { connection.receiver_free_until() } else { connection.sender_free_until() };
         if until < at {
             let plan = &self.plan.flows[connection.owner as usize];
-            let link = network.source;
+            let link = network.events.source;
             let mut catch_up = CatchUp { network, plan, seed: self.seed, first_timer, times };
             if packet.is_forward() {
                 catch_up.receiver(connection, at);
             } else {
                 catch_up.sender(connection, at);
             }
-            network.source = link;
+            network.events.source = link;
         }
         connection.deliver(at, packet, network, &self.plan.flows);
         arm_end(connection, first_timer, &mut network.agenda, packet.is_forward());
@@ -111,7 +111,7 @@ impl CatchUp<'_> {
     }
 
     fn run(&mut self, connection: &mut Connection, which: usize, at: Time) {
-        self.network.source = self.first_timer + which as u32;
+        self.network.events.source = self.first_timer + which as u32;
         connection.on_timer(which, at, self.network, self.plan, self.seed);
     }
 }
