@@ -20,12 +20,11 @@ impl<T> Default for Shared<T> {
 impl<T: PartialEq> Shared<T> {
     /// This value, or an equal one from before.
     pub(super) fn one(&mut self, value: T) -> Arc<T> {
-        match self.latest.iter().position(|known| **known == value) {
-            Some(at) => self.latest[..=at].rotate_right(1),
-            None => {
-                self.latest.truncate(COMPARED - 1);
-                self.latest.insert(0, Arc::new(value));
-            }
+        if let Some(at) = self.latest.iter().position(|known| **known == value) {
+            self.latest[..=at].rotate_right(1);
+        } else {
+            self.latest.truncate(COMPARED - 1);
+            self.latest.insert(0, Arc::new(value));
         }
         self.latest[0].clone()
     }
