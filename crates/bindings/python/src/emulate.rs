@@ -144,7 +144,7 @@ impl Between {
 
     /// Labels of the flows, in the order of their addresses.
     fn flows(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |session| Ok(session.plan().flows.iter().map(|flow| flow.name.clone()).collect()))
+        self.with(py, |session| Ok(session.plan().flows.iter().map(|flow| flow.name.to_string()).collect()))
     }
 
     /// Whether the path's thread has failed.
