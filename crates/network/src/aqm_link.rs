@@ -147,7 +147,7 @@ impl<P: Copy> AqmLink<P> {
             Work::Sending(_, at) => at.saturating_since(now),
             Work::Idle => Duration::ZERO,
         };
-        rest + self.rate.time_for(Bytes(self.queue.backlog().1))
+        rest + self.rate.time_for_backlog(Bytes(self.queue.backlog().1))
     }
 
     /// The exact integrals up to `now` of packets and bytes waiting, in packet-nanoseconds and byte-nanoseconds.

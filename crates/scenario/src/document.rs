@@ -8,7 +8,6 @@ use std::path::Path;
 use cwndlab_config::{Fault, Faults};
 use cwndlab_control::Catalogue;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use crate::class::{self, Class};
 use crate::plan::Plan;
@@ -93,7 +92,7 @@ impl Scenario {
 
     /// SHA-256 of the canonical form, in hex.
     pub fn hash(&self) -> Result<String, Vec<Fault>> {
-        Ok(hash(&self.canonical()?))
+        schema::read(&self.document).map(|scenario| scenario.hash(&self.document))
     }
 
     /// The plan, and notes on what was derived (floors).
@@ -106,7 +105,7 @@ impl Scenario {
                 return Err(faults);
             }
         };
-        let hash = hash(&scenario.canonical(&self.document));
+        let hash = scenario.hash(&self.document);
         network::plan(&scenario, catalogue, hash)
     }
 
@@ -125,9 +124,4 @@ impl Scenario {
             Err(faults.0)
         }
     }
-}
-
-fn hash(canonical: &Value) -> String {
-    let digest = Sha256::digest(canonical.to_string().as_bytes());
-    digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

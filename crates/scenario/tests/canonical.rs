@@ -3,6 +3,7 @@
 
 use cwndlab_scenario::Scenario;
 use serde_json::{json, Value};
+use sha2::{Digest, Sha256};
 
 fn canonical(text: &str) -> Value {
     Scenario::from_toml(text, None).expect("TOML").canonical().unwrap_or_else(|faults| panic!("{}", faults[0]))
@@ -120,4 +121,19 @@ fn every_field_is_documented() {
         }
     }
     assert!(fields > 200, "{fields}");
+}
+
+/// The hash is that of the form's text, made at once.
+#[test]
+fn the_hash_is_that_of_the_form() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut texts = vec![SHORT.to_owned(), format!("{SHORT}[[flow]]\nalgorithm = \"cubic\"\nrtt = \"1 s\"\n")];
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.extension().is_some_and(|end| end == "toml") {
+            texts.push(std::fs::read_to_string(entry).unwrap());
+        }
+    }
+    for text in texts {
+        assert_eq!(hash(&text), format!("{:x}", Sha256::digest(canonical(&text).to_string())));
+    }
 }

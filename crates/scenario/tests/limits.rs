@@ -1,10 +1,12 @@
 //! What is too long, too large or too much is refused with a message, and no field is passed over.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use cwndlab_algorithms::catalogue;
-use cwndlab_scenario::plan::Plan;
+use cwndlab_scenario::plan::{Capacity, Plan};
 use cwndlab_scenario::Scenario;
+use cwndlab_units::Rate;
 use serde_json::{json, Value};
 
 fn faults(document: &Value) -> Vec<cwndlab_scenario::Fault> {
@@ -279,4 +281,49 @@ fn hundred_thousand_flows_are_planned() {
     let mut names = String::new();
     write!(names, "{} {}", planned.flows[99_999].name, planned.nodes[200_001]).unwrap();
     assert_eq!(names, "flow0-100000 d99999");
+}
+
+/// By hand: 400 Gbit/s for a day are 4.32 · 10¹⁵ bytes, 2.88 · 10¹² packets of 1500 bytes, whose numbers wrap on the wire.
+/// A queue of 1 bdp of 100 ms holds 5 GB, 3,333,333 packets. That full all day is 5 · 10⁹ B · 8.64 · 10¹³ ns = 4.3 · 10²³
+/// byte-nanoseconds, for which 64 bits are too few; the queues' integrals have 128. A schedule that falls from 400 to
+/// 200 Gbit/s at noon has a mean of 300 over 3.456 · 10²⁵ bit/s·ns, which need 128 bits too.
+#[test]
+fn a_day_at_400_gigabit_is_planned() {
+    let tcp = json!({ "algorithm": "cubic", "rtt": "100 ms", "count": 1000, "start_step": "80 s" });
+    let udp = json!({ "transport": "udp", "rtt": "100 ms",
+        "workload": { "kind": "cbr", "rate": "400 Gbps", "packet": "1500 B" } });
+    let document = |flows: Value| {
+        json!({
+            "schema_version": 1, "duration": "24 h", "sample_interval": "60 s",
+            "dumbbell": { "bottleneck": { "rate": "400 Gbps", "delay": "10 ms" } }, "flow": flows,
+        })
+    };
+    let planned = plan(&document(json!([tcp, udp])));
+    assert_eq!((planned.duration.0, planned.flows[999].start.0), (86_400_000_000_000, 79_920_000_000_000));
+    assert_eq!(planned.links[0].capacity, Capacity::Packets(3_333_333));
+    let mut falls = document(json!([udp]));
+    falls["dumbbell"]["bottleneck"]["schedule"] = json!([{ "at": "12 h", "rate": "200 Gbps" }]);
+    assert_eq!(plan(&falls).links[0].rate, Some(Rate::from_mbps(300_000)));
+}
+
+/// What equal flows and links have in common is there once: of 1,000 flows of one table, and of 1,000 tables that differ in
+/// their RTT and start alone.
+#[test]
+fn equal_flows_and_links_share_what_they_have_in_common() {
+    let head = dumbbell(cubic());
+    let mut counted = head.clone();
+    counted["flow"][0]["count"] = json!(1000);
+    let mut tables = head;
+    let flow = |n: usize| {
+        json!({ "algorithm": "cubic", "rtt": format!("{} us", 50_000 + n), "start": format!("{n} ms"),
+            "stack": { "min_rto": "250 ms" } })
+    };
+    tables["flow"] = (0..1000).map(flow).collect();
+    for document in [counted, tables] {
+        let planned = plan(&document);
+        let (flow, link) = (&planned.flows[0].kind, &planned.links[2].kind);
+        assert_eq!((planned.flows.len(), planned.links.len()), (1000, 4002));
+        assert!(planned.flows.iter().all(|one| Arc::ptr_eq(&one.kind, flow)));
+        assert!(planned.links[2..].iter().all(|one| Arc::ptr_eq(&one.kind, link)));
+    }
 }

@@ -219,8 +219,14 @@ impl Rate {
     #[inline]
     #[must_use]
     pub const fn time_for(self, size: Bytes) -> Duration {
-        // Sizes up to 2.3 GB fit into 2^64 ns·bit/s: no 128-bit division is needed.
+        // A packet's size, up to 2.3 GB, fits into 2^64 ns·bit/s: no 128-bit division is needed.
         Duration((size.0 * 8 * NANOS_PER_SECOND).div_ceil(self.0))
+    }
+
+    /// The serialisation time of a backlog of any size at this rate, rounded up.
+    #[must_use]
+    pub const fn time_for_backlog(self, size: Bytes) -> Duration {
+        Duration((size.0 as u128 * 8 * NANOS_PER_SECOND as u128).div_ceil(self.0 as u128) as u64)
     }
 
     /// The bytes transmitted in `span`, rounded down.
@@ -260,5 +266,17 @@ mod tests {
         assert_eq!(Rate::of(Bytes(1500), Duration::from_micros(1200)), Rate::from_mbps(10));
         assert_eq!(Rate::of(Bytes(1500), Duration::ZERO), Rate(0));
         assert_eq!(Rate::from_mbps(10).bytes_in(Duration::from_micros(1200)), Bytes(1500));
+    }
+
+    /// By hand: a day at 400 Gbit/s is 86,400 s · 50 GB/s = 4.32 · 10¹⁵ bytes, 3.5 · 10¹⁶ bits, and 8.64 · 10¹³ ns; 64 bits
+    /// hold 1.8 · 10¹⁹. A backlog of 5 GB is 4 · 10¹⁰ bits, 0.1 s at that rate; in ns·bit/s it is 4 · 10¹⁹.
+    #[test]
+    fn a_day_at_400_gigabit_fits() {
+        let (rate, day) = (Rate::from_mbps(400_000), Duration::from_secs(86_400));
+        let bytes = Bytes(4_320_000_000_000_000);
+        assert_eq!((rate.bytes_in(day), bytes.bits()), (bytes, 34_560_000_000_000_000));
+        assert_eq!((Rate::of(bytes, day), rate.time_for_backlog(bytes)), (rate, day));
+        assert_eq!(rate.time_for_backlog(Bytes(5_000_000_000)), Duration::from_millis(100));
+        assert_eq!(Rate(3).time_for_backlog(Bytes(1)), Rate(3).time_for(Bytes(1)));
     }
 }

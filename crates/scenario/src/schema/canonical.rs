@@ -3,8 +3,9 @@
 
 use cwndlab_config::canonical;
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
-use super::tables::TOP;
+use super::tables::{FLOW, TOP};
 use super::typed::Schema;
 use crate::class::Class;
 use crate::profile;
@@ -24,37 +25,75 @@ impl Schema {
     /// their units, defaults and order of keys.
     #[must_use]
     pub fn canonical(&self, document: &Value) -> Value {
-        let mut form = canonical::table(&TOP, &with_reverse(document));
-        form["canonical_version"] = CANONICAL_VERSION.into();
-        if let Some(flows) = form["flow"].as_array_mut() {
-            for (flow, form) in self.flows.iter().zip(flows) {
-                // A profile and its overrides mean the values that they come to.
-                if flow.algorithm.is_some() {
-                    form["stack"] = profile::canonical(&flow.stack);
-                }
+        let mut form = self.without_flows(document);
+        form.insert("flow".to_owned(), self.flow_forms(document).collect());
+        Value::Object(form)
+    }
+
+    /// SHA-256 of the canonical form's text, in hex. The form of a flow takes more memory than the flow: one is made after
+    /// another.
+    #[must_use]
+    pub fn hash(&self, document: &Value) -> String {
+        let mut form = self.without_flows(document);
+        form.insert("flow".to_owned(), Value::Null); // stands in their place
+        let mut digest = Sha256::new();
+        for (n, (key, value)) in form.iter().enumerate() {
+            digest.update(if n == 0 { "{" } else { "," });
+            digest.update(Value::from(key.as_str()).to_string());
+            digest.update(":");
+            if key != "flow" {
+                digest.update(value.to_string());
+                continue;
             }
+            for (n, flow) in self.flow_forms(document).enumerate() {
+                digest.update(if n == 0 { "[" } else { "," });
+                digest.update(flow.to_string());
+            }
+            digest.update("]");
         }
+        digest.update("}");
+        format!("{:x}", digest.finalize())
+    }
+
+    /// The form of each flow.
+    fn flow_forms<'a>(&'a self, document: &'a Value) -> impl Iterator<Item = Value> + 'a {
+        let written = match &document["flow"] {
+            Value::Array(all) => all.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        self.flows.iter().zip(written).map(|(flow, written)| {
+            let mut form = canonical::table(&FLOW, written);
+            // A profile and its overrides mean the values that they come to.
+            if flow.algorithm.is_some() {
+                form["stack"] = profile::canonical(&flow.stack);
+            }
+            form
+        })
+    }
+
+    /// The form of everything else.
+    fn without_flows(&self, document: &Value) -> Map<String, Value> {
+        let Value::Object(mut form) = canonical::table(&TOP, &network_of(document)) else { return Map::new() };
+        form.insert("canonical_version".to_owned(), CANONICAL_VERSION.into());
         let used: Vec<&str> = self.used_classes().map(|class| class.name.as_str()).collect();
-        if let Some(form) = form.as_object_mut() {
-            let classes = form.get_mut("algorithms").and_then(Value::as_object_mut);
-            if let Some(classes) = classes {
-                // What no flow names means nothing, and neither does the place of a file.
-                classes.retain(|name, _| used.contains(&name.as_str()));
-                classes.values_mut().filter_map(Value::as_object_mut).for_each(|class| {
-                    class.remove("file");
-                });
-            }
-            if used.is_empty() {
-                form.remove("algorithms");
-            }
+        if let Some(classes) = form.get_mut("algorithms").and_then(Value::as_object_mut) {
+            // What no flow names means nothing, and neither does the place of a file.
+            classes.retain(|name, _| used.contains(&name.as_str()));
+            classes.values_mut().filter_map(Value::as_object_mut).for_each(|class| {
+                class.remove("file");
+            });
+        }
+        if used.is_empty() {
+            form.remove("algorithms");
         }
         form
     }
 }
 
-/// The document with what `dumbbell.reverse` leaves out filled in from the bottleneck.
-fn with_reverse(document: &Value) -> Value {
-    let mut document = document.clone();
+/// The document without flows, and with what `dumbbell.reverse` leaves out filled in from the bottleneck.
+fn network_of(document: &Value) -> Value {
+    let fields = document.as_object().into_iter().flatten().filter(|(key, _)| *key != "flow");
+    let mut document: Value = fields.map(|(key, value)| (key.clone(), value.clone())).collect();
     let Some(Value::Object(dumbbell)) = document.get_mut("dumbbell") else { return document };
     let Some(Value::Object(bottleneck)) = dumbbell.get("bottleneck") else { return document };
     let own = match dumbbell.get("reverse") {
