@@ -49,7 +49,8 @@ class Plan:
     have about as many runs."""
 
     def __init__(self, question: Sweep, cells: list[Cell], measure: Measure) -> None:
-        self.question, self.cells, self.measure = question, cells, measure
+        self.question, self.cells = question, cells
+        self._versions = (engine_version(), measure.version)
         self._rule = question.rule
         self._open: dict[int, dict[int, float | None]] = {}
         self._asked: dict[int, int] = {}
@@ -63,7 +64,7 @@ class Plan:
 
     def key(self, job: Job) -> str:
         """What its row is kept under."""
-        return key(job.hash, job.seed, engine_version(), self.measure.version)
+        return key(job.hash, job.seed, *self._versions)
 
     def resume(self, kept: pl.DataFrame) -> int:
         """Takes in the runs that are there; returns how many of them this sweep has."""
@@ -173,11 +174,10 @@ def sweep(
         store.describe(_asked(question) | {"total": plan.total, "complete": False}, _table(question, cells))
         if before:
             (say or (lambda _: None))(f"{out}: {before} of {plan.total} runs are there, and are not repeated")
-        documents = _Documents(question)
 
         def take() -> tuple[Job, str] | None:
             job = plan.take()
-            return None if job is None else (job, documents.of(job.cell))
+            return None if job is None else (job, cells[job.cell].document)
 
         report = progress or (lambda done, total: None)
         report(outcome.finished, plan.total)
@@ -216,21 +216,6 @@ def left(question: Sweep, out: str | Path) -> tuple[list[Cell], int]:
     return cells, plan.total - done
 
 
-class _Documents:
-    """Scenarios of cells as JSON; the last ones are kept, since runs of a cell come close together on a cluster."""
-
-    def __init__(self, question: Sweep) -> None:
-        self._question = question
-        self._kept: dict[int, str] = {}
-
-    def of(self, cell: int) -> str:
-        if cell not in self._kept:
-            if len(self._kept) >= 1024:
-                self._kept.clear()
-            self._kept[cell] = self._question.checked(cell).document
-        return self._kept[cell]
-
-
 def _asked(question: Sweep) -> dict[str, Any]:
     return {
         "title": question.title,
@@ -256,7 +241,7 @@ def _table(question: Sweep, cells: Iterable[Cell]) -> pl.DataFrame:
         plain = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
         columns[name] = [float(value) for value in values] if plain else [shown(value) for value in values]
     columns["scenario_hash"] = [cell.hash for cell in cells]
-    columns["scenario"] = [question.checked(cell.number).document for cell in cells]
+    columns["scenario"] = [cell.document for cell in cells]
     return pl.DataFrame(columns)
 
 
