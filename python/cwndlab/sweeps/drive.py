@@ -98,6 +98,12 @@ class Plan:
         first = list(self.question.seeds)
         return first + [max(first) + 1 + n for n in range(self._asked[cell] - len(first))]
 
+    def left(self, cell: Cell) -> int:
+        """How many runs of a cell are still to be done, as far as is known."""
+        if self._rule is not None:
+            return self._asked[cell.number] - len(self._open[cell.number]) if cell.number in self._open else 0
+        return sum(self.key(Job(cell.number, seed, cell.hash)) not in self._done for seed in self.question.seeds)
+
     def take(self) -> Job | None:
         """The next run; nothing where there is none now."""
         while True:
@@ -207,13 +213,13 @@ def sweep(
     return outcome
 
 
-def left(question: Sweep, out: str | Path) -> tuple[list[Cell], int]:
-    """The cells, and how many runs are not in ``out`` yet; raises with the faults of all cells."""
+def left(question: Sweep, out: str | Path) -> tuple[list[Cell], list[int]]:
+    """The cells, and how many runs of each are not in ``out`` yet; raises with the faults of all cells."""
     cells = question.cells()
     measure = Measure(question.start_s, question.end_s, tuple(sorted(question.metrics)), question.measure)
     plan = Plan(question, cells, measure)
-    done = plan.resume(Store(out, version=engine_version(), metrics=measure.version).runs())
-    return cells, plan.total - done
+    plan.resume(Store(out, version=engine_version(), metrics=measure.version).runs())
+    return cells, [plan.left(cell) for cell in cells]
 
 
 def _asked(question: Sweep) -> dict[str, Any]:
