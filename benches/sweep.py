@@ -5,10 +5,10 @@ how near an estimate of `--dry-run` comes to what the sweep then takes.
 
 A thousand one-second runs of two flows on 20 to 200 Mbit/s, as the issue of a sweep of short runs has them. The engine
 alone runs the same scenarios and seeds one after another, without Python's metrics and without a store; what the sweep
-takes more, in CPU, is its overhead. Busy is CPU over what the cores had left: what other processes of the machine used
-meanwhile is taken off. Memory is the peak of a process after a hundred runs and after all. Each CPU is the least of
-three processes', which take turns. The estimates are of sweeps of mixed cost: four algorithms on 20 to 200 Mbit/s, short
-and long runs. Prints Markdown tables; `python benches/sweep.py overhead` or `… estimate` only one of them.
+takes more, in CPU, is its overhead. Each CPU is the least of three processes', which take turns. Busy is CPU over what
+the cores had left: what other processes of the machine used meanwhile is taken off. Memory is the peak of a process
+after a hundred runs and after all. The estimates are of sweeps of mixed cost: four algorithms on 20 to 200 Mbit/s,
+short and long runs. Prints Markdown tables; `python benches/sweep.py overhead` or `… estimate` only one of them.
 """
 
 from __future__ import annotations

@@ -324,7 +324,7 @@ def _columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[st
     return dict(zip(names, np.ascontiguousarray(values.T), strict=True))
 
 
-def _ratio(total: Numbers, count: NDArray[Any]) -> Numbers:
+def _ratio(total: NDArray[Any], count: NDArray[Any]) -> Numbers:
     found: Numbers = np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
     return found
 
