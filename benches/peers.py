@@ -1,6 +1,6 @@
 """The engine beside ns-2 and ns-3 in one run: `make bench-peers`. Both come from Debian; the scripts are in peers/.
 
-Each run of a peer is between two of cwndlab, so that the load of a shared machine meets both; user time of each process
+Each run of a peer is between two of cwndlab, so that the load of a shared machine meets both; CPU time of each process
 is counted, start-up included, and the fastest run of each side counts, since others only add to it. ns-2's Sack1 grows
 its window as Reno; it is shown beside cwndlab's CUBIC and beside cwndlab's Reno. A peer that is not here and cannot be
 installed is left out, by name.
@@ -162,10 +162,13 @@ def peers() -> list[Peer]:
 
 
 def timed(command: list[str]) -> tuple[float, str]:
-    """User time in seconds, and output."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    """CPU time in seconds, and output. User and system time are added, since only their sum is exact: the kernel tells
+    them apart by samples, and a run of S4 takes no ten milliseconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, done.stdout + done.stderr
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return spent, done.stdout + done.stderr
 
 
 def theirs(peer: Peer, scenario: str, duration_s: float) -> float:
