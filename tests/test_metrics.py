@@ -74,8 +74,14 @@ class Tables:
         )
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        assert table == "runs"
-        return [self._run]
+        return [self._run] if table == "runs" else self.frame(table).rows(named=True)
+
+    def frame(self, table: str) -> pl.DataFrame:
+        found: pl.DataFrame = getattr(self, table)
+        return found
+
+    def height(self, table: str) -> int:
+        return len(self.frame(table))
 
     def _samples(self, flows: list[dict[str, Any]]) -> pl.DataFrame:
         """Counters grow evenly from start to end; windows are as ``cwnd`` lists them."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import queue
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from pathlib import Path as Folder
 from threading import Lock
@@ -301,23 +302,30 @@ def _flow(
     """Does ``work`` on what ``take`` hands out, until it has nothing while nothing runs."""
     cancel = _engine.Cancel()
     running: dict[Future[_Found], _Job] = {}
+    # Tells which ended, where `concurrent.futures.wait` would look at all that run each time.
+    ended: queue.SimpleQueue[Future[_Found]] = queue.SimpleQueue()
     with ThreadPoolExecutor(max_workers=workers) as pool:
 
         def fill() -> None:
             # Twice as many as there are workers: enough to keep them busy, few enough that a slow reader of a long
             # series does not pile up what was found.
             while len(running) < 2 * workers and (job := take()) is not None:
-                running[pool.submit(work, job, cancel)] = job
+                future = pool.submit(work, job, cancel)
+                running[future] = job
+                future.add_done_callback(ended.put)
 
         try:
             fill()
             while running:
-                finished, _ = wait(running, timeout=_GLANCE_S, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    job = running.pop(future)
-                    found = future.result()
+                try:
+                    future = ended.get(timeout=_GLANCE_S)
+                except queue.Empty:
                     fill()
-                    yield job, found
+                    continue
+                job = running.pop(future)
+                found = future.result()
+                fill()
+                yield job, found
                 # What was found may have made more to do.
                 fill()
         finally:

@@ -2,13 +2,16 @@
 
 The metrics of this package answer tables, which costs some milliseconds each; a sweep of short runs would spend more
 time on them than on the runs. Here the same formulas are sums over numpy arrays. The files of the metrics are what
-defines them; a test holds the two together.
+defines them; a test holds the two together. A frame costs more than a short run's few rows: those are read as plain
+rows, and only long tables become frames.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,10 +20,9 @@ import numpy as np
 from cwndlab.metrics import window
 from cwndlab.metrics.convergence import SHARE
 from cwndlab.metrics.fairness import jain
-from cwndlab.metrics.sharing import competing
+from cwndlab.metrics.sharing import media, together
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
     from cwndlab.records import Records
@@ -36,6 +38,27 @@ _FLOW_COUNTERS = (
     "timeouts",
 )
 _LINK_COUNTERS = ("sent_bytes", "dropped_packets", "arrived_packets", "queue_packet_ns", "queue_byte_ns")
+
+# What is read of the tables.
+_OF_FLOWS = (
+    "start_ns",
+    "end_ns",
+    "mss_bytes",
+    "delivered_bytes",
+    "sent_bytes",
+    "wire_bytes",
+    "retransmitted_bytes",
+    "retransmitted_packets",
+    "recoveries",
+    "timeouts",
+    "ecn_reductions",
+    "min_rtt_ns",
+    "mean_rtt_ns",
+)
+_OF_SAMPLES = ("time_ns", "flow", *_FLOW_COUNTERS, "srtt_ns", "cwnd_bytes", "rtt_sum_ns", "rtt_count")
+_OF_LINK_SAMPLES = ("time_ns", "link", *_LINK_COUNTERS, "carriable_bytes")
+# A table of up to so many rows is read as rows: a frame costs as much as some hundred of them.
+_FEW_ROWS = 256
 
 
 #: What `numbers` answers.
@@ -75,37 +98,60 @@ def metrics_version() -> str:
 
 def numbers(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> dict[str, float | None]:
     """The metrics of ``NAMES``, as `cwndlab.metrics.summary` answers them."""
+    duration_ns = int(records.rows("runs")[0]["duration_ns"])
     span = window.bounds(records, start_s, end_s)
-    sampled = set(np.unique(records.link_samples["link"].to_numpy()).tolist())
-    ranked = _ranked(records.links.rows(named=True), sampled)
-    return _of_flows(records, span, ranked) | _of_bottleneck(records, span, ranked) | _of_transfers(records, span)
+    links, link_samples = records.rows("links"), _read(records, "link_samples", _OF_LINK_SAMPLES)
+    ranked = _ranked(links, set(link_samples["link"].tolist()))
+    return (
+        _of_flows(records, span, duration_ns, links, ranked)
+        | _of_bottleneck(link_samples, span, duration_ns, ranked)
+        | _of_transfers(records, span)
+    )
 
 
-def _of_flows(records: Records, span: window.Span, ranked: list[dict[str, Any]]) -> dict[str, float | None]:
-    flows = records.flows.rows(named=True)
-    samples = _Samples(records.samples, len(flows), span)
-    gained = _gained_by_flows(records, flows, samples, span)
-    begin = np.maximum(_column(flows, "start_ns"), span.start_ns)
-    end = np.fmin(_column(flows, "end_ns"), span.end_ns)
+def _rivals(
+    records: Records, routes: Sequence[str], links: Sequence[Mapping[str, Any]], ranked: Sequence[Mapping[str, Any]]
+) -> list[int]:
+    """`cwndlab.metrics.sharing.competing`."""
+    if len(routes) < 2:
+        return []
+    if not links:
+        return list(range(len(routes)))
+    medium = media(records.document, [(link["link"], link["name"]) for link in links])
+    return together(routes, medium, [link["link"] for link in ranked])
+
+
+def _of_flows(
+    records: Records,
+    span: window.Span,
+    duration_ns: int,
+    links: Sequence[Mapping[str, Any]],
+    ranked: Sequence[Mapping[str, Any]],
+) -> dict[str, float | None]:
+    rows = records.rows("flows")
+    flows = _columns(rows, _OF_FLOWS)
+    samples = _Samples(_read(records, "samples", _OF_SAMPLES), len(flows["start_ns"]), span)
+    gained = _gained_by_flows(flows, samples, span, duration_ns)
+    begin = np.maximum(flows["start_ns"], span.start_ns)
+    end = np.fmin(flows["end_ns"], span.end_ns)
     lived = end > begin
     # Bits per second of what is counted in bytes; not a number where the flow did not live.
     rate = np.where(lived, 8e9 / np.where(lived, end - begin, 1.0), np.nan)
     sent, first = gained["sent_bytes"], gained["sent_bytes"] - gained["retransmitted_bytes"]
-    total, wire = _column(flows, "sent_bytes"), _column(flows, "wire_bytes")
+    total, wire = flows["sent_bytes"], flows["wire_bytes"]
     headers = np.divide(wire, total, out=np.ones_like(wire), where=total > 0)
-    goodputs = gained["delivered_bytes"] * rate
-    rivals = [flow for flow in competing(records, [int(link["link"]) for link in ranked]) if lived[flow]]
-    mss = _column(flows, "mss_bytes")
+    rivals = _rivals(records, [row["route"] for row in rows], links, ranked)
+    goodputs = (gained["delivered_bytes"] * rate).tolist()
     found = {
         "goodput_bps": float(gained["delivered_bytes"].sum() * 8 / span.seconds),
         "sent_goodput_bps": float(first.sum() * 8 / span.seconds),
         "throughput_bps": float((sent * headers).sum() * 8 / span.seconds),
-        "jain": jain([float(value) for value in goodputs[rivals]]),
+        "jain": jain([goodputs[flow] for flow in rivals if lived[flow]]),
         "convergence_s": _convergence(flows, samples),
-        "mean_rtt_ms": _mean(samples.rtt() if samples.any else _column(flows, "mean_rtt_ns"), 1e-6),
+        "mean_rtt_ms": _mean(samples.rtt() if samples.any else flows["mean_rtt_ns"], 1e-6),
         "srtt_ms": _mean(samples.mean("srtt_ns"), 1e-6),
-        "min_rtt_ms": _least(_column(flows, "min_rtt_ns"), 1e-6),
-        "mean_cwnd_segments": _mean(samples.mean("cwnd_bytes", until=_column(flows, "end_ns")) / mss),
+        "min_rtt_ms": _least(flows["min_rtt_ns"], 1e-6),
+        "mean_cwnd_segments": _mean(samples.mean("cwnd_bytes", until=flows["end_ns"]) / flows["mss_bytes"]),
     }
     for name in ("congestion_events", "retransmitted_packets", "timeouts"):
         found[name] = float(gained[name].sum())
@@ -113,18 +159,17 @@ def _of_flows(records: Records, span: window.Span, ranked: list[dict[str, Any]])
 
 
 def _gained_by_flows(
-    records: Records, flows: list[dict[str, Any]], samples: _Samples, span: window.Span
+    flows: Mapping[str, Numbers], samples: _Samples, span: window.Span, duration_ns: int
 ) -> dict[str, Numbers]:
     """What each flow's counters gained within the interval."""
     gained = {}
-    whole = span.end_ns == int(records.rows("runs")[0]["duration_ns"])
     for name in _FLOW_COUNTERS:
-        if not whole:
+        if span.end_ns != duration_ns:
             until = samples.at(span.end_ns, name)
         elif name == "congestion_events":
-            until = sum((_column(flows, part) for part in ("recoveries", "timeouts", "ecn_reductions")), np.zeros(1))
+            until = flows["recoveries"] + flows["timeouts"] + flows["ecn_reductions"]
         else:
-            until = _column(flows, name)
+            until = flows[name]
         gained[name] = until - samples.at(span.start_ns, name)
     return gained
 
@@ -132,19 +177,19 @@ def _gained_by_flows(
 class _Samples:
     """The samples of flows as arrays, sums by flow."""
 
-    def __init__(self, frame: pl.DataFrame, flows: int, span: window.Span) -> None:
+    def __init__(self, columns: Mapping[str, Numbers], flows: int, span: window.Span) -> None:
         self.flows = flows
-        self.any = len(frame) > 0
-        self.time = _array(frame, "time_ns")
-        self.flow = frame["flow"].to_numpy().astype(np.intp)
-        self._frame = frame
+        self.time = columns["time_ns"]
+        self.any = len(self.time) > 0
+        self.flow = columns["flow"].astype(np.intp)
+        self._columns = columns
         self._inside = (self.time > span.start_ns) & (self.time <= span.end_ns)
         self._start = span.start_ns
         self.end = span.end_ns
 
     def column(self, name: str) -> Numbers:
         """A column."""
-        return _array(self._frame, name)
+        return self._columns[name]
 
     def at(self, time_ns: int, name: str) -> Numbers:
         """A counter of every flow at a sampling instant; zero where it has no sample."""
@@ -161,7 +206,9 @@ class _Samples:
         inside = self._inside & ~np.isnan(values)
         if until is not None:
             inside &= ~(self.time > until[self.flow])
-        return _ratio(self._sum(values, inside), self._sum(np.ones_like(values), inside))
+        flow = self.flow[inside]
+        total = np.bincount(flow, weights=values[inside], minlength=self.flows)
+        return _ratio(total, np.bincount(flow, minlength=self.flows))
 
     def rtt(self) -> Numbers:
         """Sum of the RTT samples over their number, from the start to the last sampling instant of the interval."""
@@ -170,57 +217,54 @@ class _Samples:
     def _last_gain(self, name: str) -> Numbers:
         last = np.zeros(self.flows)
         # The last one of each flow stays: rows are in the order of time.
-        last[self.flow[self._inside]] = self.column(name)[self._inside]
-        return last - np.where(self._counted, self.at(self._start, name), 0.0)
-
-    @property
-    def _counted(self) -> NDArray[np.bool_]:
-        return np.bincount(self.flow[self._inside], minlength=self.flows) > 0
-
-    def _sum(self, values: Numbers, rows: NDArray[np.bool_]) -> Numbers:
-        return np.bincount(self.flow[rows], weights=values[rows], minlength=self.flows).astype(np.float64)
+        flow = self.flow[self._inside]
+        last[flow] = self.column(name)[self._inside]
+        counted = np.bincount(flow, minlength=self.flows) > 0
+        return last - np.where(counted, self.at(self._start, name), 0.0)
 
 
-def _convergence(flows: list[dict[str, Any]], samples: _Samples) -> float | None:
-    if len(flows) < 2:
+def _convergence(flows: Mapping[str, Numbers], samples: _Samples) -> float | None:
+    starts = flows["start_ns"]
+    if len(starts) < 2:
         return None
-    first, second = sorted(range(len(flows)), key=lambda one: (flows[one]["start_ns"], one))[:2]
-    begin = flows[second]["start_ns"]
-    last = min(_or(flows[one]["end_ns"], np.inf) for one in (first, second))
-    inside = (samples.time > begin) & (samples.time <= last) & (samples.time <= samples.end)
-    cwnd = samples.column("cwnd_bytes")
+    first, second = np.argsort(starts, kind="stable")[:2]
+    begin = starts[second]
+    last = np.fmin(flows["end_ns"][first], flows["end_ns"][second])
+    inside = (samples.time > begin) & (samples.time <= samples.end)
+    if not np.isnan(last):
+        inside &= samples.time <= last
     mine, other = (inside & (samples.flow == one) for one in (first, second))
-    times, at_first, at_second = np.intersect1d(
-        samples.time[mine], samples.time[other], assume_unique=True, return_indices=True
-    )
-    windows = (cwnd[mine][at_first] / flows[first]["mss_bytes"], cwnd[other][at_second] / flows[second]["mss_bytes"])
-    reached = np.flatnonzero(windows[1] >= SHARE * windows[0])
+    times, cwnd = samples.time[mine], samples.column("cwnd_bytes")
+    at_first, at_second = cwnd[mine], cwnd[other]
+    if not np.array_equal(times, samples.time[other]):
+        times, one, two = np.intersect1d(times, samples.time[other], assume_unique=True, return_indices=True)
+        at_first, at_second = at_first[one], at_second[two]
+    mss = flows["mss_bytes"]
+    reached = np.flatnonzero(at_second / mss[second] >= SHARE * (at_first / mss[first]))
     return float(times[reached[0]] - begin) / 1e9 if len(reached) else None
 
 
-def _of_bottleneck(records: Records, span: window.Span, ranked: list[dict[str, Any]]) -> dict[str, float | None]:
+def _of_bottleneck(
+    samples: Mapping[str, Numbers], span: window.Span, duration_ns: int, ranked: list[dict[str, Any]]
+) -> dict[str, float | None]:
     names = ("utilisation", "drops_per_s", "loss_ratio", "queue_ms", "queue_packets")
-    samples = records.link_samples
     if not ranked:
         return dict.fromkeys(names)
     link = ranked[0]
-    duration = int(records.rows("runs")[0]["duration_ns"])
-    of_link = samples["link"].to_numpy() == link["link"]
-    time = _array(samples, "time_ns")
 
     def at(time_ns: int, name: str) -> float:
-        return float(_array(samples, name)[of_link & (time == time_ns)].sum())
+        return float(samples[name][(samples["link"] == link["link"]) & (samples["time_ns"] == time_ns)].sum())
 
     totals = {
-        "queue_packet_ns": link["mean_queue_packets"] * duration,
-        "queue_byte_ns": link["mean_queue_bytes"] * duration,
+        "queue_packet_ns": link["mean_queue_packets"] * duration_ns,
+        "queue_byte_ns": link["mean_queue_bytes"] * duration_ns,
         **{name: float(link[name]) for name in _LINK_COUNTERS[:3]},
     }
     gained = {}
     varies = link["carriable_bytes"] is not None
     totals["carriable_bytes"] = float(link["carriable_bytes"] or 0)
     for name in (*_LINK_COUNTERS, *(["carriable_bytes"] if varies else [])):
-        until = totals[name] if span.end_ns == duration else at(span.end_ns, name)
+        until = totals[name] if span.end_ns == duration_ns else at(span.end_ns, name)
         gained[name] = until - (at(span.start_ns, name) if span.start_ns else 0.0)
     length_ns = span.end_ns - span.start_ns
     arrived, dropped = gained["arrived_packets"], gained["dropped_packets"]
@@ -249,7 +293,8 @@ def _ranked(links: list[dict[str, Any]], sampled: set[int]) -> list[dict[str, An
 
 
 def _of_transfers(records: Records, span: window.Span) -> dict[str, float | None]:
-    begin, end = (_array(records.transfers, name) for name in ("start_ns", "end_ns"))
+    columns = _read(records, "transfers", ("start_ns", "end_ns"))
+    begin, end = columns["start_ns"], columns["end_ns"]
     times = (end - begin)[(begin >= span.start_ns) & (begin < span.end_ns)] / 1e9
     times = times[~np.isnan(times)]
     if len(times) == 0:
@@ -262,20 +307,24 @@ def _of_transfers(records: Records, span: window.Span) -> dict[str, float | None
     }
 
 
-def _array(frame: pl.DataFrame, name: str) -> Numbers:
-    """A column as floats: whole numbers are exact up to 2^53, which is 104 days in ns and 9 PB; null is NaN."""
-    return frame[name].to_numpy().astype(np.float64)
+def _read(records: Records, table: str, names: Sequence[str]) -> dict[str, Numbers]:
+    """Columns as floats: whole numbers are exact up to 2^53, which is 104 days in ns and 9 PB; null is NaN."""
+    height = records.height(table)
+    if height == 0:
+        return dict.fromkeys(names, np.zeros(0))
+    if height <= _FEW_ROWS:
+        return _columns(records.rows(table), names)
+    frame = records.frame(table)
+    return {name: frame[name].to_numpy().astype(np.float64) for name in names}
 
 
-def _column(rows: list[dict[str, Any]], name: str) -> Numbers:
-    return np.array([_or(row[name], np.nan) for row in rows], dtype=np.float64)
+def _columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Numbers]:
+    """Columns of plain rows, of which there is at least one, as floats."""
+    values = np.array(list(map(itemgetter(*names), rows)), dtype=np.float64)
+    return dict(zip(names, np.ascontiguousarray(values.T), strict=True))
 
 
-def _or(value: Any, other: float) -> float:
-    return other if value is None else float(value)
-
-
-def _ratio(total: Numbers, count: Numbers) -> Numbers:
+def _ratio(total: NDArray[Any], count: NDArray[Any]) -> Numbers:
     found: Numbers = np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
     return found
 

@@ -33,11 +33,16 @@ def competing(records: Records, ranked: Sequence[int] | None = None) -> list[int
     routes = records.flows["route"].to_list()
     if len(routes) < 2:
         return []
-    links = records.links
-    if len(links) == 0:
+    links = records.links.select("link", "name").rows()
+    if not links:
         return list(range(len(routes)))
     order = window.bottlenecks(records)["link"].to_list() if ranked is None else ranked
-    medium = _media(records.document, links) if len(routes) > 1 else {}
+    return together(routes, media(records.document, links), order)
+
+
+def together(routes: Sequence[str], medium: Mapping[int, str], order: Sequence[int]) -> list[int]:
+    """`competing`, from the ``routes`` of the flows, the `media` of the links, and the bottlenecks in their
+    ``order``."""
     crossed = [{medium.get(int(link), int(link)) for link in route.split()} for route in routes]
     for link in order:
         place = medium.get(link, link)
@@ -61,16 +66,16 @@ def share(records: Records, *, start_s: float | None = None, end_s: float | None
     )
 
 
-def _media(document: Mapping[str, Any], links: pl.DataFrame) -> dict[int, str]:
-    """The 802.11 medium of each link that is on one."""
+def media(document: Mapping[str, Any], links: Sequence[tuple[int, str]]) -> dict[int, str]:
+    """The 802.11 medium of each link, (index, name), that is on one."""
     if not document.get("medium") and not document.get("wlan"):
         return {}
     if document.get("wlan"):
         # Every route of a wireless LAN leads over its medium; wires join hosts to it.
-        on = dict.fromkeys(links["name"].to_list(), "wlan")
+        on = dict.fromkeys((name for _, name in links), "wlan")
     else:
         on = dict(_media_of_graph(document.get("link", ())))
-    return {index: on[name] for index, name in links.select("link", "name").rows() if name in on}
+    return {index: on[name] for index, name in links if name in on}
 
 
 def _media_of_graph(links: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

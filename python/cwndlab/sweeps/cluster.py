@@ -110,7 +110,11 @@ def connected(cluster: Cluster) -> Iterator[Client]:
         # What becomes of a worker is told by the sweep.
         logging.getLogger(name).setLevel(logging.CRITICAL)
     made: Any = None
-    with dask.config.set({"distributed.comm.timeouts.connect": f"{CONNECT_S}s"}):
+    settings: dict[str, Any] = {"distributed.comm.timeouts.connect": f"{CONNECT_S}s"}
+    if cluster.kind == "local":
+        # Samples of the workers' stacks are for Dask's dashboard, which does not run here.
+        settings["distributed.worker.profile.enabled"] = False
+    with dask.config.set(settings):
         try:
             if cluster.kind == "local":
                 made = LocalCluster(

@@ -49,7 +49,8 @@ class Plan:
     have about as many runs."""
 
     def __init__(self, question: Sweep, cells: list[Cell], measure: Measure) -> None:
-        self.question, self.cells, self.measure = question, cells, measure
+        self.question, self.cells = question, cells
+        self._versions = (engine_version(), measure.version)
         self._rule = question.rule
         self._open: dict[int, dict[int, float | None]] = {}
         self._asked: dict[int, int] = {}
@@ -63,7 +64,7 @@ class Plan:
 
     def key(self, job: Job) -> str:
         """What its row is kept under."""
-        return key(job.hash, job.seed, engine_version(), self.measure.version)
+        return key(job.hash, job.seed, *self._versions)
 
     def resume(self, kept: pl.DataFrame) -> int:
         """Takes in the runs that are there; returns how many of them this sweep has."""
@@ -96,6 +97,12 @@ class Plan:
         """The seeds that a cell was asked for: those of the file, then the numbers after them."""
         first = list(self.question.seeds)
         return first + [max(first) + 1 + n for n in range(self._asked[cell] - len(first))]
+
+    def left(self, cell: Cell) -> int:
+        """How many runs of a cell are still to be done, as far as is known."""
+        if self._rule is not None:
+            return self._asked[cell.number] - len(self._open[cell.number]) if cell.number in self._open else 0
+        return sum(self.key(Job(cell.number, seed, cell.hash)) not in self._done for seed in self.question.seeds)
 
     def take(self) -> Job | None:
         """The next run; nothing where there is none now."""
@@ -173,11 +180,10 @@ def sweep(
         store.describe(_asked(question) | {"total": plan.total, "complete": False}, _table(question, cells))
         if before:
             (say or (lambda _: None))(f"{out}: {before} of {plan.total} runs are there, and are not repeated")
-        documents = _Documents(question)
 
         def take() -> tuple[Job, str] | None:
             job = plan.take()
-            return None if job is None else (job, documents.of(job.cell))
+            return None if job is None else (job, cells[job.cell].document)
 
         report = progress or (lambda done, total: None)
         report(outcome.finished, plan.total)
@@ -207,28 +213,13 @@ def sweep(
     return outcome
 
 
-def left(question: Sweep, out: str | Path) -> tuple[list[Cell], int]:
-    """The cells, and how many runs are not in ``out`` yet; raises with the faults of all cells."""
+def left(question: Sweep, out: str | Path) -> tuple[list[Cell], list[int]]:
+    """The cells, and how many runs of each are not in ``out`` yet; raises with the faults of all cells."""
     cells = question.cells()
     measure = Measure(question.start_s, question.end_s, tuple(sorted(question.metrics)), question.measure)
     plan = Plan(question, cells, measure)
-    done = plan.resume(Store(out, version=engine_version(), metrics=measure.version).runs())
-    return cells, plan.total - done
-
-
-class _Documents:
-    """Scenarios of cells as JSON; the last ones are kept, since runs of a cell come close together on a cluster."""
-
-    def __init__(self, question: Sweep) -> None:
-        self._question = question
-        self._kept: dict[int, str] = {}
-
-    def of(self, cell: int) -> str:
-        if cell not in self._kept:
-            if len(self._kept) >= 1024:
-                self._kept.clear()
-            self._kept[cell] = self._question.checked(cell).document
-        return self._kept[cell]
+    plan.resume(Store(out, version=engine_version(), metrics=measure.version).runs())
+    return cells, [plan.left(cell) for cell in cells]
 
 
 def _asked(question: Sweep) -> dict[str, Any]:
@@ -256,7 +247,7 @@ def _table(question: Sweep, cells: Iterable[Cell]) -> pl.DataFrame:
         plain = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
         columns[name] = [float(value) for value in values] if plain else [shown(value) for value in values]
     columns["scenario_hash"] = [cell.hash for cell in cells]
-    columns["scenario"] = [question.checked(cell.number).document for cell in cells]
+    columns["scenario"] = [cell.document for cell in cells]
     return pl.DataFrame(columns)
 
 

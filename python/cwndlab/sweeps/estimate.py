@@ -1,8 +1,11 @@
-"""How long a sweep takes, before it starts: a few of its cells are run for a moment.
+"""How long a sweep takes, before it starts: some of its cells are run for a moment.
 
-A bottleneck that is never idle carries rate × time / 1500 bytes packets. Short runs of a few cells, spread over the
-sizes and the algorithms of all, tell which part of that is sent and what a packet costs; in between, both follow the
-size of a cell.
+A bottleneck that is never idle carries rate × time / 1500 bytes packets: a cell's size. Cells are sorted by their
+algorithms and their size, and cut into groups of about equal size in all; the middle cell of each group is run twice,
+for a moment and for half of that. The two runs give a line, CPU = a + b × packets, and the packets that are sent after
+them; every cell of the group has that line, and packets in proportion to its size. At last the longer ones of these
+runs are repeated together, on as many threads as the sweep has: the estimate grows by what that takes more than one
+after another.
 """
 
 from __future__ import annotations
@@ -10,12 +13,13 @@ from __future__ import annotations
 import json
 import resource
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cwndlab.run import check, run_text
+from cwndlab.run import available_cores, check, run, run_each, run_text
 from cwndlab.sweeps.question import Cell, Sweep
 from cwndlab.sweeps.work import Measure
 
@@ -27,10 +31,14 @@ if TYPE_CHECKING:
 _PACKET_BITS = 1500 * 8
 #: Stands for a line that serialises in no time.
 _NO_RATE_BPS = 1e9
-_CELLS = 24
+_CELLS = 48
 # A calibration run is so long: this many packets at full rate, and this long after the last flow has started.
-_PACKETS = 60_000
-_SETTLED_S = 2.0
+_PACKETS = 120_000
+_SETTLED_S = 4.0
+#: What a run costs beside its packets, in packets: so small cells count by their number.
+_RUN_PACKETS = 3_000
+#: A run that took less is repeated, since the least of two is closer to what it takes undisturbed.
+_SHORT_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,8 @@ class Estimate:
     workers: int
     calibrated: int
     calibration_s: float
+    crowding: float
+    """Wall-clock time over what free cores would take, while the cells were run: above 1 where others compute here."""
 
     @property
     def hours(self) -> float:
@@ -57,72 +67,172 @@ class Estimate:
         return {name: getattr(self, name) for name in names} | {"hours": self.hours}
 
 
-def estimate(question: Sweep, cells: list[Cell], left: int, *, workers: int) -> Estimate:
-    """Runs some two dozen cells for a moment; ``left`` runs are still to be done."""
+class Point(NamedTuple):
+    """A calibration run: the part of the cell's size that it covers, its packets, its CPU in seconds."""
+
+    size: float
+    packets: float
+    cpu_s: float
+
+
+class Line(NamedTuple):
+    """What a cell takes, from calibration runs of it or of another one of its group."""
+
+    share: float
+    """Packets sent, over the size of the cell."""
+    run_s: float
+    """CPU seconds of a run without packets."""
+    packet_s: float
+    """CPU seconds of a packet."""
+
+    @classmethod
+    def through(cls, half: Point, whole: Point, size: float) -> Line:
+        """From two runs of different length of a cell of ``size``. What is beyond the longer one is sent at the rate
+        of its second half, where slow start is over.
+
+        >>> Line.through(Point(50, 20, 0.375), Point(100, 60, 1.0), 200)
+        Line(share=0.7, run_s=0.0625, packet_s=0.015625)
+        """
+        packets = whole.packets
+        if size > whole.size > half.size:
+            packets += max(0.0, whole.packets - half.packets) / (whole.size - half.size) * (size - whole.size)
+        more = whole.packets - half.packets
+        packet_s = (whole.cpu_s - half.cpu_s) / more if more > 0 else 0.0
+        # The line leads through the longer run and crosses zero packets between zero and what that run took.
+        packet_s = min(max(packet_s, 0.0), whole.cpu_s / max(whole.packets, 1.0))
+        return cls(packets / size, whole.cpu_s - packet_s * whole.packets, packet_s)
+
+
+def samples(kinds: Sequence[str], sizes: Sequence[float], hashes: Sequence[str], most: int) -> NDArray[np.intp]:
+    """For each cell the one that is run for it: of groups of like ``kinds`` and ``sizes``, about equal in all, the
+    middle one; at ``most`` so many. Equal cells are in the order of their ``hashes``, so that no field is told apart.
+
+    >>> samples(["cubic"] * 4, [3e5, 1e5, 2e5, 4e5], ["a", "b", "c", "d"], 2).tolist()
+    [2, 2, 2, 3]
+    """
+    count = len(sizes)
+    if count <= most:
+        return np.arange(count, dtype=np.intp)
+    order = np.array(sorted(range(count), key=lambda one: (kinds[one], sizes[one], hashes[one])), dtype=np.intp)
+    weights = np.asarray(sizes, dtype=np.float64)[order] + _RUN_PACKETS
+    upto = np.cumsum(weights)
+    group = np.minimum(((upto - weights / 2) / upto[-1] * most).astype(np.intp), most - 1)
+    middle = np.searchsorted(upto, (np.arange(most) + 0.5) / most * upto[-1])
+    found = np.empty(count, dtype=np.intp)
+    found[order] = order[np.minimum(middle, count - 1)[group]]
+    return found
+
+
+def total(
+    lines: dict[int, Line], sampled: Sequence[int], sizes: Sequence[float], left: Sequence[float]
+) -> tuple[float, float]:
+    """Packets and CPU seconds of ``left`` runs of each cell.
+
+    >>> total({0: Line(0.5, 0.25, 0.125)}, [0, 0], [100, 200], [1, 2])
+    (250.0, 32.0)
+    """
+    packets = cpu_s = 0.0
+    for cell, size, runs in zip(sampled, sizes, left, strict=True):
+        line = lines[cell]
+        packets += runs * line.share * size
+        cpu_s += runs * (line.run_s + line.packet_s * line.share * size)
+    return packets, cpu_s
+
+
+def estimate(question: Sweep, cells: list[Cell], left: Sequence[int], *, workers: int) -> Estimate:
+    """Runs some dozens of cells for a moment; of each cell ``left`` runs are still to be done."""
     began = time.perf_counter()
     canonical = [json.loads(question.checked(cell.number).canonical) for cell in cells]
-    sizes = np.array([_size(one) for one in canonical])
-    kinds: dict[str, list[int]] = {}
-    for index, one in enumerate(canonical):
-        kinds.setdefault(" ".join(sorted({flow.get("algorithm", "udp") for flow in one["flow"]})), []).append(index)
-    packets, cpu = np.zeros(len(cells)), np.zeros(len(cells))
-    calibrated = 0
-    points = max(2, _CELLS // len(kinds))
-    measured: dict[str, tuple[Numbers, Numbers, Numbers]] = {}
-    for kind, members in kinds.items():
-        if len(measured) < _CELLS:
-            order = sorted(members, key=lambda one: sizes[one])
-            chosen = dict.fromkeys(order[round(at)] for at in np.linspace(0, len(order) - 1, min(points, len(order))))
-            found = [_calibrate(question, cells[one].number, float(sizes[one])) for one in chosen]
-            known, shares, costs = (np.array(column) for column in zip(*found, strict=True))
-            measured[kind] = (known, shares, costs)
-            calibrated += len(found)
-        else:
-            # As many kinds as there are parameters of an algorithm: the last one measured stands for the rest.
-            known, shares, costs = measured[next(reversed(measured))]
-        packets[members] = sizes[members] * np.interp(sizes[members], known, shares)
-        cpu[members] = packets[members] * np.interp(sizes[members], known, costs)
-    part = left / len(cells)
+    sizes = [_size(one) for one in canonical]
+    kinds = [" ".join(sorted({flow.get("algorithm", "udp") for flow in one["flow"]})) for one in canonical]
+    of = samples(kinds, sizes, [cell.hash for cell in cells], _CELLS).tolist()
+    trials = {index: _Trial(question, cells[index], canonical[index]) for index in dict.fromkeys(of)}
+    next(iter(trials.values())).half()  # what is imported once is no cost of a run
+    lines: dict[int, Line] = {}
+    alone_s = 0.0
+    for index, trial in trials.items():
+        whole = trial.whole()
+        lines[index] = Line.through(trial.half(), whole, sizes[index])
+        alone_s += whole.cpu_s
+    threads = min(workers, available_cores())
+    together_s, wall_s = _together(question, list(trials.values()), threads)
+    packets, cpu_s = total(lines, of, sizes, left)
     return Estimate(
         len(cells),
         len(cells) * len(question.seeds),
-        left,
-        float(packets.sum() * part),
-        float(cpu.sum() * part),
+        sum(left),
+        packets,
+        cpu_s * together_s / alone_s,
         workers,
-        calibrated,
+        len(trials),
         time.perf_counter() - began,
+        max(1.0, wall_s * threads / together_s),
     )
 
 
-def _calibrate(question: Sweep, index: int, size: float) -> tuple[float, float, float]:
-    """Of a cell: its size, the share of it that is sent, CPU seconds per packet with all that a run costs."""
-    checked = question.checked(index)
-    canonical = json.loads(checked.canonical)
-    duration_s = canonical["duration_ns"] / 1e9
-    start_s = (
-        max(
-            (flow["start_ns"] + flow.get("start_step_ns", 0) * (flow["count"] - 1) for flow in canonical["flow"]),
-            default=0,
-        )
-        / 1e9
-    )
-    short_s = min(duration_s, start_s + max(_SETTLED_S, _PACKETS * duration_s / max(size, 1.0)))
-    changes = [("duration", f'"{short_s:.6f} s"')]
-    if canonical["measure_from_ns"] / 1e9 >= short_s:
-        changes.append(("measure_from", '"0 s"'))
-    short = check(checked.document, "json", changes=changes, classes=question.base.classes)
-    measure = Measure()
-    before = _cpu_s()
-    if question.base.classes:
-        from cwndlab.run import run
+class _Trial:
+    """The calibration runs of a cell."""
 
-        row = measure(run(json.loads(short.document), seed=0, algorithms=question.base.classes))
-    else:
-        row = measure(run_text(short.document, seed=0))
-    spent = _cpu_s() - before
-    packets = max(1, row["packets"])
-    return size, packets / max(1.0, _size(json.loads(short.canonical))), spent / packets
+    def __init__(self, question: Sweep, cell: Cell, canonical: dict[str, Any]) -> None:
+        self._question, self._document, self._canonical = question, cell.document, canonical
+        # The interval of the metrics may lie beyond a short run; their cost does not depend on it.
+        self.measure = Measure(slower=tuple(sorted(question.metrics)))
+        self.duration_s = canonical["duration_ns"] / 1e9
+        begins = [flow["start_ns"] + flow.get("start_step_ns", 0) * (flow["count"] - 1) for flow in canonical["flow"]]
+        start_s = max(begins, default=0) / 1e9
+        settled_s = max(_SETTLED_S, _PACKETS * self.duration_s / max(_size(canonical), 1.0))
+        self.whole_s = min(self.duration_s, start_s + settled_s)
+        # Half of what follows the starts, where there is that much.
+        self.half_s = (start_s + self.whole_s) / 2 if start_s < 0.9 * self.whole_s else self.whole_s / 2
+        self.text, self.size = self._short(self.whole_s)
+
+    def whole(self) -> Point:
+        """The longer run."""
+        return self._point(self.text, self.size)
+
+    def half(self) -> Point:
+        """The shorter one."""
+        return self._point(*self._short(self.half_s))
+
+    def _short(self, length_s: float) -> tuple[str, float]:
+        """The scenario cut off at ``length_s``, and its size."""
+        if length_s >= self.duration_s:
+            return self._document, _size(self._canonical)
+        changes = [("duration", f'"{length_s:.6f} s"')]
+        if self._canonical["measure_from_ns"] / 1e9 >= length_s:
+            changes.append(("measure_from", '"0 s"'))
+        checked = check(self._document, "json", changes=changes, classes=self._question.base.classes)
+        return checked.document, _size(json.loads(checked.canonical))
+
+    def _point(self, text: str, size: float) -> Point:
+        packets, cpu_s = self._once(text)
+        if cpu_s < _SHORT_S:
+            cpu_s = min(cpu_s, self._once(text)[1])
+        return Point(size, packets, cpu_s)
+
+    def _once(self, text: str) -> tuple[float, float]:
+        before = _cpu_s()
+        if classes := self._question.base.classes:
+            row = self.measure(run(json.loads(text), seed=0, algorithms=classes))
+        else:
+            row = self.measure(run_text(text, seed=0))
+        return float(row["packets"]), _cpu_s() - before
+
+
+def _together(question: Sweep, trials: list[_Trial], workers: int) -> tuple[float, float]:
+    """CPU and wall-clock seconds of the longer runs on ``workers`` threads, the longest first."""
+    waiting: Iterator[_Trial] = iter(sorted(trials, key=lambda one: one.size, reverse=True))
+
+    def take() -> tuple[_Trial, str, int] | None:
+        trial = next(waiting, None)
+        return None if trial is None else (trial, trial.text, 0)
+
+    before, began = _cpu_s(), time.perf_counter()
+    measure = trials[0].measure
+    for _, found in run_each(take, measure, workers=workers, algorithms=question.base.classes or None):
+        if isinstance(found, Exception):
+            raise found
+    return _cpu_s() - before, time.perf_counter() - began
 
 
 def _cpu_s() -> float:

@@ -111,6 +111,8 @@ class Cell(NamedTuple):
     """The value of each column."""
     hash: str
     """SHA-256 of its scenario's canonical form."""
+    document: str = ""
+    """Its scenario, JSON."""
 
     @property
     def label(self) -> str:
@@ -268,7 +270,8 @@ class Sweep:
         for index in range(len(self)):
             cell = Cell(index, self.values(index), "")
             try:
-                found.append(cell._replace(hash=self.checked(index).hash))
+                checked = self.checked(index)
+                found.append(cell._replace(hash=checked.hash, document=checked.document))
             except ScenarioError as error:
                 for one in error.faults:
                     faults.setdefault(one, []).append(cell)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from cwndlab.sweeps import Outcome, Sweep
     from cwndlab.sweeps.cluster import Cluster
 
+# Wall-clock time over that of free cores, from which on a dry run tells it.
+_CROWDED = 1.25
+
 
 def add(app: typer.Typer) -> None:
     """Adds the verb."""
@@ -134,9 +137,11 @@ def _dry_run(question: Sweep, place: str, cluster: Cluster | None, workers: int 
         (f"on {count} core{'s' if count > 1 else ''}", _span(found.cpu_s / count)),
     ]
     write_table(lines, ("this sweep", ""), right=("",))
-    say(
-        f"{found.calibrated} cells were run for a moment ({found.calibration_s:.1f} s) to tell what a packet costs here"
-    )
+    which = "all cells were" if found.calibrated == found.cells else f"{found.calibrated} of them were"
+    say(f"{which} run for a moment ({found.calibration_s:.1f} s) to tell what a run and a packet cost here")
+    if cluster is None and found.crowding > _CROWDED:
+        took = _span(found.cpu_s / count * found.crowding)
+        say(f"others use these cores: as long as they do as much as just now, it takes {took}")
     if cluster is not None and cluster.kind == "slurm":
         write("\n" + cluster.script().rstrip())
 
