@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};
 
+use super::contention::{Contention, Space};
 use super::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
 use super::rules::{Deferral, Rules};
 use super::station::{Counters, Frame, Gauge, Path, PathTotals, Routed, State, Station, Underway};
@@ -87,6 +88,12 @@ struct Tally {
 pub struct Medium<P> {
     rules: Rules,
     stations: Vec<Station<P>>,
+    /// Their backoff counters.
+    contention: Contention,
+    /// Those whose last transmission may not have been told of yet.
+    pending: Vec<u32>,
+    /// What the one winner sends.
+    alone: Option<Exchange>,
     paths: Vec<Path<P>>,
     chance: Stream,
     serial: u64,
@@ -111,7 +118,7 @@ impl<P: Copy> Medium<P> {
     /// A silent medium.
     #[must_use]
     pub fn new(rules: Rules, stations: Vec<StationConfig<P>>, paths: &[PathConfig], chance: Stream) -> Self {
-        let ready = Time::ZERO + rules.difs();
+        let contention = Contention::new(stations.len(), rules.slot, Time::ZERO + rules.difs());
         let station = |config: StationConfig<P>| Station {
             limit: config.limit,
             counts_in_service: config.counts_in_service,
@@ -121,11 +128,7 @@ impl<P: Copy> Medium<P> {
             order: VecDeque::new(),
             gauge: Gauge::default(),
             cw: rules.cw_min,
-            slots: 0,
-            ready,
-            idle_from: Time::ZERO,
             gap_from: NEVER,
-            fresh: false,
             counters: Counters::default(),
             underway: Underway::default(),
         };
@@ -142,6 +145,9 @@ impl<P: Copy> Medium<P> {
         };
         let mut medium = Self {
             stations: stations.into_iter().map(station).collect(),
+            contention,
+            pending: Vec::new(),
+            alone: None,
             paths: paths.iter().map(path).collect(),
             chance,
             serial: 0,
@@ -188,12 +194,15 @@ impl<P: Copy> Medium<P> {
         let outcome = self.outcomes.pop_front();
         if self.outcomes.is_empty() {
             self.due = NEVER;
-            for index in 0..self.stations.len() {
+            let mut pending = std::mem::take(&mut self.pending);
+            pending.sort_unstable();
+            for index in pending.drain(..).map(|index| index as usize) {
                 // Its backoff runs already.
                 if std::mem::take(&mut self.stations[index].pending) && self.stations[index].queue.is_some() {
                     self.refill(now, index, dropped);
                 }
             }
+            self.pending = pending;
             self.schedule_next();
         }
         outcome
@@ -211,50 +220,42 @@ impl<P: Copy> Medium<P> {
         let (slot, edca) = (self.rules.slot, self.rules.counts_busy_slot);
         let difs = self.rules.difs();
         let deferral = self.rules.deferral;
-        let station = &mut self.stations[index];
-        if station.slots > 0 && station.expiry(slot) > now {
+        let station = &self.stations[index];
+        let contention = &mut self.contention;
+        if contention.slots(index) > 0 && contention.expiry(index) > now {
             return; // the backoff after its last frame still runs
         }
         let in_gap = now >= station.gap_from && now - station.gap_from < SIFS;
-        if now < station.idle_from && !in_gap {
-            station.slots = self.chance.below(u64::from(station.cw) + 1) as u32;
+        let Space { ready, idle_from } = contention.space(index);
+        if now < idle_from && !in_gap {
+            contention.set_slots(index, self.chance.below(u64::from(station.cw) + 1) as u32);
             return;
         }
-        station.slots = 0;
-        station.fresh = true;
-        if now > station.ready {
-            station.ready = match deferral {
-                Deferral::Draws if edca => station.ready + Duration((now - station.ready).0.next_multiple_of(slot.0)),
+        contention.set_slots(index, 0);
+        contention.set_fresh(index, true);
+        if now > ready {
+            let ready = match deferral {
+                Deferral::Draws if edca => ready + Duration((now - ready).0.next_multiple_of(slot.0)),
                 Deferral::Draws => now,
                 Deferral::Keeps => now + difs,
             };
+            contention.set_space(index, Space { ready, idle_from });
         }
     }
 
     /// When the next transmission begins, whose it is, and when there is something to tell of it.
     fn schedule_next(&mut self) {
-        let slot = self.rules.slot;
-        let mut start = self.beacon_start();
         self.winners.clear();
-        for (index, station) in self.stations.iter().enumerate() {
-            if station.device == 0 {
-                continue;
-            }
-            let expiry = station.expiry(slot);
-            if expiry < start {
-                start = expiry;
-                self.winners.clear();
-            }
-            if expiry == start {
-                self.winners.push(index as u32);
-            }
-        }
+        let start = self.contention.first(self.beacon_start(), &mut self.winners);
         self.start = start;
         self.next = start;
+        self.alone = None;
         // One frame alone needs no look at its start.
         if let [only] = self.winners[..] {
             if self.rules.aggregation.is_none() && self.beacon_start() > start {
-                self.next = start + self.exchange(only as usize).data_end;
+                let exchange = self.exchange(only as usize);
+                self.next = start + exchange.data_end;
+                self.alone = Some(exchange);
             }
         }
     }
@@ -319,13 +320,13 @@ impl<P: Copy> Medium<P> {
             if let Some(place) = winners.iter().position(|&one| one == beacon.station) {
                 winners.remove(place);
                 self.back_off(beacon.station as usize, self.stations[beacon.station as usize].cw);
-                let station = &mut self.stations[beacon.station as usize];
-                station.fresh = false;
-                station.ready = at;
+                let index = beacon.station as usize;
+                self.contention.set_fresh(index, false);
+                self.contention.set_space(index, Space { ready: at, ..self.contention.space(index) });
             }
             self.beacon_due += beacon.interval;
         }
-        self.freeze(at, &winners);
+        self.freeze(at);
         match (winners.as_slice(), beacon) {
             (&[only], None) => self.alone(at, only as usize),
             ([], Some(beacon)) => {
@@ -337,39 +338,24 @@ impl<P: Copy> Medium<P> {
         self.winners = winners;
     }
 
-    /// Everybody else stops counting.
-    fn freeze(&mut self, at: Time, winners: &[u32]) {
-        let (slot, more) = (self.rules.slot, u64::from(self.rules.counts_busy_slot));
+    /// Everybody stops counting. Those that send draw another backoff anyway.
+    fn freeze(&mut self, at: Time) {
+        let more = u64::from(self.rules.counts_busy_slot);
         let keeps = self.rules.deferral == Deferral::Keeps;
-        for (index, station) in self.stations.iter_mut().enumerate() {
-            if winners.contains(&(index as u32)) {
-                continue;
-            }
-            if at >= station.ready {
-                let counted = (at - station.ready).0 / slot.0 + more;
-                station.slots -= counted.min(u64::from(station.slots)) as u32;
-            }
-            if station.fresh && station.expiry(slot) > at {
-                station.fresh = false;
-                if !keeps {
-                    station.slots = self.chance.below(u64::from(station.cw) + 1) as u32;
-                }
-            }
-        }
+        let (stations, chance) = (&self.stations, &mut self.chance);
+        self.contention
+            .freeze(at, more, |index| (!keeps).then(|| chance.below(u64::from(stations[index].cw) + 1) as u32));
     }
 
     /// The medium rests from `end` on; everybody waits `space` before going on.
     fn rest(&mut self, end: Time, space: Duration) {
-        for station in &mut self.stations {
-            station.idle_from = end;
-            station.ready = end + space;
-        }
+        self.contention.rest(Space { ready: end + space, idle_from: end });
         self.quiet = end;
     }
 
     /// One station sends.
     fn alone(&mut self, at: Time, index: usize) {
-        let exchange = self.exchange(index);
+        let exchange = self.alone.take().unwrap_or_else(|| self.exchange(index));
         let data_end = at + exchange.data_end;
         let end = data_end + exchange.answer;
         // Bystanders heard how long it takes, whether it is answered or not.
@@ -384,9 +370,9 @@ impl<P: Copy> Medium<P> {
                 self.stations[to as usize].gap_from = data_end;
             }
         } else {
-            station.idle_from = data_end;
-            station.ready = data_end + self.rules.timeout().max(self.rules.difs());
             station.counters.failures += 1;
+            let ready = data_end + self.rules.timeout().max(self.rules.difs());
+            self.contention.set_space(index, Space { ready, idle_from: data_end });
             self.back_off_failed(index, tally);
         }
         if !self.outcomes.is_empty() {
@@ -406,10 +392,11 @@ impl<P: Copy> Medium<P> {
             let own_end = at + exchange.first;
             let tally = self.tell(at, index as usize, exchange, true, own_end);
             let station = &mut self.stations[index as usize];
-            station.ready = (end + self.rules.difs()).max(own_end + self.rules.timeout());
             station.counters.failures += 1;
             station.counters.collisions += 1;
             station.counters.airtime_ns += exchange.first.0;
+            let ready = (end + self.rules.difs()).max(own_end + self.rules.timeout());
+            self.contention.set_space(index as usize, Space { ready, idle_from: end });
             self.back_off_failed(index as usize, tally);
         }
         if !self.outcomes.is_empty() {
@@ -452,9 +439,11 @@ impl<P: Copy> Medium<P> {
         path.underway = underway;
         path.gauge.leave(at, end, tally.received + tally.lost, gone_bytes);
         let station = &mut self.stations[index];
-        station.fresh = false;
         station.pending = tally.received + tally.lost > 0;
         station.device -= tally.received + tally.lost;
+        self.contention.set_fresh(index, false);
+        self.contention.set_sends(index, station.device > 0);
+        self.pending.push(index as u32);
         station.gauge.leave(at, end, tally.received + tally.lost, gone_bytes);
         station.underway = underway;
         station.counters.attempts += 1;
@@ -474,7 +463,7 @@ impl<P: Copy> Medium<P> {
     fn back_off(&mut self, index: usize, cw: u32) {
         let station = &mut self.stations[index];
         station.cw = cw;
-        station.slots = self.chance.below(u64::from(cw) + 1) as u32;
+        self.contention.set_slots(index, self.chance.below(u64::from(cw) + 1) as u32);
     }
 
     /// Hands over what is at the front and done with.

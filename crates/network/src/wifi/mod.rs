@@ -3,6 +3,7 @@
 //! A [`Medium`] goes from one transmission to the next: what happens between two of them, counted slots and frozen
 //! counters, follows from the times alone. All stations hear each other; propagation takes no time.
 
+mod contention;
 mod medium;
 pub mod phy;
 mod rules;

@@ -197,27 +197,13 @@ pub(super) struct Station<P> {
     pub(super) order: VecDeque<(u32, u64)>,
     pub(super) gauge: Gauge,
     pub(super) cw: u32,
-    /// Backoff left, in slots from `ready` on.
-    pub(super) slots: u32,
-    /// When its interframe space ends.
-    pub(super) ready: Time,
-    /// When it takes the medium for idle.
-    pub(super) idle_from: Time,
     /// When it last received a frame: the SIFS before its answer counts as idle where a turn is kept.
     pub(super) gap_from: Time,
-    /// A first try without a backoff.
-    pub(super) fresh: bool,
     pub(super) counters: Counters,
     pub(super) underway: Underway,
 }
 
 impl<P> Station<P> {
-    /// When it sends if nobody does before.
-    #[inline]
-    pub(super) fn expiry(&self, slot: Duration) -> Time {
-        self.ready + slot * u64::from(self.slots)
-    }
-
     /// A packet of this size fits into its queue.
     pub(super) fn takes(&self, now: Time, size: u32, first: u32) -> bool {
         let (packets, bytes) = self.gauge.held(now);

@@ -45,6 +45,7 @@ impl<P: Copy> Medium<P> {
         let station = &mut self.stations[index];
         station.order.push_back((path, self.serial));
         station.device += 1;
+        self.contention.set_sends(index, true);
     }
 
     /// A packet for a station with a discipline.
