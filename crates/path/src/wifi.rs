@@ -1,7 +1,5 @@
 //! The 802.11 media of a plan: several links share one, with a queue for each sending node.
 
-use std::collections::BTreeMap;
-
 use cwndlab_network::aqm::{Discipline, Waiting};
 use cwndlab_network::random::Stream;
 use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
@@ -24,8 +22,8 @@ pub(crate) struct WifiMedium {
     pub(crate) medium: Medium<Packet>,
     /// Its name.
     name: String,
-    /// The path of each link that is on it.
-    paths: BTreeMap<u32, u32>,
+    /// By link of the plan: its path, if it is on this medium.
+    paths: Vec<u32>,
     /// Packets delivered with a mark, by path.
     marked: Vec<u64>,
     /// The node of each station.
@@ -91,13 +89,17 @@ pub(crate) fn build(
         let (Some(radio), Some(from)) = (one.radio, station(one.from)) else { continue };
         paths.push(PathConfig { from, to: station(one.to), mode: mode(radio.mode), error: radio.frame_error });
     }
+    let mut path_of = vec![u32::MAX; plan.links.len()];
+    for (path, &link) in (0..).zip(&links) {
+        path_of[link as usize] = path;
+    }
     let chance = Stream::new(seed, MEDIUM_STREAM, index as u64);
     WifiMedium {
         medium: Medium::new(rules(&plan.media[index], &nodes), stations, &paths, chance),
         name: plan.media[index].name.clone(),
         nodes: nodes.iter().map(|&node| plan.nodes[node as usize].to_string()).collect(),
         marked: vec![0; links.len()],
-        paths: links.into_iter().zip(0..).collect(),
+        paths: path_of,
         armed: NEVER,
     }
 }
@@ -105,13 +107,13 @@ pub(crate) fn build(
 impl WifiMedium {
     /// Adds a packet to the queue of a link's node.
     pub(crate) fn offer(&mut self, now: Time, link: u32, one: Waiting<Packet>, dropped: &mut Vec<Waiting<Packet>>) {
-        self.medium.offer(now, self.paths[&link], one, dropped);
+        self.medium.offer(now, self.paths[link as usize], one, dropped);
     }
 
     /// The counters and the backlog of a link; `lost` counts the packets lost on the wire behind the medium.
     pub(crate) fn snapshot(&mut self, now: Time, link: u32, lost: u64) -> LinkSnapshot {
         self.medium.settle(now);
-        let path = self.paths[&link];
+        let path = self.paths[link as usize];
         let totals = self.medium.path_totals(now, path);
         let (queue_packets, queue_bytes) = self.medium.path_backlog(now, path);
         let (packet_ns, byte_ns) = self.medium.path_integrals(now, path);
@@ -152,7 +154,7 @@ impl WifiMedium {
 
     /// Counts the mark of a packet delivered on `link`.
     pub(crate) fn count_delivery(&mut self, link: u32, marked: bool) {
-        self.marked[self.paths[&link] as usize] += u64::from(marked);
+        self.marked[self.paths[link as usize] as usize] += u64::from(marked);
     }
 
     /// Adds the counters of the stations at `now` to `rows`.

@@ -110,17 +110,28 @@ impl Contention {
         }
     }
 
-    /// When the first stations send that have a frame, unless that is after `limit`; they are added to `first`, in the order
-    /// of their numbers.
+    /// When the first stations send that have a frame, unless that is after `limit`; then `first` is these stations, in the
+    /// order of their numbers.
     pub(super) fn first(&self, limit: Time, first: &mut Vec<u32>) -> Time {
-        let least = self.slots.iter().zip(&self.mask).map(|(slots, mask)| slots | mask).min().unwrap_or(ABSENT);
+        first.clear();
+        let mut least = ABSENT;
+        for (station, (slots, mask)) in (0..).zip(self.slots.iter().zip(&self.mask)) {
+            let left = slots | mask;
+            if left > least || left == ABSENT {
+                continue;
+            }
+            if left < least {
+                least = left;
+                first.clear();
+            }
+            first.push(station);
+        }
         let most = if least == ABSENT { NEVER } else { self.space.ready + self.slot * u64::from(least) };
         let apart = self.own.iter().filter(|one| self.sends[one.0 as usize]);
         let expiries = apart.map(|&(station, _)| (self.expiry(station as usize), station));
         let start = expiries.clone().map(|one| one.0).fold(most, Time::min).min(limit);
-        if most == start {
-            let stations = (0..).zip(self.slots.iter().zip(&self.mask));
-            first.extend(stations.filter(|(_, (slots, mask))| *slots | *mask == least).map(|(station, _)| station));
+        if most > start {
+            first.clear();
         }
         let before = first.len();
         first.extend(expiries.filter(|one| one.0 == start).map(|one| one.1));

@@ -245,7 +245,6 @@ impl<P: Copy> Medium<P> {
 
     /// When the next transmission begins, whose it is, and when there is something to tell of it.
     fn schedule_next(&mut self) {
-        self.winners.clear();
         let start = self.contention.first(self.beacon_start(), &mut self.winners);
         self.start = start;
         self.next = start;
