@@ -5,7 +5,8 @@
 
 use cwndlab_units::{Duration, Time};
 
-use super::medium::NEVER;
+/// No moment at all.
+pub const NEVER: Time = Time::MAX;
 
 /// Stands in a mask for a station that does not take part.
 const ABSENT: u32 = u32::MAX;
@@ -250,7 +251,9 @@ mod tests {
                     Step::Rest(ready, idle) => {
                         let space = Space { ready: Time(ready), idle_from: Time(idle) };
                         all.rest(space);
-                        models.iter_mut().for_each(|one| one.space = space);
+                        for one in &mut models {
+                            one.space = space;
+                        }
                     }
                     Step::Slots(station, slots) => {
                         all.set_slots(station, slots);
@@ -266,7 +269,9 @@ mod tests {
                     }
                     Step::Freeze(at, more, drawn) => {
                         all.freeze(Time(at), more, |_| drawn);
-                        models.iter_mut().for_each(|one| one.freeze(Time(at), more, drawn));
+                        for one in &mut models {
+                            one.freeze(Time(at), more, drawn);
+                        }
                     }
                 }
                 for (station, model) in models.iter().enumerate() {

@@ -7,16 +7,13 @@ use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};
 
-use super::contention::{Contention, Space};
+use super::contention::{Contention, Space, NEVER};
 use super::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
 use super::rules::{Deferral, Rules};
 use super::station::{Counters, Frame, Gauge, Path, PathTotals, Routed, State, Station, Underway};
 use crate::aqm::{Discipline, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
-
-/// No moment at all.
-pub const NEVER: Time = Time::MAX;
 
 /// A station at the start.
 #[derive(Debug)]

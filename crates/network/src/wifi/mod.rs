@@ -11,6 +11,7 @@ mod station;
 #[cfg(test)]
 mod tests;
 
-pub use medium::{FrameOutcome, Medium, PathConfig, StationConfig, NEVER};
+pub use contention::NEVER;
+pub use medium::{FrameOutcome, Medium, PathConfig, StationConfig};
 pub use rules::{Aggregation, Beacon, Deferral, Rules};
 pub use station::{Counters, PathTotals, Routed};
