@@ -3,6 +3,8 @@
 //! A link's departures are computed when a packet arrives at it. Links whose queue discipline or medium decides later have
 //! a server, with events of its own.
 
+use std::collections::VecDeque;
+
 use cwndlab_network::aqm::{Codepoint, Waiting};
 use cwndlab_network::link::{Link, Offer, Outcome};
 use cwndlab_network::router_assist::{Agent, Arrival};
@@ -61,8 +63,8 @@ pub struct Network {
     agents: Vec<Vec<Agent>>,
     /// Rows of the table `events`, and the source of the event that is handled.
     pub events: EventLog,
-    /// Packets behind a server that reach their endpoint ahead of the clock.
-    early: Vec<Packet>,
+    /// Packets behind a server that reach their endpoint ahead of the clock, and the last link of each.
+    early: VecDeque<(u32, Packet)>,
     /// Records every packet, if the scenario asks for it.
     pub packet_tap: Option<Box<PacketTap>>,
     /// Lines and media with events of their own, in the order of their sources on the agenda.
@@ -107,7 +109,7 @@ impl Network {
             options: PacketOptions::default(),
             agents: plan.links.iter().map(build_agents).collect(),
             events: EventLog::default(),
-            early: Vec::new(),
+            early: VecDeque::new(),
             packet_tap: plan.packets.then(|| Box::new(PacketTap::new(plan))),
             servers,
             server_of,
@@ -272,23 +274,19 @@ impl Network {
         match hop.next {
             Next::Link if packet.at <= self.end => {
                 let early = self.cross_links(packet.at, packet);
-                self.early.extend(early);
+                self.early.extend(early.map(|packet| (self.events.source, packet)));
             }
-            Next::Endpoint if packet.at <= self.end => {
-                self.events.source = hop.link;
-                self.early.push(packet);
-            }
+            Next::Endpoint if packet.at <= self.end => self.early.push_back((hop.link, packet)),
             Next::UnorderedEvent => self.wires.schedule_unordered(&mut self.agenda, hop.link, packet),
             _ => *self.wires.add_in_order(&mut self.agenda, hop.link, packet.at) = packet,
         }
     }
 
-    /// The packets that reach their endpoint ahead of the clock, by the servers that ran since the last call.
+    /// The next packet that reaches its endpoint ahead of the clock, by the servers that ran since there was none.
     pub fn take_early(&mut self) -> Option<Packet> {
-        if self.early.is_empty() {
-            return None;
-        }
-        Some(self.early.remove(0))
+        let (link, packet) = self.early.pop_front()?;
+        self.events.source = link;
+        Some(packet)
     }
 
     /// Offers a packet to a link that is not plain: its wire loses, jitters or duplicates, it has a router's agent or a

@@ -40,6 +40,22 @@ fn a_packet_takes_half_of_the_events() {
     assert!((0.45..0.6).contains(&share), "{share}");
 }
 
+/// The frames of an aggregate reach several servers and stations at one time; by the queue of a discipline as well.
+#[test]
+fn a_wireless_lan_is_that_of_a_run_by_events() {
+    for (standard, queue) in [("802.11g", ""), ("802.11n", ""), ("802.11n", ", kind = \"fq-codel\"")] {
+        let mut text = format!(
+            "schema_version = 1\nduration = \"2 s\"\nsample_interval = \"3 ms\"\n[wlan]\nstandard = \"{standard}\"\n\
+             queue = {{ capacity = \"60 packets\"{queue} }}\nwire = {{ rate = \"1 Gbps\" }}\n"
+        );
+        for direction in ["download", "upload"] {
+            text += &flow("cubic/sack", 20, &format!("direction = \"{direction}\"\nname = \"{direction}\""));
+        }
+        let (ahead, by_events) = costs(&text);
+        assert!(ahead.events < by_events.events, "{standard}");
+    }
+}
+
 /// What a flow asks for, in TOML.
 fn flow(algorithm: &str, rtt_ms: u32, rest: &str) -> String {
     format!("[[flow]]\nalgorithm = \"{algorithm}\"\nrtt = \"{rtt_ms} ms\"\ncount = 2\n{rest}\n")
