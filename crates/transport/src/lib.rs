@@ -69,3 +69,7 @@ mod timers;
 mod tso;
 mod undo;
 pub mod wire;
+
+#[cfg(test)]
+#[path = "../tests/script/linux_stack.rs"]
+mod linux_stack;

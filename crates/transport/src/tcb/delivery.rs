@@ -208,7 +208,8 @@ impl Tcb {
 mod tests {
     use super::*;
     use crate::controller::Fixed;
-    use crate::stack::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
+    use crate::linux_stack;
+    use crate::stack::Stack;
     use crate::tcb::Features;
     use crate::wire::Blocks;
     use proptest::prelude::*;
@@ -217,47 +218,7 @@ mod tests {
     type Fate = (u8, u64);
 
     fn stack() -> Stack {
-        Stack {
-            mss: Bytes(1000),
-            header: Bytes(40),
-            ack: Bytes(40),
-            sack_block: Bytes(8),
-            ack_counting: AckCounting::Bytes,
-            initial_window: 10,
-            initial_ssthresh: None,
-            min_rto: Duration::from_millis(200),
-            max_rto: Duration::from_secs(120),
-            initial_rto: Duration::from_secs(1),
-            rto_arithmetic: RtoArithmetic::Exact,
-            rto_granularity: Duration::from_millis(4),
-            rto_floor_on_variance: true,
-            rto_restart: RtoRestart::Retransmission,
-            ack_every: 2,
-            ack_delay: Duration::from_millis(40),
-            quick_acks: 16,
-            sack: true,
-            sack_blocks: 4,
-            dsack: true,
-            timestamps: true,
-            ecn: Ecn::Off,
-            pacing: Pacing::Algorithm,
-            pacing_quantum: 2,
-            tso_burst: true,
-            rules: Rules::Linux,
-            receive_window: Bytes(64 << 20),
-            auto_tuning: true,
-            read_rate: None,
-            idle_restart: IdleRestart::Decay,
-            limited_transmit: true,
-            undo: true,
-            tail_loss_probe: true,
-            prr: Prr::Rfc9937,
-            rampdown: Rampdown::None,
-            dup_thresh: 3,
-            syn_retries: 6,
-            exit_burst: 0,
-            first_segment: 0,
-        }
+        Stack { timestamps: true, ..linux_stack::linux() }
     }
 
     fn sent(linux: bool, fates: &[Fate]) -> Tcb {
