@@ -5,7 +5,7 @@ use std::fmt;
 use cwndlab_units::spelling::nearest;
 
 use crate::composed::Composed;
-use crate::contract::{CongestionControl, Path, Scheme};
+use crate::contract::{CongestionControl, Path};
 use crate::spec::{Arguments, Build, Domain, Kind, Need, Parameter, RecoveryKind, Spec, Value};
 
 /// Why a text names no algorithm.
@@ -322,12 +322,15 @@ impl Algorithm {
         self.all_needs().any(|one| one == need)
     }
 
-    /// The scheme by which its routers are asked.
+    /// The scheme of router assistance that it uses, and the part that uses it.
     #[must_use]
-    pub fn scheme(&self) -> Option<Scheme> {
-        self.all_needs().find_map(|need| match need {
-            Need::Agent(scheme) => Some(scheme),
-            _ => None,
+    pub fn router_assistance(&self) -> Option<(&'static str, &Part)> {
+        let mut parts = std::iter::once(&self.growth).chain(self.slow_start.as_ref());
+        parts.find_map(|part| {
+            part.spec.needs.iter().find_map(|need| match need {
+                Need::Agent(scheme) => Some((*scheme, part)),
+                _ => None,
+            })
         })
     }
 

@@ -156,23 +156,6 @@ pub struct DeliveryRate {
     pub app_limited: bool,
 }
 
-/// The scheme by which routers are asked; the agent of a link and the sender must speak the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scheme {
-    /// Quick-Start (RFC 4782): the SYN asks for a rate, every router grants or lowers it.
-    QuickStart,
-    /// SIRENS: the available bandwidth of the path, measured over 100 ms.
-    Sirens,
-    /// The stamp of the IoT algorithm: the bandwidth that is left when the connection begins.
-    BandwidthStamp,
-    /// RCP: one rate for all flows of the link.
-    Rcp,
-    /// PERC: the exact max-min share, by messages.
-    Perc,
-    /// ABC: accelerate or brake.
-    Abc,
-}
-
 /// What came back from the routers of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {

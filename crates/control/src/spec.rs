@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::contract::{CongestionControl, Path, Scheme};
+use crate::contract::{CongestionControl, Path};
 use crate::parts::{CongestionAvoidance, SlowStart};
 
 /// What an entry is.
@@ -158,8 +158,8 @@ pub enum Need {
     Spacing,
     /// ECN must be negotiated, and the receiver must echo every mark (accurate ECN).
     Ecn,
-    /// The routers of the path must have this agent.
-    Agent(Scheme),
+    /// The routers on the path must have an agent of this scheme: the `scheme` of a link's agent.
+    Agent(&'static str),
     /// It must be told of every ACK; by default being asked once per round trip would do.
     EveryAck,
 }

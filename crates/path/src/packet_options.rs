@@ -19,7 +19,7 @@ pub struct AckOptions {
     pub ce_count: u32,
     /// What routers wrote.
     pub feedback: Option<Feedback>,
-    /// PERC: the index of the header as it reached the receiver.
+    /// The index of the header as it reached the receiver, if the scheme returns it.
     pub header: Option<u32>,
 }
 
@@ -32,9 +32,9 @@ pub struct RouterHeader {
     pub len: u32,
 }
 
-/// The state of PERC's message at the two ends of a flow: each message continues the one before it.
+/// The state of a header that the receiver returns, at the two ends of a flow: each request continues the one before it.
 #[derive(Clone, Copy, Debug)]
-pub struct PercState {
+pub struct ReturnedHeader {
     /// At the sender: the shares that the next message starts with.
     pub shares: [f64; MAX_HOPS],
     /// At the receiver: the header to send back.
@@ -48,8 +48,8 @@ pub struct PacketOptions {
     free_acks: Vec<u32>,
     headers: Vec<RouterHeader>,
     free_headers: Vec<u32>,
-    /// PERC's state by flow.
-    pub perc: BTreeMap<u32, PercState>,
+    /// The headers that receivers return, by flow.
+    pub returned: BTreeMap<u32, ReturnedHeader>,
 }
 
 impl PacketOptions {

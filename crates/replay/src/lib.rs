@@ -33,7 +33,7 @@ pub fn conform(algorithm: &Algorithm) -> Vec<Finding> {
 pub fn on_course(algorithm: &Algorithm, course: &Course) -> Vec<Finding> {
     let log = course.record(algorithm);
     let mut found = vec![verdict::simulator(course, &log, algorithm.build(&log.path))];
-    found.push(if algorithm.scheme().is_some() {
+    found.push(if algorithm.router_assistance().is_some() {
         let why = format!("'{algorithm}' asks the routers of the path, and the kernel's packets carry no such header");
         Finding::absent(course, Backend::Kernel, why)
     } else {

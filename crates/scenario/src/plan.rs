@@ -383,10 +383,10 @@ impl FlowPlan {
         FlowContext { flow, seed, stop, header: self.stack.header }
     }
 
-    /// No router's agent has to answer its algorithm.
+    /// Its algorithm uses no router assistance.
     #[must_use]
     pub fn has_no_agent(&self) -> bool {
-        self.algorithm.as_ref().is_none_or(|algorithm| algorithm.scheme().is_none())
+        self.algorithm.as_ref().is_none_or(|algorithm| algorithm.router_assistance().is_none())
     }
 
     /// The links that its data crosses, as the records have them: indices joined by spaces.

@@ -1,8 +1,8 @@
 //! A connection: a sender, a receiver and the application above them.
 
-use cwndlab_control::{Algorithm, CongestionControl, Need, Path};
+use cwndlab_control::{Algorithm, CongestionControl, Path};
 use cwndlab_network::random::Stream;
-use cwndlab_network::router_assist::{quick_start, Header, Scheme};
+use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::TransferRow;
 use cwndlab_scenario::plan::{FlowPlan, Pacing};
 use cwndlab_traffic::byte_source::{Action, ByteSource, Drained};
@@ -18,11 +18,11 @@ use cwndlab_units::{Bytes, Duration, Time};
 use crate::dialogue::Direction;
 use crate::end_samples::{Samples, SenderSample};
 use crate::no_control::NoControl;
-use crate::packet_sink::{feedback, router_scheme, PacketSink, WireFormat};
+use crate::packet_sink::{feedback, PacketSink, WireFormat};
 use crate::totals::Totals;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
-use cwndlab_path::packet_options::{PercState, RouterHeader};
+use cwndlab_path::packet_options::{ReturnedHeader, RouterHeader};
 use cwndlab_path::timers::{PACE, RECEIVER, SENDER, TIMERS};
 
 /// Purpose of the random streams of algorithms.
@@ -76,13 +76,11 @@ pub(crate) struct Connection {
     pub(crate) samples: Samples,
 }
 
-/// The rate requested from routers, bit/s: that of Quick-Start, else any.
-fn requested_rate(algorithm: &Algorithm) -> f64 {
-    let part = algorithm.slow_start.as_ref();
-    match part.filter(|part| part.spec.needs.contains(&Need::Agent(cwndlab_control::Scheme::QuickStart))) {
-        Some(part) => quick_start::rate(part.arguments.number("n") as u8),
-        None => f64::INFINITY,
-    }
+/// What the algorithm requests from routers: the scheme, and the rate in bit/s.
+fn router_request(algorithm: &Algorithm) -> Option<(Scheme, f64)> {
+    let (name, part) = algorithm.router_assistance()?;
+    let scheme = Scheme::from_name(name)?;
+    Some((scheme, scheme.requested_rate(&|parameter| part.arguments.number(parameter))))
 }
 
 fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionControl> {
@@ -141,7 +139,7 @@ impl Connection {
             number: 0,
             transfer_end: u64::MAX,
             format: WireFormat::new(&plan.stack),
-            request: plan.algorithm.as_ref().and_then(|one| Some((router_scheme(one.scheme()?), requested_rate(one)))),
+            request: plan.algorithm.as_ref().and_then(router_request),
             shared_application: false,
             receiver: new_receiver(plan),
             sender: new_sender(plan, seed, index),
@@ -260,7 +258,7 @@ impl Connection {
         let options = network.options.take_ack(packet.aux);
         if let Some(header) = options.header {
             let shares = network.options.take_header(header).header.shares;
-            network.options.perc.entry(self.index).or_insert(PercState { shares, echo: None }).shares = shares;
+            network.options.returned.entry(self.index).or_insert(ReturnedHeader { shares, echo: None }).shares = shares;
         }
         (ack.window, ack.ce_count, ack.blocks, ack.feedback) =
             (Bytes(options.window), options.ce_count, options.blocks, options.feedback);
@@ -270,9 +268,9 @@ impl Connection {
     #[cold]
     fn take_request(&mut self, network: &mut Network, packet: &Packet) -> RouterHeader {
         let request = network.options.take_header(packet.aux);
-        if request.header.scheme == Scheme::Perc {
-            let first = PercState { shares: Header::new(Scheme::Perc, 0.0, Duration::ZERO).shares, echo: None };
-            network.options.perc.entry(self.index).or_insert(first).echo = Some(request.header);
+        if request.header.scheme.is_returned() {
+            let first = ReturnedHeader { shares: Header::new(request.header.scheme, 0.0, Duration::ZERO).shares, echo: None };
+            network.options.returned.entry(self.index).or_insert(first).echo = Some(request.header);
         }
         request
     }

@@ -61,26 +61,26 @@ impl PacketSink<'_> {
     #[cold]
     fn router_header(&mut self, scheme: Scheme, rate: f64, len: u32) -> u32 {
         let mut header = Header::new(scheme, rate, self.srtt);
-        if scheme == Scheme::Perc {
-            if let Some(last) = self.network.options.perc.get(&(self.flow & FLOW)) {
+        if scheme.is_returned() {
+            if let Some(last) = self.network.options.returned.get(&(self.flow & FLOW)) {
                 header.shares = last.shares;
             }
         }
         self.network.options.store_header(RouterHeader { header, len })
     }
 
-    /// PERC: the receiver sends the header back as it came.
+    /// The receiver returns the header as it came.
     #[cold]
     fn echo_header(&mut self) -> Option<u32> {
-        let header = self.network.options.perc.get(&(self.flow & FLOW))?.echo?;
+        let header = self.network.options.returned.get(&(self.flow & FLOW))?.echo?;
         Some(self.network.options.store_header(RouterHeader { header, len: 0 }))
     }
 
     /// Stores what an ACK carries beyond its number and window.
     #[cold]
     fn ack_options(&mut self, ack: &AckPacket) -> u32 {
-        let perc = self.request.is_some_and(|(scheme, _)| scheme == Scheme::Perc);
-        let header = perc.then(|| self.echo_header()).flatten();
+        let is_returned = self.request.is_some_and(|(scheme, _)| scheme.is_returned());
+        let header = is_returned.then(|| self.echo_header()).flatten();
         self.network.options.store_ack(AckOptions {
             header,
             blocks: ack.blocks,
@@ -99,24 +99,12 @@ impl PacketSink<'_> {
     }
 }
 
-/// The routers' name of a scheme.
-pub(crate) fn router_scheme(scheme: cwndlab_control::Scheme) -> Scheme {
-    match scheme {
-        cwndlab_control::Scheme::QuickStart => Scheme::QuickStart,
-        cwndlab_control::Scheme::Sirens => Scheme::Sirens,
-        cwndlab_control::Scheme::BandwidthStamp => Scheme::Stamp,
-        cwndlab_control::Scheme::Rcp => Scheme::Rcp,
-        cwndlab_control::Scheme::Perc => Scheme::Perc,
-        cwndlab_control::Scheme::Abc => Scheme::Abc,
-    }
-}
-
-/// The feedback of all routers of the path; `None` if one of them has no agent. RCP and PERC share out the line, headers
-/// included, while the sender paces payload.
+/// The feedback of all routers of the path; `None` if one of them has no agent. Some schemes' rates include
+/// headers, while the sender paces payload.
 pub(crate) fn feedback(request: &RouterHeader, plan: &FlowPlan) -> Option<Feedback> {
     let header = &request.header;
     let (mss, above) = (plan.stack.mss.0 as f64, plan.stack.header.0 as f64);
-    let payload = if matches!(header.scheme, Scheme::Rcp | Scheme::Perc) { mss / (mss + above) } else { 1.0 };
+    let payload = if header.scheme.counts_headers() { mss / (mss + above) } else { 1.0 };
     (header.routers >= plan.routers).then(|| Feedback {
         rate: Rate((header.rate * payload).clamp(0.0, MAX_BPS) as u64),
         accelerated: Bytes(if header.accelerate { u64::from(request.len) } else { 0 }),

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use cwndlab_network::router_assist::perc::max_min;
+use cwndlab_control::Need;
+use cwndlab_network::router_assist::{perc::max_min, Scheme, SPECS};
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run};
@@ -50,6 +51,18 @@ fn mean_queue(records: &Records) -> f64 {
 
 fn happened<'a>(records: &'a Records, kind: &str) -> Vec<&'a str> {
     records.events.iter().filter(|event| event.kind == kind).map(|event| event.cause).collect()
+}
+
+/// A scheme is named by its `SPEC` in `network` and by an algorithm's `needs`.
+#[test]
+fn every_scheme_that_an_algorithm_needs_exists_and_every_scheme_is_needed() {
+    let needed: Vec<&str> = catalogue()
+        .specs()
+        .flat_map(|spec| spec.needs)
+        .filter_map(|need| if let Need::Agent(scheme) = need { Some(*scheme) } else { None })
+        .collect();
+    assert!(needed.iter().all(|name| Scheme::from_name(name).is_some()), "{needed:?}");
+    assert!(SPECS.iter().all(|spec| needed.contains(&spec.name)), "{needed:?}");
 }
 
 /// RCP's equilibrium: R = C / n whatever the RTTs, and no queue (Dukkipati et al., IWQoS 2005).

@@ -14,7 +14,7 @@
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Composed, Confidence, Congestion, CongestionControl, Event, Extra, Kind, Need, Path,
-    Scheme, Spec, State, Window,
+    Spec, State, Window,
 };
 use cwndlab_units::Bytes;
 
@@ -41,7 +41,7 @@ pub static SPEC: Spec = Spec {
         "one accelerate per token: a flow alone on an idle line doubles per round trip, without any slow start",
     ],
     companion: "",
-    needs: &[Need::EveryAck, Need::Agent(Scheme::Abc)],
+    needs: &[Need::EveryAck, Need::Agent("abc")],
     refuses: &[],
     model_based: true,
     build: Build::Whole(|path, _| Box::new(AbcWireless::new(path))),

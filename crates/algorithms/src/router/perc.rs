@@ -3,7 +3,7 @@
 //! Source: L. Jose et al., "High speed networks need proactive congestion control", HotNets 2015.
 //! The router's half and the exact oracle stand in the network crate, the sender's half in `shared::rate_feedback`.
 
-use cwndlab_control::{Build, Confidence, Kind, Need, Scheme, Spec};
+use cwndlab_control::{Build, Confidence, Kind, Need, Spec};
 
 use crate::shared::rate_feedback::RateFeedback;
 
@@ -27,7 +27,7 @@ pub static SPEC: Spec = Spec {
         "flows of other algorithms on the same line are not known to it",
     ],
     companion: "",
-    needs: &[Need::Pacing, Need::EveryAck, Need::Agent(Scheme::Perc)],
+    needs: &[Need::Pacing, Need::EveryAck, Need::Agent("perc")],
     refuses: &[],
     model_based: true,
     build: Build::Whole(|path, _| Box::new(RateFeedback::new(path))),

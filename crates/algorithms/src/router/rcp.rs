@@ -3,7 +3,7 @@
 //! Source: N. Dukkipati, N. McKeown et al., "Processor sharing flows in the Internet", IWQoS 2005.
 //! The router's half stands in the network crate, the sender's in `shared::rate_feedback`.
 
-use cwndlab_control::{Build, Confidence, Kind, Need, Scheme, Spec};
+use cwndlab_control::{Build, Confidence, Kind, Need, Spec};
 
 use crate::shared::rate_feedback::RateFeedback;
 
@@ -27,7 +27,7 @@ pub static SPEC: Spec = Spec {
         "a mix of round-trip times makes d0 wrong for all of them",
     ],
     companion: "",
-    needs: &[Need::Pacing, Need::EveryAck, Need::Agent(Scheme::Rcp)],
+    needs: &[Need::Pacing, Need::EveryAck, Need::Agent("rcp")],
     refuses: &[],
     model_based: true,
     build: Build::Whole(|path, _| Box::new(RateFeedback::new(path))),

@@ -16,7 +16,7 @@
 
 use cwndlab_control::{
     Ack, Build, Confidence, Congestion, Domain, Event, EventKind, Extra, Feedback, Kind, Need, Parameter, Reason,
-    Scheme, SlowStart, Spec, Step, Value, Window,
+    SlowStart, Spec, Step, Value, Window,
 };
 use cwndlab_units::{Duration, Time};
 
@@ -49,7 +49,7 @@ pub static SPEC: Spec = Spec {
         "adds 50 segments per round trip whatever the path holds: a long fat path takes as long as with limited slow start",
     ],
     companion: "",
-    needs: &[Need::Agent(Scheme::Sirens)],
+    needs: &[Need::Agent("sirens")],
     refuses: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(AlssSirens::new(arguments.number("max_ssthresh")))),

@@ -16,7 +16,7 @@
 
 use cwndlab_control::{
     Ack, Build, Capabilities, Cause, Confidence, Congestion, Domain, Event, EventKind, Kind, Need, Parameter, Path,
-    Reason, Scheme, SlowStart, Spec, Step, Value, Window,
+    Reason, SlowStart, Spec, Step, Value, Window,
 };
 use cwndlab_units::maths::floor;
 use cwndlab_units::{Bytes, Duration, Rate};
@@ -48,7 +48,7 @@ pub static SPEC: Spec = Spec {
         "what is approved but not used is lost to others for the interval of the routers",
     ],
     companion: "",
-    needs: &[Need::Pacing, Need::Agent(Scheme::QuickStart)],
+    needs: &[Need::Pacing, Need::Agent("quick-start")],
     refuses: &[],
     model_based: false,
     build: Build::SlowStart(|path, _| Box::new(QuickStart::new(path))),

@@ -25,7 +25,7 @@
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, EventKind, Extra, Kind,
-    Need, Parameter, Path, Phase, Reason, Scheme, Spec, Ssthresh, State, Value, Window,
+    Need, Parameter, Path, Phase, Reason, Spec, Ssthresh, State, Value, Window,
 };
 use cwndlab_units::{Bytes, Rate};
 
@@ -71,7 +71,7 @@ pub static SPEC: Spec = Spec {
         "RTT_max never ages: one long delay makes all later ones look short",
     ],
     companion: "",
-    needs: &[Need::Pacing, Need::Agent(Scheme::BandwidthStamp)],
+    needs: &[Need::Pacing, Need::Agent("bandwidth-stamp")],
     refuses: &[],
     model_based: false,
     build: Build::Whole(|path, arguments| Box::new(Iotcc::new(path, arguments))),

@@ -89,8 +89,8 @@ fn total<'py>(py: Python<'py>, total: &Totals, text: &str) -> PyResult<Bound<'py
 fn registration(text: &str, report: Option<&str>) -> Result<Registration, (String, Fault)> {
     let catalogue = cwndlab_algorithms::catalogue();
     let algorithm = catalogue.parse(text).map_err(|fault| ("--algorithm".to_owned(), fault))?;
-    if let Some(scheme) = algorithm.scheme() {
-        let what = format!("'{text}' needs support from routers ({scheme:?}), which no kernel has");
+    if let Some((scheme, _)) = algorithm.router_assistance() {
+        let what = format!("'{text}' needs support from routers ({scheme}), which no kernel has");
         let hint = "the simulator has such routers".to_owned();
         return Err(("--algorithm".to_owned(), Fault { what, hint }));
     }

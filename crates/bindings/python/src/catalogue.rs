@@ -1,6 +1,8 @@
 //! The catalogue of algorithms as dictionaries.
 
-use cwndlab_control::{Confidence, Domain, Kind, Need, Parameter, Scheme, Spec, Value};
+use std::borrow::Cow;
+
+use cwndlab_control::{Confidence, Domain, Kind, Need, Parameter, Spec, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -26,18 +28,13 @@ fn confidence(confidence: Confidence) -> &'static str {
     }
 }
 
-fn need(need: Need) -> &'static str {
+fn need(need: Need) -> Cow<'static, str> {
     match need {
-        Need::Pacing => "pacing",
-        Need::Ecn => "ecn",
-        Need::EveryAck => "every-ack",
-        Need::Spacing => "spacing",
-        Need::Agent(Scheme::QuickStart) => "agent quick-start",
-        Need::Agent(Scheme::Sirens) => "agent sirens",
-        Need::Agent(Scheme::BandwidthStamp) => "agent bandwidth-stamp",
-        Need::Agent(Scheme::Rcp) => "agent rcp",
-        Need::Agent(Scheme::Perc) => "agent perc",
-        Need::Agent(Scheme::Abc) => "agent abc",
+        Need::Pacing => "pacing".into(),
+        Need::Ecn => "ecn".into(),
+        Need::EveryAck => "every-ack".into(),
+        Need::Spacing => "spacing".into(),
+        Need::Agent(scheme) => format!("agent {scheme}").into(),
     }
 }
 

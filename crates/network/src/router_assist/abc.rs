@@ -112,7 +112,7 @@ impl Abc {
 #[cfg(test)]
 mod tests {
     use super::super::arrival::scripted::{packet, MS};
-    use super::super::header::Scheme;
+    use super::super::Scheme;
     use super::*;
 
     fn router() -> Abc {

@@ -7,6 +7,18 @@ pub(super) trait Configuration: Sized {
     /// The agent at work.
     type Agent;
 
+    /// Its rates are shares of the line, headers of packets included; other schemes write rates of payload.
+    const COUNTS_HEADERS: bool = false;
+
+    /// The receiver returns the header with its ACKs, and the next request continues with what it says.
+    const IS_RETURNED: bool = false;
+
+    /// The rate that a sender requests, bit/s; `parameter` returns a parameter of the algorithm that uses the scheme.
+    /// Infinity requests any rate.
+    fn requested_rate(_parameter: &dyn Fn(&str) -> f64) -> f64 {
+        f64::INFINITY
+    }
+
     /// Reads the fields of its `SPEC`.
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self>;
 

@@ -2,22 +2,7 @@
 
 use cwndlab_units::Duration;
 
-/// The scheme that a header speaks. The agent of each is the module of the same name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    /// Quick-Start (RFC 4782).
-    QuickStart,
-    /// SIRENS.
-    Sirens,
-    /// The bandwidth stamp of the IoT algorithm.
-    Stamp,
-    /// RCP.
-    Rcp,
-    /// PERC.
-    Perc,
-    /// ABC.
-    Abc,
-}
+use super::Scheme;
 
 /// The most links of a route on which PERC can tell them apart.
 pub const MAX_HOPS: usize = 16;

@@ -1,8 +1,7 @@
 //! Router assistance: what a router does for schemes that ask it. Each is tested alone against scripted arrivals.
 //!
 //! An agent belongs to a link. It sees every packet that is offered to it, and writes on those whose header speaks its
-//! scheme. Rates are in bit/s (f64), sizes in bytes on the wire. A scheme is one file, one line in
-//! the list below, and a name in [`Scheme`].
+//! scheme. Rates are in bit/s (f64), sizes in bytes on the wire. A scheme is one file and one line in the list below.
 
 mod arrival;
 mod configuration;
@@ -15,7 +14,7 @@ use configuration::Configuration;
 
 pub use abc::Abc;
 pub use arrival::Arrival;
-pub use header::{Header, Scheme, MAX_HOPS};
+pub use header::{Header, MAX_HOPS};
 pub use meter::Meter;
 pub use perc::Perc;
 pub use quick_start::QuickStart;
@@ -45,6 +44,47 @@ macro_rules! schemes {
             pub fn build(&self, capacity: f64) -> Agent {
                 match self {
                     $(Self::$name(config) => Agent::$name(config.build(capacity)),)*
+                }
+            }
+        }
+
+        /// The scheme of a header and of the agents that process it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Scheme {
+            $(#[doc = concat!("See [`", stringify!($module), "`].")] $name,)*
+        }
+
+        impl Scheme {
+            /// The scheme of this name, as in its `SPEC`.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                $(if name == $module::SPEC.name {
+                    return Some(Self::$name);
+                })*
+                None
+            }
+
+            /// Its rates are shares of the line, headers of packets included.
+            #[must_use]
+            pub fn counts_headers(self) -> bool {
+                match self {
+                    $(Self::$name => $module::Config::COUNTS_HEADERS,)*
+                }
+            }
+
+            /// The receiver returns the header with its ACKs, and the next request continues with what it says.
+            #[must_use]
+            pub fn is_returned(self) -> bool {
+                match self {
+                    $(Self::$name => $module::Config::IS_RETURNED,)*
+                }
+            }
+
+            /// The rate that a sender requests, bit/s; `parameter` returns a parameter of the algorithm that uses the scheme.
+            #[must_use]
+            pub fn requested_rate(self, parameter: &dyn Fn(&str) -> f64) -> f64 {
+                match self {
+                    $(Self::$name => $module::Config::requested_rate(parameter),)*
                 }
             }
         }

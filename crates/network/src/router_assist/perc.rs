@@ -28,6 +28,9 @@ pub struct Config;
 impl Configuration for Config {
     type Agent = Perc;
 
+    const COUNTS_HEADERS: bool = true;
+    const IS_RETURNED: bool = true;
+
     fn read(_: &Reader<'_>, _: &mut Faults) -> Option<Self> {
         Some(Self)
     }
@@ -142,7 +145,7 @@ impl Perc {
 #[cfg(test)]
 mod tests {
     use super::super::arrival::scripted::packet;
-    use super::super::header::Scheme;
+    use super::super::Scheme;
     use super::*;
     use proptest::prelude::*;
 

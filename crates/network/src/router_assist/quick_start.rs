@@ -39,6 +39,10 @@ pub struct Config {
 impl Configuration for Config {
     type Agent = QuickStart;
 
+    fn requested_rate(parameter: &dyn Fn(&str) -> f64) -> f64 {
+        rate(parameter("n") as u8)
+    }
+
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let (theta, interval) = (table.probability("theta", faults), table.duration("interval", faults));
         Some(Self { theta: theta?, interval: interval? })

@@ -40,6 +40,8 @@ pub struct Config {
 impl Configuration for Config {
     type Agent = Rcp;
 
+    const COUNTS_HEADERS: bool = true;
+
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let (alpha, beta) = (table.probability("alpha", faults), table.probability("beta", faults));
         Some(Self { alpha: alpha?, beta: beta? })
@@ -112,7 +114,7 @@ impl Rcp {
 #[cfg(test)]
 mod tests {
     use super::super::arrival::scripted::{packet, MS};
-    use super::super::header::Scheme;
+    use super::super::Scheme;
     use super::*;
 
     fn router(rate: f64) -> Rcp {

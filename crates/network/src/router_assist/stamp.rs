@@ -70,7 +70,7 @@ impl Stamp {
 #[cfg(test)]
 mod tests {
     use super::super::arrival::scripted::{packet, MS};
-    use super::super::header::Scheme;
+    use super::super::Scheme;
     use super::*;
 
     fn stamped(load: f64) -> f64 {
