@@ -138,7 +138,7 @@ fn read_value(part: &str, parameter: &'static Parameter, text: &str) -> Result<V
 
 fn kind_in_words(kind: Kind) -> &'static str {
     match kind {
-        Kind::CongestionAvoidance => "a growth",
+        Kind::CongestionAvoidance => "a congestion avoidance",
         Kind::SlowStart => "a slow start",
         Kind::Recovery => "a recovery",
         Kind::Whole => "a whole algorithm",

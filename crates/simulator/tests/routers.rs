@@ -57,7 +57,8 @@ fn happened<'a>(records: &'a Records, kind: &str) -> Vec<&'a str> {
 #[test]
 fn every_scheme_that_an_algorithm_needs_exists_and_every_scheme_is_needed() {
     let needed: Vec<&str> = catalogue()
-        .specs()
+        .specs
+        .iter()
         .flat_map(|spec| spec.needs)
         .filter_map(|need| if let Need::Agent(scheme) = need { Some(*scheme) } else { None })
         .collect();
