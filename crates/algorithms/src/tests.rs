@@ -95,7 +95,7 @@ fn faults_say_what_and_what_would_do() {
         ("cubik", "no algorithm is called 'cubik'", "did you mean 'cubic'? `cwndlab list` shows them all"),
         (
             "hystart",
-            "'hystart' is a slow start, not a growth",
+            "'hystart' is a slow-start algorithm, not a congestion-avoidance algorithm",
             "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
         ),
         ("cubic+ccm-ss(mu=0.2)", "ccm-ss: mu = 0.2 is out of range", "mu goes from 0.5 to 10"),
@@ -109,12 +109,12 @@ fn faults_say_what_and_what_would_do() {
         ),
         (
             "prr",
-            "'prr' is a mechanism of the transport, not a growth",
+            "'prr' is a mechanism of the transport, not a congestion-avoidance algorithm",
             "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
         ),
         (
             "cubic+bbr",
-            "'bbr' is a whole algorithm, not a slow start",
+            "'bbr' is a whole algorithm, not a slow-start algorithm",
             "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
         ),
         (
@@ -233,7 +233,7 @@ fn every_known_answer_is_claimed() {
     assert!(unclaimed.is_empty(), "nobody claims {unclaimed:#?}");
 }
 
-/// Mean window of a growth, segments, over four epochs of 1/p segments with one loss at the end of each, at 100 ms:
+/// Mean window of congestion avoidance, segments, over four epochs of 1/p segments with one loss at the end of each, at 100 ms:
 /// segments times the RTT over the time that they took. The first loss is at the window `peak`.
 fn mean_window(text: &str, p: f64, peak: f64) -> f64 {
     let mut flow = catalogue().parse(text).unwrap().build(&path(peak.round() as u64));

@@ -138,9 +138,9 @@ fn read_value(part: &str, parameter: &'static Parameter, text: &str) -> Result<V
 
 fn kind_in_words(kind: Kind) -> &'static str {
     match kind {
-        Kind::CongestionAvoidance => "a congestion avoidance",
-        Kind::SlowStart => "a slow start",
-        Kind::Recovery => "a recovery",
+        Kind::CongestionAvoidance => "a congestion-avoidance algorithm",
+        Kind::SlowStart => "a slow-start algorithm",
+        Kind::Recovery => "a recovery algorithm",
         Kind::Whole => "a whole algorithm",
         Kind::Router => "a router-assisted scheme",
         Kind::Mechanism => "a mechanism of the transport",
@@ -302,11 +302,11 @@ impl Algorithm {
             (Build::CongestionAvoidance(make), start) => {
                 let start = start.map(|(build, arguments)| match build {
                     Build::SlowStart(make) => make(path, arguments),
-                    _ => unreachable!("parse joins a growth with a slow start"),
+                    _ => unreachable!("parse joins congestion avoidance with a slow start"),
                 });
                 Box::new(Composed::new(path, start, make(path, &self.growth.arguments)))
             }
-            _ => unreachable!("parse begins with a growth or a whole algorithm"),
+            _ => unreachable!("parse begins with congestion avoidance or a whole algorithm"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A slow start and a growth joined into a congestion control.
+//! Slow start and congestion avoidance combined into one congestion control.
 
 use cwndlab_units::{Bytes, Rate};
 
@@ -13,7 +13,7 @@ const MAX_BYTES: f64 = (1u64 << 39) as f64;
 /// The floor of `ssthresh`, segments (RFC 5681, equation 4).
 const MIN_SSTHRESH: f64 = 2.0;
 
-/// A slow start and a growth as one [`CongestionControl`]. The window is in segments, as the papers write it.
+/// Slow start and congestion avoidance as one [`CongestionControl`]. The window is in segments, as the papers write it.
 #[derive(Clone, Debug)]
 pub struct Composed {
     /// `None`: the growth brings its own.

@@ -112,7 +112,7 @@ pub trait CongestionAvoidance: fmt::Debug + Send + CongestionAvoidanceSnapshot {
     /// unless the event restarts slow start.
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64;
 
-    /// Data was acknowledged in slow start, for a growth without a companion, which brings its own start.
+    /// Data was acknowledged in slow start, for congestion avoidance that brings its own slow start.
     fn start(&mut self, ack: &Ack, _w: f64, _ssthresh: f64) -> Step {
         Step::grow(ack.acked.0 as f64 / ack.mss.0 as f64)
     }

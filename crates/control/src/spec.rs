@@ -191,7 +191,7 @@ pub struct Spec {
     pub companion: &'static str,
     /// What it needs from host and path.
     pub needs: &'static [Need],
-    /// Growths that a slow start cannot be joined to, or slow starts for a growth, each with the reason.
+    /// Congestion-avoidance algorithms that this slow start cannot be combined with, or the reverse, each with the reason.
     pub refuses: &'static [(&'static str, &'static str)],
     /// It keeps a model of the path rather than a window that losses drive; may grow while app-limited.
     pub model_based: bool,

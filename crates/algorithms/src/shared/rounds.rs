@@ -172,7 +172,7 @@ pub(crate) mod testing {
         ack
     }
 
-    /// Lets a growth see rounds from `first` on, one per entry of `rtts` (ms), each of `acks` ACKs of one segment, and the
+    /// Feeds congestion avoidance with rounds from `first` on, one per entry of `rtts` (ms), each of `acks` ACKs of one segment, and the
     /// ACK that ends the last: the window after it.
     pub(crate) fn rounds(flow: &mut dyn CongestionAvoidance, first: u64, rtts: &[f64], acks: u32, mut w: f64) -> f64 {
         let mut tell = |round: u64, ms: f64| {
