@@ -21,9 +21,7 @@ pub mod undo;
 
 pub use catalogue::{Algorithm, Catalogue, Fault};
 pub use composed::Composed;
-pub use contract::{
-    Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Path, Sent, Window,
-};
+pub use contract::{Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Path, Sent, Window};
 pub use event::{Event, EventKind, Reason};
 pub use kernel_name::kernel_name;
 pub use parts::{Capabilities, CongestionAvoidance, Exit, SlowStart, Step};

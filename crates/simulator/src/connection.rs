@@ -139,7 +139,7 @@ impl Connection {
             number: 0,
             transfer_end: u64::MAX,
             format: WireFormat::new(&plan.stack),
-            request: plan.algorithm.as_ref().and_then(router_request),
+            request: plan.algorithm.as_ref().and_then(|algorithm| router_request(algorithm)),
             shared_application: false,
             receiver: new_receiver(plan),
             sender: new_sender(plan, seed, index),
@@ -269,7 +269,8 @@ impl Connection {
     fn take_request(&mut self, network: &mut Network, packet: &Packet) -> RouterHeader {
         let request = network.options.take_header(packet.aux);
         if request.header.scheme.is_returned() {
-            let first = ReturnedHeader { shares: Header::new(request.header.scheme, 0.0, Duration::ZERO).shares, echo: None };
+            let first =
+                ReturnedHeader { shares: Header::new(request.header.scheme, 0.0, Duration::ZERO).shares, echo: None };
             network.options.returned.entry(self.index).or_insert(first).echo = Some(request.header);
         }
         request
