@@ -1,10 +1,10 @@
-//! The contract between a transport and a congestion control: what somebody outside depends on.
+//! The contract between a transport and a congestion control algorithm, for algorithms in and outside this repository.
 //!
-//! - [`contract`]: [`CongestionControl`] and what the transport reports to it;
-//! - [`event`] and [`state`]: what an algorithm returns of itself;
-//! - [`parts`]: [`SlowStart`] and [`CongestionAvoidance`], the two parts that [`Composed`] joins;
-//! - [`spec`]: the entry by which an algorithm is known everywhere: name, parameters, source;
-//! - [`catalogue`]: all entries, and the text form `GROWTH[+SLOW_START][/RECOVERY]`.
+//! - [`contract`]: [`CongestionControl`] and the reports of the transport to it;
+//! - [`event`] and [`state`]: the events and the state that an algorithm returns;
+//! - [`parts`]: [`SlowStart`] and [`CongestionAvoidance`], the two parts that [`Composed`] combines;
+//! - [`spec`]: an algorithm's entry in the catalogue: name, parameters, source;
+//! - [`catalogue`]: all entries, and the text form `GROWTH[+SLOW_START][/RECOVERY]`;
 //! - [`kernel_name()`]: the name of an algorithm in the kernel.
 
 pub mod catalogue;
@@ -21,9 +21,7 @@ pub mod undo;
 
 pub use catalogue::{Algorithm, Catalogue, Fault};
 pub use composed::Composed;
-pub use contract::{
-    Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Path, Sent, Window,
-};
+pub use contract::{Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Path, Sent, Window};
 pub use event::{Event, EventKind, Reason};
 pub use kernel_name::kernel_name;
 pub use parts::{Capabilities, CongestionAvoidance, Exit, SlowStart, Step};

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Units: segments; F is FlightSize, at most the window.
-//! Differs from the source: nothing. A mark updates CUBIC's W_max and epoch as any congestion event does; K follows from
-//! the window after (1).
+//! Differs from the source: nothing. A mark updates CUBIC's W_max and epoch as any congestion event does; K follows
+//! from the window after (1).
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
@@ -78,7 +78,9 @@ impl AbeEcn {
             "cubic" => (&cubic::SPEC, arguments.number("beta_cubic")),
             _ => (&reno::SPEC, arguments.number("beta_reno")),
         };
-        let Build::CongestionAvoidance(make) = spec.build else { unreachable!("both bases are congestion-avoidance algorithms") };
+        let Build::CongestionAvoidance(make) = spec.build else {
+            unreachable!("both bases are congestion-avoidance algorithms")
+        };
         Self { base: make(path, &Arguments::defaults(spec.parameters)), beta }
     }
 }

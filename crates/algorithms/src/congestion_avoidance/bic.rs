@@ -15,8 +15,8 @@
 //! ```
 //!
 //! Units: segments. A timeout resets W_max.
-//! Differs from the source: the constants are those of Linux. The paper has S_max = 32, β = 0.875 and halves the distance
-//! (B = 2): `bic(smax=32, beta=0.875, b=2)`. ns-3 has smooth = 5, and W_max = β w where (6) has w (1 + β)/2.
+//! Differs from the source: the constants are those of Linux. The paper has S_max = 32, β = 0.875 and halves the
+//! distance (B = 2): `bic(smax=32, beta=0.875, b=2)`. ns-3 has smooth = 5, and W_max = β w where (6) has w (1 + β)/2.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -208,7 +208,8 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack, loss};
 
-    /// Reference values with Linux' constants and W_max = 200: +16, +10, +0.2 per round trip, and 63 ACKs just above W_max.
+    /// Reference values with Linux' constants and W_max = 200: +16, +10, +0.2 per round trip, and 63 ACKs just above
+    /// W_max.
     #[test]
     fn the_counter_matches_linux() {
         let mut flow = Bic::new(&Arguments::defaults(SPEC.parameters));
@@ -218,8 +219,8 @@ mod tests {
         assert!((w - 80.0).abs() < 0.1 && (flow.w_max - 90.0).abs() < 0.1);
     }
 
-    /// By hand: W_max = 200, w = 103: d = 24 > S_max, so cnt = 103/16 = 6. The seventh segment adds one; with ACKs of two
-    /// segments the fourth ACK does. ns-3 sets W_max to the reduced window after a loss at 100, below W_max.
+    /// By hand: W_max = 200, w = 103: d = 24 > S_max, so cnt = 103/16 = 6. The seventh segment adds one; with ACKs of
+    /// two segments the fourth ACK does. ns-3 sets W_max to the reduced window after a loss at 100, below W_max.
     #[test]
     fn linux_adds_a_segment_per_cnt_plus_one_acks() {
         for (segments, acks) in [(1, 7), (2, 4)] {

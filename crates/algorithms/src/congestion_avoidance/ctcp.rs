@@ -1,7 +1,7 @@
 //! Compound TCP: Reno's window plus a window controlled by delay.
 //!
-//! Source: K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP Approach for High-Speed and Long Distance Networks",
-//! INFOCOM 2006; draft-sridharan-tcpm-ctcp-02.
+//! Source: K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP Approach for High-Speed and Long Distance
+//! Networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp-02.
 //!
 //! ```text
 //! win = cwnd + dwnd; each ack: cwnd += n / win                             (1)
@@ -12,8 +12,8 @@
 //! γ-tuning on loss: γ = clamp((1 − λ) γ + λ · 3/4 · diff_reno, 5, 30)      (5)
 //! ```
 //!
-//! Units: segments, seconds; R is the minimum RTT of the round, win in (2) and (3) the window at its start. dwnd is 0 in
-//! slow start and increases from a window of 38 segments on.
+//! Units: segments, seconds; R is the minimum RTT of the round, win in (2) and (3) the window at its start. dwnd is 0
+//! in slow start and increases from a window of 38 segments on.
 //! Differs from the source: the draft gives no value of λ; 1/4 as in the Linux port.
 
 use cwndlab_control::{

@@ -1,6 +1,7 @@
 //! CUBIC of RFC 9438.
 //!
-//! Source: L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert (ed.), "CUBIC for Fast and Long-Distance Networks", RFC 9438, 2023.
+//! Source: L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert (ed.), "CUBIC for Fast and Long-Distance Networks", RFC 9438,
+//! 2023.
 //!
 //! ```text
 //! W(t)   = C (t − K)³ + W_max                                       (1)
@@ -13,8 +14,8 @@
 //! ```
 //!
 //! Units: windows in segments, t, K and RTT (smoothed) in seconds, C in segments/s³.
-//! Differs from the source: nothing known. t does not advance while the window is not fully used (section 5.8): the start
-//! of the epoch moves by the time between the two window-limited ACKs around that period.
+//! Differs from the source: nothing known. t does not advance while the window is not fully used (section 5.8): the
+//! start of the epoch moves by the time between the two window-limited ACKs around that period.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
@@ -149,7 +150,8 @@ impl Cubic {
         self.epoch.start = Some(now);
         self.epoch.w_est = w;
         if w < self.epoch.w_max && !self.after_timeout {
-            self.epoch.k = cbrt((self.epoch.w_max - w) / (self.flows * self.c)); // (2)
+            self.epoch.k = cbrt((self.epoch.w_max - w) / (self.flows * self.c));
+        // (2)
         } else {
             self.epoch.k = 0.0;
             self.epoch.w_max = w;

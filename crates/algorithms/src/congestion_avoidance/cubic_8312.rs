@@ -13,9 +13,9 @@
 //! ```
 //!
 //! Units: windows in segments, t, K and RTT (smoothed) in seconds, C in segments/s³.
-//! Differs from the source: w does not change where W(t + RTT) is below it. Differences from RFC 9438: K does not depend
-//! on the window at the start of the epoch; β multiplies the window, not FlightSize; the step has no bound; α is constant;
-//! t advances while the window is not used.
+//! Differs from the source: w does not change where W(t + RTT) is below it. Differences from RFC 9438: K does not
+//! depend on the window at the start of the epoch; β multiplies the window, not FlightSize; the step has no bound; α is
+//! constant; t advances while the window is not used.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -186,7 +186,8 @@ mod tests {
         flow
     }
 
-    /// Reference values for W_max = 100: W_est(1) = 75.29 at an RTT of 0.1 s, below W(1) = 86.68; 122.9 at 0.01 s, above it.
+    /// Reference values for W_max = 100: W_est(1) = 75.29 at an RTT of 0.1 s, below W(1) = 86.68; 122.9 at 0.01 s,
+    /// above it.
     #[test]
     fn the_regions_match_the_known_answers() {
         let flow = after_loss_at(100.0);

@@ -12,9 +12,9 @@
 //! ```
 //!
 //! Units: segments, seconds. The rest equals `cubic`; with N = 1 the algorithms are identical.
-//! Differs from the source: (1), (3) and the constants of N are chosen so that the response function under deterministic
-//! loss is N times CUBIC's. Constant b and C scaled by N⁴ would give the same response function. When N changes, K changes
-//! too, so that the curve keeps its value w_epoch at the start of the epoch.
+//! Differs from the source: (1), (3) and the constants of N are chosen so that the response function under
+//! deterministic loss is N times CUBIC's. Constant b and C scaled by N⁴ would give the same response function. When N
+//! changes, K changes too, so that the curve keeps its value w_epoch at the start of the epoch.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -209,8 +209,8 @@ mod tests {
         }
     }
 
-    /// (1) by hand: W_max = 100, two flows: w = (1 − 0.0401) · 100, K = (4.0134 / 0.8)^(1/3) = 1.712 s. A reduction is at
-    /// least one segment.
+    /// (1) by hand: W_max = 100, two flows: w = (1 − 0.0401) · 100, K = (4.0134 / 0.8)^(1/3) = 1.712 s. A reduction is
+    /// at least one segment.
     #[test]
     fn two_virtual_flows_reduce_less_and_double_c() {
         let mut flow = flow();

@@ -33,7 +33,8 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1145/1400097.1400105; Linux tcp_cubic.c v2.3",
     year: 2008,
     confidence: Confidence::High,
-    summary: "CUBIC as Linux computes it: whole segments, an ACK counter, the minimum RTT in the target, beta = 717/1024.",
+    summary:
+        "CUBIC as Linux computes it: whole segments, an ACK counter, the minimum RTT in the target, beta = 717/1024.",
     parameters: &[
         Parameter {
             name: "beta",
@@ -228,8 +229,8 @@ impl CongestionAvoidance for CubicLinux {
         match window.change {
             // Linux, cubictcp_cwnd_event: the epoch moves by the idle time, but not beyond the present.
             Change::Idle if self.epoch != Time::ZERO => self.epoch = (self.epoch + window.idle).min(window.now),
-            // Linux, tcp_reno_undo_cwnd: only window and threshold are restored. The reduction ended the epoch and left a
-            // W_max not above the window, so a new curve starts at the window.
+            // Linux, tcp_reno_undo_cwnd: only window and threshold are restored. The reduction ended the epoch and left
+            // a W_max not above the window, so a new curve starts at the window.
             Change::Undo => (self.epoch, self.last_max, self.credit) = (Time::ZERO, 1.0, 0.0),
             _ => {}
         }
@@ -261,8 +262,9 @@ mod tests {
         assert!((flow.k - 4.2158).abs() < 1e-4, "{}", flow.k);
     }
 
-    /// (2): one second before K the curve is C = 0.4 segments below the origin, rounded down to 0: the target is already the
-    /// origin, and the window reaches it within a round trip. Two seconds before K the distance is 3.2, rounded to 3.
+    /// (2): one second before K the curve is C = 0.4 segments below the origin, rounded down to 0: the target is
+    /// already the origin, and the window reaches it within a round trip. Two seconds before K the distance is 3.2,
+    /// rounded to 3.
     #[test]
     fn the_plateau_is_one_segment_high() {
         let mut flow = flow();

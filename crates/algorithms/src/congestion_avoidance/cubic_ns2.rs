@@ -17,8 +17,8 @@
 //!
 //! Units: segments, seconds.
 //! Differs from the source: floating point. Of the misprints (Eq. 3, a rate clamp of 2.5 segments/s) only the second is
-//! available, as `rate_clamp = literal`. `ack_ratio = ns2` divides cnt by 31/16, the constant ACK ratio of ns-2.35 without
-//! delayed ACKs.
+//! available, as `rate_clamp = literal`. `ack_ratio = ns2` divides cnt by 31/16, the constant ACK ratio of ns-2.35
+//! without delayed ACKs.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Units: windows in segments, counters in bytes; α and g are ratios, g' = log2(1/g).
-//! Differs from the source: the transport reports a mark before the ACK that carries it, so (3) uses the α of the windows
-//! that ended before that ACK. Losses, timeouts and idle periods do not change α.
+//! Differs from the source: the transport reports a mark before the ACK that carries it, so (3) uses the α of the
+//! windows that ended before that ACK. Losses, timeouts and idle periods do not change α.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,

@@ -249,8 +249,8 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::loss;
 
-    /// `known-answers.csv`: w = 100, base 100, R 110, α 20: 105.45…; the fixed point at q = 10 is α R / q = 220; the window
-    /// at most doubles.
+    /// `known-answers.csv`: w = 100, base 100, R 110, α 20: 105.45…; the fixed point at q = 10 is α R / q = 220; the
+    /// window at most doubles.
     #[test]
     fn an_update_matches_the_known_answer() {
         assert!((update(100.0, 100.0, 100.0, 110.0, 0.5, 20.0) - 105.454_545_454_545_45).abs() < 1e-12);
@@ -258,7 +258,8 @@ mod tests {
         assert_eq!(update(50.0, 50.0, 100.0, 100.0, 0.5, 200.0), 100.0);
     }
 
-    /// By hand: with w > 12 the weight of a sample is 3/w; 110 ms after 100 ms at w = 30 gives 101 ms, 1 ms of it queueing.
+    /// By hand: with w > 12 the weight of a sample is 3/w; 110 ms after 100 ms at w = 30 gives 101 ms, 1 ms of it
+    /// queueing.
     #[test]
     fn the_rtt_is_smoothed_over_a_third_of_the_window() {
         let mut delay = Delay::new(0.25);

@@ -1,8 +1,8 @@
 //! FAST-FIT: FAST with TCP-FIT's number of virtual flows (our reconstruction).
 //!
 //! Source: Wang et al., FAST-FIT, Frontiers of Computer Science, 2014 (high throughput and fairness towards Reno in
-//! delay-based TCP over large networks). The available descriptions state only that it combines FAST's window update with
-//! TCP-FIT's number of virtual flows.
+//! delay-based TCP over large networks). The available descriptions state only that it combines FAST's window update
+//! with TCP-FIT's number of virtual flows.
 //!
 //! ```text
 //! every second round: w = min(2 w, (1 − γ) w + γ (base / R w + N α₀))  (1)   FAST, for N flows

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Units: segments, seconds, BW in segments/s; R is the minimum RTT of the round.
-//! Differs from the source: BW is the delivery rate of a round, smoothed with weight 7/8 (Westwood+ with another filter).
-//! TCP fusion of Solaris, which short-cuts loop-back connections, is unrelated.
+//! Differs from the source: BW is the delivery rate of a round, smoothed with weight 7/8 (Westwood+ with another
+//! filter). TCP fusion of Solaris, which short-cuts loop-back connections, is unrelated.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
@@ -173,7 +173,8 @@ mod tests {
         assert_eq!((flow.decide(1000.0), flow.increment), (1000.0, flow.w_inc()));
     }
 
-    /// Reference values: w = 1000, base 100 ms. R = 110: α = 36.4, diff = 90.9, constant. R = 120: diff = 166.7, 133.3 less.
+    /// Reference values: w = 1000, base 100 ms. R = 110: α = 36.4, diff = 90.9, constant. R = 120: diff = 166.7, 133.3
+    /// less.
     #[test]
     fn the_window_is_constant_from_one_to_three_alpha_and_decreases_above() {
         let mut flow = fusion(100, 110.0);

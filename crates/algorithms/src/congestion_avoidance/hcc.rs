@@ -1,7 +1,7 @@
 //! HCC TCP: delay-based control at short queues, Reno's increase at longer ones (our reconstruction).
 //!
-//! Source: Xu et al., "Hybrid congestion control for high-speed networks", Journal of Network and Computer Applications,
-//! 2011; reconstructed from its abstract and from descriptions in later papers.
+//! Source: Xu et al., "Hybrid congestion control for high-speed networks", Journal of Network and Computer
+//! Applications, 2011; reconstructed from its abstract and from descriptions in later papers.
 //!
 //! ```text
 //! W_D = α R / q, W_L = the window at the last loss                                       (1)
@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Units: segments, seconds; R is the mean RTT of the round, q = R − base.
-//! Differs from the source: only its idea is known: delay as the first signal, loss as the second, and a reference window.
+//! Differs from the source: only its idea is known: delay as the first signal, loss as the second, and a reference
+//! window.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -154,7 +155,8 @@ mod tests {
         assert_eq!(flow.w_l, 800.0);
     }
 
-    /// By hand, with a maximum q of 40 ms. 5 ms: 0.5 · 400 + 0.5 (400/1.05 + 100) = 440.48; 20 ms: one more; 35 ms: constant.
+    /// By hand, with a maximum q of 40 ms. 5 ms: 0.5 · 400 + 0.5 (400/1.05 + 100) = 440.48; 20 ms: one more; 35 ms:
+    /// constant.
     #[test]
     fn the_update_is_delay_based_at_short_queues_and_reno_above() {
         let flow = hcc();

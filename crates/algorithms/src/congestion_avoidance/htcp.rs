@@ -1,20 +1,20 @@
 //! H-TCP: an additive increase that rises with the time since the last congestion event.
 //!
-//! Source: D. Leith, R. Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004; draft-leith-tcp-htcp;
-//! constants and measurement of Linux `tcp_htcp.c`.
+//! Source: D. Leith, R. Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
+//! draft-leith-tcp-htcp; constants and measurement of Linux `tcp_htcp.c`.
 //!
 //! ```text
 //! α(Δ) = 1 for Δ ≤ 1 s, else 1 + 10 (Δ − 1) + ((Δ − 1) / 2)²,  times 2 (1 − β)     (1)
 //! each ack:         w += α n / w                                                  (2)
 //! congestion event: β = 1/2 where |B − B⁻| > B⁻ / 5, else clamp(RTT_min / RTT_max, 1/2, 0.8);  w = β w   (3)
-//! B: maximum throughput b of the epoch, b = (3 b + acked per interval) / 4 over intervals of at least RTT_min and a window
+//! B: maximum b of the epoch, b = (3 b + acked per interval) / 4 over intervals of at least RTT_min and a window
 //! RTT scaling: α(Δ) RTT_min / 100 ms, the factor within [0.1, 2]                  (4)
 //! ```
 //!
 //! Units: segments, seconds; Δ is the time since the last congestion event (the start of the flow before the first).
-//! Differs from the source: RTT_max and B are measured as in Linux. RTT_max rises by at most 20 ms per sample and decays by
-//! 5 % towards RTT_min at each event; β is 1/2 for RTT_min ≤ 10 ms and for the first epoch after a change of B.
-//! `rtt_scaling = linux` rounds α(Δ) down to integers before and after (4), at least 1.
+//! Differs from the source: RTT_max and B are measured as in Linux. RTT_max rises by at most 20 ms per sample and
+//! decays by 5 % towards RTT_min at each event; β is 1/2 for RTT_min ≤ 10 ms and for the first epoch after a change of
+//! B. `rtt_scaling = linux` rounds α(Δ) down to integers before and after (4), at least 1.
 
 pub mod ns3;
 
@@ -308,8 +308,8 @@ mod tests {
         assert_eq!(increases, [11.0, 5.0, 22.0, 22.0, 2.0]);
     }
 
-    /// (3) by hand: RTT_min = 100 ms and RTT_max = 125 ms give β = 0.8, 160 ms 0.625, 300 ms 1/2. A throughput that rose by a
-    /// third gives 1/2, and so does the epoch after it.
+    /// (3) by hand: RTT_min = 100 ms and RTT_max = 125 ms give β = 0.8, 160 ms 0.625, 300 ms 1/2. A throughput that
+    /// rose by a third gives 1/2, and so does the epoch after it.
     #[test]
     fn beta_depends_on_the_queue_while_the_throughput_is_stable() {
         for (rtt_max, beta) in [(125, 0.8), (160, 0.625), (300, 0.5)] {

@@ -1,7 +1,7 @@
 //! TCP Hybla: at any RTT the window grows per second as that of a flow with an RTT of 25 ms.
 //!
-//! Source: C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of
-//! Satellite Communications and Networking 22, 2004.
+//! Source: C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal
+//! of Satellite Communications and Networking 22, 2004.
 //!
 //! ```text
 //! ρ = max(RTT / RTT0, 1),  RTT0 = 25 ms                        (1)
@@ -12,8 +12,9 @@
 //! ```
 //!
 //! Units: segments, seconds; ρ is that of the minimum smoothed RTT.
-//! Differs from the source: ρ ≤ 8 in slow start and in (4), since 2^ρ at 600 ms is 16.8 million segments per ACK. An initial
-//! ssthresh is not multiplied by ρ. Hoe's ssthresh estimation and pacing, which the paper adds, are not included.
+//! Differs from the source: ρ ≤ 8 in slow start and in (4), since 2^ρ at 600 ms is 16.8 million segments per ACK. An
+//! initial ssthresh is not multiplied by ρ. Hoe's ssthresh estimation and pacing, which the paper adds, are not
+//! included.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Step,

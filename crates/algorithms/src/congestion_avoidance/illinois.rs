@@ -1,7 +1,7 @@
 //! TCP-Illinois: loss-based AIMD whose increase and decrease depend on the queueing delay.
 //!
-//! Source: S. Liu, T. Başar, R. Srikant, "TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed
-//! networks", VALUETOOLS 2006, Performance Evaluation 65(6–7), 2008.
+//! Source: S. Liu, T. Başar, R. Srikant, "TCP-Illinois: A loss- and delay-based congestion control algorithm for
+//! high-speed networks", VALUETOOLS 2006, Performance Evaluation 65(6–7), 2008.
 //!
 //! ```text
 //! d_a = mean RTT of the round − base,  d_m = maximum RTT − base

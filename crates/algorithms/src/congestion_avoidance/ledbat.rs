@@ -15,8 +15,8 @@
 //! only, so queueing on the reverse path counts too, as in LEDBAT++. The initial window is that of the stack, not two
 //! segments. There is no slow start, as in the RFC's algorithm; a flow may select one. ALLOWED_INCREASE, which prevents
 //! the growth of an unused window, is replaced by the transport's rule: congestion avoidance receives only ACKs of
-//! window-limited periods. Compared with the bytes in flight, as printed, it would keep a host that sends in bursts at its
-//! first windows.
+//! window-limited periods. Compared with the bytes in flight, as printed, it would keep a host that sends in bursts at
+//! its first windows.
 
 use cwndlab_control::{
     Ack, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Reason, Spec, Step, Value,

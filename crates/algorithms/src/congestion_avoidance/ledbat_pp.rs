@@ -232,8 +232,8 @@ mod tests {
         ack
     }
 
-    /// (5), by hand, with GAIN 1: slow start ends at 1 s. The slowdown has two segments from 1.24 s to 1.48 s and ends at
-    /// 1.6 s, when the window is ten segments again. The next one begins 9 · 0.36 s later.
+    /// (5), by hand, with GAIN 1: slow start ends at 1 s. The slowdown has two segments from 1.24 s to 1.48 s and ends
+    /// at 1.6 s, when the window is ten segments again. The next one begins 9 · 0.36 s later.
     #[test]
     fn slowdowns_recur_after_nine_times_their_duration() {
         let mut flow = flow();

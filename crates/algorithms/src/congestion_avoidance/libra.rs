@@ -1,7 +1,7 @@
 //! TCP Libra: a throughput that does not depend on the RTT.
 //!
-//! Source: G. Marfia, C. E. Palazzi, G. Pau, M. Gerla, M. Roccetti, "TCP Libra: Derivation, analysis, and comparison with
-//! other RTT-fair TCPs", Computer Networks 54, 2010 (Networking 2007).
+//! Source: G. Marfia, C. E. Palazzi, G. Pau, M. Gerla, M. Roccetti, "TCP Libra: Derivation, analysis, and comparison
+//! with other RTT-fair TCPs", Computer Networks 54, 2010 (Networking 2007).
 //!
 //! ```text
 //! α = k1 C exp(−k2 (T − T_min) / (T_max − T_min)),  k1 = k2 = 2        (1)
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Units: segments; T, the last RTT sample, in seconds; C in Mbit/s. The exponent of (1) is 0 while T_max = T_min.
-//! Differs from the source: the unit of C is not published; with k1 = 2 only Mbit/s gives increments of Reno's order. Pairs
-//! are ACKs, at the sender, of segments that were sent at nearly the same instant. The algorithm is Reno before the first
-//! pair, and in the reduction after a timeout.
+//! Differs from the source: the unit of C is not published; with k1 = 2 only Mbit/s gives increments of Reno's order.
+//! Pairs are ACKs, at the sender, of segments that were sent at nearly the same instant. The algorithm is Reno before
+//! the first pair, and in the reduction after a timeout.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -86,7 +86,8 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Libra::new(arguments))),
 };
 
-/// Two segments are a pair where the dispersion of their ACKs is at least this many times the time between sending them.
+/// Two segments are a pair where the dispersion of their ACKs is at least this many times the time between sending
+/// them.
 const MIN_DISPERSION_RATIO: u64 = 10;
 
 /// CapProbe: capacity estimation by the packet pair with the minimum queueing.

@@ -159,7 +159,8 @@ mod tests {
         assert_eq!(Reno { beta: 0.7, ..reno() }.on_congestion(&loss(20), 99.0), 14.0);
     }
 
-    /// By hand: ten ACKs from w = 10 add Σ 1/w, which is 0.96 with real arithmetic and exactly 1 when bytes are counted.
+    /// By hand: ten ACKs from w = 10 add Σ 1/w, which is 0.96 with real arithmetic and exactly 1 when bytes are
+    /// counted.
     #[test]
     fn a_round_trip_adds_one_segment() {
         let mut w = 10.0;

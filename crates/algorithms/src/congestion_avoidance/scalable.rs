@@ -100,7 +100,8 @@ mod tests {
         assert_eq!(flow.on_congestion(&loss(800), 800.0), 700.0);
     }
 
-    /// (3) and `known-answers.csv`: 13.419794235485892 round trips, so the window has recovered in the 14th, at any window.
+    /// (3) and `known-answers.csv`: 13.419794235485892 round trips, so the window has recovered in the 14th, at any
+    /// window.
     #[test]
     fn recovery_takes_fourteen_rounds_at_any_window() {
         for segments in [100.0, 1_000.0, 100_000.0] {

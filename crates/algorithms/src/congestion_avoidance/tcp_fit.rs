@@ -1,7 +1,7 @@
 //! TCP-FIT: one connection that behaves as N Reno flows.
 //!
-//! Source: J. Wang, J. Wen, J. Zhang, Y. Han, "TCP-FIT: An Improved TCP Congestion Control Algorithm and its Performance",
-//! INFOCOM 2011.
+//! Source: J. Wang, J. Wen, J. Zhang, Y. Han, "TCP-FIT: An Improved TCP Congestion Control Algorithm and its
+//! Performance", INFOCOM 2011.
 //!
 //! ```text
 //! each ack:         w += N n / w                 (1)
@@ -11,8 +11,9 @@
 //! ```
 //!
 //! Units: segments.
-//! Differs from the source: N is a real number and changes once per round trip; with `update = step` N changes by one per
-//! epoch of at least 0.5 s, as in the paper. The paper only requires α in (0, 1); 1/8 is the value of a public port.
+//! Differs from the source: N is a real number and changes once per round trip; with `update = step` N changes by one
+//! per epoch of at least 0.5 s, as in the paper. The paper only requires α in (0, 1); 1/8 is the value of a public
+//! port.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -135,7 +136,8 @@ mod tests {
         assert_eq!(flow.on_congestion(&loss(20), 20.0), 10.0);
     }
 
-    /// (1) of `shared/virtual_flows.rs` by hand: without a queue N increases by 1/8 per round; a timeout resets it to one.
+    /// (1) of `shared/virtual_flows.rs` by hand: without a queue N increases by 1/8 per round; a timeout resets it to
+    /// one.
     #[test]
     fn n_increases_by_an_eighth_per_round_without_a_queue() {
         let mut flow = flow();

@@ -11,9 +11,9 @@
 //!
 //! Units: segments, seconds; R is the minimum RTT of the round.
 //! Differs from the source: the transport detects losses, not the fine-grained timer, so the second loss of a segment
-//! reduces the window to 3/4 again and not to 1/2; a timeout restarts at one segment, not two. A round with two samples or
-//! fewer adds a segment, as Reno, since its samples may all come from delayed ACKs. `diff = w (R − base) / base` of later
-//! Linux versions is an option.
+//! reduces the window to 3/4 again and not to 1/2; a timeout restarts at one segment, not two. A round with two samples
+//! or fewer adds a segment, as Reno, since its samples may all come from delayed ACKs. `diff = w (R − base) / base` of
+//! later Linux versions is an option.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
@@ -224,8 +224,8 @@ mod tests {
         (w, flow.diff)
     }
 
-    /// Reference values: w = 20, base = 100 ms. 120 ms: diff 3.33, constant (ns-2 rounds to 3, Linux has 4: constant too).
-    /// 110 ms: 1.82, one more (Linux 2: constant). 150 ms: 6.67, one less.
+    /// Reference values: w = 20, base = 100 ms. 120 ms: diff 3.33, constant (ns-2 rounds to 3, Linux has 4: constant
+    /// too). 110 ms: 1.82, one more (Linux 2: constant). 150 ms: 6.67, one less.
     #[test]
     fn window_and_diff_match_the_known_answers() {
         for (text, ms, w, diff) in [
@@ -274,7 +274,8 @@ mod tests {
         assert!((w - 20.95).abs() < 1e-9, "{w}");
     }
 
-    /// Linux 2.6, by hand: six rounds at the base RTT give six increments, or three from the window of the round before.
+    /// Linux 2.6, by hand: six rounds at the base RTT give six increments, or three from the window of the round
+    /// before.
     #[test]
     fn an_increment_may_start_from_the_window_of_the_round_before() {
         let after = |text: &str| rounds(&mut vegas(text), 1, &[100.0; 6], 20, 20.0);

@@ -183,8 +183,8 @@ mod tests {
         assert_eq!(flow.vegas(30.0), 30.0);
     }
 
-    /// Reference values: aggressive after eight consecutive rounds of rising RTT at a constant window; moderate again after
-    /// four losses.
+    /// Reference values: aggressive after eight consecutive rounds of rising RTT at a constant window; moderate again
+    /// after four losses.
     #[test]
     fn eight_rounds_of_rising_rtt_start_the_aggressive_mode_and_four_losses_end_it() {
         let mut flow = flow();

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Units: segments; R is the minimum RTT of the last round, base that of the connection; β = 3.
-//! Differs from the source: the half segment per round trip is added by fractions. `rtt = last` takes the last sample as R,
-//! as Linux and ns-3 do, where every ACK resets the minimum.
+//! Differs from the source: the half segment per round trip is added by fractions. `rtt = last` takes the last sample
+//! as R, as Linux and ns-3 do, where every ACK resets the minimum.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
@@ -195,8 +195,8 @@ mod tests {
         flow
     }
 
-    /// Reference values: w = 30, base 100 ms; R = 105: N = 1.43, 24 after a loss; R = 115: N = 3.91, 15 after a loss, and
-    /// half the increment.
+    /// Reference values: w = 30, base 100 ms; R = 105: N = 1.43, 24 after a loss; R = 115: N = 3.91, 15 after a loss,
+    /// and half the increment.
     #[test]
     fn increment_and_reduction_depend_on_the_backlog() {
         let mut flow = at(105.0);
@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(flow.on_congestion(&loss(30), 30.0), 15.0);
     }
 
-    /// Reference values: R = 111.11 ms gives N = 3, which is congestion; slightly less is not. A timeout halves the window
-    /// at any backlog.
+    /// Reference values: R = 111.11 ms gives N = 3, which is congestion; slightly less is not. A timeout halves the
+    /// window at any backlog.
     #[test]
     fn a_backlog_of_three_segments_is_congestion() {
         assert_eq!(at(111.112).on_congestion(&loss(30), 30.0), 15.0);

@@ -11,10 +11,10 @@
 //! congestion event: ssthresh = max(B RTT_min / MSS, 2);  w = min(w, ssthresh)    (5)
 //! ```
 //!
-//! Units: segments; bytes per second, seconds. B starts with the first sample. ACKs of one instant count towards the next
-//! sample.
-//! Differs from the source: duplicate ACKs count by the bytes that they SACK; without SACK these bytes count with the ACK
-//! that covers them. A loss at w below the computed ssthresh sets ssthresh to w.
+//! Units: segments; bytes per second, seconds. B starts with the first sample. ACKs of one instant count towards the
+//! next sample.
+//! Differs from the source: duplicate ACKs count by the bytes that they SACK; without SACK these bytes count with the
+//! ACK that covers them. A loss at w below the computed ssthresh sets ssthresh to w.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
@@ -177,7 +177,8 @@ mod tests {
         assert!((flow.on_congestion(&event, 30.0) - 42.808).abs() < 1e-3);
     }
 
-    /// Reference values: for Δ = 0.1 s the weight of B is 0.818. B = 0 and b = 0 give 0 and the minimum of two segments.
+    /// Reference values: for Δ = 0.1 s the weight of B is 0.818. B = 0 and b = 0 give 0 and the minimum of two
+    /// segments.
     #[test]
     fn the_filter_is_a_tustin_filter() {
         let mut flow = Westwood { b: 1.0, last: Some(0.0), ..flow() };

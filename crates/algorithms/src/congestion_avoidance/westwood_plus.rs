@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Units: segments; bytes per second, seconds. B starts with the first sample, as in Linux.
-//! Differs from the source: `filter = linux` has two filters of weight 7/8 in series instead of (2); `min_interval = 0.05`
-//! is the minimum interval of (1) in Linux; `ssthresh = half` reduces the window at most to half, since ns-2.35 sets the
-//! window to B RTT_min but ssthresh to half of the window.
+//! Differs from the source: `filter = linux` has two filters of weight 7/8 in series instead of (2); `min_interval =
+//! 0.05` is the minimum interval of (1) in Linux; `ssthresh = half` reduces the window at most to half, since ns-2.35
+//! sets the window to B RTT_min but ssthresh to half of the window.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,

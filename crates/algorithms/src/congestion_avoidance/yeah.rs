@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Units: segments, seconds. (4) also applies in slow start, which it ends; otherwise slow start is standard.
-//! Differs from the source: nothing known. `per_ack` applies to (3), as in ns-3. There 1/φ in integers is 0, so that any
-//! queue selects the slow mode (`phi = 1000`).
+//! Differs from the source: nothing known. `per_ack` applies to (3), as in ns-3. There 1/φ in integers is 0, so that
+//! any queue selects the slow mode (`phi = 1000`).
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
@@ -125,7 +125,8 @@ impl Yeah {
             next = (w - (self.queue / self.gamma).min(EPSILON * w)).max(self.counts.w_reno);
             // (4)
         }
-        self.counts.w_reno = if self.counts.w_reno <= 2.0 { (next / 2.0).max(2.0) } else { self.counts.w_reno + 1.0 }; // (5)
+        // (5)
+        self.counts.w_reno = if self.counts.w_reno <= 2.0 { (next / 2.0).max(2.0) } else { self.counts.w_reno + 1.0 };
         self.counts.slow += 1;
         next
     }
@@ -151,7 +152,8 @@ impl CongestionAvoidance for Yeah {
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let step = if self.counts.slow > 0 { acked_count(ack, self.per_ack) / w } else { segments(ack) / w.min(AI_COUNT) };
+        let step =
+            if self.counts.slow > 0 { acked_count(ack, self.per_ack) / w } else { segments(ack) / w.min(AI_COUNT) };
         self.end_round(w + step).max(2.0) // (2), (3)
     }
 
@@ -203,7 +205,8 @@ mod tests {
         flow.end_round(500.0)
     }
 
-    /// Reference values: base 100 ms, w = 500. 110 and 112 ms: fast; 113: slow without a reduction; 130: Q = 115.4, 115 less.
+    /// Reference values: base 100 ms, w = 500. 110 and 112 ms: fast; 113: slow without a reduction; 130: Q = 115.4, 115
+    /// less.
     #[test]
     fn mode_and_reduction_match_the_reference_values() {
         for (ms, queue, slow, w) in

@@ -1,7 +1,7 @@
 //! ABE TCP: standard slow start that sets ssthresh after a loss from a bandwidth estimate (our reconstruction).
 //!
-//! Source: a name and two remarks in the tables of M. Ahmad et al., IEEE Access 6, 2018 ("bandwidth estimation", "worked
-//! well in multiple packet losses", 2010); no paper could be identified. Not RFC 8511, which is `abe-ecn`. The
+//! Source: a name and two remarks in the tables of M. Ahmad et al., IEEE Access 6, 2018 ("bandwidth estimation",
+//! "worked well in multiple packet losses", 2010); no paper could be identified. Not RFC 8511, which is `abe-ecn`. The
 //! reconstruction uses the estimator of Westwood+ (L. Grieco, S. Mascolo, CCR 34(2), 2004).
 //!
 //! ```text
@@ -113,7 +113,8 @@ impl SlowStart for AbeTcp {
         if !self.in_slow_start || self.b == 0.0 {
             return ssthresh;
         }
-        (self.b * event.min_rtt.as_secs() / event.mss.0 as f64).min(w).max(2.0) // (3); a loss never increases the window
+        // (3); a loss never increases the window.
+        (self.b * event.min_rtt.as_secs() / event.mss.0 as f64).min(w).max(2.0)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -143,7 +144,11 @@ mod tests {
         (event.mss, event.min_rtt) = (Bytes(1460), Duration::from_millis(50));
         assert_eq!(one.on_congestion(&event, 100.0, 50.0) as u64, 42);
         let _ = one.outside(&ack(1), 43.0, 42.0);
-        assert_eq!(one.on_congestion(&event, 100.0, 50.0), 50.0, "a later loss leaves the value from congestion avoidance");
+        assert_eq!(
+            one.on_congestion(&event, 100.0, 50.0),
+            50.0,
+            "a later loss leaves the value from congestion avoidance"
+        );
         assert_eq!(start(0.0).on_congestion(&event, 100.0, 50.0), 50.0, "no estimate");
     }
 

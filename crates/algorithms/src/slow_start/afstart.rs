@@ -1,7 +1,7 @@
 //! AFStart: slow start to a threshold from in-line measurements of the available bandwidth.
 //!
-//! Source: Y. Zhang, N. Ansari, M. Wu, H. Yu, "AFStart: An Adaptive Fast TCP Slow Start for Wide Area Networks", ICC 2012;
-//! the measurement follows ImTCP (C. L. T. Man et al., 2006). The rule (4) of the increase is our reconstruction.
+//! Source: Y. Zhang, N. Ansari, M. Wu, H. Yu, "AFStart: An Adaptive Fast TCP Slow Start for Wide Area Networks", ICC
+//! 2012; the measurement follows ImTCP (C. L. T. Man et al., 2006). The rule (4) of the increase is our reconstruction.
 //!
 //! ```text
 //! train of 10 segments with rate r: RTT rise > 0.1 × its length: A ← A + (r − A)/4      (1)
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Units: bytes/s, seconds; windows in segments. Confidence: low for (4).
-//! Differs from the source: ImTCP shapes the gaps of its trains; here the window is paced evenly. A train whose RTT does not
-//! rise was acknowledged as fast as it was sent: its rate is a lower bound of the available bandwidth.
+//! Differs from the source: ImTCP shapes the gaps of its trains; here the window is paced evenly. A train whose RTT
+//! does not rise was acknowledged as fast as it was sent: its rate is a lower bound of the available bandwidth.
 
 use cwndlab_control::{
     Ack, Build, Capabilities, Change, Confidence, Congestion, Extra, Kind, Need, Reason, SlowStart, Spec, Step, Window,
@@ -21,7 +21,7 @@ use cwndlab_control::{
 use cwndlab_units::Rate;
 
 use crate::congestion_avoidance::reno::segments;
-use crate::shared::train::{close, Train};
+use crate::shared::train::{max_burst_gap, Train};
 use crate::shared::{exit, pace};
 
 /// The entry.
@@ -97,7 +97,7 @@ impl AfStart {
     #[inline]
     fn measure(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        let begun = self.train.push(ack, close(ack)).is_some() || self.first_rtt == 0;
+        let begun = self.train.push(ack, max_burst_gap(ack)).is_some() || self.first_rtt == 0;
         if !begun && (self.train.bytes as f64) < LENGTH * ack.mss.0 as f64 {
             return;
         }
@@ -183,8 +183,9 @@ mod tests {
         }
     }
 
-    /// By hand: ACKs of 1000 bytes every 0.5 ms at an RTT of 100 ms: 200 segments. Three trains take 31 ACKs. The next round
-    /// begins with w = 41 and a gap of 159; its increment is 79.5 (half the gap), paced at 120.5 · 1000 · 8 / 0.1 s.
+    /// By hand: ACKs of 1000 bytes every 0.5 ms at an RTT of 100 ms: 200 segments. Three trains take 31 ACKs. The next
+    /// round begins with w = 41 and a gap of 159; its increment is 79.5 (half the gap), paced at 120.5 · 1000 · 8 / 0.1
+    /// s.
     #[test]
     fn three_trains_set_the_threshold() {
         let mut start = AfStart::default();
@@ -201,8 +202,8 @@ mod tests {
         assert_eq!(start.pacing_rate(), Some(Rate(9_640_000)));
     }
 
-    /// (1): ten segments of 1000 bytes 1 ms apart are 1 MB/s. At a constant RTT this is a lower bound; with an RTT that rises
-    /// by 0.2 ms per ACK it lowers an estimate of 2 MB/s by a quarter of the difference.
+    /// (1): ten segments of 1000 bytes 1 ms apart are 1 MB/s. At a constant RTT this is a lower bound; with an RTT that
+    /// rises by 0.2 ms per ACK it lowers an estimate of 2 MB/s by a quarter of the difference.
     #[test]
     fn only_stretched_trains_lower_the_estimate() {
         for (rise_us, a) in [(0, 2e6), (200, 1.75e6)] {

@@ -1,7 +1,8 @@
 //! ALSS with SIRENS: limited slow start up to the available bandwidth that routers report.
 //!
-//! Source: K. Nakauchi, K. Kobayashi, "An explicit router feedback framework for high bandwidth-delay product networks",
-//! Computer Networks 51(7), 2007 (SIRENS), and the ALSS mentioned with it. The rule below is our reconstruction.
+//! Source: K. Nakauchi, K. Kobayashi, "An explicit router feedback framework for high bandwidth-delay product
+//! networks", Computer Networks 51(7), 2007 (SIRENS), and the ALSS mentioned with it. The rule below is our
+//! reconstruction.
 //!
 //! ```text
 //! A = minimum of (C − load) over the path, reported by routers at most once per RTT     (1)

@@ -1,8 +1,8 @@
 //! ALTSS: alternative slow start with its own initial window and ssthresh (our reconstruction).
 //!
-//! Source: T. O. Barayyan, "Alternative slow start algorithm for high bandwidth", ICCAT 2013, known only from the tables of
-//! M. Ahmad et al., IEEE Access 6, 2018 (its reference 8): "initial cwnd size", "changes cwnd rapidly". The rule below
-//! is our reconstruction.
+//! Source: T. O. Barayyan, "Alternative slow start algorithm for high bandwidth", ICCAT 2013, known only from the
+//! tables of M. Ahmad et al., IEEE Access 6, 2018 (its reference 8): "initial cwnd size", "changes cwnd rapidly". The
+//! rule below is our reconstruction.
 //!
 //! ```text
 //! at the start: w = W0, ssthresh = 64 where the host sets none      (1)

@@ -83,7 +83,8 @@ pub struct Astart {
     previous: f64,
     samples: u32,
     last: Time,
-    /// Bytes delivered before the start of each slot; length of a slot (0 before the first ACK); the newest slot, the first.
+    /// Bytes delivered before the start of each slot; length of a slot (0 before the first ACK); the newest slot, the
+    /// first.
     counts: [u64; SLOTS as usize],
     width: Duration,
     slot: u64,
@@ -249,8 +250,9 @@ mod tests {
         assert_eq!(one.ere, 7.0);
     }
 
-    /// A window of ten, ACKs 1 ms apart, RTT 100 ms: once a whole window is acknowledged in an RTT, T falls to the ACK gap
-    /// and the estimate rises towards the capacity, 100 segments per RTT; with T ≥ RTT_min it remains below the window.
+    /// A window of ten, ACKs 1 ms apart, RTT 100 ms: once a whole window is acknowledged in an RTT, T falls to the ACK
+    /// gap and the estimate rises towards the capacity, 100 segments per RTT; with T ≥ RTT_min it remains below the
+    /// window.
     #[test]
     fn the_estimate_of_an_uncongested_path_approaches_its_capacity() {
         for (floor_rtt, revives) in [(false, true), (true, false)] {

@@ -20,7 +20,7 @@ use cwndlab_control::{
 
 use super::limited;
 use crate::congestion_avoidance::reno::segments;
-use crate::shared::train::{close, Pairs};
+use crate::shared::train::{max_burst_gap, Pairs};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -84,7 +84,7 @@ impl CapStart {
     /// (1).
     fn measure(&mut self, ack: &Ack) {
         let rtt = ack.rtt.map_or(u64::MAX / 2, |rtt| rtt.0);
-        if let Some(rate) = self.pairs.push(ack, close(ack)) {
+        if let Some(rate) = self.pairs.push(ack, max_burst_gap(ack)) {
             self.count += 1;
             if rtt + self.last_rtt < self.best.0 {
                 self.best = (rtt + self.last_rtt, rate);
@@ -136,15 +136,16 @@ mod tests {
         CapStart::new(&Arguments::defaults(SPEC.parameters))
     }
 
-    /// Reference values: with a link of 1 Gbit/s, 980 Mbit/s is standard, 100 Mbit/s at 100 ms limited from 428 segments on.
+    /// Reference values: with a link of 1 Gbit/s, 980 Mbit/s is standard, 100 Mbit/s at 100 ms limited from 428
+    /// segments on.
     #[test]
     fn a_bottleneck_on_the_path_limits_slow_start_at_half_its_bdp() {
         assert_eq!(start().choose(980e6 / 8.0, 0.1, 1460.0), f64::INFINITY);
         assert_eq!(start().choose(100e6 / 8.0, 0.1, 1460.0) as u64, 428);
     }
 
-    /// By hand: pairs 1 ms apart, except one compressed to 0.1 ms whose ACKs were delayed by 10 ms. The pair with the minimum
-    /// delay counts: 1000 bytes per ms at 100 ms, half of 100 segments.
+    /// By hand: pairs 1 ms apart, except one compressed to 0.1 ms whose ACKs were delayed by 10 ms. The pair with the
+    /// minimum delay counts: 1000 bytes per ms at 100 ms, half of 100 segments.
     #[test]
     fn the_pair_with_the_minimum_delay_counts() {
         let mut start = start();

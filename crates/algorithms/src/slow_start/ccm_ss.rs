@@ -14,9 +14,9 @@
 //!
 //! Units: bytes, seconds; windows in segments. Confidence: medium for the intent, low for the details.
 //! Differs from the source, which is inconsistent: its Eq. 17 (B = minD/cwnd) is inverted; the bounds restrict the exit
-//! point, since it gives no rule for the initial window; S, which a sender cannot measure, is estimated from the maximum
-//! RTT (`s = oracle` takes the value of the simulator); congestion avoidance is the selected one, not the Reno of its
-//! Algorithm 1.
+//! point, since it gives no rule for the initial window; S, which a sender cannot measure, is estimated from the
+//! maximum RTT (`s = oracle` takes the value of the simulator); congestion avoidance is the selected one, not the Reno
+//! of its Algorithm 1.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Parameter, Path, Reason, SlowStart,

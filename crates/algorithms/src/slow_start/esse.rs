@@ -184,8 +184,8 @@ mod tests {
         assert_eq!(pipe(10e6 / 8.0, 0.08, 1460.0), 69.0);
     }
 
-    /// Reference values: with two estimates of 69, slow start continues at 62 and ends at 63; estimates that differ by 30 %
-    /// do not agree.
+    /// Reference values: with two estimates of 69, slow start continues at 62 and ends at 63; estimates that differ by
+    /// 30 % do not agree.
     #[test]
     fn slow_start_ends_at_nine_tenths_of_two_equal_estimates() {
         let mut start = Esse {
@@ -203,7 +203,8 @@ mod tests {
         assert!(!start.is_full(63.0));
     }
 
-    /// By hand: ACKs of 1000 bytes every millisecond at an RTT of 100 ms: a pipe size of 100 after two rounds of ten ACKs.
+    /// By hand: ACKs of 1000 bytes every millisecond at an RTT of 100 ms: a pipe size of 100 after two rounds of ten
+    /// ACKs.
     #[test]
     fn two_rounds_of_trains_estimate_the_pipe_size() {
         let Build::SlowStart(make) = SPEC.build else { unreachable!() };

@@ -1,8 +1,8 @@
 //! Gallop-Vegas: slow start between linear and exponential increase, with the exit rule of Vegas.
 //!
 //! Source: C.-Y. Ho, Y.-C. Chan, Y.-C. Chen, "Gallop-Vegas: An Enhanced Slow-Start Mechanism for TCP Vegas", Journal of
-//! Communications and Networks 8(3), 2006. Its abstract states: growth between linear and exponential, spread evenly, exit
-//! by the difference of Vegas. The rule below is our reconstruction.
+//! Communications and Networks 8(3), 2006. Its abstract states: growth between linear and exponential, spread evenly,
+//! exit by the difference of Vegas. The rule below is our reconstruction.
 //!
 //! ```text
 //! each ack: w += n min(incr, w_r) / w_r       w_r: the window at the start of the round (1)
@@ -185,7 +185,8 @@ mod tests {
         }
     }
 
-    /// By hand, base 100 ms, w = 20: R = 103 ms gives diff = 0.58, which halves the increment; 106 ms gives 1.13, the exit.
+    /// By hand, base 100 ms, w = 20: R = 103 ms gives diff = 0.58, which halves the increment; 106 ms gives 1.13, the
+    /// exit.
     #[test]
     fn diff_halves_the_increment_and_ends_slow_start() {
         assert!((diff(20.0, 100, 103) - 0.582_524_271_844_66).abs() < 1e-12);

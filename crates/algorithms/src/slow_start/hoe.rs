@@ -18,7 +18,7 @@ use cwndlab_control::{
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
-use crate::shared::train::{close, Pairs};
+use crate::shared::train::{max_burst_gap, Pairs};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -89,7 +89,7 @@ impl SlowStart for Hoe {
         if self.rtt == 0.0 {
             self.rtt = ack.rtt.map_or(0.0, cwndlab_units::Duration::as_secs);
         }
-        let _ = self.pairs.push(ack, close(ack));
+        let _ = self.pairs.push(ack, max_burst_gap(ack));
         self.pipe = self.pairs.median_of(self.k).map(|b| pipe(b, self.rtt, ack.mss.0 as f64)); // (1), (2)
         Step::with_exit(grow, self.pipe.map(|pipe| exit::at(Reason::Pair, w + grow, pipe)))
     }
@@ -117,8 +117,8 @@ mod tests {
         assert_eq!(pipe(crate::shared::train::pair(Duration(1_168_000), 1460.0), 0.1, 1460.0), 85.0);
     }
 
-    /// By hand: ACKs of 1000 bytes 1 ms apart at an RTT of 100 ms: 100 segments, with the fourth ACK; the window then doubles
-    /// up to it.
+    /// By hand: ACKs of 1000 bytes 1 ms apart at an RTT of 100 ms: 100 segments, with the fourth ACK; the window then
+    /// doubles up to it.
     #[test]
     fn three_pairs_set_the_threshold_once() {
         let mut start = Hoe::new(&Arguments::defaults(SPEC.parameters));

@@ -42,7 +42,11 @@ pub static SPEC: Spec = Spec {
     refuses: &[],
     model_based: false,
     build: Build::SlowStart(|path: &Path, arguments| {
-        Box::new(HyStartLinux { low_window: arguments.number("low_window"), paced: path.paced, hybrid: Hybrid::default() })
+        Box::new(HyStartLinux {
+            low_window: arguments.number("low_window"),
+            paced: path.paced,
+            hybrid: Hybrid::default(),
+        })
     }),
 };
 use crate::shared::exit;
@@ -106,8 +110,8 @@ mod tests {
         HyStartLinux { low_window: 16.0, paced, hybrid: Hybrid::default() }
     }
 
-    /// ACKs 1 ms apart with an RTT of 50 ms: without pacing the exit is after 25 ms plus half of the allowance, with pacing
-    /// after 50 ms plus the allowance.
+    /// ACKs 1 ms apart with an RTT of 50 ms: without pacing the exit is after 25 ms plus half of the allowance, with
+    /// pacing after 50 ms plus the allowance.
     #[test]
     fn the_train_spans_half_of_the_minimum_rtt_without_pacing() {
         for (paced, first) in [(false, 26), (true, 52)] {
@@ -121,7 +125,8 @@ mod tests {
         }
     }
 
-    /// Reference values with a minimum of 100 ms: the minimum of eight samples causes an exit at 113 ms, none at 112 ms.
+    /// Reference values with a minimum of 100 ms: the minimum of eight samples causes an exit at 113 ms, none at 112
+    /// ms.
     #[test]
     fn the_delay_detector_needs_a_rise_by_an_eighth() {
         for (ms, exits) in [(112, false), (113, true)] {
@@ -137,7 +142,8 @@ mod tests {
         }
     }
 
-    /// Linux, cubictcp_acked: without an RTT sample there is no exit. The conformance battery found an integer overflow here.
+    /// Linux, cubictcp_acked: without an RTT sample there is no exit. The conformance battery found an integer overflow
+    /// here.
     #[test]
     fn without_an_rtt_sample_no_train_ends_slow_start() {
         let mut start = start(true);

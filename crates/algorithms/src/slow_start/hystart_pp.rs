@@ -176,7 +176,8 @@ mod tests {
         (grown, left)
     }
 
-    /// RFC 9406, by hand: after a round of 100 ms slow start continues at 112 ms; 112.5 ms starts CSS, where 40 ACKs add 10.
+    /// RFC 9406, by hand: after a round of 100 ms slow start continues at 112 ms; 112.5 ms starts CSS, where 40 ACKs
+    /// add 10.
     #[test]
     fn conservative_slow_start_begins_at_an_eighth_and_ends_after_five_rounds() {
         let mut one = start(&path(10));

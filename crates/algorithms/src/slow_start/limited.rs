@@ -22,7 +22,8 @@ pub static SPEC: Spec = Spec {
     source: "RFC 3742",
     year: 2004,
     confidence: Confidence::High,
-    summary: "The window doubles per round trip up to max_ssthresh, then increases by at most max_ssthresh/2 per round trip.",
+    summary:
+        "The window doubles per round trip up to max_ssthresh, then increases by at most max_ssthresh/2 per round trip.",
     parameters: &[Parameter {
         name: "max_ssthresh",
         unit: "segments",

@@ -1,7 +1,7 @@
 //! Paced Start: a search for the gap between segments at which the queue neither grows nor drains.
 //!
-//! Source: N. Hu, P. Steenkiste, "Improving TCP Startup Performance using Active Measurements: Algorithm and Evaluation",
-//! ICNP 2003.
+//! Source: N. Hu, P. Steenkiste, "Improving TCP Startup Performance using Active Measurements: Algorithm and
+//! Evaluation", ICNP 2003.
 //!
 //! ```text
 //! the initial window, sent as a burst: g_B = δ of its first pair of ACKs                     (1)   per segment
@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Units: seconds per segment; windows in segments.
-//! Differs from the source: the search, (3) and (4), and the lengths of the trains are ours; a train is sent when the last
-//! one is completely acknowledged, so that it is not clocked by ACKs.
+//! Differs from the source: the search, (3) and (4), and the lengths of the trains are ours; a train is sent when the
+//! last one is completely acknowledged, so that it is not clocked by ACKs.
 
 use cwndlab_control::{
     Ack, Build, Capabilities, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart,
@@ -23,7 +23,7 @@ use cwndlab_control::{
 use cwndlab_units::Rate;
 
 use crate::congestion_avoidance::reno::segments;
-use crate::shared::train::{close, Pairs};
+use crate::shared::train::{max_burst_gap, Pairs};
 use crate::shared::{exit, pace};
 
 /// The entry.
@@ -218,7 +218,7 @@ impl SlowStart for PacedStart {
             }
             Phase::Spread(_) => return Step::grow(0.0),
             Phase::Burst => {
-                let _ = self.pairs.push(ack, close(ack));
+                let _ = self.pairs.push(ack, max_burst_gap(ack));
             }
             Phase::Train => self.train.push(ack, self.gaps.source),
         }
@@ -261,7 +261,8 @@ mod tests {
     use cwndlab_control::Arguments;
     use cwndlab_units::{Bytes, Time};
 
-    /// Reference values in milliseconds: g_B = 0.5: 1.0 is wide enough; 0.75 has ACK gaps of 1.0 and is too narrow; next 0.875.
+    /// Reference values in milliseconds: g_B = 0.5: 1.0 is wide enough; 0.75 has ACK gaps of 1.0 and is too narrow;
+    /// next 0.875.
     #[test]
     fn the_gap_is_searched_by_bisection() {
         let mut gaps = Gaps::begin(0.5);

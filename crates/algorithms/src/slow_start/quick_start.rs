@@ -4,16 +4,16 @@
 //!
 //! ```text
 //! the SYN requests rate(N) = 40 kbit/s · 2^N                                          (1)   N = 1 … 15
-//! approved rate R: w = max(IW, R RTT / (MSS + H)), paced at R until the first ACK     (2)   H = 40 bytes; R includes them
+//! approved rate R: w = max(IW, R RTT / (MSS + H)), paced at R until the first ACK     (2)   H = 40 bytes, part of R
 //! first ACK: w = min(w, segments sent), pacing ends; then w += n                      (3)   ssthresh unchanged
 //! loss of a Quick-Start packet: w = IW, ssthresh as before                            (4)
 //! no approval: w = IW, w += n                                                         (5)
 //! ```
 //!
 //! Units: bit/s, seconds; windows in segments.
-//! Differs from the source: (4) involves one congestion event, since only an event reduces a window. ssthresh is restored at
-//! the end of the recovery, but the state of congestion avoidance includes the event. The response to a timeout is the
-//! standard one.
+//! Differs from the source: (4) involves one congestion event, since only an event reduces a window. ssthresh is
+//! restored at the end of the recovery, but the state of congestion avoidance includes the event. The response to a
+//! timeout is the standard one.
 
 use cwndlab_control::{
     Ack, Build, Capabilities, Cause, Confidence, Congestion, Domain, Event, EventKind, Kind, Need, Parameter, Path,
@@ -200,8 +200,8 @@ mod tests {
         assert_eq!(of(10) as u64, 341);
     }
 
-    /// By hand: 8.32 Mbit/s · 0.1 s / (1040 · 8) = 100 segments, 8 Mbit/s of payload; 60 of them were sent before the first
-    /// ACK.
+    /// By hand: 8.32 Mbit/s · 0.1 s / (1040 · 8) = 100 segments, 8 Mbit/s of payload; 60 of them were sent before the
+    /// first ACK.
     #[test]
     fn the_approved_window_is_paced_until_the_first_ack() {
         let mut start = QuickStart::new(&path(10));

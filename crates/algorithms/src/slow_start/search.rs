@@ -248,8 +248,8 @@ mod tests {
         Search::new(&Arguments::defaults(SPEC.parameters))
     }
 
-    /// Reference values: of 100 kB sent, 100, 70 and 65 delivered give 0, 0.30 and 0.35. The second exceeds 0.26 only, the
-    /// third reaches 0.35 too.
+    /// Reference values: of 100 kB sent, 100, 70 and 65 delivered give 0, 0.30 and 0.35. The second exceeds 0.26 only,
+    /// the third reaches 0.35 too.
     #[test]
     fn the_norm_is_the_undelivered_fraction() {
         assert_eq!([100.0, 70.0, 65.0].map(|curr| norm(100.0, curr)), [0.0, 0.3, 0.35]);
@@ -269,8 +269,8 @@ mod tests {
         assert_eq!(start.closed, 1);
     }
 
-    /// By hand: 10 segments are delivered every 5 ms; the sender is 100 ms, 200 segments, ahead: norm 0. From 1 s on only
-    /// `slow` of 10 are delivered; with 6, norm is 0.4 once they fill the interval.
+    /// By hand: 10 segments are delivered every 5 ms; the sender is 100 ms, 200 segments, ahead: norm 0. From 1 s on
+    /// only `slow` of 10 are delivered; with 6, norm is 0.4 once they fill the interval.
     fn run(slow: u64) -> Option<u64> {
         let mut start = start();
         let (mut delivered, mut sent) = (0, 200);
@@ -289,7 +289,8 @@ mod tests {
     fn slow_start_ends_when_less_is_delivered_than_was_sent() {
         assert_eq!(run(10), None);
         assert_eq!(run(8), None, "a fifth less is within the threshold");
-        // 0.4 times the fraction of slow bins in 350 ms reaches 0.26 after 0.65 · 350 ms = 228 ms; bins end every 35 ms.
+        // 0.4 times the fraction of slow bins in 350 ms reaches 0.26 after 0.65 · 350 ms = 228 ms; bins end every 35
+        // ms.
         let found = run(6).unwrap() * 5;
         assert!((1228..1228 + 40).contains(&found), "{found} ms");
     }

@@ -64,7 +64,8 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::ack;
 
-    /// From w = 10: 20, 40, 80 after 1, 2, 3 round trips; with one ACK per two segments and one segment per ACK 15, 22, 33.
+    /// From w = 10: 20, 40, 80 after 1, 2, 3 round trips; with one ACK per two segments and one segment per ACK 15, 22,
+    /// 33.
     #[test]
     fn the_window_doubles_and_with_delayed_acks_and_a_limit_grows_by_half() {
         let mut free = Standard { limit: f64::INFINITY };

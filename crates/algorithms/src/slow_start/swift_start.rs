@@ -1,6 +1,7 @@
 //! Swift-Start: a jump to half of the BDP estimated from packet pairs.
 //!
-//! Source: C. Partridge, D. Rockwell, M. Allman, R. Krishnan, J. Sterbenz, "A Swifter Start for TCP", BBN TR-8339, 2002.
+//! Source: C. Partridge, D. Rockwell, M. Allman, R. Krishnan, J. Sterbenz, "A Swifter Start for TCP", BBN TR-8339,
+//! 2002.
 //!
 //! ```text
 //! at the start: w = min(w, 4)                                              (1)
@@ -10,7 +11,8 @@
 //! ```
 //!
 //! Units: bytes/s, seconds; windows in segments.
-//! Differs from the source: the fraction ½ and the median of three pairs are our choice among the variants it discusses.
+//! Differs from the source: the fraction ½ and the median of three pairs are our choice among the variants it
+//! discusses.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Capabilities, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step,
@@ -21,7 +23,7 @@ use cwndlab_units::Rate;
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::pace;
-use crate::shared::train::{close, Pairs};
+use crate::shared::train::{max_burst_gap, Pairs};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -104,7 +106,7 @@ impl SlowStart for SwiftStart {
                 if self.rtt == 0 {
                     self.rtt = ack.rtt.map_or(0, |rtt| rtt.0);
                 }
-                let _ = self.pairs.push(ack, close(ack));
+                let _ = self.pairs.push(ack, max_burst_gap(ack));
                 if let Some(b) = self.pairs.median_of(self.k) {
                     let mss = ack.mss.0 as f64;
                     let target = window(self.share, b, self.rtt as f64 * 1e-9, mss); // (2), (3)

@@ -104,7 +104,7 @@ impl SlowStart for VegasSs {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         let turned = ack.round != self.rounds.number;
         let over = self.rounds.observe(ack).filter(|round| round.decides() && (self.each || !self.grows));
-        if let Some((window, round)) = over.and_then(|round| self.exit_window(&round, w).map(|window| (window, round))) {
+        if let Some((window, round)) = over.and_then(|round| Some((self.exit_window(&round, w)?, round))) {
             let pipe = round.delivered * self.rounds.base() / round.rtt(self.mean);
             return Step::with_exit(window - w, Some(exit::now(Reason::Delay, window, pipe)));
         }
@@ -154,7 +154,8 @@ mod tests {
         (after, false)
     }
 
-    /// Reference values: from w = 2 the windows after each of six round trips are 2, 4, 4, 8, 8, 16, the first unchanged.
+    /// Reference values: from w = 2 the windows after each of six round trips are 2, 4, 4, 8, 8, 16, the first
+    /// unchanged.
     #[test]
     fn the_window_doubles_in_every_second_round() {
         let (mut start, mut w, mut windows) = (start(""), 2.0, Vec::new());
