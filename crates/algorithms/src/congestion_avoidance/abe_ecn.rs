@@ -55,7 +55,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &[
         "only the response to marks differs: with stack.ecn = \"off\" it equals its base; \"classic\" is enough",
         "in competition with its base, on the same marks, it takes two to three times the share of Reno, 1.6 times that of CUBIC",
-        "a long marking queue stays longer than with the base",
+        "where the marking threshold is high the standing queue is longer than with the base",
         "not to be confused with the slow start ABE TCP (`abe-tcp`)",
     ],
     companion: "standard",

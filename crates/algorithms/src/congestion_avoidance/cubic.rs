@@ -15,7 +15,7 @@
 //!
 //! Units: windows in segments, t, K and RTT (smoothed) in seconds, C in segments/s³.
 //! Differs from the source: nothing known. t does not advance while the window is not fully used (section 5.8): the
-//! start of the epoch moves by the time between the two window-limited ACKs around that period.
+//! start of the epoch moves by the length of that period.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,

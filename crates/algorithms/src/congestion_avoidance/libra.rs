@@ -52,7 +52,7 @@ pub static SPEC: Spec = Spec {
             unit: "s",
             default: Value::Number(1.0),
             domain: Domain::Range(0.01, 100.0),
-            doc: "T0, RTT at which the increase changes from T^2 to T (and part of the decrease T1/(2(T + T0)))",
+            doc: "T0 of the increase T^2/(T + T0) and of the decrease T1/(2(T + T0))",
         },
         Parameter {
             name: "t1",

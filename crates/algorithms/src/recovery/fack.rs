@@ -20,7 +20,7 @@ pub static SPEC: Spec = Spec {
         unit: "",
         default: Value::Word("profile"),
         domain: Domain::Words(&["profile", "none", "in-flight", "halving"]),
-        doc: "reduction of the window: at once (none); at once, and then at most one segment above the data in flight (in-flight); by one segment per two ACKs (halving); the last two are those of Linux 2.6",
+        doc: "reduction of the window: that of the stack profile (profile); at once (none); at once, and then at most one segment above the data in flight (in-flight); by one segment per two ACKs (halving); the last two are those of Linux 2.6",
     }],
     choices: &["lost retransmissions are detected as in Linux 2.6"],
     pitfalls: &["reordering by three segments counts as a loss"],

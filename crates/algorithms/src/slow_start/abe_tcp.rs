@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(
             one.on_congestion(&event, 100.0, 50.0),
             50.0,
-            "a later loss leaves the value from congestion avoidance"
+            "a later loss does not change the value from congestion avoidance"
         );
         assert_eq!(start(0.0).on_congestion(&event, 100.0, 50.0), 50.0, "no estimate");
     }

@@ -211,8 +211,8 @@ pub(crate) mod tests {
         assert!((76..=78).contains(&w), "⌈69.1⌉ + 1 + 6, even, plus 2 in the probing phase: {w}");
     }
 
-    /// Linux: 2885/1000 in 1/256 plus 1/256, and the margin of 1 %: the pacing rate is 2.858 times 10 segments per 100
-    /// ms.
+    /// Linux: gains of 2885/1000 (plus 1/256) and 1000/2885 in units of 1/256, and the margin of 1 %: the pacing rate
+    /// is 2.858 times 10 segments per 100 ms.
     #[test]
     fn startup_paces_at_its_gain_of_the_initial_window() {
         let rate = 0.99 * 739.0 / 256.0 * 100.0 * 8000.0;
