@@ -37,8 +37,8 @@ LONGEST_S = 20
 #: Points of a line.
 POINTS = 400
 KINDS = {
-    "growth": "Growth in congestion avoidance",
-    "whole": "Whole algorithms, which own their start",
+    "growth": "Congestion avoidance",
+    "whole": "Whole algorithms, with their own slow start",
     "slow-start": "Slow start",
     "recovery": "Recovery",
     "router": "Router-assisted",

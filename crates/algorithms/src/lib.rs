@@ -1,39 +1,39 @@
-//! The algorithms: one file each, and one line here.
+//! The catalogue's algorithms: one file and one line of this registry for each.
 
 use cwndlab_control::{Catalogue, Spec};
 
 pub mod shared;
 
-macro_rules! shelves {
-    ($($(#[$doc:meta])* $shelf:ident => $folder:literal,)*) => {
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident => $folder:literal,)*) => {
         $(
             $(#[$doc])*
-            pub mod $shelf {
+            pub mod $kind {
                 automod::dir!(pub $folder);
             }
         )*
     };
 }
 
-shelves! {
-    /// Congestion avoidance: how the window grows, and what a loss costs.
+kinds! {
+    /// Congestion avoidance: the increase of the window, and its reduction after congestion events.
     congestion_avoidance => "src/congestion_avoidance",
     /// Whole algorithms, which have a slow start of their own.
     whole => "src/whole",
-    /// Slow starts.
+    /// Slow start.
     slow_start => "src/slow_start",
-    /// The sender's half of schemes that ask routers.
+    /// The sender's part of router-assisted schemes.
     router => "src/router",
-    /// Loss recoveries; they are the transport's.
+    /// Entries of the loss recoveries, which the transport implements.
     recovery => "src/recovery",
-    /// Mechanisms of the transport that every algorithm has.
+    /// Entries of mechanisms of the transport, which apply to every algorithm.
     mechanism => "src/mechanism",
 }
 
 macro_rules! algorithms {
-    ($($shelf:ident::$name:ident,)*) => {
-        /// Every entry, in the order of documentation.
-        pub static ALL: &[&Spec] = &[$(&$shelf::$name::SPEC),*];
+    ($($kind:ident::$name:ident,)*) => {
+        /// All entries, in the order of the documentation.
+        pub static ALL: &[&Spec] = &[$(&$kind::$name::SPEC),*];
     };
 }
 
@@ -109,7 +109,7 @@ algorithms! {
     mechanism::ecn_classic,
 }
 
-/// The names by which papers and stacks call them.
+/// Names in papers and stacks, and the texts for which they stand.
 pub static ALIASES: &[(&str, &str)] = &[
     ("newreno", "reno+standard/newreno"),
     ("tcp-newreno", "reno+standard/newreno"),
@@ -145,7 +145,7 @@ pub static ALIASES: &[(&str, &str)] = &[
     ("abe", "abe-ecn"),
 ];
 
-/// All entries and aliases.
+/// The catalogue of all entries and aliases.
 #[must_use]
 pub fn catalogue() -> Catalogue {
     Catalogue { specs: ALL.to_vec(), aliases: ALIASES }

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 fn all_texts() -> Vec<String> {
     let catalogue = catalogue();
     let names = |kind| catalogue.specs.iter().filter(move |spec| spec.kind == kind).map(|spec| spec.name);
-    let refused = |growth: &str, start: &str| {
+    let refused = |avoidance: &str, start: &str| {
         let entry = catalogue.specs.iter().find(|spec| spec.kind == Kind::SlowStart && spec.name == start);
-        entry.is_some_and(|spec| spec.refuses.iter().any(|(other, _)| *other == growth))
+        entry.is_some_and(|spec| spec.refuses.iter().any(|(other, _)| *other == avoidance))
     };
     names(Kind::CongestionAvoidance)
-        .flat_map(|growth| names(Kind::SlowStart).map(move |start| (growth, start)))
-        .filter(|(growth, start)| !refused(growth, start))
-        .map(|(growth, start)| format!("{growth}+{start}"))
+        .flat_map(|avoidance| names(Kind::SlowStart).map(move |start| (avoidance, start)))
+        .filter(|(avoidance, start)| !refused(avoidance, start))
+        .map(|(avoidance, start)| format!("{avoidance}+{start}"))
         .chain(names(Kind::CongestionAvoidance).map(str::to_owned))
         .collect()
 }
@@ -39,7 +39,7 @@ fn names_are_unique_within_a_kind_and_aliases_resolve() {
     }
 }
 
-/// `TCP_CA_NAME_MAX` is 16 with the byte that ends the text (Linux, include/net/tcp.h).
+/// `TCP_CA_NAME_MAX` is 16 with the terminating byte (Linux, include/net/tcp.h).
 #[test]
 fn names_in_the_kernel_are_short_and_unique() {
     let catalogue = catalogue();
@@ -48,21 +48,21 @@ fn names_in_the_kernel_are_short_and_unique() {
     let wholes = wholes.filter(|spec| !matches!(spec.build, cwndlab_control::Build::Mechanism));
     texts.extend(wholes.map(|spec| spec.name.to_owned()));
     texts.extend(["cubic+ccm-ss", "cubic+ccm-ss(mu=1.5)", "cubic(beta=0.5)", "reno+hystart"].map(str::to_owned));
-    let mut seen = std::collections::BTreeMap::new();
+    let mut texts_by_name = std::collections::BTreeMap::new();
     for text in texts {
         let algorithm = catalogue.parse(&text).expect("an entry's name is an algorithm");
         let name = cwndlab_control::kernel_name(&algorithm);
         assert!(name.len() <= 15 && name.starts_with("cwndlab_"), "{text}: {name}");
         let bare = cwndlab_control::Algorithm { recovery: None, ..algorithm }.to_string();
-        let before = seen.insert(name.clone(), bare.clone());
-        assert!(before.is_none_or(|before| before == bare), "{name} stands for {bare} and another");
+        let before = texts_by_name.insert(name.clone(), bare.clone());
+        assert!(before.is_none_or(|before| before == bare), "{name} stands for {bare} and another algorithm");
     }
     assert_eq!(cwndlab_control::kernel_name(&catalogue.parse("phcc").expect("an entry")), "cwndlab_phcc");
 }
 
-/// The texts of the reference folders that name algorithms of this tree.
+/// The algorithms of the reference scenarios.
 #[test]
-fn the_senders_of_the_references_parse() {
+fn the_algorithms_of_the_references_parse() {
     for text in [
         "reno(abc=1)+standard/fack",
         "reno+standard/fack",
@@ -90,7 +90,7 @@ fn the_senders_of_the_references_parse() {
 }
 
 #[test]
-fn faults_say_what_and_what_would_do() {
+fn faults_contain_the_error_and_a_hint() {
     let faults = [
         ("cubik", "no algorithm is called 'cubik'", "did you mean 'cubic'? `cwndlab list` shows them all"),
         (
@@ -119,10 +119,10 @@ fn faults_say_what_and_what_would_do() {
         ),
         (
             "cubic+sack-tcp",
-            "'sack-tcp' is 'reno+standard/sack', not a slow start",
+            "'sack-tcp' is 'reno+standard/sack', not a slow-start algorithm",
             "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
         ),
-        // Nothing is suggested that cannot stand there: 'bbr' is one letter away.
+        // Suggestions are of the required kind only: 'bbr' differs by one letter, but is no slow start.
         ("cubic+bbrr", "no algorithm is called 'bbrr'", "`cwndlab list` shows them all"),
         (
             "cubic+",
@@ -137,7 +137,7 @@ fn faults_say_what_and_what_would_do() {
 }
 
 #[test]
-fn the_canonical_text_reads_back_as_itself() {
+fn the_canonical_text_parses_to_the_same_algorithm() {
     for text in all_texts()
         .into_iter()
         .chain(["newreno", "cubic + ccm-ss( mu = 1.5, beta=0.3 )/fack", "reno(abc=1)/rack"].map(String::from))
@@ -149,7 +149,7 @@ fn the_canonical_text_reads_back_as_itself() {
     assert_eq!(catalogue().parse("cubic+ccm-ss(mu=1.5)").unwrap().to_string(), "cubic+ccm-ss");
 }
 
-/// The systems that the fact sheets describe, in the order of their index.
+/// Algorithms and mechanisms that the catalogue must contain.
 #[rustfmt::skip]
 const KEYS: [&str; 68] = [
     "tahoe", "reno", "newreno", "highspeed", "scalable", "htcp", "bic", "cubic", "cubic-8312", "cubic-linux",
@@ -162,10 +162,10 @@ const KEYS: [&str; 68] = [
 ];
 
 #[test]
-fn every_key_of_the_sheets_is_an_entry_or_an_alias() {
+fn every_required_name_is_an_entry_or_an_alias() {
     let catalogue = catalogue();
-    let found = |key: &str| catalogue.find(key).is_some() || ALIASES.iter().any(|(alias, _)| *alias == key);
-    let missing: Vec<_> = KEYS.into_iter().filter(|key| !found(key)).collect();
+    let is_known = |key: &str| catalogue.find(key).is_some() || ALIASES.iter().any(|(alias, _)| *alias == key);
+    let missing: Vec<_> = KEYS.into_iter().filter(|key| !is_known(key)).collect();
     assert!(missing.is_empty(), "no entry and no alias: {missing:?}");
 }
 
@@ -173,8 +173,8 @@ fn number(row: &str) -> f64 {
     row.rsplit(',').next().unwrap().trim().parse().unwrap()
 }
 
-/// Where the rows of a name are asserted: in the file of its entry unless it says another.
-const CLAIMED: &[(&str, &[&str])] = &[
+/// The files whose tests assert the rows of a name, where that is not the file of its entry.
+const ASSERTED_IN: &[(&str, &[&str])] = &[
     ("cubic", &["algorithms/src/congestion_avoidance/cubic.rs", "algorithms/src/tests.rs"]),
     ("reno", &["algorithms/src/tests.rs"]),
     ("tcp-fit", &["algorithms/src/shared/virtual_flows.rs", "algorithms/src/congestion_avoidance/tcp_fit.rs"]),
@@ -190,51 +190,52 @@ const CLAIMED: &[(&str, &[&str])] = &[
     ("wifi-g", &["network/src/wifi/phy.rs"]),
 ];
 
-/// All numbers that a source file writes.
+/// All numeric literals of a source file.
 fn literals(source: &str) -> Vec<f64> {
     let part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '.';
     let words = source.split(|letter| !part(letter));
     words.filter_map(|word| word.replace('_', "").trim_end_matches('.').parse().ok()).collect()
 }
 
-/// Every row of the file stands, at full precision, in the tests of the file that computes it. Units differ by powers of a thousand.
+/// The source file that computes a row of `known-answers.csv` contains its value, at full precision. Units may differ
+/// by powers of a thousand.
 #[test]
-fn every_known_answer_is_claimed() {
+fn every_known_answer_is_asserted() {
     let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let text = include_str!("../../../known-answers/known-answers.csv");
-    let mut unclaimed = Vec::new();
+    let mut missing = Vec::new();
     for row in text.lines().skip(1).filter(|row| !row.is_empty()) {
         let mut columns = row.split(',');
         let (name, quantity, input) = (columns.next().unwrap(), columns.next().unwrap(), columns.next().unwrap());
         if name == "highspeed" {
             let w: f64 = input.strip_prefix("w=").unwrap().parse().unwrap();
-            let ours = if quantity == "a(w)" {
+            let computed = if quantity == "a(w)" {
                 congestion_avoidance::highspeed::a(w)
             } else {
                 congestion_avoidance::highspeed::b(w)
             };
-            assert!((ours - number(row)).abs() < 1e-9 * number(row).max(1.0), "{row}: {ours}");
+            assert!((computed - number(row)).abs() < 1e-9 * number(row).max(1.0), "{row}: {computed}");
             continue;
         }
         let file = name.replace('-', "_");
         let own =
-            ["congestion_avoidance", "whole", "slow_start"].map(|shelf| format!("algorithms/src/{shelf}/{file}.rs"));
-        let named = CLAIMED.iter().find(|(one, _)| *one == name);
-        let files = named.map_or(own.to_vec(), |(_, files)| files.iter().map(|file| (*file).to_owned()).collect());
+            ["congestion_avoidance", "whole", "slow_start"].map(|kind| format!("algorithms/src/{kind}/{file}.rs"));
+        let listed = ASSERTED_IN.iter().find(|(one, _)| *one == name);
+        let files = listed.map_or(own.to_vec(), |(_, files)| files.iter().map(|file| (*file).to_owned()).collect());
         let value = number(row);
         let found = files.iter().filter_map(|file| std::fs::read_to_string(crates.join(file)).ok()).any(|source| {
             let is = |literal: f64, scale: f64| (literal * scale - value).abs() <= 1e-9 * value.abs();
             literals(&source).iter().any(|one| [1.0, 1e3, 1e6, 1e9, 1e-3].iter().any(|scale| is(*one, *scale)))
         });
         if !found {
-            unclaimed.push(row);
+            missing.push(row);
         }
     }
-    assert!(unclaimed.is_empty(), "nobody claims {unclaimed:#?}");
+    assert!(missing.is_empty(), "no test asserts {missing:#?}");
 }
 
-/// Mean window of congestion avoidance, segments, over four epochs of 1/p segments with one loss at the end of each, at 100 ms:
-/// segments times the RTT over the time that they took. The first loss is at the window `peak`.
+/// Mean window of congestion avoidance, segments, over four epochs of 1/p segments with one loss at the end of each, at
+/// an RTT of 100 ms: segments × RTT / time. The first loss is at the window `peak`.
 fn mean_window(text: &str, p: f64, peak: f64) -> f64 {
     let mut flow = catalogue().parse(text).unwrap().build(&path(peak.round() as u64));
     let (mut now, mut counted) = (0.0, 0u64);
@@ -250,8 +251,8 @@ fn mean_window(text: &str, p: f64, peak: f64) -> f64 {
 }
 
 /// `known-answers.csv`: Reno's √(3/(2p)) (Mathis et al., CCR 27(3), 1997), and CUBIC's
-/// (C (3 + β) / (4 (1 − β)))^¼ (RTT³/p³)^¼ (RFC 9438, equation 6), at 100 ms, with the constants of the entries; and the
-/// growths follow them, where windows are large enough to be taken for real numbers.
+/// (C (3 + β) / (4 (1 − β)))^¼ (RTT³/p³)^¼ (RFC 9438, equation 6), at an RTT of 100 ms, with the constants of the
+/// entries. Congestion avoidance follows them where windows are so large that rounding to segments has little effect.
 #[test]
 fn mean_windows_follow_the_response_functions() {
     let arguments = cwndlab_control::Arguments::defaults(congestion_avoidance::cubic::SPEC.parameters);
@@ -269,39 +270,39 @@ fn mean_windows_follow_the_response_functions() {
         if p < 1e-5 {
             continue; // 40 million ACKs
         }
-        let ours = mean_window("reno+standard", p, reno * 4.0 / 3.0);
-        assert!((ours / reno - 1.0).abs() < 0.08, "reno at {p}: {ours}, law {reno}");
+        let mean = mean_window("reno+standard", p, reno * 4.0 / 3.0);
+        assert!((mean / reno - 1.0).abs() < 0.08, "reno at {p}: {mean}, expected {reno}");
         let text = "cubic(reno_friendly=off, fast_convergence=off, base=cwnd)+standard";
-        let ours = mean_window(text, p, cubic * 4.0 / (3.0 + beta));
-        // At 6 segments whole ones and the floor of two lift the mean.
-        assert!(p > 5e-3 || (ours / cubic - 1.0).abs() < 0.08, "cubic at {p}: {ours}, law {cubic}");
+        let mean = mean_window(text, p, cubic * 4.0 / (3.0 + beta));
+        // At 6 segments rounding and the minimum of two segments raise the mean.
+        assert!(p > 5e-3 || (mean / cubic - 1.0).abs() < 0.08, "cubic at {p}: {mean}, expected {cubic}");
     }
 }
 
-/// Those of `texts` that the battery finds fault with, on four threads.
-fn broken(texts: &[String], size: &Size) -> Vec<String> {
+/// The reports of the `texts` that fail the conformance battery, which runs on four threads.
+fn failures(texts: &[String], size: &Size) -> Vec<String> {
     let catalogue = catalogue();
     let next = AtomicUsize::new(0);
-    let examine = || {
-        let mut broken = Vec::new();
+    let check = || {
+        let mut failures = Vec::new();
         while let Some(text) = texts.get(next.fetch_add(1, Ordering::Relaxed)) {
             let algorithm = catalogue.parse(text).unwrap_or_else(|fault| panic!("{text}: {}", fault.what));
             let make = |path: &cwndlab_control::Path| algorithm.build(path);
             let report = check_sized(text, &algorithm, make, size);
             if !report.holds() {
-                broken.push(report.to_string());
+                failures.push(report.to_string());
             }
         }
-        broken
+        failures
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..4).map(|_| scope.spawn(examine)).collect();
+        let workers: Vec<_> = (0..4).map(|_| scope.spawn(check)).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     })
 }
 
-/// RFC 4015, section 3, and RFC 9438, section 4.9: after a spurious reduction an algorithm is what it was before. One that
-/// follows a model of the path keeps what it learned (Linux, `bbr_undo_cwnd`).
+/// RFC 4015, section 3, and RFC 9438, section 4.9: after the undo of a spurious reduction the state of an algorithm is
+/// that before it. A model-based algorithm keeps its model of the path (Linux, `bbr_undo_cwnd`).
 #[test]
 fn an_undo_restores_the_whole_state_of_every_algorithm_without_a_model() {
     for text in cwndlab_conformance::texts(&catalogue()) {
@@ -312,28 +313,28 @@ fn an_undo_restores_the_whole_state_of_every_algorithm_without_a_model() {
             let _ = flow.on_ack(&Ack { round: n / 10, ..ack_at(Time(1_000_000_000 + n * 5_000_000), 1) });
         }
         let keeps = flow.state(None).phase.follows_model();
-        let (stood, mut before) = (format!("{flow:?}"), BeforeReduction::default());
+        let (state, mut before) = (format!("{flow:?}"), BeforeReduction::default());
         let event = timeout(20);
         before.save(&*flow, &event);
         flow.on_congestion(&event);
-        assert_ne!(format!("{flow:?}"), stood, "{text}");
+        assert_ne!(format!("{flow:?}"), state, "{text}");
         before.restore(&mut flow);
-        assert_eq!(format!("{flow:?}") == stood, !keeps, "{text}");
+        assert_eq!(format!("{flow:?}") == state, !keeps, "{text}");
     }
 }
 
-/// The public battery on every growth with its companion, every whole algorithm, and every slow start under Reno and
-/// CUBIC. `cwndlab check` runs it in full size.
+/// The conformance battery on all congestion-avoidance algorithms with their default slow start, all whole algorithms,
+/// and all slow starts with Reno and CUBIC. `cwndlab check` runs it in full size.
 #[test]
-fn every_algorithm_passes_the_battery() {
-    let broken = broken(&cwndlab_conformance::texts(&catalogue()), &Size::SMALL);
-    assert!(broken.is_empty(), "{} algorithms fail:\n{}", broken.len(), broken.join("\n"));
+fn every_algorithm_passes_the_conformance_battery() {
+    let failures = failures(&cwndlab_conformance::texts(&catalogue()), &Size::SMALL);
+    assert!(failures.is_empty(), "{} algorithms fail:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// A little of the same on every growth with every slow start that it takes.
+/// A smaller battery on all permitted combinations of congestion avoidance and slow start.
 #[test]
-fn every_growth_with_every_slow_start_passes_a_little_of_the_battery() {
-    let little = Size { long_acks: 500, wide_segments: 2_000, acks: 40, streams: 1, events: 200, timed: (16, 1) };
-    let broken = broken(&all_texts(), &little);
-    assert!(broken.is_empty(), "{} pairs fail:\n{}", broken.len(), broken.join("\n"));
+fn every_combination_with_a_slow_start_passes_a_small_conformance_battery() {
+    let small = Size { long_acks: 500, wide_segments: 2_000, acks: 40, streams: 1, events: 200, timed: (16, 1) };
+    let failures = failures(&all_texts(), &small);
+    assert!(failures.is_empty(), "{} combinations fail:\n{}", failures.len(), failures.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! All entries, and the text form by which a flow names its algorithm.
+//! The catalogue of all entries, and the text form in which a flow specifies its algorithm.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use crate::composed::Composed;
 use crate::contract::{CongestionControl, Path};
 use crate::spec::{Arguments, Build, Domain, Kind, Need, Parameter, RecoveryKind, Spec, Value};
 
-/// Why a text names no algorithm.
+/// The error of a text that is not a valid algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong, in lower case, without full stop.
+    /// The error, in lower case, without full stop.
     pub what: String,
-    /// What would do; may be empty.
+    /// A hint to a valid text; may be empty.
     pub hint: String,
 }
 
-/// The entries and the names by which papers call them.
+/// The entries, and their aliases in papers and stacks.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     /// All entries.
     pub specs: Vec<&'static Spec>,
-    /// Alias and what it stands for in the text form.
+    /// Alias, and the text form for which it stands.
     pub aliases: &'static [(&'static str, &'static str)],
 }
 
@@ -35,18 +35,18 @@ pub struct Part {
     pub arguments: Arguments,
 }
 
-/// A point on the three axes, checked: `GROWTH[+SLOW_START][/RECOVERY]`.
+/// A validated combination of congestion avoidance, slow start and recovery: `GROWTH[+SLOW_START][/RECOVERY]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Algorithm {
-    /// Growth, or a whole algorithm.
+    /// Congestion avoidance, or a whole algorithm.
     pub growth: Part,
     /// Slow start; `None` for a whole algorithm.
     pub slow_start: Option<Part>,
-    /// Recovery; `None` leaves it to the stack profile.
+    /// Recovery; `None`: that of the stack profile.
     pub recovery: Option<Part>,
 }
 
-/// One part as written: its name and what stands in its parentheses.
+/// One part of the text: its name and the arguments in its parentheses.
 struct Written<'a> {
     name: &'a str,
     arguments: Vec<(&'a str, &'a str)>,
@@ -56,7 +56,7 @@ fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault
     Err(Fault { what: what.into(), hint: hint.into() })
 }
 
-/// Splits at the marks that stand outside of parentheses: growth, slow start, recovery.
+/// Splits a text at `+` and `/` outside of parentheses: congestion avoidance, slow start, recovery.
 fn split(text: &str) -> Result<(&str, Option<&str>, Option<&str>), Fault> {
     let (mut depth, mut plus, mut slash) = (0, None, None);
     for (at, letter) in text.char_indices() {
@@ -148,7 +148,7 @@ fn kind_in_words(kind: Kind) -> &'static str {
 }
 
 impl Catalogue {
-    /// The entry of this name, whatever its kind; where two kinds share a name, the first listed.
+    /// The entry of this name, of any kind; where entries of two kinds have the name, the first one.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&'static Spec> {
         self.specs.iter().copied().find(|spec| spec.name == name)
@@ -163,7 +163,7 @@ impl Catalogue {
         self.aliases.iter().find(|(alias, _)| *alias == name).map(|(_, target)| *target)
     }
 
-    /// The entry that a name or an alias of an entry means.
+    /// The entry of a name or of an alias.
     fn meant(&self, name: &str) -> Option<&'static Spec> {
         self.find(name).or_else(|| self.find(self.alias(name)?))
     }
@@ -221,7 +221,11 @@ impl Catalogue {
         Ok(Part { spec, arguments })
     }
 
-    /// Reads `cubic+ccm-ss(mu=1.5)/sack`, resolves aliases and companions, checks parameters.
+    /// Parses a text such as `cubic+ccm-ss(mu=1.5)/sack`, resolves aliases and default slow starts, and validates
+    /// parameters.
+    ///
+    /// # Errors
+    /// A [`Fault`] where the text is not a valid algorithm.
     pub fn parse(&self, text: &str) -> Result<Algorithm, Fault> {
         let (growth, slow_start, recovery) = split(text)?;
         let written = read(growth)?;
@@ -237,7 +241,7 @@ impl Catalogue {
         Ok(Algorithm { growth, slow_start, recovery })
     }
 
-    /// An alias such as `newreno` = `reno+standard/newreno`; what the text names itself goes before.
+    /// Resolves an alias such as `newreno` = `reno+standard/newreno`; parts given in the text take precedence.
     fn preset(
         &self,
         written: &Written<'_>,
@@ -293,7 +297,7 @@ impl Catalogue {
 }
 
 impl Algorithm {
-    /// Makes the congestion control for one flow.
+    /// Creates the congestion control of one flow.
     #[must_use]
     pub fn build(&self, path: &Path) -> Box<dyn CongestionControl> {
         match (self.growth.spec.build, self.slow_start.as_ref().map(|part| (part.spec.build, &part.arguments))) {
@@ -310,19 +314,19 @@ impl Algorithm {
         }
     }
 
-    /// What growth and slow start need from host and path.
+    /// The requirements of congestion avoidance and slow start on host and path.
     pub fn all_needs(&self) -> impl Iterator<Item = Need> + '_ {
         let parts = std::iter::once(&self.growth).chain(self.slow_start.as_ref());
         parts.flat_map(|part| part.spec.needs.iter().copied())
     }
 
-    /// Growth or slow start needs this.
+    /// Whether congestion avoidance or slow start has this requirement.
     #[must_use]
     pub fn needs(&self, need: Need) -> bool {
         self.all_needs().any(|one| one == need)
     }
 
-    /// The scheme of router assistance that it uses, and the part that uses it.
+    /// The scheme of router assistance of the algorithm, and the part that uses it.
     #[must_use]
     pub fn router_assistance(&self) -> Option<(&'static str, &Part)> {
         let mut parts = std::iter::once(&self.growth).chain(self.slow_start.as_ref());
@@ -334,7 +338,7 @@ impl Algorithm {
         })
     }
 
-    /// The recovery that the text names.
+    /// The recovery in the text.
     #[must_use]
     pub fn recovery_kind(&self) -> Option<RecoveryKind> {
         self.recovery.as_ref().and_then(|part| match part.spec.build {
@@ -343,13 +347,13 @@ impl Algorithm {
         })
     }
 
-    /// The arguments of the recovery that the text names.
+    /// The arguments of the recovery in the text.
     #[must_use]
     pub fn recovery_arguments(&self) -> Option<&Arguments> {
         self.recovery.as_ref().map(|part| &part.arguments)
     }
 
-    /// The growth lets the window fall to half of `ssthresh` while a loss is repaired (ns-2.35's `min_cwnd`).
+    /// Whether the window may fall to half of `ssthresh` in recovery (`min_cwnd` of ns-2.35).
     #[must_use]
     pub fn min_cwnd_half(&self) -> bool {
         let arguments = &self.growth.arguments;
@@ -357,7 +361,7 @@ impl Algorithm {
     }
 }
 
-/// A part with the parameters that differ from their default.
+/// A part with the parameters that differ from their defaults.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.spec.name)?;
@@ -381,7 +385,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// The canonical text: parts in full, parameters that differ from their default in the entry's order.
+/// The canonical text: all parts, with the parameters that differ from their defaults, in the order of the entry.
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.growth)?;

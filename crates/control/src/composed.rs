@@ -10,30 +10,30 @@ use crate::state::{Extra, Phase, Ssthresh, State};
 /// The largest window, bytes: 512 GiB, far beyond any path.
 const MAX_BYTES: f64 = (1u64 << 39) as f64;
 
-/// The floor of `ssthresh`, segments (RFC 5681, equation 4).
+/// The minimum of `ssthresh`, segments (RFC 5681, equation 4).
 const MIN_SSTHRESH: f64 = 2.0;
 
-/// Slow start and congestion avoidance as one [`CongestionControl`]. The window is in segments, as the papers write it.
+/// Slow start and congestion avoidance as one [`CongestionControl`]. The window is in segments, as in the papers.
 #[derive(Clone, Debug)]
 pub struct Composed {
-    /// `None`: the growth brings its own.
+    /// `None`: congestion avoidance has its own slow start.
     slow_start: Option<Box<dyn SlowStart>>,
     growth: Box<dyn CongestionAvoidance>,
-    /// The slow start paces; it looks at ACKs outside of slow start; the growth paces.
+    /// Capabilities of the slow start; whether congestion avoidance paces.
     capabilities: Capabilities,
     growth_paces: bool,
     mss: f64,
-    /// The largest window, segments.
+    /// The maximum window, segments.
     most: f64,
     w: f64,
     ssthresh: f64,
-    /// Conservative slow start (RFC 9406); the transport repairs a loss.
+    /// Conservative slow start (RFC 9406); loss recovery of the transport.
     conservative: bool,
     recovering: bool,
 }
 
 impl Composed {
-    /// Joins the two at the start of a flow.
+    /// Combines the two parts at the start of a flow.
     #[must_use]
     pub fn new(path: &Path, slow_start: Option<Box<dyn SlowStart>>, growth: Box<dyn CongestionAvoidance>) -> Self {
         let mss = path.mss.0 as f64;
@@ -80,8 +80,8 @@ impl Composed {
             self.w += step.grow;
             return event;
         }
-        // Linux, tcp_slow_start: what the threshold leaves over counts for avoidance. Where the slow start ends at the
-        // present window, as HyStart does, that is the whole ACK (tcp_cong_avoid runs after pkts_acked).
+        // Linux, tcp_slow_start: segments beyond the threshold count for congestion avoidance. Where slow start ends at
+        // the present window, as with HyStart, that is the whole ACK (tcp_cong_avoid runs after pkts_acked).
         self.w = self.w.max(self.ssthresh);
         let left = Bytes((ack.acked.0 as f64 * (1.0 - room / step.grow)) as u64);
         if left.0 > 0 {
@@ -91,8 +91,8 @@ impl Composed {
         event
     }
 
-    /// Avoidance. A window that shrinks there takes `ssthresh` along: slow start begins anew only after congestion, after
-    /// idleness, or where the module says so.
+    /// Congestion avoidance. A window below `ssthresh` lowers `ssthresh`: only a congestion event, an idle period or
+    /// the slow start itself restarts slow start.
     #[inline]
     fn avoid(&mut self, ack: &Ack) {
         self.w = self.growth.on_ack(ack, self.w);
@@ -143,7 +143,7 @@ impl CongestionControl for Composed {
 
     #[inline]
     fn cwnd(&self) -> Bytes {
-        // A hair more, so that k segments stored as a sum of fractions are k segments.
+        // A rounding margin: k segments may be stored as a sum of fractions.
         Bytes(((self.w + 1e-9) * self.mss) as u64)
     }
 
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Leaves at the present window with its third ACK.
+    /// Ends slow start at the present window with the third ACK.
     #[derive(Clone, Debug)]
     struct Third(u32);
 
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Adds a thousandth of what it is given.
+    /// Adds a thousandth of the acknowledged segments.
     #[derive(Clone, Debug)]
     struct Thousandth;
 
@@ -253,10 +253,10 @@ mod tests {
         }
     }
 
-    /// Linux, tcp_ack: hystart sets ssthresh = cwnd in pkts_acked, and cubictcp_cong_avoid, which runs after it, gives the
-    /// whole ACK to bictcp_update. By hand from 10: 12, 14, then avoidance with 2 and 2 segments.
+    /// Linux, tcp_ack: hystart sets ssthresh = cwnd in pkts_acked, and cubictcp_cong_avoid, which runs after it, passes
+    /// the whole ACK to bictcp_update. By hand from 10: 12, 14, then congestion avoidance with 2 and 2 segments.
     #[test]
-    fn the_ack_that_ends_slow_start_counts_in_avoidance() {
+    fn the_ack_that_ends_slow_start_counts_in_congestion_avoidance() {
         let mut flow = Composed::new(&path(10), Some(Box::new(Third(0))), Box::new(Thousandth));
         assert_eq!(flow.state(None).ssthresh, Ssthresh::Unlimited);
         let windows = [2, 2, 2, 2].map(|n| {
@@ -267,9 +267,9 @@ mod tests {
         assert_eq!(flow.state(None).ssthresh, Ssthresh::At(Bytes(14_000)));
     }
 
-    /// By hand: 10, then 4, then not below one segment; while a loss is repaired it is the transport's.
+    /// By hand: 10 during recovery, in which the transport sets the window, then 4, then the minimum of one segment.
     #[test]
-    fn a_slow_start_may_let_the_window_fall() {
+    fn a_slow_start_may_reduce_the_window() {
         let mut flow = Composed::new(&path(10), Some(Box::new(Falling)), Box::new(Still));
         let mut repairing = ack(1);
         repairing.recovering = true;

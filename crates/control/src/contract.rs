@@ -1,7 +1,7 @@
 //! The contract between a transport and a congestion control algorithm.
 //!
-//! The transport measures and enforces; the algorithm decides. Recovery belongs to the transport: it
-//! retransmits, and leads the window to the algorithm's answer to a congestion event.
+//! The transport measures and enforces; the algorithm controls window and rate. Recovery is part of the transport: it
+//! retransmits, and brings the window to the value that the algorithm sets at a congestion event.
 
 use std::fmt;
 
@@ -11,44 +11,44 @@ use crate::event::Event;
 use crate::snapshot::snapshot;
 use crate::state::{Extra, State};
 
-/// A congestion control as the transport sees it: three methods to write, four with a default.
+/// The interface of a congestion control algorithm to the transport: three required methods, four with a default.
 ///
-/// It is [cloned](Snapshot) in front of a congestion event and the copy takes its place where the reduction was spurious, so
-/// that no algorithm implements an undo: `#[derive(Clone)]` is enough.
+/// The transport [clones](Snapshot) the algorithm before a congestion event and restores the copy where the reduction
+/// was spurious, so that no algorithm implements an undo: `#[derive(Clone)]` is sufficient.
 ///
-/// The same sequence of calls must give the same answers: no clock, no chance but
-/// [`Path::seed`], no global state.
+/// The same sequence of calls must give the same results: no clock, no random numbers but from [`Path::seed`], no
+/// global state.
 pub trait CongestionControl: fmt::Debug + Send + Snapshot {
-    /// Data was acknowledged. An event that is returned becomes a row of the records' table `events`; the first ACK also
-    /// returns what the handshake decided.
+    /// Data was acknowledged. A returned event becomes a row of the table `events`; the first ACK also returns the
+    /// event of the handshake.
     fn on_ack(&mut self, ack: &Ack) -> Option<Event>;
 
-    /// Congestion was seen. Afterwards [`cwnd`](Self::cwnd) is the window to which the transport goes.
-    /// Called at most once per window of data, as RFC 9438 and RFC 5681 demand.
+    /// A congestion event. Afterwards [`cwnd`](Self::cwnd) is the window to which the transport reduces.
+    /// Called at most once per window of data, as RFC 9438 and RFC 5681 require.
     fn on_congestion(&mut self, event: &Congestion);
 
     /// The congestion window.
     fn cwnd(&self) -> Bytes;
 
-    /// A segment leaves. Called for every segment, retransmissions included; not for an algorithm of two parts, which have no
-    /// such method.
+    /// A segment is sent. Called for every segment, including retransmissions; not for composed algorithms, whose parts
+    /// have no such method.
     fn on_sent(&mut self, _sent: &Sent) {}
 
-    /// The transport changed the window for a reason of its own, or takes a reduction back.
+    /// The transport changed the window by a rule of its own, or reverts a reduction.
     fn on_window(&mut self, _window: &Window) {}
 
-    /// The state after the last event. The transport reads the slow-start threshold several times per ACK, without `extra`;
-    /// an algorithm computes its named numbers only where `extra` receives them.
+    /// The state after the last event. The transport reads the slow-start threshold several times per ACK, without
+    /// `extra`; an algorithm computes its named numbers only where `extra` receives them.
     fn state(&self, _extra: Option<Extra<'_>>) -> State {
         State::UNKNOWN
     }
 
-    /// The rate at which to send; `None` leaves pacing to the transport's profile.
+    /// The pacing rate; `None`: pacing by the transport's profile.
     ///
-    /// It counts payload, as [`DeliveryRate`] and the window do: `cwnd / rtt` spreads a window over a round trip, and the
-    /// link carries `(mss + headers) / mss` times as much. A rate of the wire, headers included, is converted by the
-    /// algorithm. (Linux' `sk_pacing_rate` is payload too, and its internal timer divides the payload by it; `sch_fq`
-    /// divides the packet's whole length by it and is that much slower.)
+    /// It counts payload, as [`DeliveryRate`] and the window do: `cwnd / rtt` spreads a window over a round trip, and
+    /// the link carries `(mss + headers) / mss` times as much. An algorithm with a rate that includes headers converts
+    /// it. (Linux' `sk_pacing_rate` is payload too, and its internal timer divides the payload by it; `sch_fq` divides
+    /// the length of the packet by it and is slower by that factor.)
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
@@ -58,20 +58,20 @@ snapshot! {
     Snapshot of CongestionControl;
 }
 
-/// What is known of the path when a flow begins.
+/// The properties of a flow and its path at the start of the flow.
 #[derive(Clone, Debug)]
 pub struct Path {
     /// Payload of a full segment.
     pub mss: Bytes,
     /// Initial window.
     pub initial_cwnd: Bytes,
-    /// Initial slow-start threshold; `None` is "without limit".
+    /// Initial slow-start threshold; `None`: no limit.
     pub initial_ssthresh: Option<Bytes>,
-    /// Whether the transport paces what it sends.
+    /// Whether the transport paces.
     pub paced: bool,
-    /// Seed of the flow's own random stream.
+    /// Seed of the random stream of the flow.
     pub seed: u64,
-    /// Capacity of the bottleneck's queue, which no real sender knows: only for options that say `oracle`.
+    /// Capacity of the bottleneck's queue, which a real sender cannot know: only for options named `oracle`.
     pub oracle_buffer: Option<Bytes>,
 }
 
@@ -84,42 +84,42 @@ pub struct Ack {
     pub mss: Bytes,
     /// Newly acknowledged, cumulatively or by SACK.
     pub acked: Bytes,
-    /// How many ACK packets this reports.
+    /// Number of ACK packets in this report.
     pub acks: u32,
     /// Time between the first and the last of them.
     pub interval: Duration,
-    /// In flight before this.
+    /// In flight before this report.
     pub prior_in_flight: Bytes,
-    /// In flight after this.
+    /// In flight after this report.
     pub in_flight: Bytes,
     /// Newly marked lost since the last report.
     pub lost: Bytes,
-    /// Last round-trip sample; `None` where Karn's rule forbids one.
+    /// Last RTT sample; `None` where Karn's algorithm excludes it.
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time (RFC 6298); zero before the first sample.
     pub srtt: Duration,
-    /// Smallest round-trip time within the transport's window (Linux: 300 s); zero before the first sample.
+    /// Minimum round-trip time within the window of the transport (Linux: 300 s); zero before the first sample.
     pub min_rtt: Duration,
-    /// Delivery-rate sample, as Linux takes it.
+    /// Delivery-rate sample, as in Linux.
     pub delivery_rate: Option<DeliveryRate>,
-    /// Delivered so far.
+    /// Delivered in total.
     pub delivered: Bytes,
     /// Newly acknowledged bytes that arrived with a CE mark.
     pub ce: Bytes,
-    /// The sender had nothing to send, so an unused window is no evidence of capacity.
+    /// The sender was application-limited, so an unused window is no evidence of capacity.
     pub app_limited: bool,
-    /// The window was what held the sender (Linux' `is_cwnd_limited`). Grow only then.
+    /// The window limited the sender (Linux: `is_cwnd_limited`). The window may grow only then.
     pub cwnd_limited: bool,
-    /// A loss is being repaired: the transport owns the window until it is, unless the algorithm is model-based.
+    /// The flow is in loss recovery: the transport sets the window, unless the algorithm is model-based.
     pub recovering: bool,
-    /// Round trips since the start: advances when data sent after the last advance is acknowledged.
+    /// Number of round trips: advances when data sent after the last advance is acknowledged.
     pub round: u64,
-    /// What the routers of the path wrote, where the algorithm asked them and all of them answered.
+    /// Feedback of the routers of the path, where the algorithm requested it and all of them returned it.
     pub feedback: Option<Feedback>,
 }
 
 impl Ack {
-    /// This report and the one after it as one.
+    /// This report and the next one combined.
     #[must_use]
     pub fn joined(&self, then: &Self) -> Self {
         Self {
@@ -146,29 +146,29 @@ impl Ack {
 pub struct DeliveryRate {
     /// `delivered` per `interval`.
     pub rate: Rate,
-    /// What was delivered over the sample.
+    /// Delivered in the interval of the sample.
     pub delivered: Bytes,
     /// The longer of the send and the ACK interval.
     pub interval: Duration,
-    /// `Ack::delivered` when the sample's segment was sent.
+    /// `Ack::delivered` when the segment of the sample was sent.
     pub prior_delivered: Bytes,
-    /// The sender was short of data when the segment was sent.
+    /// The sender was application-limited when the segment was sent.
     pub app_limited: bool,
 }
 
-/// What came back from the routers of the path.
+/// Feedback of the routers of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
-    /// The least rate that any of them wrote.
+    /// The minimum rate of all routers.
     pub rate: Rate,
-    /// Newly acknowledged bytes whose packets said "accelerate" (ABC); the others said "brake".
+    /// Newly acknowledged bytes in packets marked "accelerate" (ABC); the others were marked "brake".
     pub accelerated: Bytes,
 }
 
-/// Why the window shall fall.
+/// The cause of a congestion event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// A segment was found lost.
+    /// The loss of a segment was detected.
     Loss,
     /// The receiver echoed an ECN mark.
     Ecn,
@@ -183,67 +183,67 @@ pub struct Congestion {
     pub now: Time,
     /// Payload of a full segment.
     pub mss: Bytes,
-    /// What was seen.
+    /// The cause.
     pub cause: Cause,
-    /// The window goes to one segment and slow start begins again: a timeout, or Tahoe.
+    /// The window becomes one segment and slow start restarts: a timeout, or Tahoe.
     pub restart: bool,
-    /// The timer expired again for the same segment: `ssthresh` stays (RFC 5681, section 3.1).
+    /// The timer expired again for the same segment: `ssthresh` does not change (RFC 5681, section 3.1).
     pub repeated: bool,
-    /// FlightSize before the event, without what SACK reported and without limited transmit.
+    /// FlightSize before the event, without SACKed data and without limited transmit.
     pub in_flight: Bytes,
     /// Newly marked lost.
     pub lost: Bytes,
     /// Smoothed round-trip time.
     pub srtt: Duration,
-    /// Smallest round-trip time.
+    /// Minimum round-trip time.
     pub min_rtt: Duration,
-    /// Round trips since the start.
+    /// Number of round trips.
     pub round: u64,
 }
 
-/// A segment that leaves.
+/// A segment that is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// Now.
     pub now: Time,
     /// Its payload.
     pub size: Bytes,
-    /// In flight, this one included.
+    /// In flight, including this segment.
     pub in_flight: Bytes,
-    /// It was sent before.
+    /// The segment is a retransmission.
     pub retransmission: bool,
-    /// The sender was short of data.
+    /// The sender is application-limited.
     pub app_limited: bool,
 }
 
-/// Why the transport changed the window.
+/// The reason of a change of the window by the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// The reduction was spurious. The transport has restored the algorithm as it stood before
-    /// ([`BeforeReduction`](crate::BeforeReduction)); one that follows a model of the path learns that nothing was lost.
+    /// The reduction was spurious. The transport has restored the state of the algorithm before it
+    /// ([`BeforeReduction`](crate::BeforeReduction)); a model-based algorithm is notified that no data was lost.
     Undo,
     /// The flow was idle; the window restarts at `cwnd` (RFC 5681, section 4.1; RFC 2861).
     Idle,
-    /// Recovery ended with a window of `cwnd`, below what was answered to the event. A model-based algorithm, whose window
-    /// the transport leaves alone, hears of the end of every recovery.
+    /// Recovery ended with a window of `cwnd`, below the value of the algorithm at the congestion event. A model-based
+    /// algorithm, whose window the transport does not change, is notified of the end of every recovery.
     Recovered,
-    /// The handshake is done: `rtt` is its round-trip time and `feedback` what routers wrote on it.
+    /// The handshake is complete: `rtt` is its round-trip time and `feedback` that of the routers on it.
     Established,
 }
 
-/// The window as the transport changed it.
+/// A change of the window by the transport.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// Now.
     pub now: Time,
-    /// Why.
+    /// Reason of the change.
     pub change: Change,
-    /// The new window; for [`Change::Undo`] that of the transport during the repair.
+    /// The new window; for [`Change::Undo`] that of the transport during recovery.
     pub cwnd: Bytes,
-    /// How long the flow was idle, for [`Change::Idle`].
+    /// Duration of the idle period, for [`Change::Idle`].
     pub idle: Duration,
-    /// Round-trip time of the handshake, for [`Change::Established`]; `None` where the SYN was sent twice.
+    /// Round-trip time of the handshake, for [`Change::Established`]; `None` where the SYN was retransmitted.
     pub rtt: Option<Duration>,
-    /// What routers wrote on the handshake, for [`Change::Established`].
+    /// Feedback of the routers on the handshake, for [`Change::Established`].
     pub feedback: Option<Feedback>,
 }

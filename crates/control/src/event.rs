@@ -1,18 +1,18 @@
-//! Events that an algorithm returns from [`on_ack`](crate::CongestionControl::on_ack): rows of the records' table `events`.
+//! Events that an algorithm returns from [`on_ack`](crate::CongestionControl::on_ack): rows of the table `events`.
 
-/// An enum whose variants have names in the records, and one variant for those outside the tree.
+/// An enum whose variants have names in the records, with a variant for algorithms outside this repository.
 macro_rules! named {
     ($(#[$about:meta])* $type:ident: $($(#[$doc:meta])* $variant:ident => $name:literal,)*) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $type {
             $($(#[$doc])* $variant,)*
-            /// One of an algorithm outside the tree, by its name in the records.
+            /// Defined by an algorithm outside this repository; its name in the records.
             Named(&'static str),
         }
 
         impl $type {
-            /// Its name in the records.
+            /// The name in the records.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -25,38 +25,38 @@ macro_rules! named {
 }
 
 named! {
-    /// What happened.
+    /// The kind of an event.
     EventKind:
     /// Slow start ended by the algorithm's own rule.
     SlowStartExit => "slow-start-exit",
-    /// A slow-start threshold above the window was set; slow start goes on up to it.
+    /// A slow-start threshold above the window was set; slow start continues up to it.
     ThresholdSet => "ssthresh",
     /// Conservative slow start began (RFC 9406, section 4.2).
     CssEnter => "css-enter",
     /// Conservative slow start ended without leaving slow start (RFC 9406, section 4.2).
     CssLeave => "css-leave",
-    /// Another mode of competition (Copa).
+    /// Change between default and competitive mode (Copa).
     ModeSwitch => "mode",
-    /// The window is lowered to measure the smallest round-trip time.
+    /// The window is lowered to measure the minimum round-trip time.
     ProbeRtt => "probe-rtt",
-    /// The algorithm goes on without what it was made for.
+    /// The algorithm continues without a capability that it needs, such as router feedback.
     Fallback => "fallback",
-    /// No router of the path answered.
+    /// No router of the path returned feedback.
     NoFeedback => "no-feedback",
     /// CapStart chose between limited and standard slow start.
     CapStart => "capstart",
-    /// The routers' answer to a Quick-Start request (RFC 4782).
+    /// The routers' response to a Quick-Start request (RFC 4782).
     QuickStart => "quick-start",
 }
 
 named! {
-    /// Why it happened: the signal or the rule that decided.
+    /// The reason of an event: the signal or the rule that caused it.
     Reason:
     /// The queueing delay rose.
     Delay => "delay",
-    /// A train of ACKs became as long as the path.
+    /// An ACK train reached its threshold.
     Train => "train",
-    /// Conservative slow start ran its rounds.
+    /// Conservative slow start completed its rounds.
     Css => "css",
     /// The window reached an upper bound.
     Cap => "cap",
@@ -64,35 +64,35 @@ named! {
     FullPipe => "full-pipe",
     /// Losses.
     Loss => "loss",
-    /// What is known of the round-trip time is too old.
+    /// The minimum round-trip time is too old.
     Age => "age",
-    /// The window reached the path's capacity, as estimated from trains of ACKs.
+    /// The window reached the path's capacity, as estimated from ACK trains.
     Pipe => "pipe",
-    /// The window reached the path's capacity, as estimated from a packet pair.
+    /// The window reached the path's capacity, as estimated from packet pairs.
     Pair => "pair",
-    /// The window reached the bandwidth that was measured or reported as available.
+    /// The window reached the measured or reported available bandwidth.
     Available => "available",
-    /// The eligible rate estimate.
+    /// The window reached the eligible rate estimate.
     EligibleRate => "eligible-rate",
-    /// The backlog in the queue: expected less actual window.
+    /// The backlog in the queue, expected minus actual window, exceeded a threshold.
     Backlog => "diff",
-    /// Less was delivered than the growth of the window promised (SEARCH).
+    /// Less was delivered than was sent a round-trip time before (SEARCH).
     Norm => "norm",
     /// The gap between packets at which the queue neither grows nor drains.
     TurningPoint => "turning-point",
     /// The initial slow-start threshold.
     Initial => "initial",
-    /// The round-trip time passed the lower bound of PHCC.
+    /// The round-trip time exceeded the lower threshold of PHCC.
     DelayMinimum => "d-min",
-    /// What the routers stamped on the handshake.
+    /// The bandwidth that the routers stamped on the handshake.
     Stamp => "stamp",
     /// No router stamped the handshake.
     NoStamp => "no-stamp",
     /// The handshake gave no round-trip time.
     NoRtt => "no-rtt",
-    /// Others fill the queue.
+    /// Competing flows fill the queue.
     Compete => "compete",
-    /// Nobody else fills the queue.
+    /// No competing flow fills the queue.
     Default => "default",
     /// Limited slow start.
     Limited => "limited",
@@ -102,31 +102,31 @@ named! {
     Approved => "approved",
     /// The routers of SIRENS.
     Sirens => "sirens",
-    /// None is known.
+    /// No reason is known.
     None => "none",
 }
 
-/// What an algorithm reports of itself.
+/// An event of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
-    /// What happened.
+    /// Its kind.
     pub kind: EventKind,
-    /// Why.
+    /// Its reason.
     pub reason: Reason,
-    /// The window when it happened, segments.
+    /// The window at the event, segments.
     pub cwnd_segments: f64,
-    /// What the algorithm compared the window with, segments (CCM-SS: B·D); NaN where there is nothing.
+    /// The value with which the algorithm compared the window, segments (CCM-SS: B·D); NaN where there is none.
     pub pipe_segments: f64,
 }
 
 impl Event {
-    /// An event at a window of `cwnd_segments` that was compared with nothing.
+    /// An event at a window of `cwnd_segments`, without a compared value.
     #[must_use]
     pub fn new(kind: EventKind, reason: Reason, cwnd_segments: f64) -> Self {
         Self { kind, reason, cwnd_segments, pipe_segments: f64::NAN }
     }
 
-    /// The same, where the window was compared with `pipe_segments`.
+    /// The event with `pipe_segments` as the compared value.
     #[must_use]
     pub fn against(self, pipe_segments: f64) -> Self {
         Self { pipe_segments, ..self }

@@ -1,32 +1,33 @@
-//! The name of an algorithm in the kernel's TCP: ours under `cwndlab_…`, and the kernel's own that stand for ours.
+//! Names of algorithms in the kernel's TCP: `cwndlab_…` for algorithms of the catalogue, and the kernel's own
+//! equivalents.
 
 use crate::catalogue::{Algorithm, Catalogue};
 
-/// What all of them begin with.
+/// Prefix of all names of cwndlab's algorithms.
 pub const PREFIX: &str = "cwndlab_";
-/// `TCP_CA_NAME_MAX` of Linux, less the byte that ends the text.
+/// Maximum length of a name: `TCP_CA_NAME_MAX` of Linux without the terminating byte.
 pub const LONGEST: usize = 15;
-/// Letters that are left behind the prefix.
+/// Maximum number of letters after the prefix.
 const ROOM: usize = LONGEST - PREFIX.len();
-/// Letters of the last word that a name of several words keeps.
+/// Letters of the last word in a shortened name of several words.
 const TAIL: usize = 4;
-/// Letters of a name that a number follows.
+/// Letters of the name before the digest.
 const HEAD: usize = 3;
 
-/// The kernel's own algorithms that stand for ours: our name, the kernel's. Linux: `tcp_cong.c`, `tcp_cubic.c`,
-/// `tcp_bbr.c` (BBRv1), `tcp_westwood.c` (Westwood+).
+/// Algorithms of the kernel that are equivalent to entries of the catalogue: name in the catalogue, name in the kernel.
+/// Linux: `tcp_cong.c`, `tcp_cubic.c`, `tcp_bbr.c` (BBRv1), `tcp_westwood.c` (Westwood+).
 pub const KERNELS_OWN: [(&str, &str); 5] =
     [("reno", "reno"), ("cubic", "cubic"), ("cubic-linux", "cubic"), ("bbr1", "bbr"), ("westwood-plus", "westwood")];
 
-/// The kernel's own algorithm that stands for `algorithm`, whatever its parameters.
+/// The kernel's own equivalent of `algorithm`, regardless of its parameters.
 #[must_use]
 pub fn kernels_own(algorithm: &Algorithm) -> Option<&'static str> {
     KERNELS_OWN.iter().find(|(ours, _)| *ours == algorithm.growth.spec.name).map(|(_, own)| *own)
 }
 
-/// What a name means in the kernel, whose TCP has `available`: the kernel's own where it stands for ours, else ours where
-/// it is registered. A name of the library has one meaning everywhere (`bbr` is `bbr3`); a module of the kernel is
-/// meant by its own name only where the library has no other algorithm of that name.
+/// The kernel's name for `name`, where the kernel's TCP has the algorithms `available`: the kernel's own equivalent,
+/// else the registered algorithm of the catalogue. A name of the catalogue has one meaning everywhere (`bbr` is
+/// `bbr3`); the name of a kernel module is accepted only where the catalogue has no other algorithm of that name.
 #[must_use]
 pub fn resolve(name: &str, catalogue: &Catalogue, available: &[String]) -> Option<String> {
     let has = |name: &str| available.iter().any(|one| one == name);
@@ -42,7 +43,7 @@ pub fn resolve(name: &str, catalogue: &Catalogue, available: &[String]) -> Optio
     (has(name) && library_name(name) == name).then(|| name.to_owned())
 }
 
-/// What the library calls a name of the kernel's own: `bbr` is `bbr1`.
+/// The catalogue's name of an algorithm of the kernel: `bbr` is `bbr1`.
 #[must_use]
 pub fn library_name(own: &str) -> &str {
     if KERNELS_OWN.iter().any(|(ours, _)| *ours == own) {
@@ -51,21 +52,21 @@ pub fn library_name(own: &str) -> &str {
     KERNELS_OWN.iter().find(|(_, kernels)| *kernels == own).map_or(own, |(ours, _)| ours)
 }
 
-/// Why a name of the kernel's own is not understood as such.
+/// An error message for a name that means another algorithm in the kernel than in the catalogue.
 #[must_use]
 pub fn misnamed(name: &str) -> Option<String> {
     let ours = library_name(name);
     (ours != name).then(|| format!("the kernel's own {name} is '{ours}'"))
 }
 
-/// The entry that is registered under a name of the kernel, `cwndlab_…`, without parameters.
+/// The entry that is registered under the kernel's name `cwndlab_…`, without parameters.
 #[must_use]
 pub fn entry_of(name: &str, catalogue: &Catalogue) -> Option<&'static str> {
     let is_it = |entry: &str| catalogue.parse(entry).is_ok_and(|algorithm| kernel_name(&algorithm) == name);
     catalogue.specs.iter().map(|spec| spec.name).find(|entry| is_it(entry))
 }
 
-/// Whether parameters and slow start are the entry's own.
+/// Whether parameters and slow start are the defaults of the entry.
 fn is_entry_itself(algorithm: &Algorithm) -> bool {
     let growth = &algorithm.growth;
     let start = algorithm.slow_start.as_ref().map(ToString::to_string);
@@ -74,13 +75,14 @@ fn is_entry_itself(algorithm: &Algorithm) -> bool {
 
 /// The name under which `algorithm` is registered with the kernel's TCP, at most 15 letters: `cwndlab_` and
 ///
-/// - the growth's name with `_` for `-`, where 7 letters hold it: `cwndlab_phcc`, `cwndlab_abe_ecn`;
-/// - else its first 7 letters, or, of several words, the first 4 of the last behind as much of the first as fits:
-///   `cwndlab_westwoo`, `cwndlab_wesplus`, `cwndlab_cublinu`;
-/// - where parameters or the slow start are not the entry's own, its first 3 letters and 4 that stand for the text:
-///   `cwndlab_cubq3fa`, so that variants can be registered side by side.
+/// - the name of its congestion avoidance with `_` for `-`, if that has at most 7 letters: `cwndlab_phcc`,
+///   `cwndlab_abe_ecn`;
+/// - else the first 7 letters of the name, or, for several words, the first letters of the first word and the first 4
+///   of the last: `cwndlab_westwoo`, `cwndlab_wesplus`, `cwndlab_cublinu`;
+/// - with parameters or a slow start other than the defaults, the first 3 letters of the name and a digest of 4
+///   letters: `cwndlab_cubq3fa`, so that several variants can be registered.
 ///
-/// The recovery is the kernel's and does not count.
+/// The recovery is that of the kernel and is ignored.
 #[must_use]
 pub fn kernel_name(algorithm: &Algorithm) -> String {
     let growth = &algorithm.growth;

@@ -1,10 +1,10 @@
-//! The contract between a transport and a congestion control: what somebody outside depends on.
+//! The contract between a transport and a congestion control algorithm, for algorithms in and outside this repository.
 //!
-//! - [`contract`]: [`CongestionControl`] and what the transport reports to it;
-//! - [`event`] and [`state`]: what an algorithm returns of itself;
-//! - [`parts`]: [`SlowStart`] and [`CongestionAvoidance`], the two parts that [`Composed`] joins;
-//! - [`spec`]: the entry by which an algorithm is known everywhere: name, parameters, source;
-//! - [`catalogue`]: all entries, and the text form `GROWTH[+SLOW_START][/RECOVERY]`.
+//! - [`contract`]: [`CongestionControl`] and the reports of the transport to it;
+//! - [`event`] and [`state`]: the events and the state that an algorithm returns;
+//! - [`parts`]: [`SlowStart`] and [`CongestionAvoidance`], the two parts that [`Composed`] combines;
+//! - [`spec`]: an algorithm's entry in the catalogue: name, parameters, source;
+//! - [`catalogue`]: all entries, and the text form `GROWTH[+SLOW_START][/RECOVERY]`;
 //! - [`kernel_name()`]: the name of an algorithm in the kernel.
 
 pub mod catalogue;

@@ -1,13 +1,13 @@
-//! Copies of algorithms behind a pointer: a trait that copies the implementations of another, for the module of that one.
+//! Clones of boxed trait objects.
 
-/// `snapshot! { Copies of Kind; }` declares the trait `Copies`, gives it to all that implement `Kind` and are `Clone`, and
-/// makes `Box<dyn Kind>` a `Clone`.
+/// `snapshot! { Copies of Kind; }` declares the trait `Copies`, implements it for all types that are `Kind` and
+/// `Clone`, and implements `Clone` for `Box<dyn Kind>`.
 macro_rules! snapshot {
     ($($copies:ident of $kind:ident;)*) => {
         $(
-            /// A copy in a box. Every algorithm that is `Clone` has it: `#[derive(Clone)]` is all to write.
+            /// A boxed copy. Implemented for every algorithm that is `Clone`: `#[derive(Clone)]` is sufficient.
             pub trait $copies {
-                /// A copy as it stands.
+                /// A copy of the present state.
                 fn snapshot(&self) -> Box<dyn $kind>;
             }
 

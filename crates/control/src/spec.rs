@@ -1,33 +1,33 @@
-//! The entry by which an algorithm is known: everything else is derived from it.
+//! An algorithm's entry in the catalogue, from which all lists, help texts and pages are derived.
 
 use std::fmt;
 
 use crate::contract::{CongestionControl, Path};
 use crate::parts::{CongestionAvoidance, SlowStart};
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// How the window grows in avoidance.
+    /// Congestion avoidance.
     CongestionAvoidance,
-    /// How it grows before.
+    /// Slow start.
     SlowStart,
-    /// What is retransmitted, and the window until a loss is repaired.
+    /// Loss recovery: retransmissions, and the window during recovery.
     Recovery,
-    /// An algorithm that owns its start.
+    /// A whole algorithm, with its own slow start.
     Whole,
-    /// A scheme with an agent in the routers.
+    /// A router-assisted scheme, with an agent in the routers.
     Router,
-    /// A mechanism of the transport, not a point on an axis.
+    /// A mechanism of the transport, which a flow does not select.
     Mechanism,
 }
 
-/// How sure the entry is of its source.
+/// The agreement of an entry with its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Confidence {
     /// Published constants and formulas, compared with reference code or text.
     High,
-    /// Published formulas or summaries; some details chosen.
+    /// Published formulas or summaries; some details are our choice.
     Medium,
     /// Our reconstruction from a short description.
     Low,
@@ -38,11 +38,11 @@ pub enum Confidence {
 pub enum Value {
     /// A number.
     Number(f64),
-    /// One of the words that the parameter allows.
+    /// One of the permitted words.
     Word(&'static str),
 }
 
-/// What a parameter may be.
+/// The permitted values of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Domain {
     /// A number within these bounds, both included.
@@ -58,15 +58,15 @@ pub struct Parameter {
     pub name: &'static str,
     /// Its unit; empty for a ratio or a word.
     pub unit: &'static str,
-    /// What it is unless given.
+    /// Its default value.
     pub default: Value,
-    /// What it may be.
+    /// Its permitted values.
     pub domain: Domain,
-    /// One sentence; for an ambiguity of the source, what each choice means.
+    /// Its meaning, in one sentence; for an ambiguity of the source, the meaning of each value.
     pub doc: &'static str,
 }
 
-/// The values of an entry's parameters, in the order of its `parameters`, defaults filled in.
+/// The values of an entry's parameters, in the order of its `parameters`, including defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arguments {
     pub(crate) parameters: &'static [Parameter],
@@ -90,7 +90,7 @@ impl Arguments {
         self.values[at.unwrap_or_else(|| panic!("an entry asks for '{name}', which it does not list"))]
     }
 
-    /// The number called `name`. Panics where the entry does not list one: a fault of the entry.
+    /// The number `name`. Panics where the entry has no such numeric parameter.
     #[must_use]
     pub fn number(&self, name: &str) -> f64 {
         match self.value(name) {
@@ -99,7 +99,7 @@ impl Arguments {
         }
     }
 
-    /// The word called `name`. Panics where the entry does not list one: a fault of the entry.
+    /// The word `name`. Panics where the entry has no such parameter of words.
     #[must_use]
     pub fn word(&self, name: &str) -> &'static str {
         match self.value(name) {
@@ -109,7 +109,7 @@ impl Arguments {
     }
 }
 
-/// The recoveries that a transport offers.
+/// The loss recoveries of the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecoveryKind {
     /// Fast retransmit, then slow start from one segment; go-back-N.
@@ -118,7 +118,7 @@ pub enum RecoveryKind {
     Reno,
     /// Partial ACKs retransmit (RFC 6582).
     NewReno,
-    /// The SACK scoreboard and its pipe (RFC 6675).
+    /// The SACK scoreboard and the pipe estimate (RFC 6675).
     Sack,
     /// Forward acknowledgement.
     Fack,
@@ -126,76 +126,77 @@ pub enum RecoveryKind {
     Rack,
 }
 
-/// Makes a congestion control that is known only at run time, such as a class of another language.
+/// The constructor of a congestion control that is defined at run time, such as a class of another language.
 pub trait Make: fmt::Debug + Sync {
-    /// One for a flow.
+    /// Creates the congestion control of a flow.
     fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl>;
 }
 
-/// How to make it.
+/// The constructor of an entry.
 #[derive(Clone, Copy, Debug)]
 pub enum Build {
-    /// A growth.
+    /// Congestion avoidance.
     CongestionAvoidance(fn(&Path, &Arguments) -> Box<dyn CongestionAvoidance>),
     /// A slow start.
     SlowStart(fn(&Path, &Arguments) -> Box<dyn SlowStart>),
     /// A whole algorithm.
     Whole(fn(&Path, &Arguments) -> Box<dyn CongestionControl>),
-    /// A whole algorithm that was handed over at run time.
+    /// A whole algorithm that is defined at run time.
     Dynamic(&'static dyn Make),
-    /// A recovery, which the transport performs.
+    /// A loss recovery, which the transport implements.
     Recovery(RecoveryKind),
-    /// Nothing to make: a mechanism that is part of the transport.
+    /// No constructor: a mechanism of the transport.
     Mechanism,
 }
 
-/// What an entry needs from host or path beyond windows and ACKs.
+/// A requirement of an entry on host or path, besides windows and ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Need {
-    /// The transport must pace what it sends.
+    /// The transport must pace.
     Pacing,
-    /// Every segment must leave on its own: bursts would hide the delay that it measures.
+    /// Segments must be sent separately: bursts would conceal the delay that the algorithm measures.
     Spacing,
     /// ECN must be negotiated, and the receiver must echo every mark (accurate ECN).
     Ecn,
     /// The routers on the path must have an agent of this scheme: the `scheme` of a link's agent.
     Agent(&'static str),
-    /// It must be told of every ACK; by default being asked once per round trip would do.
+    /// The algorithm must receive every ACK; without this, one report per round trip is sufficient.
     EveryAck,
 }
 
-/// An algorithm's entry. Two are the same if they have the same name and kind.
+/// An algorithm's entry. Entries of the same name and kind are equal.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
     /// Its name: lower case, words joined by `-`.
     pub name: &'static str,
-    /// Its name in full.
+    /// Its full name.
     pub title: &'static str,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Publication, RFC or doi.
     pub source: &'static str,
-    /// The year of it.
+    /// Year of the source.
     pub year: u16,
-    /// How sure we are.
+    /// Agreement with the source.
     pub confidence: Confidence,
-    /// What it does, in a few sentences, with its equations.
+    /// Description in a few sentences, with equations.
     pub summary: &'static str,
     /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// Ambiguities of the source and what we choose; one sentence each.
+    /// Ambiguities of the source and our choices; one sentence each.
     pub choices: &'static [&'static str],
-    /// What to beware of; one sentence each.
+    /// Limitations and typical errors of use; one sentence each.
     pub pitfalls: &'static [&'static str],
-    /// The slow start that comes with it where none is named; empty: it brings its own.
+    /// The default slow start of congestion avoidance; empty: it has its own.
     pub companion: &'static str,
-    /// What it needs from host and path.
+    /// Requirements on host and path.
     pub needs: &'static [Need],
-    /// Congestion-avoidance algorithms that this slow start cannot be combined with, or the reverse, each with the reason.
+    /// Congestion-avoidance algorithms that this slow start cannot be combined with, or the reverse, each with the
+    /// reason.
     pub refuses: &'static [(&'static str, &'static str)],
-    /// It keeps a model of the path rather than a window that losses drive; may grow while app-limited.
+    /// The algorithm has a model of the path instead of a loss-driven window; its window may grow while app-limited.
     pub model_based: bool,
-    /// How to make it.
+    /// Its constructor.
     pub build: Build,
 }
 
@@ -267,7 +268,7 @@ mod tests {
 
     /// By hand: 3 segments of 1000 bytes.
     #[test]
-    fn what_was_handed_over_makes_the_control() {
+    fn a_dynamic_entry_constructs_the_control() {
         let catalogue = Catalogue { specs: vec![&GIVEN], aliases: &[] };
         let algorithm = catalogue.parse("given(segments=3)").expect("it is in the catalogue");
         assert_eq!(algorithm.build(&path(10)).cwnd(), Bytes(3000));

@@ -1,4 +1,4 @@
-//! What an algorithm says of its state: the slow-start threshold, the phase, and named numbers for debugging.
+//! The state that an algorithm reports: the slow-start threshold, the phase, and named numbers for debugging.
 
 use cwndlab_units::Bytes;
 
@@ -15,35 +15,35 @@ pub struct State {
 }
 
 impl State {
-    /// The state of an algorithm that says nothing of itself.
+    /// The state of an algorithm that reports none.
     pub const UNKNOWN: Self = Self { ssthresh: Ssthresh::Unknown, phase: Phase::Unknown };
 }
 
 /// A slow-start threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ssthresh {
-    /// The algorithm keeps none: the transport derives one from the congestion events (RFC 5681, section 3.1).
+    /// The algorithm has none: the transport derives one from the congestion events (RFC 5681, section 3.1).
     Unknown,
-    /// Slow start until something ends it.
+    /// No threshold: slow start ends with a congestion event or by its own rule.
     Unlimited,
     /// Slow start while the window is below it.
     At(Bytes),
 }
 
 impl Ssthresh {
-    /// A threshold of `segments` of `mss` bytes, where infinity is "without limit".
+    /// A threshold of `segments` of `mss` bytes; infinity is [`Unlimited`](Self::Unlimited).
     #[inline]
     #[must_use]
     pub fn of(segments: f64, mss: f64) -> Self {
         if segments.is_finite() {
-            // A hair more, as of the window: k segments stored as a sum of fractions are k segments.
+            // A rounding margin, as for the window: k segments may be stored as a sum of fractions.
             Self::At(Bytes(((segments + 1e-9) * mss) as u64))
         } else {
             Self::Unlimited
         }
     }
 
-    /// The threshold where there is one.
+    /// The threshold in bytes, where there is one.
     #[must_use]
     pub fn bytes(self) -> Option<Bytes> {
         match self {
@@ -56,7 +56,7 @@ impl Ssthresh {
 /// The phase of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The algorithm does not say.
+    /// The algorithm does not report it.
     Unknown,
     /// Slow start (RFC 5681, section 3.1).
     SlowStart,
@@ -64,22 +64,23 @@ pub enum Phase {
     ConservativeSlowStart,
     /// Congestion avoidance (RFC 5681, section 3.1).
     CongestionAvoidance,
-    /// The transport repairs a loss, or reduces the window after an ECN echo; the window is its own.
+    /// Loss recovery, or the reduction of the window after an ECN echo; the transport sets the window.
     Recovery,
     /// The routers of the path set the rate.
     RouterControlled,
     /// BBR: doubles its rate until the path is full.
     Startup,
-    /// BBR: drains the queue that Startup left.
+    /// BBR: drains the queue of Startup.
     Drain,
-    /// BBR: cycles around the bandwidth that it measured.
+    /// BBR: cycles around the measured bandwidth.
     ProbeBw,
-    /// BBR: lowers the window to measure the smallest round-trip time.
+    /// BBR: lowers the window to measure the minimum round-trip time.
     ProbeRtt,
 }
 
 impl Phase {
-    /// The algorithm follows a model of the path or the routers' rate, which outlives a reduction that was spurious.
+    /// The algorithm follows a model of the path or the rate of routers, which the undo of a reduction does not
+    /// restore.
     #[must_use]
     pub fn follows_model(self) -> bool {
         use Phase::{Drain, ProbeBw, ProbeRtt, RouterControlled, Startup};

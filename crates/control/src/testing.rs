@@ -19,7 +19,7 @@ pub fn ack(segments: u64) -> Ack {
     ack_at(Time(1_000_000_000), segments)
 }
 
-/// The same at `now`.
+/// An ACK of `segments` as of [`ack`], at `now`.
 #[must_use]
 pub fn ack_at(now: Time, segments: u64) -> Ack {
     let rtt = Duration::from_millis(100);
@@ -70,7 +70,7 @@ pub fn timeout(flight: u64) -> Congestion {
     Congestion { cause: Cause::Timeout, restart: true, ..loss(flight) }
 }
 
-/// The handshake took `rtt`, and routers told `rate`.
+/// The end of a handshake with a round-trip time of `rtt` and router feedback of `rate`.
 #[must_use]
 pub fn established(rtt: Duration, rate: Option<Rate>) -> Window {
     Window {
@@ -81,7 +81,7 @@ pub fn established(rtt: Duration, rate: Option<Rate>) -> Window {
     }
 }
 
-/// The last reduction is taken back.
+/// The undo of the last reduction.
 #[must_use]
 pub fn undo() -> Window {
     Window {

@@ -1,25 +1,25 @@
-//! What a transport keeps of an algorithm before a congestion event, so that it can take the reduction back.
+//! The snapshot of an algorithm before a congestion event, for the undo of a spurious reduction.
 
 use crate::contract::{Congestion, CongestionControl};
 
-/// An algorithm as it stood before its last reduction: what an undo restores.
+/// An algorithm's state before its last reduction, which an undo restores.
 ///
-/// The transport keeps it, so that no algorithm implements an undo. Restored is the whole state: the window and the threshold
-/// (RFC 4015, section 3), the epoch (RFC 9438, section 4.9), and what was measured. A window that has grown past the one of
-/// before stays (Linux, `tcp_undo_cwnd_reduction`: the larger of the two). An algorithm that follows a model of the path,
-/// by its [phase](crate::Phase::follows_model), keeps it (Linux, `bbr_undo_cwnd`).
+/// The transport holds it, so that no algorithm implements an undo. The undo restores the complete state: window and
+/// ssthresh (RFC 4015, section 3), epoch (RFC 9438, section 4.9), and measurements. A window that is larger than before
+/// the reduction does not change (Linux, `tcp_undo_cwnd_reduction`: the maximum of both). An algorithm that follows a
+/// model of the path, by its [phase](crate::Phase::follows_model), keeps its state (Linux, `bbr_undo_cwnd`).
 #[derive(Debug, Default)]
 pub struct BeforeReduction(Option<Box<dyn CongestionControl>>);
 
 impl BeforeReduction {
-    /// Keeps a copy of `control` in front of a congestion event that is not [repeated](Congestion::repeated).
+    /// Copies `control` before a congestion event that is not [repeated](Congestion::repeated).
     pub fn save(&mut self, control: &dyn CongestionControl, event: &Congestion) {
         if !event.repeated {
             self.0 = (!control.state(None).phase.follows_model()).then(|| control.snapshot());
         }
     }
 
-    /// Takes the last reduction back. The transport then reports [`Change::Undo`](crate::Change::Undo).
+    /// Reverts the last reduction. The transport then reports [`Change::Undo`](crate::Change::Undo).
     pub fn restore(&self, control: &mut Box<dyn CongestionControl>) {
         if let Some(before) = self.0.as_ref().filter(|before| before.cwnd() >= control.cwnd()) {
             *control = before.clone();
@@ -36,7 +36,7 @@ mod tests {
     use crate::testing::loss;
     use cwndlab_units::Bytes;
 
-    /// Halves at a loss, in this phase.
+    /// Halves its window at a congestion event; reports this phase.
     #[derive(Clone, Debug)]
     struct Halves(u64, Phase);
 
@@ -70,9 +70,9 @@ mod tests {
         (control, before)
     }
 
-    /// By hand: 100, 50, and 25 with the repeated timeout; the undo gives back 100.
+    /// By hand: 100, 50, and 25 after the repeated timeout; the undo restores 100.
     #[test]
-    fn an_undo_restores_what_stood_before_the_first_of_repeated_timeouts() {
+    fn an_undo_restores_the_state_before_the_first_of_repeated_timeouts() {
         let (mut control, before) = reduced(Phase::CongestionAvoidance);
         assert_eq!(control.cwnd(), Bytes(25));
         before.restore(&mut control);
@@ -81,7 +81,7 @@ mod tests {
 
     /// Linux, tcp_undo_cwnd_reduction: max(snd_cwnd, prior_cwnd).
     #[test]
-    fn a_window_that_has_grown_past_the_one_of_before_stays() {
+    fn an_undo_does_not_reduce_a_larger_window() {
         let (mut control, before) = reduced(Phase::CongestionAvoidance);
         let _ = control.on_ack(&crate::testing::ack(1));
         before.restore(&mut control);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_algorithm_that_follows_a_model_keeps_it() {
+    fn a_model_based_algorithm_keeps_its_state() {
         let (mut control, before) = reduced(Phase::ProbeBw);
         before.restore(&mut control);
         assert_eq!(control.cwnd(), Bytes(25));

@@ -1,15 +1,15 @@
-//! ABE: alternative backoff with ECN.
+//! ABE: Alternative Backoff with ECN, for Reno and CUBIC.
 //!
 //! Source: N. Khademi, M. Welzl, G. Armitage, G. Fairhurst, "TCP Alternative Backoff with ECN (ABE)", RFC 8511, 2018.
 //!
 //! ```text
-//! mark: ssthresh = max(β_ecn F, 2)    β_ecn = 0.8 (Reno), 0.85 (CUBIC)    (1)
-//! loss, growth: as the base                                               (2)
+//! mark:             ssthresh = max(β_ecn F, 2)    β_ecn = 0.8 (Reno), 0.85 (CUBIC)    (1)
+//! loss, increase:   as the base algorithm                                             (2)
 //! ```
 //!
 //! Units: segments; F is FlightSize, at most the window.
-//! Differs from the source: nothing. What CUBIC remembers of a congestion event (W_max, the epoch) it remembers of a mark
-//! too; K follows from the window that (1) leaves.
+//! Differs from the source: nothing. A mark updates CUBIC's W_max and epoch as any congestion event does; K follows
+//! from the window after (1).
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
@@ -27,36 +27,36 @@ pub static SPEC: Spec = Spec {
     source: "RFC 8511",
     year: 2018,
     confidence: Confidence::High,
-    summary: "Reno or CUBIC that gives up less for an ECN mark than for a loss: a mark comes from a short queue, which the usual reduction would drain.",
+    summary: "Reno or CUBIC with a smaller reduction for an ECN mark than for a loss. Marks come from short queues, which the usual reduction would drain.",
     parameters: &[
         Parameter {
             name: "base",
             unit: "",
             default: Value::Word("reno"),
             domain: Domain::Words(&["reno", "cubic"]),
-            doc: "how the window grows, and what a loss costs",
+            doc: "base algorithm: the increase of the window and the response to losses",
         },
         Parameter {
             name: "beta_reno",
             unit: "",
             default: Value::Number(0.8),
             domain: Domain::Range(0.5, 0.99),
-            doc: "what a mark leaves of FlightSize with base=reno (RFC 8511, section 3)",
+            doc: "multiplicative decrease factor of FlightSize for a mark with base=reno (RFC 8511, section 3)",
         },
         Parameter {
             name: "beta_cubic",
             unit: "",
             default: Value::Number(0.85),
             domain: Domain::Range(0.5, 0.99),
-            doc: "what a mark leaves of FlightSize with base=cubic (section 4.1)",
+            doc: "multiplicative decrease factor of FlightSize for a mark with base=cubic (section 4.1)",
         },
     ],
-    choices: &["FlightSize as in RFC 8511, but never more than the window"],
+    choices: &["the decrease applies to FlightSize, as in RFC 8511, but to no more than the window"],
     pitfalls: &[
-        "only marks are answered differently: with stack.ecn = \"off\" it is its base; \"classic\" is enough",
-        "beside its base, on the same marks, it takes two to three times the share of Reno, 1.6 times that of CUBIC",
-        "where the queue that marks is long it stands longer than with the base",
-        "this is not the ABE TCP of the slow starts",
+        "only the response to marks differs: with stack.ecn = \"off\" it equals its base; \"classic\" is enough",
+        "in competition with its base, on the same marks, it takes two to three times the share of Reno, 1.6 times that of CUBIC",
+        "where the marking threshold is high the standing queue is longer than with the base",
+        "not to be confused with the slow start ABE TCP (`abe-tcp`)",
     ],
     companion: "standard",
     needs: &[Need::Ecn],
@@ -65,7 +65,7 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|path, arguments| Box::new(AbeEcn::new(path, arguments))),
 };
 
-/// A base with another answer to marks.
+/// Congestion avoidance of ABE: a base algorithm with its own response to marks.
 #[derive(Clone, Debug)]
 pub struct AbeEcn {
     base: Box<dyn CongestionAvoidance>,
@@ -78,7 +78,9 @@ impl AbeEcn {
             "cubic" => (&cubic::SPEC, arguments.number("beta_cubic")),
             _ => (&reno::SPEC, arguments.number("beta_reno")),
         };
-        let Build::CongestionAvoidance(make) = spec.build else { unreachable!("both bases are growths") };
+        let Build::CongestionAvoidance(make) = spec.build else {
+            unreachable!("both bases are congestion-avoidance algorithms")
+        };
         Self { base: make(path, &Arguments::defaults(spec.parameters)), beta }
     }
 }
@@ -95,11 +97,11 @@ impl CongestionAvoidance for AbeEcn {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        let as_lost = self.base.on_congestion(event, w);
+        let after_loss = self.base.on_congestion(event, w);
         if event.cause == Cause::Ecn {
             (self.beta * flight(event).min(w)).max(2.0) // (1)
         } else {
-            as_lost // (2)
+            after_loss // (2)
         }
     }
 
@@ -123,9 +125,9 @@ mod tests {
         AbeEcn::new(&path(10), &algorithm.growth.arguments)
     }
 
-    /// RFC 8511 by hand: of 100 segments a mark leaves 80 (Reno) or 85 (CUBIC), a loss 50 or 70.
+    /// RFC 8511 by hand: a mark reduces 100 segments to 80 (Reno) or 85 (CUBIC), a loss to 50 or 70.
     #[test]
-    fn a_mark_costs_less_than_a_loss() {
+    fn a_mark_reduces_the_window_less_than_a_loss() {
         for (base, marked, lost) in [("reno", 80.0, 50.0), ("cubic", 85.0, 70.0)] {
             let mark = Congestion { cause: Cause::Ecn, ..loss(100) };
             assert_eq!(flow(base).on_congestion(&mark, 100.0), marked);
@@ -133,9 +135,9 @@ mod tests {
         }
     }
 
-    /// (2): between events it is its base, step by step.
+    /// (2): between congestion events every window equals that of the base.
     #[test]
-    fn it_grows_as_its_base() {
+    fn the_increase_equals_that_of_the_base() {
         for (base, spec) in [("reno", &reno::SPEC), ("cubic", &cubic::SPEC)] {
             let Build::CongestionAvoidance(make) = spec.build else { unreachable!() };
             let (mut ours, mut theirs) = (flow(base), make(&path(10), &Arguments::defaults(spec.parameters)));

@@ -1,7 +1,7 @@
-//! Compound TCP.
+//! Compound TCP: Reno's window plus a window controlled by delay.
 //!
-//! Source: K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP Approach for High-Speed and Long Distance Networks",
-//! INFOCOM 2006; draft-sridharan-tcpm-ctcp-02.
+//! Source: K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP Approach for High-Speed and Long Distance
+//! Networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp-02.
 //!
 //! ```text
 //! win = cwnd + dwnd; each ack: cwnd += n / win                             (1)
@@ -12,9 +12,9 @@
 //! γ-tuning on loss: γ = clamp((1 − λ) γ + λ · 3/4 · diff_reno, 5, 30)      (5)
 //! ```
 //!
-//! Units: segments, seconds; R is the minimum of the round, win in (2) and (3) the window at its start. dwnd is 0 in slow
-//! start and grows from 38 segments on.
-//! Differs from the source: the draft leaves λ open; 1/4 as in the Linux port.
+//! Units: segments, seconds; R is the minimum RTT of the round, win in (2) and (3) the window at its start. dwnd is 0
+//! in slow start and increases from a window of 38 segments on.
+//! Differs from the source: the draft gives no value of λ; 1/4 as in the Linux port.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
@@ -32,67 +32,67 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1109/INFOCOM.2006.188; draft-sridharan-tcpm-ctcp-02",
     year: 2006,
     confidence: Confidence::High,
-    summary: "Reno plus a delay window that grows while the queue is short and goes away when it is not.",
+    summary: "The window is the sum of Reno's window and a delay window. The delay window increases while the queue is short and decreases when it is long.",
     parameters: &[
         Parameter {
             name: "alpha",
             unit: "",
             default: Value::Number(0.125),
             domain: Domain::Range(0.001, 10.0),
-            doc: "growth of the delay window",
+            doc: "α, scale of the delay window's increase",
         },
         Parameter {
             name: "beta",
             unit: "",
             default: Value::Number(0.5),
             domain: Domain::Range(0.1, 0.9),
-            doc: "what a loss takes of the whole window",
+            doc: "β, fraction by which a loss reduces the total window",
         },
         Parameter {
             name: "k",
             unit: "",
             default: Value::Number(0.75),
             domain: Domain::Range(0.1, 1.0),
-            doc: "exponent of the growth",
+            doc: "exponent of the delay window's increase",
         },
         Parameter {
             name: "eta",
             unit: "",
             default: Value::Number(1.0),
             domain: Domain::Range(0.1, 10.0),
-            doc: "how fast the delay window goes",
+            doc: "η, decrease of the delay window per queued segment",
         },
         Parameter {
             name: "gamma",
             unit: "segments",
             default: Value::Number(30.0),
             domain: Domain::Range(1.0, 1000.0),
-            doc: "queue that counts as congestion",
+            doc: "γ, backlog at which the delay window decreases",
         },
         Parameter {
             name: "auto",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "tune gamma at losses",
+            doc: "on: losses tune gamma (γ auto-tuning)",
         },
         Parameter {
             name: "lambda",
             unit: "",
             default: Value::Number(0.25),
             domain: Domain::Range(0.0, 1.0),
-            doc: "weight of a new sample in gamma; left open by the draft",
+            doc: "λ, weight of a new sample in gamma; the draft gives no value",
         },
         Parameter {
             name: "low_window",
             unit: "segments",
             default: Value::Number(38.0),
             domain: Domain::Range(1.0, 1000.0),
-            doc: "Reno alone below",
+            doc: "window below which the delay window does not increase",
         },
     ],
-    choices: &["win^k as in the paper, not the draft's dwnd^k", "LowWindow 38; other descriptions have about 40"],
-    pitfalls: &["a base RTT measured with a standing queue hides the queue"],
+    choices: &["win^k as in the paper, not dwnd^k as in the draft", "LowWindow is 38; other descriptions have about 40"],
+    pitfalls: &["a base RTT that was measured with a standing queue includes that queue, so the backlog is underestimated"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -100,7 +100,7 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Ctcp::new(arguments))),
 };
 
-/// Compound's avoidance.
+/// Congestion avoidance of Compound TCP.
 #[derive(Clone, Debug)]
 pub struct Ctcp {
     alpha: f64,
@@ -118,8 +118,8 @@ pub struct Ctcp {
     round_min: u64,
     samples: u32,
     diff_reno: Option<f64>,
-    /// The whole window at the start of the round that is being measured.
-    measured: f64,
+    /// The total window at the start of the current round.
+    round_window: f64,
     /// Bytes.
     mss: f64,
 }
@@ -143,12 +143,12 @@ impl Ctcp {
             round_min: u64::MAX,
             samples: 0,
             diff_reno: None,
-            measured: 0.0,
+            round_window: 0.0,
             mss: 1.0,
         }
     }
 
-    /// The increment of the delay window: (2). The usual exponent of 3/4 takes two square roots instead of a power.
+    /// The increment of the delay window: (2). The default exponent of 3/4 takes square roots instead of a power.
     fn increment(&self, win: f64) -> f64 {
         let power = if self.k == 0.75 { sqrt(win) * sqrt(sqrt(win)) } else { pow(win, self.k) };
         (self.alpha * power - 1.0).max(0.0)
@@ -160,13 +160,13 @@ impl Ctcp {
         self.gamma = ((1.0 - self.lambda) * self.gamma + self.lambda * sample).clamp(5.0, 30.0);
     }
 
-    /// The decision at the end of a round: the new whole window.
+    /// Updates the delay window at the end of a round. Returns the new total window.
     fn decide(&mut self, win: f64) -> f64 {
         let cwnd = win - self.dwnd;
         let queued = 1.0 - self.base as f64 / self.round_min as f64;
         self.diff_reno = Some(cwnd * queued);
-        let diff = self.measured * queued;
-        let grown = self.dwnd + self.increment(self.measured);
+        let diff = self.round_window * queued;
+        let grown = self.dwnd + self.increment(self.round_window);
         self.dwnd = if diff < self.gamma { grown } else { (self.dwnd - self.eta * diff).max(0.0) };
         cwnd + self.dwnd
     }
@@ -185,11 +185,11 @@ impl CongestionAvoidance for Ctcp {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let mut win = w + segments(ack) / w; // (1)
         if ack.round > self.round {
-            // The Vegas family's rule: two samples or fewer decide nothing.
-            if self.samples > 2 && self.measured >= self.low_window {
+            // As in Linux' Vegas family, a round with two samples or fewer changes nothing.
+            if self.samples > 2 && self.round_window >= self.low_window {
                 win = self.decide(win);
             }
-            self.measured = win;
+            self.round_window = win;
             (self.round, self.round_min, self.samples) = (ack.round, u64::MAX, 0);
         }
         win.max(2.0)
@@ -210,7 +210,7 @@ impl CongestionAvoidance for Ctcp {
 
     fn on_window(&mut self, window: &Window) {
         match window.change {
-            Change::Idle => self.dwnd = 0.0, // slow start begins again
+            Change::Idle => self.dwnd = 0.0, // slow start restarts
             Change::Recovered => self.dwnd = self.dwnd.min(window.cwnd.0 as f64 / self.mss),
             Change::Undo | Change::Established => {}
         }
@@ -227,18 +227,18 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack, loss, undo, MSS};
 
-    /// The sheet: win = 100 with cwnd 60 and dwnd 40; a loss leaves 30 and 20.
+    /// Reference values: win = 100 with cwnd 60 and dwnd 40; after a loss 30 and 20.
     #[test]
-    fn a_loss_halves_the_whole_window() {
+    fn a_loss_halves_the_total_window() {
         let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
         flow.dwnd = 40.0;
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
         assert_eq!(flow.dwnd, 20.0);
     }
 
-    /// By hand: recovery ends at ten of 50 segments, of which the delay window can be no more; idleness leaves none of it.
+    /// By hand: recovery ends with ten of 50 segments, which bound the delay window; an idle period resets it.
     #[test]
-    fn a_window_that_is_imposed_bounds_the_delay_window() {
+    fn a_window_set_by_the_transport_bounds_the_delay_window() {
         let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
         flow.observe(&ack(1), 100.0);
         flow.dwnd = 40.0;
@@ -250,7 +250,7 @@ mod tests {
 
     /// `known-answers.csv`: α win^k − 1, and γ = 26.25 after a loss with diff_reno = 20.
     #[test]
-    fn increments_and_gamma_are_those_of_the_sheet() {
+    fn increments_and_gamma_match_the_known_answers() {
         let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
         for (win, step) in [
             (16.0, 0.0),

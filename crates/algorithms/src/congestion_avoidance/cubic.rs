@@ -1,6 +1,7 @@
-//! CUBIC, the standard.
+//! CUBIC of RFC 9438.
 //!
-//! Source: L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert (ed.), "CUBIC for Fast and Long-Distance Networks", RFC 9438, 2023.
+//! Source: L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert (ed.), "CUBIC for Fast and Long-Distance Networks", RFC 9438,
+//! 2023.
 //!
 //! ```text
 //! W(t)   = C (t − K)³ + W_max                                       (1)
@@ -8,13 +9,13 @@
 //! target = W(t + RTT), within [w, 1.5 w]                            (section 4.2)
 //! W_est += α n / w;  α = 3 (1 − β) / (1 + β), 1 once W_est ≥ prior  (4)
 //! each ack: w = W_est if W(t) < W_est, else w += n (target − w) / w (sections 4.3 to 4.5)
-//! each congestion: ssthresh = max(β F, 2)                           (section 4.6)
-//!                  W_max = w (1 + β) / 2 if w < W_max, else w       (section 4.7)
+//! congestion event: ssthresh = max(β F, 2)                           (section 4.6)
+//!                   W_max = w (1 + β) / 2 if w < W_max, else w       (section 4.7)
 //! ```
 //!
 //! Units: windows in segments, t, K and RTT (smoothed) in seconds, C in segments/s³.
-//! Differs from the source: nothing that is known. t stands still while the window is not used (section 5.8), since the
-//! epoch is moved by the time between two growing ACKs that an unused window separates.
+//! Differs from the source: nothing known. t does not advance while the window is not fully used (section 5.8): the
+//! start of the epoch moves by the length of that period.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
@@ -33,46 +34,46 @@ pub static SPEC: Spec = Spec {
     source: "RFC 9438",
     year: 2023,
     confidence: Confidence::High,
-    summary: "The window follows a cubic function of the time since the last loss, flat around the window at which it happened; never slower than Reno.",
+    summary: "The window is a cubic function of the time since the last congestion event, with its plateau at the window of that event. The window never grows more slowly than Reno's.",
     parameters: &[
         Parameter {
             name: "c",
             unit: "segments/s^3",
             default: Value::Number(0.4),
             domain: Domain::Range(0.001, 100.0),
-            doc: "scales the growth",
+            doc: "C, scale of the cubic function",
         },
         Parameter {
             name: "beta",
             unit: "",
             default: Value::Number(0.7),
             domain: Domain::Range(0.1, 0.99),
-            doc: "what a congestion event leaves of the window",
+            doc: "multiplicative decrease factor",
         },
         Parameter {
             name: "fast_convergence",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "give way to newcomers: remember less than the window that was reached (section 4.7)",
+            doc: "fast convergence: a congestion event below W_max sets W_max below the window, which releases bandwidth for new flows (section 4.7)",
         },
         Parameter {
             name: "reno_friendly",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "never grow slower than Reno would (section 4.3)",
+            doc: "Reno-friendly region: the window is at least Reno's estimated window (section 4.3)",
         },
         Parameter {
             name: "base",
             unit: "",
             default: Value::Word("flight"),
             domain: Domain::Words(&["flight", "cwnd"]),
-            doc: "what is multiplied by beta: FlightSize (the RFC) or the window",
+            doc: "quantity that a congestion event multiplies by beta: FlightSize (the RFC) or the window",
         },
     ],
     choices: &["section 4.6 allows cwnd instead of FlightSize; the default is FlightSize"],
-    pitfalls: &["in a Reno-friendly region its share depends on the RTT as Reno's does"],
+    pitfalls: &["in the Reno-friendly region its share depends on the RTT as Reno's does"],
     companion: "hystart-pp",
     needs: &[],
     refuses: &[],
@@ -80,27 +81,27 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic::new(arguments))),
 };
 
-/// Makes one.
+/// Creates CUBIC from the arguments of its entry.
 #[must_use]
 pub fn make(arguments: &Arguments) -> Cubic {
     Cubic::new(arguments)
 }
 
-/// What a reduction changes.
+/// The state of an epoch of congestion avoidance, which a congestion event ends.
 #[derive(Clone, Copy, Debug, Default)]
 struct Epoch {
     w_max: f64,
     k: f64,
-    /// Start of the epoch; `None` outside.
+    /// Start of the epoch; `None` before the first ACK of congestion avoidance.
     start: Option<Time>,
     w_est: f64,
     prior: f64,
 }
 
-/// CUBIC's avoidance.
+/// Congestion avoidance of CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    /// How many flows it stands for: N C and N α (`cubic-fit`); else 1.
+    /// Number N of virtual flows, which scales C and α (`cubic-fit`); otherwise 1.
     pub(super) flows: f64,
     c: f64,
     pub(super) beta: f64,
@@ -108,7 +109,7 @@ pub struct Cubic {
     fast_convergence: bool,
     reno_friendly: bool,
     from_cwnd: bool,
-    now: Epoch,
+    epoch: Epoch,
     after_timeout: bool,
     last_ack: Time,
     idle: bool,
@@ -125,7 +126,7 @@ impl Cubic {
             fast_convergence: arguments.word("fast_convergence") == "on",
             reno_friendly: arguments.word("reno_friendly") == "on",
             from_cwnd: arguments.word("base") == "cwnd",
-            now: Epoch::default(),
+            epoch: Epoch::default(),
             after_timeout: false,
             last_ack: Time::ZERO,
             idle: false,
@@ -135,24 +136,25 @@ impl Cubic {
     /// The window `t` seconds into the epoch: (1).
     #[inline]
     fn window(&self, t: f64) -> f64 {
-        let from_plateau = t - self.now.k;
-        self.flows * self.c * from_plateau * from_plateau * from_plateau + self.now.w_max
+        let from_plateau = t - self.epoch.k;
+        self.flows * self.c * from_plateau * from_plateau * from_plateau + self.epoch.w_max
     }
 
-    /// Stands for `flows` flows from here on: the curve still begins where the epoch did, (2).
-    pub(super) fn stand_for(&mut self, flows: f64) {
-        self.now.k *= cbrt(self.flows / flows);
+    /// Sets the number of virtual flows. K changes so that the curve keeps its value at the start of the epoch: (2).
+    pub(super) fn set_flows(&mut self, flows: f64) {
+        self.epoch.k *= cbrt(self.flows / flows);
         self.flows = flows;
     }
 
     fn begin(&mut self, now: Time, w: f64) {
-        self.now.start = Some(now);
-        self.now.w_est = w;
-        if w < self.now.w_max && !self.after_timeout {
-            self.now.k = cbrt((self.now.w_max - w) / (self.flows * self.c)); // (2)
+        self.epoch.start = Some(now);
+        self.epoch.w_est = w;
+        if w < self.epoch.w_max && !self.after_timeout {
+            self.epoch.k = cbrt((self.epoch.w_max - w) / (self.flows * self.c));
+        // (2)
         } else {
-            self.now.k = 0.0;
-            self.now.w_max = w;
+            self.epoch.k = 0.0;
+            self.epoch.w_max = w;
         }
         self.after_timeout = false;
     }
@@ -170,29 +172,29 @@ impl CongestionAvoidance for Cubic {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let now = ack.now;
         if self.idle {
-            // Section 5.8: time in which the window was not used does not count.
+            // Section 5.8: periods with an unused window do not count.
             self.idle = false;
-            self.now.start = self.now.start.map(|start| (start + (now - self.last_ack)).min(now));
+            self.epoch.start = self.epoch.start.map(|start| (start + (now - self.last_ack)).min(now));
         }
-        if self.now.start.is_none() {
+        if self.epoch.start.is_none() {
             self.begin(now, w);
         }
         let n = segments(ack);
-        let t = (now - self.now.start.unwrap_or(now)).0 as f64 * 1e-9;
-        let alpha = if self.now.w_est >= self.now.prior { 1.0 } else { self.alpha };
-        self.now.w_est += self.flows * alpha * n / w; // (4)
-        if self.reno_friendly && self.window(t) < self.now.w_est {
-            return w.max(self.now.w_est);
+        let t = (now - self.epoch.start.unwrap_or(now)).0 as f64 * 1e-9;
+        let alpha = if self.epoch.w_est >= self.epoch.prior { 1.0 } else { self.alpha };
+        self.epoch.w_est += self.flows * alpha * n / w; // (4)
+        if self.reno_friendly && self.window(t) < self.epoch.w_est {
+            return w.max(self.epoch.w_est);
         }
         let target = self.window(t + ack.srtt.0 as f64 * 1e-9).clamp(w, 1.5 * w);
         w + n * (target - w) / w
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.now.start = None;
-        self.now.prior = w;
-        let shrinks = self.fast_convergence && w < self.now.w_max;
-        self.now.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
+        self.epoch.start = None;
+        self.epoch.prior = w;
+        let shrinks = self.fast_convergence && w < self.epoch.w_max;
+        self.epoch.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
         self.after_timeout = event.cause == Cause::Timeout;
         let base = if self.from_cwnd { w } else { flight(event).min(w) };
         (self.beta * base).max(2.0)
@@ -200,14 +202,14 @@ impl CongestionAvoidance for Cubic {
 
     fn on_window(&mut self, window: &Window) {
         if window.change == Change::Idle {
-            self.now.start = self.now.start.map(|start| (start + window.idle).min(window.now));
+            self.epoch.start = self.epoch.start.map(|start| (start + window.idle).min(window.now));
         }
     }
 
     fn extra(&self, put: Extra<'_>) {
-        put("w_max_segments", self.now.w_max);
-        put("k_s", self.now.k);
-        put("w_est_segments", self.now.w_est);
+        put("w_max_segments", self.epoch.w_max);
+        put("k_s", self.epoch.k);
+        put("w_est_segments", self.epoch.w_est);
     }
 }
 
@@ -229,14 +231,14 @@ mod tests {
 
     /// `known-answers.csv`, from (1) and (2) with C = 0.4 and β = 0.7.
     #[test]
-    fn k_and_w_are_those_of_the_equations() {
+    fn k_and_w_match_the_known_answers() {
         for (w_max, k, w1) in [
             (100.0, 4.217_163_326_508_746, 86.680_763_835_129_88),
             (1_000.0, 9.085_602_964_160_698, 788.555_093_909_846),
             (10_000.0, 19.574_338_205_844_313, 7_436.696_453_589_12),
         ] {
             let flow = after_loss_at(w_max);
-            assert!((flow.now.k - k).abs() < 1e-9, "K of {w_max}: {}", flow.now.k);
+            assert!((flow.epoch.k - k).abs() < 1e-9, "K of {w_max}: {}", flow.epoch.k);
             assert!((flow.window(1.0) - w1).abs() < 1e-7, "W(1) of {w_max}: {}", flow.window(1.0));
             assert!((flow.window(0.0) - 0.7 * w_max).abs() < 1e-7);
             assert!((flow.window(k) - w_max).abs() < 1e-7);
@@ -244,23 +246,23 @@ mod tests {
         }
     }
 
-    /// RFC 9438, section 4.7: w = 80 below W_max = 100 remembers 80 · 1.7/2 = 68.
+    /// RFC 9438, section 4.7: w = 80 below W_max = 100 sets W_max to 80 · 1.7/2 = 68.
     #[test]
-    fn fast_convergence_remembers_less() {
+    fn fast_convergence_lowers_w_max() {
         let mut flow = after_loss_at(100.0);
         let w = flow.on_congestion(&loss(80), 80.0);
-        assert_eq!((flow.now.w_max, w), (68.0, 56.0));
+        assert_eq!((flow.epoch.w_max, w), (68.0, 56.0));
     }
 
     /// `known-answers.csv`: α = 3 · 0.3 / 1.7.
     #[test]
-    fn alpha_is_that_of_equation_4() {
+    fn alpha_matches_equation_4() {
         assert!((cubic().alpha - 0.529_411_764_705_882_4).abs() < 1e-15);
     }
 
-    /// Section 4.2: in one round trip the window grows by half at most.
+    /// Section 4.2: the window grows by at most half in one round trip.
     #[test]
-    fn a_round_trip_grows_by_half_at_most() {
+    fn the_window_grows_by_at_most_half_per_round_trip() {
         let mut flow = after_loss_at(100.0);
         let mut w = 70.0;
         for _ in 0..70 {

@@ -1,4 +1,4 @@
-//! CUBIC as of 2018, the variant of most textbooks.
+//! CUBIC of RFC 8312 (2018), the variant of most textbooks.
 //!
 //! Source: I. Rhee, L. Xu, S. Ha, A. Zimmermann, L. Eggert, R. Scheffenegger, "CUBIC for Fast Long-Distance Networks",
 //! RFC 8312, 2018.
@@ -8,14 +8,14 @@
 //! K        = (W_max (1 − β) / C)^(1/3)                                     (2)
 //! W_est(t) = β W_max + α t / RTT,  α = 3 (1 − β) / (1 + β)                 (4)
 //! each ack: w = W_est(t) if W(t) < W_est(t), else w += n (W(t + RTT) − w) / w   (sections 4.2 to 4.4)
-//! each congestion: W_max = w (1 + β) / 2 if w < the last W_max, else w     (section 4.6)
-//!                  ssthresh = max(β w, 2)                                  (section 4.5)
+//! congestion event: W_max = w (1 + β) / 2 if w < the last W_max, else w    (section 4.6)
+//!                   ssthresh = max(β w, 2)                                 (section 4.5)
 //! ```
 //!
 //! Units: windows in segments, t, K and RTT (smoothed) in seconds, C in segments/s³.
-//! Differs from the source: W(t + RTT) below w leaves w as it is. Unlike RFC 9438: K does not look at the window with which
-//! the epoch begins, the window rather than FlightSize is multiplied, nothing caps the step, α stays, and t runs on while the
-//! window is not used.
+//! Differs from the source: w does not change where W(t + RTT) is below it. Differences from RFC 9438: K does not
+//! depend on the window at the start of the epoch; β multiplies the window, not FlightSize; the step has no bound; α is
+//! constant; t advances while the window is not used.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -34,41 +34,41 @@ pub static SPEC: Spec = Spec {
     source: "RFC 8312",
     year: 2018,
     confidence: Confidence::High,
-    summary: "CUBIC as most textbooks show it: K from the last maximum alone, a Reno-friendly window in closed form, ssthresh from the window.",
+    summary: "CUBIC as most textbooks present it: K depends on the last maximum alone, the Reno-friendly window has a closed form, ssthresh is computed from the window.",
     parameters: &[
         Parameter {
             name: "c",
             unit: "segments/s^3",
             default: Value::Number(0.4),
             domain: Domain::Range(0.001, 100.0),
-            doc: "scales the growth",
+            doc: "C, scale of the cubic function",
         },
         Parameter {
             name: "beta",
             unit: "",
             default: Value::Number(0.7),
             domain: Domain::Range(0.1, 0.99),
-            doc: "what a congestion event leaves of the window",
+            doc: "multiplicative decrease factor",
         },
         Parameter {
             name: "fast_convergence",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "give way to newcomers: remember less than the window that was reached (section 4.6)",
+            doc: "fast convergence: a congestion event below the last maximum sets W_max below the window, which releases bandwidth for new flows (section 4.6)",
         },
         Parameter {
             name: "reno_friendly",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "never grow slower than Reno would (section 4.2)",
+            doc: "TCP-friendly region: the window is at least Reno's estimated window (section 4.2)",
         },
     ],
-    choices: &["where fast convergence lowers W_max, K and W_est use the lowered one, as the text has it"],
+    choices: &["where fast convergence lowers W_max, K and W_est use the lowered value, as in the text"],
     pitfalls: &[
-        "t runs on while the application has nothing to send, and nothing caps the step: the window leaps afterwards",
-        "replaced by RFC 9438 (`cubic`)",
+        "t advances while the application has nothing to send, and the step has no bound: the window jumps afterwards",
+        "obsoleted by RFC 9438 (`cubic`)",
     ],
     companion: "standard",
     needs: &[],
@@ -77,21 +77,21 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic8312::new(arguments))),
 };
 
-/// What a reduction changes.
+/// The state of an epoch of congestion avoidance, which a congestion event ends.
 #[derive(Clone, Copy, Debug, Default)]
 struct Epoch {
-    /// The last maximum: what (1), (2) and (4) use.
+    /// W_max of (1), (2) and (4).
     w_max: f64,
-    /// What fast convergence compares with: the maximum before it was lowered.
+    /// The window of the last congestion event, before fast convergence lowered it: the threshold of fast convergence.
     last_max: f64,
     k: f64,
-    /// Window from which (4) starts.
-    floor: f64,
-    /// Start; `None` outside.
+    /// W_est at the start of the epoch: (4).
+    initial_w_est: f64,
+    /// Start; `None` before the first ACK of congestion avoidance.
     start: Option<Time>,
 }
 
-/// CUBIC's avoidance of RFC 8312.
+/// Congestion avoidance of CUBIC in RFC 8312.
 #[derive(Clone, Debug)]
 pub struct Cubic8312 {
     c: f64,
@@ -99,9 +99,9 @@ pub struct Cubic8312 {
     alpha: f64,
     fast_convergence: bool,
     reno_friendly: bool,
-    now: Epoch,
-    /// No maximum to return to: slow start ended without a loss, or after a timeout (section 4.7).
-    unknown: bool,
+    epoch: Epoch,
+    /// No W_max is known: slow start ended without a loss, or a timeout occurred (section 4.7).
+    w_max_unknown: bool,
 }
 
 impl Cubic8312 {
@@ -113,31 +113,31 @@ impl Cubic8312 {
             alpha: 3.0 * (1.0 - beta) / (1.0 + beta),
             fast_convergence: arguments.word("fast_convergence") == "on",
             reno_friendly: arguments.word("reno_friendly") == "on",
-            now: Epoch::default(),
-            unknown: true,
+            epoch: Epoch::default(),
+            w_max_unknown: true,
         }
     }
 
     #[inline]
     fn window(&self, t: f64) -> f64 {
-        let from_plateau = t - self.now.k;
-        self.c * from_plateau * from_plateau * from_plateau + self.now.w_max // (1)
+        let from_plateau = t - self.epoch.k;
+        self.c * from_plateau * from_plateau * from_plateau + self.epoch.w_max // (1)
     }
 
     #[inline]
-    fn reno(&self, t: f64, rtt: f64) -> f64 {
-        self.now.floor + self.alpha * t / rtt // (4)
+    fn w_est(&self, t: f64, rtt: f64) -> f64 {
+        self.epoch.initial_w_est + self.alpha * t / rtt // (4)
     }
 
     fn begin(&mut self, now: Time, w: f64) {
-        self.now.start = Some(now);
-        if self.unknown {
-            (self.now.w_max, self.now.k, self.now.floor) = (w, 0.0, w);
+        self.epoch.start = Some(now);
+        if self.w_max_unknown {
+            (self.epoch.w_max, self.epoch.k, self.epoch.initial_w_est) = (w, 0.0, w);
         } else {
-            self.now.k = cbrt(self.now.w_max * (1.0 - self.beta) / self.c); // (2)
-            self.now.floor = self.beta * self.now.w_max;
+            self.epoch.k = cbrt(self.epoch.w_max * (1.0 - self.beta) / self.c); // (2)
+            self.epoch.initial_w_est = self.beta * self.epoch.w_max;
         }
-        self.unknown = false;
+        self.w_max_unknown = false;
     }
 }
 
@@ -145,13 +145,13 @@ impl CongestionAvoidance for Cubic8312 {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let now = ack.now;
-        if self.now.start.is_none() {
+        if self.epoch.start.is_none() {
             self.begin(now, w);
         }
-        let t = (now - self.now.start.unwrap_or(now)).0 as f64 * 1e-9;
+        let t = (now - self.epoch.start.unwrap_or(now)).0 as f64 * 1e-9;
         let rtt = ack.srtt.0 as f64 * 1e-9;
         if self.reno_friendly && rtt > 0.0 {
-            let w_est = self.reno(t, rtt);
+            let w_est = self.w_est(t, rtt);
             if self.window(t) < w_est {
                 return w.max(w_est);
             }
@@ -160,17 +160,17 @@ impl CongestionAvoidance for Cubic8312 {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.now.start = None;
-        let shrinks = self.fast_convergence && w < self.now.last_max;
-        self.now.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
-        self.now.last_max = w;
-        self.unknown = event.cause == Cause::Timeout;
+        self.epoch.start = None;
+        let shrinks = self.fast_convergence && w < self.epoch.last_max;
+        self.epoch.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
+        self.epoch.last_max = w;
+        self.w_max_unknown = event.cause == Cause::Timeout;
         (self.beta * w).max(2.0)
     }
 
     fn extra(&self, put: Extra<'_>) {
-        put("w_max_segments", self.now.w_max);
-        put("k_s", self.now.k);
+        put("w_max_segments", self.epoch.w_max);
+        put("k_s", self.epoch.k);
     }
 }
 
@@ -186,13 +186,14 @@ mod tests {
         flow
     }
 
-    /// The sheet: W_max = 100: W_est(1) = 75.29 at 0.1 s, below W(1) = 86.68; 122.9 at 0.01 s, above.
+    /// Reference values for W_max = 100: W_est(1) = 75.29 at an RTT of 0.1 s, below W(1) = 86.68; 122.9 at 0.01 s,
+    /// above it.
     #[test]
-    fn the_regions_are_those_of_the_sheet() {
+    fn the_regions_match_the_known_answers() {
         let flow = after_loss_at(100.0);
         assert!((flow.window(1.0) - 86.680_763_835_129_88).abs() < 1e-9);
-        assert!((flow.reno(1.0, 0.1) - 75.294_117_647).abs() < 1e-6);
-        assert!((flow.reno(1.0, 0.01) - 122.941_176_47).abs() < 1e-6);
+        assert!((flow.w_est(1.0, 0.1) - 75.294_117_647).abs() < 1e-6);
+        assert!((flow.w_est(1.0, 0.01) - 122.941_176_47).abs() < 1e-6);
         assert!((flow.window(0.0) - 70.0).abs() < 1e-9);
     }
 
@@ -206,13 +207,14 @@ mod tests {
         assert_eq!(flow.on_ack(&ack_at(Time(1_000_000_000), 1), 80.0), 80.0 + (target - 80.0) / 80.0);
     }
 
-    /// Section 4.6: 80 after 100 remembers 68; section 4.7: a timeout begins at its own window.
+    /// Section 4.6: 80 after 100 sets W_max to 68. Section 4.7: after a timeout W_max is the window at the start of the
+    /// epoch.
     #[test]
-    fn fast_convergence_and_timeouts() {
+    fn fast_convergence_and_timeouts_set_w_max() {
         let mut flow = after_loss_at(100.0);
-        assert_eq!((flow.on_congestion(&loss(80), 80.0), flow.now.w_max), (56.0, 68.0));
+        assert_eq!((flow.on_congestion(&loss(80), 80.0), flow.epoch.w_max), (56.0, 68.0));
         let _ = flow.on_congestion(&timeout(80), 80.0);
         flow.begin(Time::ZERO, 40.0);
-        assert_eq!((flow.now.w_max, flow.now.k), (40.0, 0.0));
+        assert_eq!((flow.epoch.w_max, flow.epoch.k), (40.0, 0.0));
     }
 }

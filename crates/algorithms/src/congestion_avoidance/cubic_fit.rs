@@ -1,20 +1,20 @@
-//! CUBIC-FIT: one connection that behaves as N CUBIC flows. Our reconstruction.
+//! CUBIC-FIT: one connection that behaves as N CUBIC flows (our reconstruction).
 //!
 //! Source: J. Wang, J. Wen, Y. Han, J. Zhang, C. Li, Z. Xiong, "CUBIC-FIT: A High Performance and TCP CUBIC Friendly
-//! Congestion Control Algorithm", IEEE Communications Letters 17(8), 2013, of which only the description is at hand.
+//! Congestion Control Algorithm", IEEE Communications Letters 17(8), 2013, of which only a description is available.
 //!
 //! ```text
 //! W(t) = N C (t − K)³ + W_max,  K = ((W_max − w_epoch) / (N C))^(1/3)    (1)
-//! W_est grows by N α n / w                                               (2)
-//! each congestion: w −= max(b_N w, 1),  b_N = 4 b / (b + N³ (4 − b))     (3)   b = 0.3: N times CUBIC's response
-//! N: by the queueing delay                                               (part/virtual_flows.rs)
-//! a timeout: N = 1
+//! W_est += N α n / w                                                     (2)
+//! congestion event: w −= max(b_N w, 1),  b_N = 4 b / (b + N³ (4 − b))    (3)   b = 0.3: N times CUBIC's response
+//! N: from the queueing delay                                             (shared/virtual_flows.rs)
+//! timeout: N = 1
 //! ```
 //!
-//! Units: segments, seconds. Everything else is `cubic`, which N = 1 is.
-//! Differs from the source: the growth, (3) and the constants of N are chosen so that the deterministic-loss response is N
-//! times CUBIC's; to keep b and scale C by N⁴ would give the same law. When N moves, K follows, so that the curve still begins
-//! at w_epoch.
+//! Units: segments, seconds. The rest equals `cubic`; with N = 1 the algorithms are identical.
+//! Differs from the source: (1), (3) and the constants of N are chosen so that the response function under
+//! deterministic loss is N times CUBIC's. Constant b and C scaled by N⁴ would give the same response function. When N
+//! changes, K changes too, so that the curve keeps its value w_epoch at the start of the epoch.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -32,71 +32,71 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1109/LCOMM.2013.060513.130664",
     year: 2013,
     confidence: Confidence::Low,
-    summary: "Our reconstruction from its description: N virtual CUBIC flows in one, N rising while the queue is short, as in TCP-FIT.",
+    summary: "One connection that behaves as N virtual CUBIC flows; N increases while the queue is short, as in TCP-FIT. Our reconstruction from a description.",
     parameters: &[
         Parameter {
             name: "alpha",
             unit: "",
             default: Value::Number(0.125),
             domain: Domain::Range(0.001, 1.0),
-            doc: "share of the window that may queue, per flow",
+            doc: "α, fraction of the window that may wait in the queue, per virtual flow",
         },
         Parameter {
             name: "max_flows",
             unit: "",
             default: Value::Number(16.0),
             domain: Domain::Range(1.0, 100.0),
-            doc: "largest N, a guard of ours",
+            doc: "maximum of N, a bound of ours",
         },
         Parameter {
             name: "update",
             unit: "",
             default: Value::Word("continuous"),
             domain: Domain::Words(&["continuous", "step"]),
-            doc: "N moves by fractions once per round trip, or by one per epoch of at least 0.5 s",
+            doc: "N changes by fractions once per round trip (continuous), or by one per epoch of at least 0.5 s (step)",
         },
         Parameter {
             name: "c",
             unit: "segments/s^3",
             default: Value::Number(0.4),
             domain: Domain::Range(0.001, 100.0),
-            doc: "scales the growth of one flow",
+            doc: "C, scale of the cubic function of one flow",
         },
         Parameter {
             name: "beta",
             unit: "",
             default: Value::Number(0.7),
             domain: Domain::Range(0.1, 0.99),
-            doc: "what a congestion event leaves of the window of one flow",
+            doc: "multiplicative decrease factor of one flow",
         },
         Parameter {
             name: "fast_convergence",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "give way to newcomers, as in cubic",
+            doc: "fast convergence, as in cubic",
         },
         Parameter {
             name: "reno_friendly",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "never grow slower than N Reno flows would",
+            doc: "Reno-friendly region: the window is at least the estimated window of N Reno flows",
         },
         Parameter {
             name: "base",
             unit: "",
             default: Value::Word("flight"),
             domain: Domain::Words(&["flight", "cwnd"]),
-            doc: "what is multiplied by 1 - b_N: FlightSize, as in cubic, or the window",
+            doc: "quantity that a congestion event multiplies by 1 - b_N: FlightSize, as in cubic, or the window",
         },
     ],
     choices: &[
-        "growth N C and the decrease b_N = 4b/(b + N^3 (4 - b)); to keep b and scale C by N^4 would give the same law",
-        "alpha = 1/8 and N up to 16, at least one segment off per loss",
-        "N moves in avoidance only, and K with it",
+        "the scale N C and the decrease b_N = 4b/(b + N^3 (4 - b)); constant b and C scaled by N^4 would give the same response function",
+        "alpha = 1/8, N up to 16, and a reduction of at least one segment per loss",
+        "N, and K with it, changes in congestion avoidance only",
     ],
-    pitfalls: &["of the paper only a short description is at hand: do not take it for the authors' figures"],
+    pitfalls: &["only a short description of the paper was available: results need not agree with the authors' figures"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -104,17 +104,17 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicFit::new(arguments))),
 };
 
-/// CUBIC-FIT's avoidance.
+/// Congestion avoidance of CUBIC-FIT.
 #[derive(Clone, Debug)]
 pub struct CubicFit {
     cubic: Cubic,
     virtual_flows: VirtualFlows,
-    /// What a loss takes of one flow.
+    /// Decrease fraction of one flow.
     b: f64,
 }
 
-/// What a loss takes of the window of `n` flows, of which one alone loses `b`: (3).
-fn taken(b: f64, n: f64) -> f64 {
+/// Decrease fraction of the window of `n` flows, where `b` is that of one flow: (3).
+fn decrease_fraction(b: f64, n: f64) -> f64 {
     4.0 * b / (b + n * n * n * (4.0 - b))
 }
 
@@ -128,10 +128,10 @@ impl CubicFit {
         }
     }
 
-    fn decrease(&mut self) {
+    fn update_beta(&mut self) {
         let n = self.virtual_flows.flows();
-        // One flow is CUBIC to the last bit.
-        self.cubic.beta = if n > 1.0 { 1.0 - taken(self.b, n) } else { 1.0 - self.b };
+        // With N = 1 the result is CUBIC's, bit for bit.
+        self.cubic.beta = if n > 1.0 { 1.0 - decrease_fraction(self.b, n) } else { 1.0 - self.b };
     }
 }
 
@@ -145,18 +145,18 @@ impl CongestionAvoidance for CubicFit {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         if self.virtual_flows.decide() {
-            self.cubic.stand_for(self.virtual_flows.flows()); // (1), (2)
-            self.decrease();
+            self.cubic.set_flows(self.virtual_flows.flows()); // (1), (2)
+            self.update_beta();
         }
         self.cubic.on_ack(ack, w)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        let kept = self.cubic.on_congestion(event, w).min(w - 1.0); // (3)
-        self.virtual_flows.lose(event.cause == Cause::Timeout);
-        self.cubic.stand_for(self.virtual_flows.flows());
-        self.decrease();
-        kept.max(2.0)
+        let reduced = self.cubic.on_congestion(event, w).min(w - 1.0); // (3)
+        self.virtual_flows.on_congestion(event.cause == Cause::Timeout);
+        self.cubic.set_flows(self.virtual_flows.flows());
+        self.update_beta();
+        reduced.max(2.0)
     }
 
     fn on_window(&mut self, window: &Window) {
@@ -181,7 +181,7 @@ mod tests {
 
     /// `known-answers.csv`: b_N with b = 0.3.
     #[test]
-    fn a_loss_takes_what_the_sheet_says() {
+    fn decrease_fractions_match_the_known_answers() {
         for (n, fraction) in [
             (1.0, 0.3),
             (2.0, 0.040_133_779_264_214_04),
@@ -189,19 +189,19 @@ mod tests {
             (5.0, 0.002_592_912_705_272_255_7),
             (10.0, 0.000_324_298_029_889_469_4),
         ] {
-            assert!((taken(0.3, n) - fraction).abs() < 1e-15, "{n}: {}", taken(0.3, n));
+            assert!((decrease_fraction(0.3, n) - fraction).abs() < 1e-15, "{n}: {}", decrease_fraction(0.3, n));
         }
     }
 
-    /// The sheet's cross-check: one flow is `cubic`.
+    /// Cross-check: one virtual flow is `cubic`.
     #[test]
-    fn one_flow_is_cubic() {
+    fn one_virtual_flow_equals_cubic() {
         let (mut virtual_flows, mut cubic) =
             (flow(), Cubic::new(&Arguments::defaults(super::super::cubic::SPEC.parameters)));
         assert_eq!(virtual_flows.on_congestion(&loss(100), 100.0), cubic.on_congestion(&loss(100), 100.0));
         let (mut one, mut other) = (70.0, 70.0);
         for k in 0..400 {
-            let ack = ack_at(Time(1_000_000_000 + k * 10_000_000), 1); // one round only: nothing decides on N
+            let ack = ack_at(Time(1_000_000_000 + k * 10_000_000), 1); // one round only: N does not change
             virtual_flows.observe(&ack, one);
             cubic.observe(&ack, other);
             (one, other) = (virtual_flows.on_ack(&ack, one), cubic.on_ack(&ack, other));
@@ -209,14 +209,14 @@ mod tests {
         }
     }
 
-    /// (1) by hand: W_max = 100, two flows: w = (1 − 0.0401) · 100, K = (4.0134 / 0.8)^(1/3) = 1.712 s; at most one segment is
-    /// kept back when the fraction is less.
+    /// (1) by hand: W_max = 100, two flows: w = (1 − 0.0401) · 100, K = (4.0134 / 0.8)^(1/3) = 1.712 s. A reduction is
+    /// at least one segment.
     #[test]
-    fn two_flows_fall_less_and_grow_twice() {
+    fn two_virtual_flows_reduce_less_and_double_c() {
         let mut flow = flow();
         flow.virtual_flows.set(2.0);
-        flow.cubic.stand_for(2.0);
-        flow.decrease();
+        flow.cubic.set_flows(2.0);
+        flow.update_beta();
         let w = flow.on_congestion(&loss(100), 100.0);
         assert!((w - 95.986_622).abs() < 1e-5, "{w}");
         let _ = flow.on_ack(&ack_at(Time(1_000_000_000), 1), w);
@@ -224,8 +224,8 @@ mod tests {
         flow.extra(&mut |name, value| k = if name == "k_s" { value } else { k });
         assert!((k - 1.711_9).abs() < 1e-3, "{k}");
         flow.virtual_flows.set(10.0);
-        flow.cubic.stand_for(10.0);
-        flow.decrease();
+        flow.cubic.set_flows(10.0);
+        flow.update_beta();
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 99.0);
         let _ = flow.on_congestion(&timeout(99), 99.0);
         assert_eq!((flow.virtual_flows.flows(), flow.cubic.beta), (1.0, 0.7));

@@ -1,7 +1,7 @@
-//! CUBIC as Linux has it.
+//! CUBIC as Linux implements it.
 //!
 //! Source: S. Ha, I. Rhee, L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", ACM SIGOPS OSR 42(5), 2008;
-//! Linux `net/ipv4/tcp_cubic.c` v2.3, whose constants and integer steps these are.
+//! constants and integer arithmetic of Linux `net/ipv4/tcp_cubic.c` v2.3.
 //!
 //! ```text
 //! K      = ((W_max − w) / C)^(1/3),  C = 410/1024                  (1)
@@ -10,11 +10,11 @@
 //! cnt   ≤ 20 before the first loss                                 (4)
 //! friendliness: w_tcp += 1 per ⌊15 w / 8⌋ segments; cnt ≤ w / (w_tcp − w)  (5)
 //! cnt   ≥ 2;  w += 1 per cnt acknowledged segments                 (6)
-//! each congestion: W_max = w (1024 + 717)/2048 if w < W_max, else w; ssthresh = max(717 w / 1024, 2)  (7)
+//! congestion event: W_max = w (1024 + 717)/2048 if w < W_max, else w; ssthresh = max(717 w / 1024, 2)  (7)
 //! ```
 //!
-//! Units: whole segments; time in 1/1024 s. A timeout forgets everything.
-//! Differs from the source: (1) and the cube of (2) in floating point rather than in Linux' shifted integers.
+//! Units: whole segments; time in 1/1024 s. A timeout resets all state.
+//! Differs from the source: (1) and the cube of (2) use floating point instead of Linux' shifted integers.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
@@ -34,32 +34,32 @@ pub static SPEC: Spec = Spec {
     year: 2008,
     confidence: Confidence::High,
     summary:
-        "CUBIC in whole segments as Linux computes it: an ACK counter, the minimum RTT in the target, beta 717/1024.",
+        "CUBIC as Linux computes it: whole segments, an ACK counter, the minimum RTT in the target, beta = 717/1024.",
     parameters: &[
         Parameter {
             name: "beta",
             unit: "/1024",
             default: Value::Number(717.0),
             domain: Domain::Range(100.0, 1023.0),
-            doc: "what a congestion event leaves of the window, in 1/1024",
+            doc: "multiplicative decrease factor, in 1/1024",
         },
         Parameter {
             name: "fast_convergence",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "remember less than the window that was reached",
+            doc: "fast convergence: a congestion event below W_max sets W_max below the window",
         },
         Parameter {
             name: "tcp_friendliness",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "never grow slower than Reno would",
+            doc: "the window grows at least as fast as Reno's",
         },
     ],
     choices: &[],
-    pitfalls: &["the reduction is of the window, not of FlightSize"],
+    pitfalls: &["the reduction applies to the window, not to FlightSize"],
     companion: "hystart-linux",
     needs: &[],
     refuses: &[],
@@ -69,12 +69,12 @@ pub static SPEC: Spec = Spec {
 
 /// C: 41 · 10 / 1024 segments/s³.
 const C: f64 = 410.0 / 1024.0;
-/// The update is repeated at most 32 times a second while the window stands still.
+/// Interval of updates while the window is constant: 1/32 s.
 const MIN_UPDATE: Duration = Duration(1_000_000_000 / 32);
-/// Resolution of the delay samples after the start of an epoch: those of the first second do not count.
+/// Period after the start of an epoch whose RTT samples do not count.
 const EPOCH_GRACE: Duration = Duration::from_secs(1);
 
-/// Linux' CUBIC.
+/// Congestion avoidance of CUBIC in Linux.
 #[derive(Clone, Debug)]
 pub struct CubicLinux {
     beta: f64,
@@ -89,7 +89,7 @@ pub struct CubicLinux {
     k: f64,
     /// Zero before the first sample.
     delay_min: Duration,
-    /// Start of the epoch; zero outside.
+    /// Start of the epoch; zero before the first ACK of congestion avoidance.
     epoch: Time,
     ack_cnt: f64,
     tcp_cwnd: f64,
@@ -137,9 +137,9 @@ impl CubicLinux {
             if first {
                 self.begin(now, w, acked);
             }
-            self.follow(now, w);
+            self.update_count(now, w);
         }
-        self.befriend(w);
+        self.apply_friendliness(w);
         self.cnt = self.cnt.max(2.0); // (6)
     }
 
@@ -155,9 +155,9 @@ impl CubicLinux {
         }
     }
 
-    fn follow(&mut self, now: Time, w: f64) {
+    fn update_count(&mut self, now: Time, w: f64) {
         let t = (now - self.epoch + self.delay_min).0 as f64 * 1e-9 - self.k;
-        // (2): the distance from the origin is what is cut to whole segments, so that the plateau is a segment high.
+        // (2): the distance from the origin is rounded down to whole segments, so the plateau is one segment high.
         let distance = floor(C * t.abs() * t.abs() * t.abs());
         let target = if t < 0.0 { self.origin - distance } else { self.origin + distance };
         self.cnt = if target > w { floor(w / (target - w)) } else { 100.0 * w }; // (3)
@@ -166,7 +166,7 @@ impl CubicLinux {
         }
     }
 
-    fn befriend(&mut self, w: f64) {
+    fn apply_friendliness(&mut self, w: f64) {
         if !self.friendliness {
             return;
         }
@@ -227,10 +227,10 @@ impl CongestionAvoidance for CubicLinux {
 
     fn on_window(&mut self, window: &Window) {
         match window.change {
-            // Linux, cubictcp_cwnd_event: the curve waits, but never begins in the future.
+            // Linux, cubictcp_cwnd_event: the epoch moves by the idle time, but not beyond the present.
             Change::Idle if self.epoch != Time::ZERO => self.epoch = (self.epoch + window.idle).min(window.now),
-            // Linux, tcp_reno_undo_cwnd: window and threshold come back. The reduction ended the epoch and left a maximum that
-            // is not above the window, so that the curve begins anew there.
+            // Linux, tcp_reno_undo_cwnd: only window and threshold are restored. The reduction ended the epoch and left
+            // a W_max not above the window, so a new curve starts at the window.
             Change::Undo => (self.epoch, self.last_max, self.credit) = (Time::ZERO, 1.0, 0.0),
             _ => {}
         }
@@ -252,9 +252,9 @@ mod tests {
         CubicLinux::new(&Arguments::defaults(SPEC.parameters))
     }
 
-    /// The sheet, by hand: ⌊8 · 1741 / 3 / 307⌋ = 15; ⌊717 · 100 / 1024⌋ = 70; K = (30 / 0.4004)^(1/3) = 4.2158 s.
+    /// By hand: ⌊8 · 1741 / 3 / 307⌋ = 15; ⌊717 · 100 / 1024⌋ = 70; K = (30 / 0.4004)^(1/3) = 4.2158 s.
     #[test]
-    fn its_integers_are_linux_integers() {
+    fn integer_arithmetic_matches_linux() {
         let mut flow = flow();
         assert_eq!(flow.friendly_scale, 15.0);
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 70.0);
@@ -262,24 +262,25 @@ mod tests {
         assert!((flow.k - 4.2158).abs() < 1e-4, "{}", flow.k);
     }
 
-    /// (2): a second before K the curve is C = 0.4 segments below the origin, which is no whole one: the target is the origin
-    /// already, and the window comes there within a round trip; two seconds before K it is 3.2, cut to 3.
+    /// (2): one second before K the curve is C = 0.4 segments below the origin, rounded down to 0: the target is
+    /// already the origin, and the window reaches it within a round trip. Two seconds before K the distance is 3.2,
+    /// rounded to 3.
     #[test]
-    fn the_plateau_is_a_whole_segment_high() {
+    fn the_plateau_is_one_segment_high() {
         let mut flow = flow();
         let second = |n| Time::ZERO + Duration::from_secs(n);
         (flow.origin, flow.k, flow.epoch, flow.last_max) = (135.0, 4.0, second(1), 135.0);
-        flow.follow(second(4), 134.0);
+        flow.update_count(second(4), 134.0);
         assert_eq!(flow.cnt, 134.0);
-        flow.follow(second(3), 130.0);
+        flow.update_count(second(3), 130.0);
         assert_eq!(flow.cnt, 65.0); // 130 / (132 - 130)
-        flow.follow(second(7), 135.0);
+        flow.update_count(second(7), 135.0);
         assert_eq!(flow.cnt, 45.0); // 135 / (138 - 135)
     }
 
-    /// (7): a window below the last maximum remembers 1741/2048 of itself.
+    /// (7): a window below the last maximum sets W_max to 1741/2048 of itself.
     #[test]
-    fn fast_convergence_remembers_85_percent() {
+    fn fast_convergence_sets_w_max_to_85_percent() {
         let mut flow = flow();
         let _ = flow.on_congestion(&loss(100), 100.0);
         let _ = flow.on_congestion(&loss(80), 80.0);

@@ -1,8 +1,8 @@
-//! CUBIC of 2006, as TCP/Linux in ns-2.35 has it (Linux 2.6.22, v2.1).
+//! CUBIC of 2006 as in TCP/Linux of ns-2.35 (Linux 2.6.22, v2.1).
 //!
 //! Source: I. Rhee, L. Xu, "CUBIC: A New TCP-Friendly High-Speed TCP Variant", PFLDnet 2005; Linux 2.6.22
 //! `tcp_cubic.c`; Algorithm 2 of Khan, Shoaib, Sarfraz, "A Comprehensive Study of Modern and High Speed TCP-Variant in
-//! Linux Kernel: TCP CUBIC", whose misprints are repaired.
+//! Linux Kernel: TCP CUBIC", with its misprints corrected.
 //!
 //! ```text
 //! K      = (b max(0, W_max − w))^(1/3),  b = 2.5                     (1)
@@ -12,12 +12,13 @@
 //! before the first loss: cnt = 50         (2 % per round trip)       (5)
 //! friendliness: w_tcp += 1 per ⌊23 w / 8⌋ ACKs; cnt ≤ w / (w_tcp − w)  (6)
 //! w += 1 when the counter of ACKs exceeds cnt                        (7)
-//! each congestion: W_max = 0.9 w if w < W_max, else w; w = ssthresh = 0.8 w  (8)
+//! congestion event: W_max = 0.9 w if w < W_max, else w; w = ssthresh = 0.8 w  (8)
 //! ```
 //!
-//! Units: segments, seconds. Differs from the source: floating point. The literal misprints (Eq. 3, a rate clamp of 2.5
-//! segments/s) are not offered but `rate_clamp = literal`. `ack_ratio = ns2` divides cnt by the ACK ratio of 31/16 at which
-//! ns-2.35 freezes where no ACK is delayed.
+//! Units: segments, seconds.
+//! Differs from the source: floating point. Of the misprints (Eq. 3, a rate clamp of 2.5 segments/s) only the second is
+//! available, as `rate_clamp = literal`. `ack_ratio = ns2` divides cnt by 31/16, the constant ACK ratio of ns-2.35
+//! without delayed ACKs.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -34,35 +35,35 @@ pub static SPEC: Spec = Spec {
     source: "PFLDnet 2005; Linux 2.6.22 tcp_cubic.c v2.1",
     year: 2006,
     confidence: Confidence::High,
-    summary: "The first CUBIC: 0.8 after a loss, growth limited to 160 segments per second.",
+    summary: "The first CUBIC: a decrease factor of 0.8 and an increase limited to 160 segments per second.",
     parameters: &[
         Parameter {
             name: "ack_ratio",
             unit: "",
             default: Value::Word("unit"),
             domain: Domain::Words(&["unit", "ns2"]),
-            doc: "ns2: increments 31/16 times as large, as ns-2.35 with one ACK per segment",
+            doc: "ns2: increments larger by 31/16, as in ns-2.35 with one ACK per segment",
         },
         Parameter {
             name: "rate_clamp",
             unit: "",
             default: Value::Word("code"),
             domain: Domain::Words(&["code", "literal", "off"]),
-            doc: "limit of the growth: 160 segments/s (code), 2.5 (the paper's text), none",
+            doc: "limit of the increase: 160 segments/s (code), 2.5 segments/s (literal: the paper's text), or none (off)",
         },
         Parameter {
             name: "tcp_friendliness",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "never slower than Reno; in the code, not in the paper's Algorithm 2",
+            doc: "the window grows at least as fast as Reno's; in the code, not in the paper's Algorithm 2",
         },
     ],
     choices: &[
         "the paper's Eq. 3 lacks a parenthesis: K = (W_max beta / C)^(1/3)",
-        "ssthresh is 0.8 w on a loss, which Algorithm 2 does not list",
+        "ssthresh is 0.8 w on a loss, which Algorithm 2 omits",
     ],
-    pitfalls: &["no HyStart of its own: after a large overshoot its mild decrease repairs for seconds"],
+    pitfalls: &["no HyStart: after a large overshoot the small decrease leads to recoveries of several seconds"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -73,7 +74,7 @@ pub static SPEC: Spec = Spec {
 const B: f64 = 2.5;
 const C: f64 = 0.4;
 
-/// CUBIC v2.1.
+/// Congestion avoidance of CUBIC v2.1.
 #[derive(Clone, Debug)]
 pub struct CubicNs2 {
     ratio: f64,
@@ -82,7 +83,7 @@ pub struct CubicNs2 {
     w_max: f64,
     k: f64,
     origin: f64,
-    /// Start of the epoch; zero outside.
+    /// Start of the epoch; zero before the first ACK of congestion avoidance.
     epoch: Time,
     w_tcp: f64,
     acks: f64,
@@ -198,7 +199,7 @@ mod tests {
 
     /// `known-answers.csv`: W_max = 100, a loss, w = 80.
     #[test]
-    fn k_and_targets_are_those_of_the_sheet() {
+    fn k_and_targets_match_the_known_answers() {
         let mut flow = CubicNs2::new(&Arguments::defaults(SPEC.parameters));
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 80.0);
         flow.begin(Time(1), 80.0);

@@ -1,4 +1,4 @@
-//! DCTCP: the window falls by as much as was marked.
+//! DCTCP: Data Center TCP, whose reduction is proportional to the fraction of marked bytes.
 //!
 //! Source: M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010; S. Bensley et al., RFC 8257, 2017.
 //!
@@ -6,14 +6,14 @@
 //! once per window of data: F = marked / acked, α ← (1 − g) α + g F        (1)
 //! each ack:                w += n / w                                    (2)   as Reno
 //! mark, once per window:   w = ssthresh = max(w (1 − α/2), 2)            (3)
-//! loss:                    w = ssthresh = max(F/2, 2), F: FlightSize     (4)   as Reno, whatever α
-//! Linux: α in 1/1024, α −= α >> g' (all of it once that is 0), α += (marked << (10 − g')) / acked   (5)
+//! loss:                    w = ssthresh = max(F/2, 2), F: FlightSize     (4)   as Reno, for any α
+//! Linux: α in 1/1024, α −= α >> g' (α = 0 where the shift gives 0), α += (marked << (10 − g')) / acked   (5)
 //!        ssthresh = max(w − (w α >> 11), 2), whole segments                                          (6)
 //! ```
 //!
-//! Units: windows in segments, counters in bytes; α and g have none, g' = log2(1/g).
-//! Differs from the source: the transport tells of a mark before it reports the ACK that bears it, so (3) takes the α of
-//! the windows that ended before that ACK. α is kept over losses, timeouts and idleness.
+//! Units: windows in segments, counters in bytes; α and g are ratios, g' = log2(1/g).
+//! Differs from the source: the transport reports a mark before the ACK that carries it, so (3) uses the α of the
+//! windows that ended before that ACK. Losses, timeouts and idle periods do not change α.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
@@ -30,42 +30,42 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1145/1851182.1851192; RFC 8257",
     year: 2010,
     confidence: Confidence::High,
-    summary: "Estimates the share of marked bytes per window (alpha) and takes w*alpha/2 off once per marked window; grows and answers losses as Reno does.",
+    summary: "Estimates alpha, the fraction of marked bytes per window, and reduces the window by w*alpha/2 once per window with marks. The increase and the response to losses are Reno's.",
     parameters: &[
         Parameter {
             name: "g",
             unit: "",
             default: Value::Number(0.0625),
             domain: Domain::Range(0.001, 1.0),
-            doc: "weight of the last window in alpha; with rounding=linux the next smaller power of two",
+            doc: "weight of the last window in alpha; rounding=linux takes the next smaller power of two",
         },
         Parameter {
             name: "alpha0",
             unit: "",
             default: Value::Number(1.0),
             domain: Domain::Range(0.0, 1.0),
-            doc: "alpha before the first window ends; 1 (RFC 8257, Linux) answers the first mark as a loss",
+            doc: "initial alpha; with 1 (RFC 8257, Linux) the response to the first mark is that to a loss",
         },
         Parameter {
             name: "rounding",
             unit: "",
             default: Value::Word("exact"),
             domain: Domain::Words(&["exact", "linux"]),
-            doc: "linux: alpha in 1/1024 and windows in whole segments, half of the window after a loss",
+            doc: "linux: alpha in 1/1024, windows in whole segments, and half the window after a loss",
         },
     ],
     choices: &[
-        "a loss halves FlightSize, as RFC 8257 leaves it to RFC 5681; rounding=linux halves the window, as Linux does",
-        "a second mark in the window after a reduction waits for the next window",
-        "Linux' alpha falls to 0 once it is below 16/1024 and a window is clean",
+        "a loss halves FlightSize, since RFC 8257 refers to RFC 5681; rounding=linux halves the window, as Linux does",
+        "a second mark in the window after a reduction takes effect in the next window",
+        "with rounding=linux alpha becomes 0 after a window without marks once it is below 16/1024",
     ],
     pitfalls: &[
-        "needs stack.ecn = \"accurate\" and a queue that marks by its momentary length (step-ecn); with stack.ecn = \"off\" it is Reno",
-        "beside CUBIC or Reno that answer the same marks it takes nearly everything; beside one without ECN, whose queue stays above the threshold, it gets nearly nothing",
-        "of two flows the one with the shorter path takes much more than its share, as with Reno",
-        "where the threshold is below a seventh of the BDP the queue runs empty after reductions",
-        "the bursts of a sender (stack.tso_burst, up to 64 kB on fast links) must fit below the threshold, or the window collapses: RFC 8257's K is for smooth arrivals",
-        "no window falls below two segments: more than half as many flows as BDP and threshold hold segments cannot keep the queue there",
+        "needs stack.ecn = \"accurate\" and a queue that marks by its instantaneous length (step-ecn); with stack.ecn = \"off\" it is Reno",
+        "in competition with CUBIC or Reno on the same marks it takes nearly all bandwidth; in competition with a flow without ECN, whose queue stays above the threshold, it gets nearly none",
+        "of two flows the one with the shorter RTT takes much more than its share, as with Reno",
+        "with a threshold below a seventh of the BDP the queue empties after reductions",
+        "a sender's bursts (stack.tso_burst, up to 64 kB on fast links) must fit below the threshold, or the window collapses: K of RFC 8257 assumes smooth arrivals",
+        "the minimum window is two segments: flows more numerous than half the segments of BDP plus threshold keep the queue above the threshold",
     ],
     companion: "standard",
     needs: &[Need::Ecn],
@@ -74,15 +74,15 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Dctcp::new(arguments))),
 };
 
-/// Linux' 1 in α.
+/// The value 1 of α in Linux.
 const ONE: u64 = 1024;
 
-/// DCTCP's avoidance.
+/// Congestion avoidance of DCTCP.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     g: f64,
     alpha: f64,
-    /// log2(1/g), where Linux' integers are asked for.
+    /// log2(1/g) for `rounding=linux`; otherwise `None`.
     shift: Option<u32>,
     alpha_1024: u64,
     acked: u64,
@@ -99,7 +99,7 @@ impl Dctcp {
             g,
             alpha,
             shift: (arguments.word("rounding") == "linux").then(|| (1.0 / g).ceil().clamp(1.0, 1024.0) as u32).map(
-                // The next power of two from 1/g on.
+                // The smallest power of two that is at least 1/g.
                 |inverse| inverse.next_power_of_two().trailing_zeros(),
             ),
             alpha_1024: (alpha * ONE as f64) as u64,
@@ -110,8 +110,8 @@ impl Dctcp {
         }
     }
 
-    /// The end of a window of data.
-    fn close(&mut self) {
+    /// Updates α at the end of a window of data.
+    fn end_window(&mut self) {
         if self.acked == 0 {
             return;
         }
@@ -137,7 +137,7 @@ impl CongestionAvoidance for Dctcp {
         self.marked += ack.ce.0;
         if ack.round > self.round {
             self.round = ack.round;
-            self.close();
+            self.end_window();
         }
     }
 
@@ -183,7 +183,7 @@ mod tests {
         Dctcp::new(&algorithm.growth.arguments)
     }
 
-    /// A window of ten segments, of which `marked` bear a mark.
+    /// Delivers a window of ten segments, of which `marked` carry a mark.
     fn window(flow: &mut Dctcp, round: u64, marked: u64) {
         let mut ack = ack(10);
         (ack.round, ack.ce) = (round, MSS * marked);
@@ -194,9 +194,9 @@ mod tests {
         Congestion { cause: Cause::Ecn, ..loss(100) }
     }
 
-    /// `known-answers.csv`: α from 1 after ten clean windows, 0.9375¹⁰ and Linux' 540/1024.
+    /// `known-answers.csv`: α from 1 after ten windows without marks: 0.9375¹⁰, and Linux' 540/1024.
     #[test]
-    fn alpha_decays_by_a_sixteenth_per_clean_window() {
+    fn alpha_decays_by_a_sixteenth_per_unmarked_window() {
         let (mut exact, mut linux) = (flow("exact"), flow("linux"));
         for round in 1..=10 {
             window(&mut exact, round, 0);
@@ -206,9 +206,9 @@ mod tests {
         assert_eq!(linux.alpha_1024, 540);
     }
 
-    /// RFC 8257, section 3.3, by hand: all marked and α = 1 halves; α = 1/4 leaves 7/8; a loss halves whatever α is.
+    /// RFC 8257, section 3.3, by hand: α = 1 halves the window, α = 1/4 reduces it to 7/8; a loss halves it for any α.
     #[test]
-    fn a_mark_costs_half_of_alpha_and_a_loss_half() {
+    fn a_mark_reduces_the_window_by_half_of_alpha_and_a_loss_by_half() {
         for (rounding, kept) in [("exact", 87.5), ("linux", 88.0)] {
             let mut flow = flow(rounding);
             window(&mut flow, 1, 10);
@@ -220,9 +220,9 @@ mod tests {
         }
     }
 
-    /// (5), by hand: below 16/1024 Linux forgets all at once; exact arithmetic does so in the limit only.
+    /// (5), by hand: below 16/1024 Linux resets α to 0 in one step; exact arithmetic reaches 0 only in the limit.
     #[test]
-    fn alpha_in_integers_is_never_stuck() {
+    fn integer_alpha_reaches_zero() {
         let mut flow = flow("linux");
         flow.alpha_1024 = 16;
         window(&mut flow, 1, 0);
@@ -233,9 +233,9 @@ mod tests {
         assert_eq!(flow.alpha_1024, 32); // half marked: 64/2
     }
 
-    /// (1): bytes count, and a window ends with the transport's round.
+    /// (1): the fraction is of bytes, and a window ends with the transport's round.
     #[test]
-    fn the_share_is_of_the_bytes_of_a_window() {
+    fn alpha_uses_the_marked_bytes_of_a_window() {
         let mut flow = flow("exact");
         flow.alpha = 0.0;
         let mut first = ack(3);

@@ -1,18 +1,18 @@
-//! FAST TCP.
+//! FAST TCP: a delay-based window with a constant number of segments in the queue.
 //!
 //! Source: C. Jin, D. X. Wei, S. H. Low, "FAST TCP: Motivation, Architecture, Algorithms, Performance", INFOCOM 2004;
 //! IEEE/ACM ToN 14(6), 2006.
 //!
 //! ```text
 //! R = (1 − a) R + a rtt, a = min(3 / w, 1/4);  q = R − base       (1)
-//! every other round: w = min(2 w, (1 − γ) w + γ (base / R w' + α)) (2)
-//!   w' the window a round trip ago; spread over the round if it grows
+//! every second round: w = min(2 w, (1 − γ) w + γ (base / R w' + α)) (2)
+//!   w': the window one round trip ago; an increase is spread over the round
 //! q < 0.75 ms: w += n                                             (3)
-//! each congestion: w /= 2                                         (4)
+//! congestion event: w /= 2                                        (4)
 //! ```
 //!
-//! Units: segments, seconds. In equilibrium α segments of the flow wait: w q / R = α.
-//! Differs from the source: the growth is spread over the ACKs of a round, not paced.
+//! Units: segments, seconds. In equilibrium α segments of the flow are queued: w q / R = α.
+//! Differs from the source: an increase is spread over the ACKs of a round, not paced.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -30,64 +30,63 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1109/INFCOM.2004.1354670",
     year: 2004,
     confidence: Confidence::High,
-    summary:
-        "Moves the window to where alpha segments of the flow wait in the queue, the faster the further it is away.",
+    summary: "Controls the window so that alpha segments of the flow are in the queue. The steps are proportional to the distance from that equilibrium.",
     parameters: &[
         Parameter {
             name: "alpha",
             unit: "segments",
             default: Value::Number(20.0),
             domain: Domain::Range(1.0, 100_000.0),
-            doc: "what the flow keeps in the queue; the authors tuned it to the class of the capacity (8, 20, 200)",
+            doc: "α, segments of the flow in the queue in equilibrium; the authors tuned it to the class of the capacity (8, 20, 200)",
         },
         Parameter {
             name: "beta",
             unit: "segments",
             default: Value::Number(0.0),
             domain: Domain::Range(0.0, 100_000.0),
-            doc: "above alpha: no update while between alpha and beta segments wait; 0: none",
+            doc: "upper end of a dead band: no update while alpha to beta segments are queued; 0: no dead band",
         },
         Parameter {
             name: "gamma",
             unit: "",
             default: Value::Number(0.5),
             domain: Domain::Range(0.01, 1.0),
-            doc: "how far an update goes",
+            doc: "γ, step of an update, as a fraction of the distance",
         },
         Parameter {
             name: "update",
             unit: "rounds",
             default: Value::Number(2.0),
             domain: Domain::Range(1.0, 10.0),
-            doc: "an update in every so many rounds",
+            doc: "rounds between updates",
         },
         Parameter {
             name: "window",
             unit: "",
             default: Value::Word("earlier"),
             domain: Domain::Words(&["earlier", "current"]),
-            doc: "w' of (2): the window a round trip ago, which R belongs to, or the current one as printed",
+            doc: "w' of the update: the window one round trip ago, to which R belongs (earlier), or the current window as printed (current)",
         },
         Parameter {
             name: "weight",
             unit: "",
             default: Value::Number(0.25),
             domain: Domain::Range(0.001, 1.0),
-            doc: "largest weight of a sample in R; 1/256 in the ns-2 module",
+            doc: "maximum weight of a sample in R; 1/256 in the ns-2 module",
         },
         Parameter {
             name: "mi_threshold",
             unit: "s",
             default: Value::Number(0.000_75),
             domain: Domain::Range(0.0, 1.0),
-            doc: "below this queueing delay the window doubles per round trip",
+            doc: "queueing delay below which the window doubles per round trip",
         },
     ],
     choices: &["alpha is 20 segments", "no dead band"],
     pitfalls: &[
-        "n flows keep n alpha segments in the queue; a shorter buffer breaks it",
-        "a base RTT measured with a standing queue makes the queue longer for good",
-        "queueing on the way back counts as congestion",
+        "n flows keep n alpha segments in the queue; with a shorter buffer there is no equilibrium",
+        "a base RTT that was measured with a standing queue lengthens the queue permanently",
+        "queueing on the reverse path counts as congestion",
     ],
     companion: "standard",
     needs: &[],
@@ -96,7 +95,7 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Fast::new(arguments))),
 };
 
-/// (2), in segments and seconds or any unit of both times.
+/// The window update (2). Windows in segments; `base` and `rtt` in the same unit of time.
 #[inline]
 #[must_use]
 pub fn update(w: f64, earlier: f64, base: f64, rtt: f64, gamma: f64, target: f64) -> f64 {
@@ -114,13 +113,13 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// Nothing seen yet; a sample weighs `weight` at most.
+    /// Without samples; `weight` is the maximum weight of a sample.
     #[must_use]
     pub fn new(weight: f64) -> Self {
         Self { base: f64::INFINITY, rtt: 0.0, weight }
     }
 
-    /// Takes an ACK in, at window `w`.
+    /// Adds the RTT sample of an ACK at window `w`.
     #[inline]
     pub fn observe(&mut self, ack: &Ack, w: f64) {
         let Some(rtt) = ack.rtt else { return };
@@ -130,7 +129,7 @@ impl Delay {
         self.rtt = if self.rtt == 0.0 { rtt } else { (1.0 - a) * self.rtt + a * rtt };
     }
 
-    /// Queueing delay, ns; 0 while nothing is known.
+    /// Queueing delay, ns; 0 before the first sample.
     #[inline]
     #[must_use]
     pub fn queueing(&self) -> f64 {
@@ -138,7 +137,7 @@ impl Delay {
     }
 }
 
-/// FAST's avoidance.
+/// Congestion avoidance of FAST.
 #[derive(Clone, Debug)]
 pub struct Fast {
     /// Segments to keep in the queue.
@@ -147,14 +146,14 @@ pub struct Fast {
     gamma: f64,
     every: u64,
     from_earlier: bool,
-    /// Below this queueing delay it doubles, ns.
+    /// Queueing delay below which the window doubles, ns.
     mi_threshold: f64,
     delay: Delay,
     round: u64,
     updated: u64,
-    /// Window at the beginning of this round and of the last.
+    /// Windows at the start of this round and of the last.
     starts: [f64; 2],
-    /// Where the last update goes, and how much each segment adds until there.
+    /// Target window of the last update, and the increase per acknowledged segment towards it.
     target: f64,
     slope: f64,
 }
@@ -177,24 +176,24 @@ impl Fast {
         }
     }
 
-    /// FAST's window for `alpha` segments in the queue and no doubling, for those that set `alpha` themselves.
+    /// FAST without doubling at short queues and with (2) on the current window, for algorithms that set `alpha`.
     #[must_use]
     pub(crate) fn plain(alpha: f64, gamma: f64) -> Self {
-        let usual = Self::new(&Arguments::defaults(SPEC.parameters));
-        Self { alpha, gamma, from_earlier: false, mi_threshold: 0.0, ..usual }
+        let defaults = Self::new(&Arguments::defaults(SPEC.parameters));
+        Self { alpha, gamma, from_earlier: false, mi_threshold: 0.0, ..defaults }
     }
 
-    /// What an update makes of `w`: the new target.
-    fn updated(&self, w: f64) -> f64 {
-        let waits = queued(w, self.delay.base, self.delay.rtt);
-        if waits >= self.alpha && waits < self.beta {
+    /// The target window of an update at window `w`.
+    fn target(&self, w: f64) -> f64 {
+        let backlog = queued(w, self.delay.base, self.delay.rtt);
+        if backlog >= self.alpha && backlog < self.beta {
             return w;
         }
         let earlier = if self.from_earlier && self.starts[1] > 0.0 { self.starts[1] } else { w };
         update(w, earlier, self.delay.base, self.delay.rtt, self.gamma, self.alpha).max(2.0)
     }
 
-    /// A new round: whether it brings an update.
+    /// Starts a round at window `w`. Returns whether it updates the target.
     fn turn(&mut self, round: u64, w: f64) -> bool {
         self.starts = if round == self.round + 1 { [w, self.starts[0]] } else { [w, w] };
         self.round = round;
@@ -202,7 +201,7 @@ impl Fast {
             return false;
         }
         self.updated = round;
-        self.target = self.updated(w); // (2)
+        self.target = self.target(w); // (2)
         self.slope = (self.target - w).max(0.0) / w;
         true
     }
@@ -250,16 +249,17 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::loss;
 
-    /// `known-answers.csv`: w = 100, base 100, R 110, α 20: 105.45…; the fixed point at q = 10 is α R / q = 220; the window
-    /// doubles at most.
+    /// `known-answers.csv`: w = 100, base 100, R 110, α 20: 105.45…; the fixed point at q = 10 is α R / q = 220; the
+    /// window at most doubles.
     #[test]
-    fn an_update_is_that_of_the_sheet() {
+    fn an_update_matches_the_known_answer() {
         assert!((update(100.0, 100.0, 100.0, 110.0, 0.5, 20.0) - 105.454_545_454_545_45).abs() < 1e-12);
         assert!((update(220.0, 220.0, 100.0, 110.0, 0.5, 20.0) - 220.0).abs() < 1e-12);
         assert_eq!(update(50.0, 50.0, 100.0, 100.0, 0.5, 200.0), 100.0);
     }
 
-    /// By hand: with w > 12 a sample weighs 3/w; 110 ms after 100 ms at w = 30 gives 101 ms, of which 1 ms is queueing.
+    /// By hand: with w > 12 the weight of a sample is 3/w; 110 ms after 100 ms at w = 30 gives 101 ms, 1 ms of it
+    /// queueing.
     #[test]
     fn the_rtt_is_smoothed_over_a_third_of_the_window() {
         let mut delay = Delay::new(0.25);
@@ -269,7 +269,7 @@ mod tests {
         assert!((delay.rtt - 101e6).abs() < 1.0 && (delay.queueing() - 1e6).abs() < 1.0);
     }
 
-    /// At a steady 110 ms over 100 ms the window goes to 220 from both sides and stays there.
+    /// At a constant RTT of 110 ms and a base of 100 ms the window converges to 220 from both sides.
     #[test]
     fn it_converges_to_alpha_segments_in_the_queue() {
         for from in [50.0, 600.0] {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_takes_half_and_a_short_queue_doubles() {
+    fn a_loss_halves_and_a_short_queue_doubles_the_window() {
         let mut flow = Fast::new(&Arguments::defaults(SPEC.parameters));
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
         let ack = crate::shared::rounds::testing::ack_in(1, 100.0);

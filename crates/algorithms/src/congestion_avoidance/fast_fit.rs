@@ -1,18 +1,18 @@
-//! FAST-FIT.
+//! FAST-FIT: FAST with TCP-FIT's number of virtual flows (our reconstruction).
 //!
 //! Source: Wang et al., FAST-FIT, Frontiers of Computer Science, 2014 (high throughput and fairness towards Reno in
-//! delay-based TCP over large networks). Our reconstruction: known is that it joins FAST's growth with TCP-FIT's number of
-//! virtual flows.
+//! delay-based TCP over large networks). The available descriptions state only that it combines FAST's window update
+//! with TCP-FIT's number of virtual flows.
 //!
 //! ```text
-//! every other round: w = min(2 w, (1 − γ) w + γ (base / R w + N α₀))   (1)   FAST, for N flows
-//! once per round: N = clamp(N + α − N (R̄ − base) / R̄, 1, 64)           (2)   TCP-FIT, part/virtual_flows.rs
-//! each congestion: w = w (1 − 2 / (3 N + 1))                            (3)
-//! a timeout: N = 1
+//! every second round: w = min(2 w, (1 − γ) w + γ (base / R w + N α₀))  (1)   FAST, for N flows
+//! once per round: N = clamp(N + α − N (R̄ − base) / R̄, 1, 64)           (2)   TCP-FIT, shared/virtual_flows.rs
+//! congestion event: w = w (1 − 2 / (3 N + 1))                           (3)
+//! timeout: N = 1
 //! ```
 //!
-//! Units: segments, seconds; R is FAST's smoothed RTT, R̄ the mean of the round.
-//! Differs from the source: how the two are joined is our choice, and FAST's doubling below 0.75 ms is left out.
+//! Units: segments, seconds; R is FAST's smoothed RTT, R̄ the mean RTT of the round.
+//! Differs from the source: the combination of the two is our choice; FAST's doubling below 0.75 ms is omitted.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -20,7 +20,7 @@ use cwndlab_control::{
 };
 
 use super::fast::Fast;
-use super::tcp_fit::taken;
+use super::tcp_fit::decrease_fraction;
 use crate::shared::virtual_flows::VirtualFlows;
 
 /// The entry.
@@ -31,15 +31,15 @@ pub static SPEC: Spec = Spec {
     source: "Wang et al., Frontiers of Computer Science 2014",
     year: 2014,
     confidence: Confidence::Low,
-    summary: "FAST's window with a queue of N times alpha0 segments, N from TCP-FIT. Our reconstruction from short descriptions.",
+    summary: "FAST's window update with a queue of N alpha0 segments, where N is TCP-FIT's number of virtual flows. Our reconstruction from short descriptions.",
     parameters: &[
-        Parameter { name: "alpha0", unit: "segments", default: Value::Number(20.0), domain: Domain::Range(1.0, 100_000.0), doc: "what each of the N virtual flows keeps in the queue" },
-        Parameter { name: "gamma", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 1.0), doc: "how far an update goes" },
-        Parameter { name: "alpha", unit: "", default: Value::Number(0.125), domain: Domain::Range(0.001, 1.0), doc: "growth of N per round; N settles at alpha R / q" },
-        Parameter { name: "max_flows", unit: "", default: Value::Number(64.0), domain: Domain::Range(1.0, 1000.0), doc: "largest N, a guard of ours" },
+        Parameter { name: "alpha0", unit: "segments", default: Value::Number(20.0), domain: Domain::Range(1.0, 100_000.0), doc: "segments of each virtual flow in the queue in equilibrium" },
+        Parameter { name: "gamma", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 1.0), doc: "γ, step of an update, as a fraction of the distance" },
+        Parameter { name: "alpha", unit: "", default: Value::Number(0.125), domain: Domain::Range(0.001, 1.0), doc: "α, increase of N per round; the equilibrium of N is alpha R / q" },
+        Parameter { name: "max_flows", unit: "", default: Value::Number(64.0), domain: Domain::Range(1.0, 1000.0), doc: "maximum of N, a bound of ours" },
     ],
-    choices: &["alpha0 is 20 segments, alpha 1/8, N at most 64", "(1) uses the current window", "no doubling at short queues"],
-    pitfalls: &["keeps a longer queue the longer the path: N is inverse to the share of queueing in the RTT"],
+    choices: &["alpha0 is 20 segments, alpha 1/8, N at most 64", "FAST's update uses the current window", "no doubling at short queues"],
+    pitfalls: &["the queue grows with the RTT of the path: N is inversely proportional to the fraction of queueing in the RTT"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -47,7 +47,7 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(FastFit::new(arguments))),
 };
 
-/// FAST-FIT's avoidance.
+/// Congestion avoidance of FAST-FIT.
 #[derive(Clone, Debug)]
 pub struct FastFit {
     fast: Fast,
@@ -80,9 +80,9 @@ impl CongestionAvoidance for FastFit {
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         let _ = self.fast.on_congestion(event, w);
-        let kept = w * (1.0 - taken(self.virtual_flows.flows())); // (3)
-        self.virtual_flows.lose(event.cause == Cause::Timeout);
-        kept.max(2.0)
+        let reduced = w * (1.0 - decrease_fraction(self.virtual_flows.flows())); // (3)
+        self.virtual_flows.on_congestion(event.cause == Cause::Timeout);
+        reduced.max(2.0)
     }
 
     fn on_window(&mut self, window: &Window) {
@@ -107,7 +107,7 @@ mod tests {
         flow
     }
 
-    /// The sheet: w = 100, base 100, R 110: N = 1 gives 105.45, N = 5 gives 145.45.
+    /// Reference values: w = 100, base 100, R 110: N = 1 gives 105.45, N = 5 gives 145.45.
     #[test]
     fn the_queue_is_n_times_that_of_fast() {
         for (n, w) in [(1.0, 105.454_545_454_545_45), (5.0, 145.454_545_454_545_45)] {
@@ -115,16 +115,16 @@ mod tests {
         }
     }
 
-    /// The sheet, `tcp-fit`: b is 1/2, 0.2857, 0.2, 1/8, 0.0645 for N of 1, 2, 3, 5, 10; a timeout forgets N.
+    /// Reference values of `tcp-fit`: b is 1/2, 0.2857, 0.2, 1/8, 0.0645 for N of 1, 2, 3, 5, 10; a timeout resets N.
     #[test]
-    fn a_loss_takes_less_the_more_flows_it_stands_for() {
+    fn the_reduction_decreases_with_the_number_of_virtual_flows() {
         for (n, b) in [(1.0, 0.5), (2.0, 2.0 / 7.0), (3.0, 0.2), (5.0, 0.125), (10.0, 2.0 / 31.0)] {
             assert!((flow(n).on_congestion(&loss(100), 100.0) - 100.0 * (1.0 - b)).abs() < 1e-9, "{n}");
         }
         let mut flow = flow(5.0);
         let _ = flow.on_congestion(&timeout(100), 100.0);
         assert_eq!(flow.virtual_flows.flows(), 1.0);
-        // Its queue is that of one flow again: from 50 segments at 110 ms to 0.5 · 50 + 0.5 (50 / 1.1 + 20), not + 100.
+        // The queue is that of one flow again: from 50 segments at 110 ms to 0.5 · 50 + 0.5 (50 / 1.1 + 20), not + 100.
         let mut back = ack_at(Time(2_000_000_000), 50);
         (back.rtt, back.round) = (Some(Duration::from_millis(110)), 9);
         flow.fast.observe(&ack_at(Time(1_900_000_000), 1), 1.0);

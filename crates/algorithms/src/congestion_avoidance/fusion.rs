@@ -1,4 +1,4 @@
-//! TCP-Fusion.
+//! TCP-Fusion: delay-based increase by the estimated bandwidth, with Reno's window as the minimum.
 //!
 //! Source: K. Kaneko, T. Fujikawa, Z. Su, J. Katto, "TCP-Fusion: A Hybrid Congestion Control Algorithm for High-speed
 //! Networks", PFLDnet 2007.
@@ -7,15 +7,15 @@
 //! once per round: diff = w (R − base) / R                                         (1)
 //!                 α = max(w D_min / R, 1),  D_min = 4 ms                          (2)
 //! diff < α:       each ack: w += W_inc n / w,  W_inc = max(BW · 1 ms, 1)          (3)
-//! α ≤ diff ≤ 3 α: it stays
+//! α ≤ diff ≤ 3 α: w is constant
 //! diff > 3 α:     w −= diff − α                                                   (4)
-//! beside it:      each ack: w_reno += n / w_reno;  w is never below w_reno        (5)
-//! a loss:         w = max(w base / R, w / 2),  w_reno /= 2;  a timeout: w /= 2    (6)
+//! in parallel:    each ack: w_reno += n / w_reno;  w ≥ w_reno                     (5)
+//! loss:           w = max(w base / R, w / 2),  w_reno /= 2;  timeout: w /= 2      (6)
 //! ```
 //!
-//! Units: segments, seconds, BW in segments/s; R is the smallest RTT of the round.
-//! Differs from the source: BW is what a round delivers over its time, smoothed by 7/8 (Westwood+ with another filter).
-//! The loop-back shortcut of Solaris that is called TCP fusion is unrelated.
+//! Units: segments, seconds, BW in segments/s; R is the minimum RTT of the round.
+//! Differs from the source: BW is the delivery rate of a round, smoothed with weight 7/8 (Westwood+ with another
+//! filter). TCP fusion of Solaris, which short-cuts loop-back connections, is unrelated.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
@@ -33,18 +33,18 @@ pub static SPEC: Spec = Spec {
     source: "Kaneko et al., PFLDnet 2007",
     year: 2007,
     confidence: Confidence::Medium,
-    summary: "Fills the path by the estimated bandwidth while the queue is below 4 ms, gives back above 12 ms, and is never below Reno.",
+    summary: "Increases the window by an estimate of the bandwidth while the queueing delay is below 4 ms and decreases it above 12 ms. The window is never below Reno's.",
     parameters: &[
-        Parameter { name: "d_min", unit: "s", default: Value::Number(0.004), domain: Domain::Range(0.000_01, 1.0), doc: "the queueing delay it aims at" },
-        Parameter { name: "per_round", unit: "s", default: Value::Number(0.001), domain: Domain::Range(0.000_01, 1.0), doc: "a round trip adds what the bandwidth carries in this time" },
+        Parameter { name: "d_min", unit: "s", default: Value::Number(0.004), domain: Domain::Range(0.000_01, 1.0), doc: "D_min, target of the queueing delay" },
+        Parameter { name: "per_round", unit: "s", default: Value::Number(0.001), domain: Domain::Range(0.000_01, 1.0), doc: "increment per round trip, as transmission time at the estimated bandwidth" },
     ],
     choices: &[
-        "BW is smoothed by 7/8 per round",
-        "the decrease is taken at the end of the round, at once",
-        "R at a loss is the smallest sample of the round that runs, since the last judged one may be long ago",
-        "a loss halves the Reno window beside it, which begins at the window at which avoidance begins",
+        "BW is smoothed with weight 7/8 per round",
+        "the decrease takes effect at once, at the end of the round",
+        "R at a loss is the minimum RTT of the current round, since the last round with enough samples may be long ago",
+        "a loss halves the parallel Reno window, whose initial value is the window at the start of congestion avoidance",
     ],
-    pitfalls: &["below 4 ms of buffer the delay says nothing and it is a faster Reno"],
+    pitfalls: &["with less than 4 ms of buffer the delay carries no information, and the algorithm is a faster Reno"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -52,7 +52,7 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Fusion::new(arguments))),
 };
 
-/// TCP-Fusion's avoidance.
+/// Congestion avoidance of TCP-Fusion.
 #[derive(Clone, Debug)]
 pub struct Fusion {
     d_min: f64,
@@ -61,11 +61,11 @@ pub struct Fusion {
     over: Option<Round>,
     /// Segments/s; 0 before the first sample.
     bandwidth: f64,
-    /// R of the last round that could be judged, ns; 0 before.
+    /// R of the last round with enough samples, ns; 0 before the first.
     rtt: f64,
-    /// Segments that this round trip adds.
+    /// Increment of this round trip, segments.
     increment: f64,
-    /// The Reno window of (5); 0 before avoidance.
+    /// The Reno window of (5); 0 before congestion avoidance.
     reno: f64,
 }
 
@@ -88,7 +88,8 @@ impl Fusion {
         (self.bandwidth * self.per_round).max(1.0)
     }
 
-    fn learn(&mut self, round: &Round) {
+    /// Updates BW and R at the end of a round.
+    fn update_estimates(&mut self, round: &Round) {
         if round.time > 0 {
             let sample = round.delivered * 1e9 / round.time as f64;
             self.bandwidth = if self.bandwidth == 0.0 { sample } else { (7.0 * self.bandwidth + sample) / 8.0 };
@@ -96,7 +97,7 @@ impl Fusion {
         self.rtt = round.min as f64;
     }
 
-    /// What a round decides: the new window, and what the next one adds.
+    /// Returns the window after a round and sets the increment of the next.
     fn decide(&mut self, w: f64) -> f64 {
         let diff = queued(w, self.rounds.base(), self.rtt); // (1)
         let alpha = (w * self.d_min / self.rtt).max(1.0); // (2)
@@ -112,7 +113,7 @@ impl Fusion {
 impl CongestionAvoidance for Fusion {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(round) = self.rounds.observe(ack).filter(Round::decides) {
-            self.learn(&round);
+            self.update_estimates(&round);
             self.over = Some(round);
         }
     }
@@ -132,10 +133,10 @@ impl CongestionAvoidance for Fusion {
         (self.over, self.increment) = (None, 1.0);
         let reno = if self.reno > 0.0 { self.reno } else { w };
         self.reno = (reno / 2.0).max(2.0);
-        // Without a sample the loss halves.
+        // Without an RTT sample, and at a timeout, the window is halved.
         let rtt = self.rounds.latest().filter(|_| event.cause != Cause::Timeout);
-        let kept = rtt.map_or(0.0, |rtt| w - queued(w, self.rounds.base(), rtt)).max(w / 2.0);
-        kept.max(2.0) // (6)
+        let reduced = rtt.map_or(0.0, |rtt| w - queued(w, self.rounds.base(), rtt)).max(w / 2.0);
+        reduced.max(2.0) // (6)
     }
 
     fn on_window(&mut self, window: &Window) {
@@ -163,38 +164,39 @@ mod tests {
         flow
     }
 
-    /// The sheet: 100 Mbit/s of 1500-byte segments give W_inc = 8.333.
+    /// Reference values: 100 Mbit/s of 1500-byte segments give W_inc = 8.333.
     #[test]
-    fn a_round_adds_a_millisecond_of_the_bandwidth() {
+    fn the_increment_is_a_millisecond_of_the_bandwidth() {
         let mut flow = fusion(100, 100.0);
         flow.bandwidth = 100e6 / 8.0 / 1500.0;
         assert!((flow.w_inc() - 8.333_333_333_333_334).abs() < 1e-12);
         assert_eq!((flow.decide(1000.0), flow.increment), (1000.0, flow.w_inc()));
     }
 
-    /// The sheet: w = 1000, base 100 ms. R = 110: α = 36.4, diff = 90.9, hold. R = 120: diff = 166.7, 133.3 less.
+    /// Reference values: w = 1000, base 100 ms. R = 110: α = 36.4, diff = 90.9, constant. R = 120: diff = 166.7, 133.3
+    /// less.
     #[test]
-    fn between_one_and_three_alpha_it_stays_and_beyond_it_goes_back() {
+    fn the_window_is_constant_from_one_to_three_alpha_and_decreases_above() {
         let mut flow = fusion(100, 110.0);
         assert_eq!((flow.decide(1000.0), flow.increment), (1000.0, 0.0));
         let mut flow = fusion(100, 120.0);
         assert!((flow.decide(1000.0) - (1000.0 - 133.333_333_333_333)).abs() < 1e-9);
     }
 
-    /// The sheet: w = 100, base 100 ms: R = 125 leaves 80, R = 300 leaves 50.
+    /// Reference values: w = 100, base 100 ms: R = 125 reduces w to 80, R = 300 to 50.
     #[test]
-    fn a_loss_leaves_what_the_path_holds_and_half_at_least() {
-        let left = |ms: f64| {
+    fn a_loss_reduces_the_window_to_the_bdp_and_at_most_by_half() {
+        let reduced = |ms: f64| {
             let mut flow = fusion(100, ms);
             let _ = flow.rounds.observe(&crate::shared::rounds::testing::ack_in(1, ms));
             flow.on_congestion(&loss(100), 100.0)
         };
-        assert!((left(125.0) - 80.0).abs() < 1e-12);
-        assert_eq!(left(300.0), 50.0);
+        assert!((reduced(125.0) - 80.0).abs() < 1e-12);
+        assert_eq!(reduced(300.0), 50.0);
     }
 
     #[test]
-    fn it_is_never_below_reno() {
+    fn the_window_is_never_below_reno() {
         let mut flow = fusion(100, 120.0);
         let ack = crate::shared::rounds::testing::ack_in(1, 120.0);
         flow.reno = 990.0;

@@ -1,19 +1,20 @@
-//! HCC TCP.
+//! HCC TCP: delay-based control at short queues, Reno's increase at longer ones (our reconstruction).
 //!
-//! Source: Xu et al., "Hybrid congestion control for high-speed networks", Journal of Network and Computer Applications,
-//! 2011. Our reconstruction from its abstract and from what later papers say of it.
+//! Source: Xu et al., "Hybrid congestion control for high-speed networks", Journal of Network and Computer
+//! Applications, 2011; reconstructed from its abstract and from descriptions in later papers.
 //!
 //! ```text
 //! W_D = α R / q, W_L = the window at the last loss                                       (1)
 //! once per round:
-//!   q < 1/4 of the largest q seen:  w = min(W_D, 2 w, (1 − γ) w + γ (base / R w + α)), γ = 1/2   (2)
-//!   q > 3/4:                        it stays
-//!   else:                           w += 1, beyond W_L too                                (3)
-//! a loss: W_L = w, w /= 2                                                                (4)
+//!   q < 1/4 of the maximum q:  w = min(W_D, 2 w, (1 − γ) w + γ (base / R w + α)), γ = 1/2  (2)
+//!   q > 3/4:                   w is constant
+//!   else:                      w += 1, also above W_L                                     (3)
+//! loss: W_L = w, w /= 2                                                                  (4)
 //! ```
 //!
 //! Units: segments, seconds; R is the mean RTT of the round, q = R − base.
-//! Differs from the source: which is known by its idea only: delay first, loss second, and a reference window.
+//! Differs from the source: only its idea is known: delay as the first signal, loss as the second, and a reference
+//! window.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -31,14 +32,14 @@ pub static SPEC: Spec = Spec {
     source: "Xu et al., J. Network and Computer Applications 2011",
     year: 2011,
     confidence: Confidence::Low,
-    summary: "Delay decides while the queue is short (FAST's update), Reno's step beyond. Our reconstruction from an abstract.",
+    summary: "FAST's delay-based update while the queue is short, Reno's increment while it is longer, a constant window close to the maximum queueing delay. Our reconstruction from an abstract.",
     parameters: &[
-        Parameter { name: "alpha", unit: "segments", default: Value::Number(100.0), domain: Domain::Range(1.0, 100_000.0), doc: "what the delay mode keeps in the queue" },
-        Parameter { name: "low", unit: "", default: Value::Number(0.25), domain: Domain::Range(0.0, 1.0), doc: "share of the largest queueing delay below which delay decides" },
-        Parameter { name: "high", unit: "", default: Value::Number(0.75), domain: Domain::Range(0.0, 1.0), doc: "share above which the window stays" },
+        Parameter { name: "alpha", unit: "segments", default: Value::Number(100.0), domain: Domain::Range(1.0, 100_000.0), doc: "segments in the queue in the equilibrium of the delay-based update" },
+        Parameter { name: "low", unit: "", default: Value::Number(0.25), domain: Domain::Range(0.0, 1.0), doc: "fraction of the maximum queueing delay below which the update is delay-based" },
+        Parameter { name: "high", unit: "", default: Value::Number(0.75), domain: Domain::Range(0.0, 1.0), doc: "fraction of the maximum queueing delay above which the window is constant" },
     ],
-    choices: &["thresholds of 1/4 and 3/4 of the queueing delay seen so far", "gamma of the delay mode is 1/2, and its step is taken at once", "a loss takes half"],
-    pitfalls: &["before the first queue the range is unknown and delay decides"],
+    choices: &["thresholds of 1/4 and 3/4 of the maximum queueing delay so far", "gamma of the delay-based update is 1/2, and its step takes effect at once", "a loss halves the window"],
+    pitfalls: &["before the first queue the maximum queueing delay is unknown, and the update is delay-based"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -46,7 +47,7 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Hcc::new(arguments))),
 };
 
-/// HCC's avoidance.
+/// Congestion avoidance of HCC.
 #[derive(Clone, Debug)]
 pub struct Hcc {
     alpha: f64,
@@ -81,7 +82,7 @@ impl Hcc {
         }
     }
 
-    /// The window after a round of mean `rtt`.
+    /// The window after a round with mean RTT `rtt`, ns.
     fn decide(&self, w: f64, rtt: f64) -> f64 {
         let base = self.rounds.base();
         let (q, range) = (rtt - base, self.rtt_max - base);
@@ -145,22 +146,23 @@ mod tests {
         flow
     }
 
-    /// The sheet: R = 110, q = 10, α = 100 give W_D = 1100; a loss at 800 leaves 400 and W_L = 800.
+    /// Reference values: R = 110, q = 10, α = 100 give W_D = 1100; after a loss at 800 w = 400 and W_L = 800.
     #[test]
-    fn the_two_windows_are_those_of_the_sheet() {
+    fn both_windows_match_the_reference_values() {
         let mut flow = hcc();
         assert!((flow.w_d(110e6, 10e6) - 1100.0).abs() < 1e-9);
         assert_eq!(flow.on_congestion(&loss(800), 800.0), 400.0);
         assert_eq!(flow.w_l, 800.0);
     }
 
-    /// By hand, q of at most 40 ms: 5 ms, delay: 0.5 · 400 + 0.5 (400/1.05 + 100) = 440.48; 20 ms, one more; 35 ms, hold.
+    /// By hand, with a maximum q of 40 ms. 5 ms: 0.5 · 400 + 0.5 (400/1.05 + 100) = 440.48; 20 ms: one more; 35 ms:
+    /// constant.
     #[test]
-    fn delay_decides_at_short_queues_and_reno_beyond() {
+    fn the_update_is_delay_based_at_short_queues_and_reno_above() {
         let flow = hcc();
         assert!((flow.decide(400.0, 105e6) - 440.476_190_476).abs() < 1e-6);
         assert_eq!(flow.decide(400.0, 120e6), 401.0);
         assert_eq!(flow.decide(400.0, 135e6), 400.0);
-        assert_eq!(flow.decide(40.0, 100e6), 80.0, "it doubles at most");
+        assert_eq!(flow.decide(40.0, 100e6), 80.0, "it at most doubles");
     }
 }

@@ -1,4 +1,4 @@
-//! HighSpeed TCP.
+//! HighSpeed TCP: AIMD whose increase and decrease depend on the window.
 //!
 //! Source: S. Floyd, "HighSpeed TCP for Large Congestion Windows", RFC 3649, 2003.
 //!
@@ -7,10 +7,11 @@
 //! b(w) = 0.5 + (0.1 − 0.5) u                                     (2)
 //! p(w) = exp(ln 1e-3 + u (ln 1e-7 − ln 1e-3))                    (3)
 //! a(w) = w² p(w) 2 b(w) / (2 − b(w));  a = 1, b = 1/2 up to 38   (4)
-//! each ack: w += n a(w) / w;  each congestion: w = (1 − b(w)) w  (5)
+//! each ack: w += n a(w) / w;  congestion event: w = (1 − b(w)) w  (5)
 //! ```
 //!
-//! Units: segments. Differs from the source: a(w) is evaluated once per whole segment of window; u is held at 1 above 83000.
+//! Units: segments.
+//! Differs from the source: a(w) is evaluated once per whole segment of window; u is 1 above 83000.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Spec, Value,
@@ -27,12 +28,12 @@ pub static SPEC: Spec = Spec {
     source: "RFC 3649",
     year: 2003,
     confidence: Confidence::High,
-    summary: "Reno up to 38 segments; beyond, larger steps up and smaller ones down, by the response function of RFC 3649.",
+    summary: "Reno up to 38 segments. Above, the response function of RFC 3649 gives larger increments and smaller reductions.",
     parameters: &[
-        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: while a loss is repaired the window may fall to half of ssthresh, as in ns-2.35's Linux modules (needs fack)" },
+        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)" },
     ],
-    choices: &["the formula rather than Linux' table of 72 rows"],
-    pitfalls: &["combine with limited slow start on large windows (RFC 3742)"],
+    choices: &["the formula instead of Linux' table of 72 rows"],
+    pitfalls: &["large windows need limited slow start (RFC 3742)"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -48,7 +49,7 @@ fn u(w: f64) -> f64 {
     // (1)
 }
 
-/// b(w): what a loss takes.
+/// b(w), the decrease fraction.
 #[must_use]
 pub fn b(w: f64) -> f64 {
     if w <= LOW_WINDOW {
@@ -58,7 +59,7 @@ pub fn b(w: f64) -> f64 {
     } // (2)
 }
 
-/// a(w): segments per round trip.
+/// a(w), the increment in segments per round trip.
 #[must_use]
 pub fn a(w: f64) -> f64 {
     if w <= LOW_WINDOW {
@@ -69,10 +70,10 @@ pub fn a(w: f64) -> f64 {
     w * w * p * 2.0 * b / (2.0 - b) // (4)
 }
 
-/// HighSpeed's avoidance.
+/// Congestion avoidance of HighSpeed TCP.
 #[derive(Clone, Debug)]
 pub struct HighSpeed {
-    /// Whole window for which `a` stands.
+    /// The window, in whole segments, for which `a` was computed.
     at: f64,
     a: f64,
 }

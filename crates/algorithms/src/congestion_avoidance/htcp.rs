@@ -1,20 +1,20 @@
-//! H-TCP: the longer since the last loss, the faster.
+//! H-TCP: an additive increase that rises with the time since the last congestion event.
 //!
-//! Source: D. Leith, R. Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004; draft-leith-tcp-htcp;
-//! constants and measurement of Linux `tcp_htcp.c`.
+//! Source: D. Leith, R. Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
+//! draft-leith-tcp-htcp; constants and measurement of Linux `tcp_htcp.c`.
 //!
 //! ```text
 //! α(Δ) = 1 for Δ ≤ 1 s, else 1 + 10 (Δ − 1) + ((Δ − 1) / 2)²,  times 2 (1 − β)     (1)
 //! each ack:         w += α n / w                                                  (2)
-//! each congestion:  β = 1/2 where |B − B⁻| > B⁻ / 5, else clamp(RTT_min / RTT_max, 1/2, 0.8);  w = β w   (3)
-//! B: largest throughput of the epoch, b = (3 b + acked per interval) / 4 over intervals of at least RTT_min and a window
+//! congestion event: β = 1/2 where |B − B⁻| > B⁻ / 5, else clamp(RTT_min / RTT_max, 1/2, 0.8);  w = β w   (3)
+//! B: maximum b of the epoch, b = (3 b + acked per interval) / 4 over intervals of at least RTT_min and a window
 //! RTT scaling: α(Δ) RTT_min / 100 ms, the factor within [0.1, 2]                  (4)
 //! ```
 //!
 //! Units: segments, seconds; Δ is the time since the last congestion event (the start of the flow before the first).
-//! Differs from the source: RTT_max and B are measured as in Linux: RTT_max rises by steps of 20 ms at most and decays by 5 %
-//! toward RTT_min at each event; β stays 1/2 for RTT_min ≤ 10 ms and for the first epoch after a change of B.
-//! `rtt_scaling = linux` has α(Δ) in whole numbers before and after (4), at least 1.
+//! Differs from the source: RTT_max and B are measured as in Linux. RTT_max rises by at most 20 ms per sample and
+//! decays by 5 % towards RTT_min at each event; β is 1/2 for RTT_min ≤ 10 ms and for the first epoch after a change of
+//! B. `rtt_scaling = linux` rounds α(Δ) down to integers before and after (4), at least 1.
 
 pub mod ns3;
 
@@ -35,56 +35,56 @@ pub static SPEC: Spec = Spec {
     source: "PFLDnet 2004; draft-leith-tcp-htcp-06; Linux tcp_htcp.c",
     year: 2004,
     confidence: Confidence::High,
-    summary: "Additive increase that rises with the time since the last loss, 1 + 10 (t - 1) + ((t - 1)/2)^2 beyond 1 s; the decrease adapts to the queue, 0.5 to 0.8.",
+    summary: "The additive increase rises with the time t since the last congestion event: 1 + 10 (t - 1) + ((t - 1)/2)^2 segments per round trip after 1 s, times 2 (1 - beta). The decrease factor beta adapts to the queue, from 0.5 to 0.8.",
     parameters: &[
         Parameter {
             name: "delta_l",
             unit: "s",
             default: Value::Number(1.0),
             domain: Domain::Range(0.0, 100.0),
-            doc: "Reno up to this time after a loss",
+            doc: "time after a congestion event until which the increase is Reno's",
         },
         Parameter {
             name: "adaptive_backoff",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "RTT_min / RTT_max of the window is left by a loss; off: half",
+            doc: "on: the decrease factor is RTT_min / RTT_max; off: 1/2",
         },
         Parameter {
             name: "bandwidth_switch",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "halve where the throughput changed by more than a fifth since the last epoch",
+            doc: "on: the decrease factor is 1/2 where the throughput changed by more than a fifth since the last epoch",
         },
         Parameter {
             name: "rtt_scaling",
             unit: "",
             default: Value::Word("off"),
             domain: Domain::Words(&["off", "on", "linux"]),
-            doc: "scale the increase by RTT_min / 100 ms: optional in the draft, on in Linux, there in whole numbers",
+            doc: "on: the increase is scaled by RTT_min / 100 ms (optional in the draft); linux: the same in integers, the default of Linux",
         },
         Parameter {
             name: "rtt",
             unit: "",
             default: Value::Word("sample"),
             domain: Domain::Words(&["sample", "smoothed"]),
-            doc: "RTT_min and RTT_max are of samples, or of the smoothed RTT (Linux 2.6.22, ns-2.35)",
+            doc: "source of RTT_min and RTT_max: RTT samples, or the smoothed RTT (Linux 2.6.22, ns-2.35)",
         },
         Parameter {
             name: "module",
             unit: "",
             default: Value::Word("linux"),
             domain: Domain::Words(&["linux", "ns3"]),
-            doc: "ns3: alpha in bytes per ACK, RTTs and throughput of the last epoch alone, a test for a rise only (see congestion_avoidance::htcp::ns3)",
+            doc: "ns3: alpha in bytes per ACK, RTTs and throughput of the last epoch only, a bandwidth test for increases only (see congestion_avoidance::htcp::ns3)",
         },
     ],
     choices: &[
-        "RTT scaling is off unless asked for",
-        "the bandwidth test looks both ways (the draft, Linux); ns-3 tests for a rise only",
+        "RTT scaling is off by default",
+        "the bandwidth test detects increases and decreases (the draft, Linux); that of ns-3 increases only",
     ],
-    pitfalls: &["of two flows the one that lost last is slower for seconds"],
+    pitfalls: &["of two flows the one with the more recent loss is slower for seconds"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -94,43 +94,43 @@ pub static SPEC: Spec = Spec {
 
 const BETA_MIN: f64 = 0.5;
 const BETA_MAX: f64 = 0.8;
-/// RTT_max rises by this at most per sample.
+/// Maximum rise of RTT_max per sample.
 const RISE_NS: u64 = 20_000_000;
-/// Up to here queueing delays are too small to tell (Linux).
+/// RTT_min up to which β is 1/2, since queueing delays are too small to measure (Linux).
 const SHORT_RTT_NS: u64 = 10_000_000;
-/// Round trips after an event that say nothing yet.
+/// Round trips after an event whose samples do not count.
 const SETTLING: u64 = 3;
 
-/// What a reduction changes.
+/// The state between two congestion events.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     /// The last congestion event, or the start.
     since: Option<Time>,
     rtt_max: u64,
-    /// Largest throughput of the epoch before, segments/s.
+    /// Maximum throughput of the epoch before, segments/s.
     b_before: f64,
-    /// The epoch before had an ordinary throughput: β may adapt.
+    /// The throughput of the epoch before was stable: β may adapt.
     adaptive: bool,
     beta: f64,
 }
 
-/// H-TCP's avoidance.
+/// Congestion avoidance of H-TCP.
 #[derive(Clone, Debug)]
 pub struct Htcp {
     delta_l: f64,
     adaptive_backoff: bool,
     bandwidth_switch: bool,
     scaled: bool,
-    whole: bool,
+    integer: bool,
     smoothed: bool,
     ns3: Option<Ns3>,
     now: Epoch,
     rtt_min: u64,
     lost: bool,
-    /// Throughput: smoothed, and the largest of this epoch.
+    /// Throughput, segments/s: smoothed, and the maximum of this epoch.
     b: f64,
     b_max: f64,
-    /// The interval that is being measured: segments and start.
+    /// The current interval of the throughput measurement: segments and start.
     counted: f64,
     interval: Time,
     alpha: f64,
@@ -145,7 +145,7 @@ impl Htcp {
             adaptive_backoff: arguments.word("adaptive_backoff") == "on",
             bandwidth_switch: arguments.word("bandwidth_switch") == "on",
             scaled: scaling != "off",
-            whole: scaling == "linux",
+            integer: scaling == "linux",
             smoothed: arguments.word("rtt") == "smoothed",
             ns3: (arguments.word("module") == "ns3").then(Ns3::default),
             now,
@@ -159,21 +159,21 @@ impl Htcp {
         }
     }
 
-    /// (1) and (4) without 2 (1 − β), `delta` seconds after the last event.
+    /// (1) and (4) without the factor 2 (1 − β), `delta` seconds after the last event; segments per round trip.
     #[inline]
-    fn pace(&self, delta: f64) -> f64 {
+    fn increase(&self, delta: f64) -> f64 {
         let over = delta - self.delta_l;
-        let mut pace = if over > 0.0 { 1.0 + 10.0 * over + over * over / 4.0 } else { 1.0 };
-        if self.whole {
-            pace = floor(pace);
+        let mut increase = if over > 0.0 { 1.0 + 10.0 * over + over * over / 4.0 } else { 1.0 };
+        if self.integer {
+            increase = floor(increase);
         }
         if self.scaled && self.rtt_min < u64::MAX {
-            pace *= (self.rtt_min as f64 / 1e8).clamp(0.1, 2.0);
-            if self.whole {
-                pace = floor(pace).max(1.0);
+            increase *= (self.rtt_min as f64 / 1e8).clamp(0.1, 2.0);
+            if self.integer {
+                increase = floor(increase).max(1.0);
             }
         }
-        pace
+        increase
     }
 
     /// Round trips since the last event.
@@ -181,7 +181,7 @@ impl Htcp {
         now.saturating_since(self.now.since.unwrap_or(now)).0 / self.rtt_min.max(1)
     }
 
-    /// (3): β for the event that is here.
+    /// (3): β at a congestion event.
     fn beta(&mut self) -> f64 {
         let (b, before) = (self.b_max, self.now.b_before);
         self.now.b_before = b;
@@ -251,7 +251,7 @@ impl CongestionAvoidance for Htcp {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let delta = ack.now.saturating_since(self.now.since.unwrap_or(ack.now)).0 as f64 * 1e-9;
-        self.alpha = 2.0 * (1.0 - self.now.beta) * self.pace(delta); // (1)
+        self.alpha = 2.0 * (1.0 - self.now.beta) * self.increase(delta); // (1)
         if self.ns3.is_some() {
             return w + Ns3::step(ack, w, self.alpha);
         }
@@ -289,29 +289,29 @@ mod tests {
 
     /// `known-answers.csv`: α(Δ), and with 2 (1 − β) for β = 0.8.
     #[test]
-    fn alpha_is_that_of_the_sheet() {
+    fn alpha_matches_the_known_answers() {
         for (delta, raw, scaled) in
             [(0.5, 1.0, 0.4), (1.0, 1.0, 0.4), (2.0, 11.25, 4.5), (5.0, 45.0, 18.0), (11.0, 126.0, 50.4)]
         {
-            assert!((flow().pace(delta) - raw).abs() < 1e-12, "{delta}");
-            assert!((2.0 * (1.0 - 0.8) * flow().pace(delta) - scaled).abs() < 1e-12, "{delta}");
+            assert!((flow().increase(delta) - raw).abs() < 1e-12, "{delta}");
+            assert!((2.0 * (1.0 - 0.8) * flow().increase(delta) - scaled).abs() < 1e-12, "{delta}");
         }
     }
 
-    /// The sheet: Linux' whole numbers at Δ = 2 s for RTT_min of 100, 50, 200, 400 and 25 ms.
+    /// Reference values: Linux' integers at Δ = 2 s for RTT_min of 100, 50, 200, 400 and 25 ms.
     #[test]
-    fn linux_scales_in_whole_numbers() {
-        let paces = [100, 50, 200, 400, 25].map(|ms| {
-            let flow = Htcp { rtt_min: ms * 1_000_000, scaled: true, whole: true, ..flow() };
-            flow.pace(2.0)
+    fn rtt_scaling_of_linux_is_in_integers() {
+        let increases = [100, 50, 200, 400, 25].map(|ms| {
+            let flow = Htcp { rtt_min: ms * 1_000_000, scaled: true, integer: true, ..flow() };
+            flow.increase(2.0)
         });
-        assert_eq!(paces, [11.0, 5.0, 22.0, 22.0, 2.0]);
+        assert_eq!(increases, [11.0, 5.0, 22.0, 22.0, 2.0]);
     }
 
-    /// (3) by hand: 100 ms of 125 keeps 0.8, of 160 keeps 0.625, of 300 half; a throughput that rose by a third keeps half, and
-    /// so does the epoch after it.
+    /// (3) by hand: RTT_min = 100 ms and RTT_max = 125 ms give β = 0.8, 160 ms 0.625, 300 ms 1/2. A throughput that
+    /// rose by a third gives 1/2, and so does the epoch after it.
     #[test]
-    fn beta_follows_the_queue_while_the_throughput_holds() {
+    fn beta_depends_on_the_queue_while_the_throughput_is_stable() {
         for (rtt_max, beta) in [(125, 0.8), (160, 0.625), (300, 0.5)] {
             let mut flow = Htcp { rtt_min: 100_000_000, b_max: 1_000.0, ..flow() };
             flow.now = Epoch { rtt_max: rtt_max * 1_000_000, b_before: 900.0, adaptive: true, ..flow.now };

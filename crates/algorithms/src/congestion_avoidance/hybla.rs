@@ -1,19 +1,20 @@
-//! TCP Hybla: grows as a flow of 25 ms would, whatever the RTT.
+//! TCP Hybla: at any RTT the window grows per second as that of a flow with an RTT of 25 ms.
 //!
-//! Source: C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of
-//! Satellite Communications and Networking 22, 2004.
+//! Source: C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal
+//! of Satellite Communications and Networking 22, 2004.
 //!
 //! ```text
 //! ρ = max(RTT / RTT0, 1),  RTT0 = 25 ms                        (1)
-//! each ack in slow start: w += (2^ρ − 1) n, not beyond ssthresh     (2)
-//! each ack in avoidance:  w += ρ² n / w                        (3)
-//! the first ACK:          w = ρ w0                             (4)
-//! each congestion:        w / 2
+//! each ack in slow start:           w += (2^ρ − 1) n, up to ssthresh   (2)
+//! each ack in congestion avoidance: w += ρ² n / w              (3)
+//! first ack:                        w = ρ w0                   (4)
+//! congestion event:                 w /= 2
 //! ```
 //!
-//! Units: segments, seconds; RTT is smoothed, and ρ that of the smallest smoothed RTT.
-//! Differs from the source: ρ ≤ 8 in slow start and in (4), since 2^ρ at 600 ms is 16.8 million segments per ACK. An initial
-//! ssthresh is not multiplied by ρ. Hoe's ssthresh and pacing, the paper's companions, are not part of it.
+//! Units: segments, seconds; ρ is that of the minimum smoothed RTT.
+//! Differs from the source: ρ ≤ 8 in slow start and in (4), since 2^ρ at 600 ms is 16.8 million segments per ACK. An
+//! initial ssthresh is not multiplied by ρ. Hoe's ssthresh estimation and pacing, which the paper adds, are not
+//! included.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Step,
@@ -31,48 +32,48 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1002/sat.799",
     year: 2004,
     confidence: Confidence::High,
-    summary: "With rho = RTT / 25 ms: 2^rho - 1 segments per ACK in slow start, rho^2 / w in avoidance, so that growth per second does not depend on the RTT.",
+    summary: "With rho = RTT / 25 ms the window grows by 2^rho - 1 segments per ACK in slow start and by rho^2 / w in congestion avoidance, so that the growth per second does not depend on the RTT.",
     parameters: &[
         Parameter {
             name: "rtt0",
             unit: "s",
             default: Value::Number(0.025),
             domain: Domain::Range(0.001, 1.0),
-            doc: "RTT of the flow that is equalled; ns-3 has 0.05",
+            doc: "RTT0, the RTT of the reference flow; 0.05 in ns-3",
         },
         Parameter {
             name: "max_rho",
             unit: "",
             default: Value::Number(8.0),
             domain: Domain::Range(1.0, 30.0),
-            doc: "largest rho of slow start and of the initial window, a guard of ours",
+            doc: "maximum rho of slow start and of the initial window, a bound of ours",
         },
         Parameter {
             name: "initial_window",
             unit: "",
             default: Value::Word("scaled"),
             domain: Domain::Words(&["scaled", "transport"]),
-            doc: "rho times the transport's, at the first ACK (the paper), or the transport's",
+            doc: "initial window: rho times that of the transport, from the first ACK on (scaled: the paper), or that of the transport",
         },
         Parameter {
             name: "rho",
             unit: "",
             default: Value::Word("real"),
             domain: Domain::Words(&["real", "linux"]),
-            doc: "linux: rho in eighths, increments in 1/128 of a segment",
+            doc: "linux: rho in units of 1/8, increments in units of 1/128 segment",
         },
         Parameter {
             name: "min_cwnd",
             unit: "",
             default: Value::Word("ssthresh"),
             domain: Domain::Words(&["ssthresh", "half"]),
-            doc: "half: while a loss is repaired the window may fall to half of ssthresh, as in ns-2.35's Linux modules (needs fack)",
+            doc: "half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)",
         },
     ],
-    choices: &["rho of the smallest smoothed RTT, as in Linux", "rho up to 8 in slow start; avoidance knows no cap"],
+    choices: &["rho of the minimum smoothed RTT, as in Linux", "rho up to 8 in slow start; no bound in congestion avoidance"],
     pitfalls: &[
-        "2^rho overshoots by thousands of segments from 100 ms on: pace, or join a slow start that ends in time",
-        "rho^2 overruns small buffers",
+        "from an RTT of 100 ms on, 2^rho overshoots by thousands of segments: use pacing, or a slow start that ends early",
+        "rho^2 overflows small buffers",
     ],
     companion: "",
     needs: &[],
@@ -81,7 +82,7 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Hybla::new(arguments))),
 };
 
-/// Hybla.
+/// Slow start and congestion avoidance of Hybla.
 #[derive(Clone, Debug)]
 pub struct Hybla {
     /// RTT0, ns.
@@ -112,7 +113,7 @@ impl Hybla {
         }
     }
 
-    /// (1) and what follows from it, for a smoothed RTT in nanoseconds.
+    /// Updates ρ (1), ρ² and 2^ρ − 1 from a smoothed RTT in nanoseconds.
     fn set(&mut self, rtt: u64) {
         let rho = rtt as f64 / self.rtt0;
         self.rho = if self.eighths { floor(8.0 * rho) / 8.0 } else { rho }.max(1.0);
@@ -172,9 +173,9 @@ mod tests {
         flow
     }
 
-    /// `known-answers.csv`: 2^ρ − 1 and ρ² at 25, 50 and 100 ms; the sheet's ρ = 1.5.
+    /// `known-answers.csv`: 2^ρ − 1 and ρ² at 25, 50 and 100 ms; a reference value for ρ = 1.5.
     #[test]
-    fn increments_are_those_of_the_sheet() {
+    fn increments_match_the_known_answers() {
         for (ms, burst, square) in [(25.0, 1.0, 1.0), (50.0, 3.0, 4.0), (100.0, 15.0, 16.0)] {
             assert_eq!((flow(ms).burst, flow(ms).square), (burst, square));
         }
@@ -182,7 +183,7 @@ mod tests {
         assert_eq!(flow(10.0).rho, 1.0);
     }
 
-    /// The sheet: at 100 ms and w = 16 one segment per ACK; ρ = 1 is Reno; ρ = 24 does not explode.
+    /// Reference values: at 100 ms and w = 16 one segment per ACK; ρ = 1 is Reno; ρ = 24 is bounded.
     #[test]
     fn an_ack_adds_rho_squared_over_w() {
         assert_eq!(flow(100.0).on_ack(&ack(1), 16.0), 17.0);
@@ -191,7 +192,7 @@ mod tests {
         assert_eq!(flow(100.0).on_congestion(&loss(16), 16.0), 8.0);
     }
 
-    /// (4) by hand: ρ = 2 makes 10 segments 20 and adds 3 for the ACK; the threshold is not passed.
+    /// (4) by hand: ρ = 2 doubles 10 segments and adds 3 for the ACK; the window does not exceed ssthresh.
     #[test]
     fn the_initial_window_is_scaled_once() {
         let mut flow = flow(50.0);

@@ -1,21 +1,21 @@
-//! TCP-Illinois: loss says whether, delay says how much.
+//! TCP-Illinois: loss-based AIMD whose increase and decrease depend on the queueing delay.
 //!
-//! Source: S. Liu, T. Başar, R. Srikant, "TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed
-//! networks", VALUETOOLS 2006, Performance Evaluation 65(6–7), 2008.
+//! Source: S. Liu, T. Başar, R. Srikant, "TCP-Illinois: A loss- and delay-based congestion control algorithm for
+//! high-speed networks", VALUETOOLS 2006, Performance Evaluation 65(6–7), 2008.
 //!
 //! ```text
-//! d_a = mean RTT of the round − base,  d_m = largest RTT − base
+//! d_a = mean RTT of the round − base,  d_m = maximum RTT − base
 //! d1 = d_m / 100,  d2 = d_m / 10,  d3 = 0.8 d_m
 //! α = α_max for d_a ≤ d1, else κ1 / (κ2 + d_a)                            (1)
 //!   κ1 = (d_m − d1) α_min α_max / (α_max − α_min),  κ2 = (d_m − d1) α_min / (α_max − α_min) − d1
 //! β = β_min for d_a ≤ d2, β_max for d_a ≥ d3 or d3 ≤ d2, linear between   (2)
 //! below 15 segments: α = 1, β = 1/2                                       (3)
-//! each ack: w += α n / w;  each congestion: w = (1 − β) w                 (4)
+//! each ack: w += α n / w;  congestion event: w = (1 − β) w                (4)
 //! ```
 //!
-//! Units: segments, seconds. Once d1 was passed, α = α_max needs θ = 5 rounds in a row below it.
-//! Differs from the source: nothing that is known. `decrease = ns2` leaves β w of the window, as the module of Linux 2.6.22
-//! in ns-2.35 does.
+//! Units: segments, seconds. After d_a exceeded d1, α returns to α_max after θ = 5 consecutive rounds below d1.
+//! Differs from the source: nothing known. `decrease = ns2` reduces the window to β w, as the module of Linux 2.6.22 in
+//! ns-2.35 does.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -33,67 +33,67 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1016/j.peva.2007.12.007",
     year: 2006,
     confidence: Confidence::High,
-    summary: "Additive increase of 0.3 to 10 segments and a decrease of 1/8 to 1/2, both by the queueing delay.",
+    summary: "AIMD whose parameters depend on the queueing delay: an increase of 10 to 0.3 segments per round trip and a decrease by 1/8 to 1/2 of the window.",
     parameters: &[
         Parameter {
             name: "alpha_min",
             unit: "segments",
             default: Value::Number(0.3),
             domain: Domain::Range(0.01, 1.0),
-            doc: "increment per round trip at the largest delay",
+            doc: "α_min, increment per round trip at the maximum delay",
         },
         Parameter {
             name: "alpha_max",
             unit: "segments",
             default: Value::Number(10.0),
             domain: Domain::Range(1.01, 1000.0),
-            doc: "increment per round trip without a queue",
+            doc: "α_max, increment per round trip without a queue",
         },
         Parameter {
             name: "beta_min",
             unit: "",
             default: Value::Number(0.125),
             domain: Domain::Range(0.01, 0.9),
-            doc: "what a loss takes without a queue",
+            doc: "β_min, decrease fraction without a queue",
         },
         Parameter {
             name: "beta_max",
             unit: "",
             default: Value::Number(0.5),
             domain: Domain::Range(0.01, 0.9),
-            doc: "what a loss takes at a large delay",
+            doc: "β_max, decrease fraction at a large delay",
         },
         Parameter {
             name: "theta",
             unit: "rounds",
             default: Value::Number(5.0),
             domain: Domain::Range(1.0, 1000.0),
-            doc: "rounds in a row below d1 before alpha_max comes back",
+            doc: "θ, consecutive rounds below d1 until the increment returns to alpha_max",
         },
         Parameter {
             name: "w_thresh",
             unit: "segments",
             default: Value::Number(15.0),
             domain: Domain::Range(0.0, 1000.0),
-            doc: "Reno below",
+            doc: "window below which the algorithm is Reno",
         },
         Parameter {
             name: "decrease",
             unit: "",
             default: Value::Word("paper"),
             domain: Domain::Words(&["paper", "ns2"]),
-            doc: "ns2: a loss leaves beta w instead of (1 - beta) w, the fault of Linux 2.6.22 that ns-2.35 keeps",
+            doc: "ns2: a loss reduces the window to beta w instead of (1 - beta) w, a bug of Linux 2.6.22 that is present in ns-2.35",
         },
         Parameter {
             name: "min_cwnd",
             unit: "",
             default: Value::Word("ssthresh"),
             domain: Domain::Words(&["ssthresh", "half"]),
-            doc: "half: while a loss is repaired the window may fall to half of ssthresh, as in ns-2.35's Linux modules (needs fack)",
+            doc: "half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)",
         },
     ],
-    choices: &["the largest RTT is kept for the whole connection, as in Linux"],
-    pitfalls: &["one outlier of the RTT stretches all thresholds for good", "with decrease=ns2 the window falls to 1/8 where there is no queue"],
+    choices: &["the maximum RTT is that of the whole connection, as in Linux"],
+    pitfalls: &["one RTT outlier raises all thresholds permanently", "decrease=ns2 reduces the window to 1/8 where there is no queue"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -101,18 +101,18 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Illinois::new(arguments))),
 };
 
-/// What delay decided.
+/// The delay-dependent parameters of AIMD.
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+struct Factors {
     alpha: f64,
     beta: f64,
-    /// d1 was passed.
+    /// d_a exceeded d1.
     above: bool,
-    /// Rounds in a row below it since.
+    /// Consecutive rounds below d1 since then.
     low: f64,
 }
 
-/// Illinois' avoidance.
+/// Congestion avoidance of TCP-Illinois.
 #[derive(Clone, Debug)]
 pub struct Illinois {
     alpha_min: f64,
@@ -123,13 +123,13 @@ pub struct Illinois {
     w_thresh: f64,
     inverted: bool,
     rtts: RoundRtt,
-    now: Pace,
+    factors: Factors,
 }
 
 impl Illinois {
     fn new(arguments: &Arguments) -> Self {
         let (alpha_max, beta_max) = (arguments.number("alpha_max"), arguments.number("beta_max"));
-        let start = Pace { alpha: alpha_max, beta: beta_max, above: false, low: 0.0 };
+        let factors = Factors { alpha: alpha_max, beta: beta_max, above: false, low: 0.0 };
         Self {
             alpha_min: arguments.number("alpha_min"),
             alpha_max,
@@ -139,25 +139,25 @@ impl Illinois {
             w_thresh: arguments.number("w_thresh"),
             inverted: arguments.word("decrease") == "ns2",
             rtts: RoundRtt::default(),
-            now: start,
+            factors,
         }
     }
 
-    /// (1), with the memory of having been above d1.
+    /// (1), with the hysteresis of θ rounds.
     fn alpha(&mut self, da: f64, dm: f64) -> f64 {
         let d1 = dm / 100.0;
         if da <= d1 {
-            if !self.now.above {
+            if !self.factors.above {
                 return self.alpha_max;
             }
-            self.now.low += 1.0;
-            if self.now.low < self.theta {
-                return self.now.alpha;
+            self.factors.low += 1.0;
+            if self.factors.low < self.theta {
+                return self.factors.alpha;
             }
-            (self.now.above, self.now.low) = (false, 0.0);
+            (self.factors.above, self.factors.low) = (false, 0.0);
             return self.alpha_max;
         }
-        (self.now.above, self.now.low) = (true, 0.0);
+        (self.factors.above, self.factors.low) = (true, 0.0);
         let scale = (dm - d1) * self.alpha_min / (self.alpha_max - self.alpha_min);
         let (kappa1, kappa2) = (scale * self.alpha_max, scale - d1);
         kappa1 / (kappa2 + da)
@@ -177,12 +177,12 @@ impl Illinois {
 
     fn decide(&mut self, round: Round, w: f64) {
         if w < self.w_thresh {
-            (self.now.alpha, self.now.beta) = (1.0, 0.5); // (3)
+            (self.factors.alpha, self.factors.beta) = (1.0, 0.5); // (3)
         } else if round.samples > 0 {
             let base = self.rtts.base as f64;
             let (da, dm) = (round.mean() - base, self.rtts.max as f64 - base);
-            self.now.alpha = self.alpha(da, dm);
-            self.now.beta = self.beta(da, dm);
+            self.factors.alpha = self.alpha(da, dm);
+            self.factors.beta = self.beta(da, dm);
         }
     }
 }
@@ -197,21 +197,21 @@ impl CongestionAvoidance for Illinois {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        w + self.now.alpha * segments(ack) / w // (4)
+        w + self.factors.alpha * segments(ack) / w // (4)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        let kept = if self.inverted { self.now.beta } else { 1.0 - self.now.beta };
+        let factor = if self.inverted { self.factors.beta } else { 1.0 - self.factors.beta };
         if event.cause == Cause::Timeout {
-            self.now = Pace { alpha: 1.0, beta: 0.5, above: false, low: 0.0 };
+            self.factors = Factors { alpha: 1.0, beta: 0.5, above: false, low: 0.0 };
             self.rtts.restart();
         }
-        (w * kept).max(2.0) // (4)
+        (w * factor).max(2.0) // (4)
     }
 
     fn extra(&self, put: Extra<'_>) {
-        put("alpha_segments", self.now.alpha);
-        put("beta", self.now.beta);
+        put("alpha_segments", self.factors.alpha);
+        put("beta", self.factors.beta);
     }
 }
 
@@ -226,7 +226,7 @@ mod tests {
 
     /// `known-answers.csv`, d_m = 100 ms.
     #[test]
-    fn alpha_and_beta_are_those_of_the_sheet() {
+    fn alpha_and_beta_match_the_known_answers() {
         for (da, alpha, beta) in [
             (1.0, 10.0, 0.125),
             (5.0, 4.335_766_423_357_665, 0.125),
@@ -242,37 +242,37 @@ mod tests {
         }
     }
 
-    /// The sheet: after d1 was passed, α_max comes back with the fifth round in a row below it.
+    /// Reference values: after d_a exceeded d1, α returns to α_max with the fifth consecutive round below it.
     #[test]
-    fn the_largest_pace_comes_back_after_five_rounds() {
+    fn alpha_max_returns_after_five_rounds() {
         let mut flow = flow();
-        flow.now.alpha = flow.alpha(50.0, 100.0);
-        let slow = flow.now.alpha;
+        flow.factors.alpha = flow.alpha(50.0, 100.0);
+        let slow = flow.factors.alpha;
         for _ in 0..4 {
             assert_eq!(flow.alpha(0.5, 100.0), slow);
         }
         assert_eq!(flow.alpha(0.5, 100.0), 10.0);
     }
 
-    /// (3) and (4) by hand: 100 segments at β = 1/8 keep 87.5, inverted 12.5; a timeout keeps half, then α = 1.
+    /// (3) and (4) by hand: β = 1/8 reduces 100 segments to 87.5, inverted to 12.5; a timeout halves, then α = 1.
     #[test]
-    fn a_loss_leaves_what_beta_says() {
+    fn a_loss_reduces_the_window_by_beta() {
         let mut flow = flow();
-        flow.now.beta = 0.125;
+        flow.factors.beta = 0.125;
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 87.5);
         flow.inverted = true;
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 12.5);
         flow.inverted = false;
-        flow.now.beta = 0.5;
+        flow.factors.beta = 0.5;
         assert_eq!(flow.on_congestion(&timeout(100), 100.0), 50.0);
         assert_eq!(flow.on_ack(&ack(1), 10.0), 10.1);
     }
 
-    /// (3): a round that ends below 15 segments is Reno's.
+    /// (3): a round that ends below 15 segments sets Reno's α and β.
     #[test]
-    fn a_small_window_is_reno() {
+    fn a_small_window_uses_reno_parameters() {
         let mut flow = flow();
         flow.observe(&Ack { round: 2, ..ack(1) }, 14.0);
-        assert_eq!((flow.now.alpha, flow.now.beta), (1.0, 0.5));
+        assert_eq!((flow.factors.alpha, flow.factors.beta), (1.0, 0.5));
     }
 }

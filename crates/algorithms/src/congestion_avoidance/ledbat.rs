@@ -1,21 +1,22 @@
-//! LEDBAT.
+//! LEDBAT: low-priority transport that controls the queueing delay to a target.
 //!
 //! Source: S. Shalunov, G. Hazel, J. Iyengar, M. Kuehlewind, "Low Extra Delay Background Transport (LEDBAT)", RFC 6817,
 //! 2012.
 //!
 //! ```text
-//! base = the smallest delay of the last ten minutes, by minute            (1)
-//! q    = min of the last 4 samples − base                                 (2)
+//! base = minimum delay of the last ten minutes, by minute                 (1)
+//! q    = minimum of the last 4 samples − base                             (2)
 //! each ack: w += GAIN (TARGET − q) / TARGET n / w                         (3)
-//! each congestion: w = min(w, max(w / 2, 2))                              (4)
+//! congestion event: w = min(w, max(w / 2, 2))                             (4)
 //! ```
 //!
 //! Units: segments, seconds.
-//! Differs from the source: which measures one-way delays by the receiver's clock. The transport here has round-trip
-//! samples only, so queueing on the way back counts too, as in LEDBAT++. The initial window is the stack's, not two
-//! segments. There is no slow start, as in the RFC's algorithm; another may be named. ALLOWED_INCREASE, which keeps an
-//! unused window from growing, is the transport's rule here: it asks only while the window limits. Held against what is
-//! in flight, as printed, a host that sends in bursts would never get beyond its first windows.
+//! Differs from the source: the RFC measures one-way delays by the receiver's clock. The transport here has RTT samples
+//! only, so queueing on the reverse path counts too, as in LEDBAT++. The initial window is that of the stack, not two
+//! segments. There is no slow start, as in the RFC's algorithm; a flow may select one. ALLOWED_INCREASE, which prevents
+//! the growth of an unused window, is replaced by the transport's rule: congestion avoidance receives only ACKs of
+//! window-limited periods. Compared with the bytes in flight, as printed, it would keep a host that sends in bursts at
+//! its first windows.
 
 use cwndlab_control::{
     Ack, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Reason, Spec, Step, Value,
@@ -32,32 +33,32 @@ pub static SPEC: Spec = Spec {
     source: "RFC 6817",
     year: 2012,
     confidence: Confidence::High,
-    summary: "A scavenger: holds the queueing delay at a target, and so gives way to flows that fill the buffer.",
+    summary: "Low-priority (scavenger) transport: controls the queueing delay to a target, and so yields to flows that fill the buffer.",
     parameters: &[
         Parameter {
             name: "target",
             unit: "s",
             default: Value::Number(0.1),
             domain: Domain::Range(0.001, 0.1),
-            doc: "queueing delay to hold; 100 ms at most (section 2.5), BitTorrent 100 ms, Windows 60 ms",
+            doc: "TARGET, the queueing delay in equilibrium; at most 100 ms (section 2.5), BitTorrent 100 ms, Windows 60 ms",
         },
         Parameter {
             name: "gain",
             unit: "",
             default: Value::Number(1.0),
             domain: Domain::Range(0.01, 1.0),
-            doc: "segments per round trip without a queue; 1 at most",
+            doc: "GAIN, increment in segments per round trip without a queue; at most 1",
         },
     ],
     choices: &[
-        "the round-trip time stands for the one-way delay: queueing on the way back counts",
-        "no slow start, as the RFC's algorithm has none",
-        "the history of base delays is kept over timeouts",
+        "the RTT replaces the one-way delay: queueing on the reverse path counts",
+        "no slow start, since the RFC's algorithm has none",
+        "timeouts do not reset the history of base delays",
     ],
     pitfalls: &[
-        "a latecomer measures the queue of the others as base and starves them",
-        "a target above the buffer makes it loss-based",
-        "the first flow's base drifts up after ten minutes without an empty queue",
+        "latecomer advantage: a new flow measures the queue of earlier flows as its base delay and starves them",
+        "with a target above the buffer's delay it is loss-based",
+        "the base delay of the first flow rises after ten minutes without an empty queue",
     ],
     companion: "",
     needs: &[],
@@ -72,13 +73,13 @@ pub static SPEC: Spec = Spec {
     }),
 };
 
-/// Minutes that the base delay remembers.
+/// Length of the history of base delays, minutes.
 const BASE_HISTORY: usize = 10;
-/// Samples of which the smallest is the current delay.
+/// Number of samples whose minimum is the current delay.
 const CURRENT_FILTER: usize = 4;
 const MINUTE_NS: u64 = 60_000_000_000;
 
-/// The delays of (1) and (2), ns.
+/// The history of delays for (1) and (2), ns.
 #[derive(Clone, Copy, Debug)]
 pub struct History {
     minutes: [u64; BASE_HISTORY],
@@ -86,7 +87,7 @@ pub struct History {
     at: usize,
     samples: [u64; CURRENT_FILTER],
     next: usize,
-    /// The smallest of `minutes`.
+    /// The minimum of `minutes`.
     base: u64,
 }
 
@@ -104,7 +105,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Takes a sample in.
+    /// Adds the RTT sample of an ACK.
     #[inline]
     pub fn observe(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
@@ -145,7 +146,7 @@ impl History {
     }
 }
 
-/// LEDBAT's window.
+/// Congestion avoidance of LEDBAT.
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     /// ns.
@@ -155,7 +156,7 @@ pub struct Ledbat {
 }
 
 impl Ledbat {
-    /// Segments per round trip, (3).
+    /// (3): increment in segments per round trip.
     fn per_round(&self, q: f64) -> f64 {
         self.gain * (self.target - q) / self.target
     }
@@ -167,7 +168,7 @@ impl CongestionAvoidance for Ledbat {
     }
 
     fn start(&mut self, _: &Ack, w: f64, _: f64) -> Step {
-        // After a timeout one segment is left: the floor of (4) holds again.
+        // After a timeout the window is one segment: raise it to the floor of (4).
         Step::with_exit((2.0 - w).max(0.0), Some(exit::now(Reason::None, w, f64::NAN)))
     }
 
@@ -202,16 +203,16 @@ mod tests {
         ack
     }
 
-    /// The sheet, target 100 ms: no queue +1, 25 ms +0.75, 100 ms 0, 150 ms −0.5, 300 ms −2 per round trip.
+    /// Reference values, target 100 ms: no queue +1, 25 ms +0.75, 100 ms 0, 150 ms −0.5, 300 ms −2 per round trip.
     #[test]
-    fn growth_per_round_trip_is_that_of_the_sheet() {
+    fn the_increment_per_round_trip_matches_the_reference_values() {
         let steps = [0, 25, 100, 150, 300].map(|ms| ledbat().per_round(f64::from(ms) * 1e6));
         assert_eq!(steps, [1.0, 0.75, 0.0, -0.5, -2.0]);
     }
 
-    /// RFC 6817, section 3.4.2 and 4.2: the smallest of the last four samples against the smallest of ten minutes.
+    /// RFC 6817, section 3.4.2 and 4.2: the minimum of the last four samples minus the minimum of ten minutes.
     #[test]
-    fn base_is_forgotten_after_ten_minutes_and_the_current_delay_after_four_samples() {
+    fn the_base_delay_expires_after_ten_minutes_and_the_current_delay_after_four_samples() {
         let mut history = History::default();
         for ms in [50, 90, 80, 70, 85] {
             history.observe(&sample(1, ms));
@@ -225,9 +226,9 @@ mod tests {
         assert_eq!(history.base(), 61e6);
     }
 
-    /// By hand: without a queue an ACK adds 1/w; a loss halves, and leaves a window of one segment as it is.
+    /// By hand: without a queue an ACK adds 1/w; a loss halves the window, but does not change one of one segment.
     #[test]
-    fn an_ack_adds_its_share_and_a_loss_halves() {
+    fn an_ack_adds_1_over_w_and_a_loss_halves_the_window() {
         let mut flow = ledbat();
         flow.observe(&sample(1, 50), 10.0);
         assert_eq!(flow.on_ack(&sample(1, 50), 10.0), 10.1);

@@ -1,4 +1,4 @@
-//! LEDBAT++.
+//! LEDBAT++: LEDBAT on round-trip times, with periodic slowdowns.
 //!
 //! Source: P. Balasubramanian, O. Ertugay, D. Havey, "LEDBAT++: Congestion Control for Background Traffic",
 //! draft-irtf-iccrg-ledbat-plus-plus.
@@ -7,14 +7,14 @@
 //! GAIN = 1 / min(16, ⌈2 TARGET / base⌉),  TARGET = 60 ms                        (1)
 //! per round trip: q ≤ TARGET: w += GAIN                                         (2)
 //!                 else:       w += max(GAIN − w (q / TARGET − 1), −w / 2)       (3)
-//! slow start:     each ack: w += GAIN n;  q > 3/4 TARGET ends the first one     (4)
+//! slow start:     each ack: w += GAIN n;  q > 3/4 TARGET ends the first slow start   (4)
 //! slowdown:       two round trips after slow start: ssthresh = w, w = 2 for two round trips, slow start to ssthresh;
-//!                 again 9 times as long after its end as it took                (5)
-//! each congestion: w = max(w / 2, 2)                                            (6)
+//!                 the next begins 9 times its duration after its end            (5)
+//! congestion event: w = max(w / 2, 2)                                           (6)
 //! ```
 //!
 //! Units: segments, seconds; base and q as in `ledbat`, of round-trip times.
-//! Differs from the source: the initial window is the stack's, not two segments.
+//! Differs from the source: the initial window is that of the stack, not two segments.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
@@ -33,14 +33,14 @@ pub static SPEC: Spec = Spec {
     source: "draft-irtf-iccrg-ledbat-plus-plus",
     year: 2020,
     confidence: Confidence::High,
-    summary: "LEDBAT with the round-trip time, gentler growth, a multiplicative decrease, and slowdowns that let the base delay be seen.",
+    summary: "LEDBAT on round-trip times, with a slower increase, a multiplicative decrease, and slowdowns that empty the queue so that the base delay can be measured.",
     parameters: &[
-        Parameter { name: "target", unit: "s", default: Value::Number(0.06), domain: Domain::Range(0.001, 0.1), doc: "queueing delay to hold" },
-        Parameter { name: "slowdown", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "empty the queue from time to time" },
-        Parameter { name: "spacing", unit: "", default: Value::Number(9.0), domain: Domain::Range(1.0, 1000.0), doc: "time between slowdowns in units of what the last one took" },
+        Parameter { name: "target", unit: "s", default: Value::Number(0.06), domain: Domain::Range(0.001, 0.1), doc: "TARGET, the queueing delay in equilibrium" },
+        Parameter { name: "slowdown", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: periodic slowdowns, which empty the queue" },
+        Parameter { name: "spacing", unit: "", default: Value::Number(9.0), domain: Domain::Range(1.0, 1000.0), doc: "time between slowdowns / duration of the last slowdown" },
     ],
     choices: &["two round trips are two smoothed RTTs", "a loss or a timeout ends a slowdown"],
-    pitfalls: &["a slowdown empties the pipe of a lone flow too: about a tenth of the time it is not full"],
+    pitfalls: &["slowdowns also empty the path of a single flow: the bottleneck is not fully used for about a tenth of the time"],
     companion: "",
     needs: &[],
     refuses: &[],
@@ -49,28 +49,28 @@ pub static SPEC: Spec = Spec {
 };
 use crate::shared::exit;
 
-/// Where it is in (5).
+/// The phase of the slowdown cycle (5).
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     /// In slow start, or before the first ACK after it.
     Start,
     /// Steady, until the next slowdown.
     Steady { until: Time },
-    /// At two segments until `until`.
+    /// Slowdown: two segments until `until`.
     Low { began: Time, until: Time, ssthresh: f64 },
-    /// Back to `ssthresh`.
+    /// Slowdown: slow start back to `ssthresh`.
     Back { began: Time, ssthresh: f64 },
 }
 
 /// The window of a slowdown, segments.
 const LOW: f64 = 2.0;
 
-/// LEDBAT++'s window.
+/// Slow start and congestion avoidance of LEDBAT++.
 #[derive(Clone, Debug)]
 pub struct LedbatPp {
     /// ns.
     target: f64,
-    slows: bool,
+    slowdowns: bool,
     spacing: f64,
     history: History,
     phase: Phase,
@@ -82,7 +82,7 @@ impl LedbatPp {
     fn new(arguments: &Arguments) -> Self {
         Self {
             target: arguments.number("target") * 1e9,
-            slows: arguments.word("slowdown") == "on",
+            slowdowns: arguments.word("slowdown") == "on",
             spacing: arguments.number("spacing"),
             history: History::default(),
             phase: Phase::Start,
@@ -98,7 +98,7 @@ impl LedbatPp {
         1.0 / (2.0 * self.target / base).ceil().clamp(1.0, 16.0)
     }
 
-    /// (2) and (3): segments per round trip.
+    /// (2) and (3): change of the window in segments per round trip.
     fn per_round(&self, w: f64, base: f64, q: f64) -> f64 {
         let gain = self.gain(base);
         if q <= self.target {
@@ -113,14 +113,14 @@ impl LedbatPp {
         w + self.per_round(w, base, q) * segments(ack) / w
     }
 
-    /// (5): the next window.
+    /// (5): the window after an ACK.
     fn step(&mut self, ack: &Ack, w: f64) -> f64 {
         let now = ack.now;
         let two = ack.srtt * 2;
         match self.phase {
             Phase::Start => {
                 self.begun = true;
-                self.phase = Phase::Steady { until: if self.slows { now + two } else { Time::MAX } };
+                self.phase = Phase::Steady { until: if self.slowdowns { now + two } else { Time::MAX } };
                 self.steady(ack, w)
             }
             Phase::Steady { until } if now >= until && w > LOW => {
@@ -201,7 +201,7 @@ mod tests {
 
     /// `known-answers.csv`: GAIN for bases of 1, 10, 20, 50, 60 and 120 ms.
     #[test]
-    fn the_gain_is_that_of_the_sheet() {
+    fn the_gain_matches_the_known_answers() {
         for (base, gain) in [
             (1.0, 0.0625),
             (10.0, 0.083_333_333_333_333_33),
@@ -214,9 +214,9 @@ mod tests {
         }
     }
 
-    /// The sheet: w = 50, base 20 ms. q = 30 and 60: +1/6; 90: −24.83; 120 and 300: −25.
+    /// Reference values: w = 50, base 20 ms. q = 30 and 60: +1/6; 90: −24.83; 120 and 300: −25.
     #[test]
-    fn the_window_falls_with_the_delay_by_half_at_most() {
+    fn the_decrease_grows_with_the_delay_up_to_half_the_window() {
         let step = |ms: f64| flow().per_round(50.0, 20e6, ms * 1e6);
         for (ms, change) in
             [(30.0, 1.0 / 6.0), (60.0, 1.0 / 6.0), (90.0, -24.833_333_333), (120.0, -25.0), (300.0, -25.0)]
@@ -232,22 +232,22 @@ mod tests {
         ack
     }
 
-    /// (5), by hand, with GAIN 1: slow start ends at 1 s, the slowdown lasts from 1.24 s to 1.48 s at two segments, is
-    /// over when two segments have become ten, at 1.6 s, and the next begins 9 · 0.36 s later.
+    /// (5), by hand, with GAIN 1: slow start ends at 1 s. The slowdown has two segments from 1.24 s to 1.48 s and ends
+    /// at 1.6 s, when the window is ten segments again. The next one begins 9 · 0.36 s later.
     #[test]
-    fn a_slowdown_empties_the_queue_and_comes_again() {
+    fn slowdowns_recur_after_nine_times_their_duration() {
         let mut flow = flow();
-        let tell = |flow: &mut LedbatPp, ms: u64, w: f64| {
+        let deliver = |flow: &mut LedbatPp, ms: u64, w: f64| {
             flow.observe(&at(ms), w);
             flow.on_ack(&at(ms), w)
         };
-        let w = tell(&mut flow, 1_000, 10.0);
+        let w = deliver(&mut flow, 1_000, 10.0);
         assert_eq!(w, 10.1);
-        assert_eq!(tell(&mut flow, 1_240, 10.0), 2.0);
-        assert_eq!(tell(&mut flow, 1_479, 2.0), 2.0);
+        assert_eq!(deliver(&mut flow, 1_240, 10.0), 2.0);
+        assert_eq!(deliver(&mut flow, 1_479, 2.0), 2.0);
         let mut w = 2.0;
         for n in 0..8 {
-            w = tell(&mut flow, if n < 7 { 1_500 } else { 1_600 }, w);
+            w = deliver(&mut flow, if n < 7 { 1_500 } else { 1_600 }, w);
         }
         assert_eq!((w, flow.phase), (10.0, Phase::Steady { until: Time(1_600_000_000 + 9 * 360_000_000) }));
     }

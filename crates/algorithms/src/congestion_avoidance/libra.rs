@@ -1,18 +1,19 @@
-//! TCP Libra: the same rate whatever the RTT.
+//! TCP Libra: a throughput that does not depend on the RTT.
 //!
-//! Source: G. Marfia, C. E. Palazzi, G. Pau, M. Gerla, M. Roccetti, "TCP Libra: Derivation, analysis, and comparison with
-//! other RTT-fair TCPs", Computer Networks 54, 2010 (Networking 2007).
+//! Source: G. Marfia, C. E. Palazzi, G. Pau, M. Gerla, M. Roccetti, "TCP Libra: Derivation, analysis, and comparison
+//! with other RTT-fair TCPs", Computer Networks 54, 2010 (Networking 2007).
 //!
 //! ```text
 //! α = k1 C exp(−k2 (T − T_min) / (T_max − T_min)),  k1 = k2 = 2        (1)
 //! each ack:         w += α T² / (T + T0) n / w,  T0 = 1 s              (2)
-//! each congestion:  w −= w T1 / (2 (T + T0)),  T1 = 1 s                (3)
-//! C: dispersion of the pair of ACKs with the least sum of delays       (4)   CapProbe
+//! congestion event: w −= w T1 / (2 (T + T0)),  T1 = 1 s                (3)
+//! C: dispersion of the pair of ACKs with the minimum sum of delays     (4)   CapProbe
 //! ```
 //!
-//! Units: segments; T, the last RTT, in seconds; C in Mbit/s. The exponent of (1) is 0 while T_max = T_min.
-//! Differs from the source: the unit of C is not published; with k1 = 2 only Mbit/s gives steps of Reno's size. Pairs are ACKs
-//! of segments sent at nearly the same instant, seen at the sender. Reno until a pair was seen, and after a timeout's answer.
+//! Units: segments; T, the last RTT sample, in seconds; C in Mbit/s. The exponent of (1) is 0 while T_max = T_min.
+//! Differs from the source: the unit of C is not published; with k1 = 2 only Mbit/s gives increments of Reno's order.
+//! Pairs are ACKs, at the sender, of segments that were sent at nearly the same instant. The algorithm is Reno before
+//! the first pair, and in the reduction after a timeout.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -30,53 +31,53 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1016/j.comnet.2010.02.014",
     year: 2007,
     confidence: Confidence::Medium,
-    summary: "Increase by T^2/(T+1) times a capacity estimate, damped by the queueing delay, decrease by 1/(2(T+1)): throughput does not depend on the RTT T.",
+    summary: "The increase is T^2/(T+1) times a capacity estimate and decreases with the queueing delay; the decrease is 1/(2(T+1)) of the window. The throughput does not depend on the RTT T.",
     parameters: &[
         Parameter {
             name: "k1",
             unit: "1/(Mbit/s)",
             default: Value::Number(2.0),
             domain: Domain::Range(0.0001, 1000.0),
-            doc: "scales the increase; its unit is our reading, that of C is not published",
+            doc: "k1, scale of the increase; the unit is our assumption, since that of C is not published",
         },
         Parameter {
             name: "k2",
             unit: "",
             default: Value::Number(2.0),
             domain: Domain::Range(0.0, 100.0),
-            doc: "how strongly the queueing delay damps the increase",
+            doc: "k2, decay of the increase with the queueing delay",
         },
         Parameter {
             name: "t0",
             unit: "s",
             default: Value::Number(1.0),
             domain: Domain::Range(0.01, 100.0),
-            doc: "T0 of (2) and (3)",
+            doc: "T0 of the increase T^2/(T + T0) and of the decrease T1/(2(T + T0))",
         },
         Parameter {
             name: "t1",
             unit: "s",
             default: Value::Number(1.0),
             domain: Domain::Range(0.01, 100.0),
-            doc: "T1 of (3)",
+            doc: "T1 of the decrease T1/(2(T + T0))",
         },
         Parameter {
             name: "capacity",
             unit: "Mbit/s",
             default: Value::Number(0.0),
             domain: Domain::Range(0.0, 1e6),
-            doc: "C where it is known; 0 measures it by packet pairs",
+            doc: "C, the capacity; 0: estimated from packet pairs",
         },
     ],
     choices: &[
         "C in Mbit/s",
-        "the least sum of delays so far decides which pair counts (CapProbe)",
-        "a timeout halves, as Reno's",
+        "the capacity is that of the pair with the minimum sum of delays so far (CapProbe)",
+        "a timeout halves the window, as in Reno",
     ],
     pitfalls: &[
-        "at an RTT of 50 ms and 20 Mbit/s it adds about 0.1 segments per round trip, and gets a fifth of the path beside Reno",
-        "pacing and delayed ACKs leave few pairs: without one it is Reno",
-        "at 1 s and 100 Mbit/s the step is 100 segments per round trip",
+        "at an RTT of 50 ms and 20 Mbit/s the increment is about 0.1 segments per round trip, and the share in competition with Reno a fifth",
+        "pacing and delayed ACKs leave few packet pairs: without a pair it is Reno",
+        "at an RTT of 1 s and 100 Mbit/s the increment is 100 segments per round trip",
     ],
     companion: "standard",
     needs: &[],
@@ -85,16 +86,17 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Libra::new(arguments))),
 };
 
-/// A pair left within this share of its dispersion.
-const TOGETHER: u64 = 10;
+/// Two segments are a pair where the dispersion of their ACKs is at least this many times the time between sending
+/// them.
+const MIN_DISPERSION_RATIO: u64 = 10;
 
-/// CapProbe: the capacity by the pair that queued least.
+/// CapProbe: capacity estimation by the packet pair with the minimum queueing.
 #[derive(Clone, Copy, Debug)]
 struct Pairs {
-    /// When the last ACK came, and its RTT, ns.
+    /// Arrival time of the last ACK, and its RTT, ns.
     last: Option<(u64, u64)>,
-    /// Least sum of the delays of a pair.
-    least: u64,
+    /// Minimum sum of the delays of a pair, ns.
+    min_sum: u64,
     /// Mbit/s.
     capacity: Option<f64>,
 }
@@ -107,20 +109,20 @@ impl Pairs {
             return;
         };
         let before = self.last.replace((now, rtt.0));
-        // Several ACKs in one report have no dispersion that can be told.
+        // The dispersion of ACKs that are reported together is unknown.
         let (Some((at, earlier)), 1) = (before, ack.acks) else { return };
         let dispersion = now - at;
         let (sent, sent_before) = (now.saturating_sub(rtt.0), at.saturating_sub(earlier));
         let sum = rtt.0 + earlier;
-        if dispersion == 0 || sent.abs_diff(sent_before) > dispersion / TOGETHER || sum >= self.least {
+        if dispersion == 0 || sent.abs_diff(sent_before) > dispersion / MIN_DISPERSION_RATIO || sum >= self.min_sum {
             return;
         }
-        self.least = sum;
+        self.min_sum = sum;
         self.capacity = Some(ack.acked.0 as f64 * 8e3 / dispersion as f64); // (4): bits per ns is 1000 Mbit/s
     }
 }
 
-/// Libra's avoidance.
+/// Congestion avoidance of Libra.
 #[derive(Clone, Debug)]
 pub struct Libra {
     k1: f64,
@@ -142,7 +144,7 @@ impl Libra {
             k2: arguments.number("k2"),
             t0: arguments.number("t0"),
             t1: arguments.number("t1"),
-            pairs: Pairs { last: None, least: u64::MAX, capacity },
+            pairs: Pairs { last: None, min_sum: u64::MAX, capacity },
             known: capacity.is_some(),
             rtt: 0,
             rtt_min: u64::MAX,
@@ -150,7 +152,7 @@ impl Libra {
         }
     }
 
-    /// Segments per round trip, (1) and (2); Reno's one where nothing is known.
+    /// (1) and (2): increment in segments per round trip; 1, as in Reno, while the capacity or the RTT is unknown.
     #[inline]
     fn step(&self) -> f64 {
         let (Some(capacity), true) = (self.pairs.capacity, self.rtt > 0) else { return 1.0 };
@@ -161,8 +163,8 @@ impl Libra {
         self.k1 * capacity * damped * t * t / (t + self.t0)
     }
 
-    /// What a loss takes: (3).
-    fn taken(&self) -> f64 {
+    /// (3): decrease fraction.
+    fn decrease_fraction(&self) -> f64 {
         if self.rtt == 0 || self.pairs.capacity.is_none() {
             return 0.5;
         }
@@ -189,8 +191,8 @@ impl CongestionAvoidance for Libra {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        let taken = if event.cause == Cause::Timeout { 0.5 } else { self.taken() };
-        (w * (1.0 - taken)).max(2.0) // (3)
+        let fraction = if event.cause == Cause::Timeout { 0.5 } else { self.decrease_fraction() };
+        (w * (1.0 - fraction)).max(2.0) // (3)
     }
 
     fn extra(&self, put: Extra<'_>) {
@@ -218,31 +220,31 @@ mod tests {
         Libra { rtt, rtt_min, rtt_max, ..flow(100.0) }
     }
 
-    /// The sheet, C = 100 Mbit/s: steps per round trip and what a loss takes.
+    /// Reference values, C = 100 Mbit/s: increments per round trip and decrease fractions.
     #[test]
-    fn steps_and_losses_are_those_of_the_sheet() {
+    fn increments_and_decreases_match_the_reference_values() {
         assert!((at([100, 100, 200]).step() - 1.818).abs() < 5e-4);
         assert!((at([100, 50, 150]).step() - 0.669).abs() < 5e-4);
         assert!((at([50, 50, 50]).step() - 0.476).abs() < 5e-4);
         assert!((at([1000, 1000, 1000]).step() - 100.0).abs() < 1e-9);
-        for (ms, taken) in [(100, 0.454_5), (50, 0.476_2), (1000, 0.25)] {
-            assert!((at([ms, ms, ms]).taken() - taken).abs() < 5e-5);
+        for (ms, fraction) in [(100, 0.454_5), (50, 0.476_2), (1000, 0.25)] {
+            assert!((at([ms, ms, ms]).decrease_fraction() - fraction).abs() < 5e-5);
         }
     }
 
-    /// Without a pair it is Reno.
+    /// Without a packet pair the algorithm is Reno.
     #[test]
-    fn an_unknown_capacity_is_reno() {
+    fn with_unknown_capacity_it_is_reno() {
         let mut flow = flow(0.0);
         flow.observe(&ack_at(Time(1_000_000_000), 1), 10.0);
         assert_eq!(flow.on_ack(&ack_at(Time(1_000_000_000), 1), 10.0), 10.1);
         assert_eq!(flow.on_congestion(&loss(10), 10.0), 5.0);
     }
 
-    /// CapProbe by hand: two segments of 1000 bytes sent together arrive 1 ms apart: 8 Mbit/s; a pair that queued does not
-    /// replace it, nor do segments that left apart.
+    /// CapProbe by hand: two segments of 1000 bytes sent together arrive 1 ms apart: 8 Mbit/s. Neither a pair with more
+    /// queueing nor segments sent apart replace this estimate.
     #[test]
-    fn the_pair_that_queued_least_tells_the_capacity() {
+    fn the_pair_with_the_minimum_delay_gives_the_capacity() {
         let mut flow = flow(0.0);
         let ack = |now: u64, rtt: u64| Ack { rtt: Some(Duration(rtt)), ..ack_at(Time(now), 1) };
         flow.observe(&ack(1_000_000_000, 100_000_000), 10.0);

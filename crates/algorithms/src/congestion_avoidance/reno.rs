@@ -4,12 +4,12 @@
 //!
 //! ```text
 //! each ack:         w += n / w                 (1)   one segment per round trip
-//! each congestion:  ssthresh = max(β F, 2)     (2)   F: FlightSize, β = 1/2
+//! congestion event: ssthresh = max(β F, 2)     (2)   F: FlightSize, β = 1/2
 //! ```
 //!
 //! Units: w, n, F in segments.
-//! Differs from the source: nothing. `abc = 1` counts bytes as RFC 3465 and Linux 2.6 do (whole segments);
-//! `base = cwnd` halves the window rather than FlightSize, as Linux does; `per_ack` counts ACKs, as ns-3's `TcpNewReno`.
+//! Differs from the source: nothing. `abc = 1` counts bytes and adds whole segments, as RFC 3465 and Linux 2.6 do;
+//! `base = cwnd` halves the window instead of FlightSize, as Linux does; `per_ack` counts ACKs, as ns-3's `TcpNewReno`.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Path, Spec, Value,
@@ -23,33 +23,33 @@ pub static SPEC: Spec = Spec {
     source: "RFC 5681",
     year: 2009,
     confidence: Confidence::High,
-    summary: "One segment more per round trip (w += n/w), half of FlightSize after a loss.",
+    summary: "Additive increase of one segment per round trip (w += n/w); a congestion event halves FlightSize.",
     parameters: &[
         Parameter {
             name: "abc",
             unit: "",
             default: Value::Number(0.0),
             domain: Domain::Range(0.0, 1.0),
-            doc: "1 counts acknowledged bytes and adds whole segments (RFC 3465, Linux 2.6); 0 grows by fractions",
+            doc: "1: counts acknowledged bytes and adds whole segments (RFC 3465, Linux 2.6); 0: fractional increments",
         },
         Parameter {
             name: "base",
             unit: "",
             default: Value::Word("flight"),
             domain: Domain::Words(&["flight", "cwnd"]),
-            doc: "what is halved: FlightSize (RFC 5681) or the window (Linux)",
+            doc: "quantity that a congestion event reduces: FlightSize (RFC 5681) or the window (Linux)",
         },
         Parameter {
             name: "beta",
             unit: "",
             default: Value::Number(0.5),
             domain: Domain::Range(0.1, 0.99),
-            doc: "what a congestion event leaves of FlightSize, or of the window",
+            doc: "multiplicative decrease factor of FlightSize, or of the window",
         },
         PER_ACK,
     ],
-    choices: &["RFC 5681 halves FlightSize, Linux the window; the default is the RFC"],
-    pitfalls: &["an increment of one segment per round trip takes hours to fill a long fat path"],
+    choices: &["RFC 5681 halves FlightSize, Linux the window; the default is that of the RFC"],
+    pitfalls: &["an increment of one segment per round trip takes hours to fill a path with a large BDP"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -57,10 +57,10 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Reno::new(arguments))),
 };
 
-/// Reno's avoidance.
+/// Congestion avoidance of Reno.
 #[derive(Clone, Debug)]
 pub struct Reno {
-    counted: bool,
+    byte_counting: bool,
     from_cwnd: bool,
     per_ack: bool,
     beta: f64,
@@ -71,7 +71,7 @@ pub struct Reno {
 impl Reno {
     fn new(arguments: &Arguments) -> Self {
         Self {
-            counted: arguments.number("abc") >= 1.0,
+            byte_counting: arguments.number("abc") >= 1.0,
             from_cwnd: arguments.word("base") == "cwnd",
             per_ack: arguments.word("per_ack") == "true",
             beta: arguments.number("beta"),
@@ -86,18 +86,18 @@ pub(crate) fn segments(ack: &Ack) -> f64 {
     ack.acked.0 as f64 / ack.mss.0 as f64
 }
 
-/// The parameter of those that ns-3 derives from its `TcpNewReno`, whose growth counts ACKs.
+/// The parameter `per_ack` of algorithms that ns-3 derives from its `TcpNewReno`, whose increase counts ACKs.
 pub(crate) const PER_ACK: Parameter = Parameter {
     name: "per_ack",
     unit: "",
     default: Value::Word("false"),
     domain: Domain::Words(&["false", "true"]),
-    doc: "true adds 1/w per ACK, however much it acknowledges (ns-3)",
+    doc: "true: 1/w per ACK, regardless of the bytes that it acknowledges (ns-3)",
 };
 
-/// What an ACK counts for: its segments, or one where ACKs are counted.
+/// The n of the increase n/w: acknowledged segments, or the number of ACKs with `per_ack`.
 #[inline]
-pub(crate) fn counted(ack: &Ack, per_ack: bool) -> f64 {
+pub(crate) fn acked_count(ack: &Ack, per_ack: bool) -> f64 {
     if per_ack {
         f64::from(ack.acks)
     } else {
@@ -112,8 +112,8 @@ pub(crate) fn flight(event: &Congestion) -> f64 {
 
 impl CongestionAvoidance for Reno {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let n = counted(ack, self.per_ack);
-        if !self.counted {
+        let n = acked_count(ack, self.per_ack);
+        if !self.byte_counting {
             return w + n / w; // (1)
         }
         self.credit += n;
@@ -131,10 +131,10 @@ impl CongestionAvoidance for Reno {
     }
 }
 
-/// Reno for a test or for an algorithm that falls back to it.
+/// Reno with default parameters, for tests and for algorithms that fall back to Reno.
 #[must_use]
 pub fn plain(_: &Path) -> Reno {
-    Reno { counted: false, from_cwnd: false, per_ack: false, beta: 0.5, credit: 0.0 }
+    Reno { byte_counting: false, from_cwnd: false, per_ack: false, beta: 0.5, credit: 0.0 }
 }
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
     use cwndlab_control::testing::{ack, loss};
 
     fn reno() -> Reno {
-        Reno { counted: false, from_cwnd: false, per_ack: false, beta: 0.5, credit: 0.0 }
+        Reno { byte_counting: false, from_cwnd: false, per_ack: false, beta: 0.5, credit: 0.0 }
     }
 
     /// RFC 5681, equation (4), by hand: F = 20 gives 10, F = 3 gives the floor of 2.
@@ -153,13 +153,14 @@ mod tests {
         assert_eq!(reno().on_congestion(&loss(3), 99.0), 2.0);
     }
 
-    /// By hand: a multiplicative decrease by 0.3 leaves 14 of 20 segments.
+    /// By hand: β = 0.7 reduces 20 segments to 14.
     #[test]
-    fn another_decrease_leaves_its_share_of_flight_size() {
+    fn beta_scales_flight_size() {
         assert_eq!(Reno { beta: 0.7, ..reno() }.on_congestion(&loss(20), 99.0), 14.0);
     }
 
-    /// By hand: ten ACKs from w = 10 add Σ 1/w, which is 0.96 with real arithmetic and exactly 1 when bytes are counted.
+    /// By hand: ten ACKs from w = 10 add Σ 1/w, which is 0.96 with real arithmetic and exactly 1 when bytes are
+    /// counted.
     #[test]
     fn a_round_trip_adds_one_segment() {
         let mut w = 10.0;
@@ -168,7 +169,7 @@ mod tests {
             w = flow.on_ack(&ack(1), w);
         }
         assert!((w - 10.958).abs() < 0.002, "{w}");
-        let mut counted = Reno { counted: true, ..reno() };
+        let mut counted = Reno { byte_counting: true, ..reno() };
         w = 10.0;
         for _ in 0..10 {
             w = counted.on_ack(&ack(1), w);

@@ -5,13 +5,14 @@
 //!
 //! ```text
 //! each ack:         w += a n,  a = 1/100                            (1)
-//! each congestion:  w −= b w,  b = 1/8                              (2)
+//! congestion event: w −= b w,  b = 1/8                              (2)
 //! recovery time:    ln(1/(1 − b)) / ln(1 + a) = 13.4 round trips    (3)
 //! below the legacy window of 16 segments: Reno                      (4)
 //! ```
 //!
-//! Units: segments. Differs from the source: `ai_cnt = 50` or 100 selects Linux' counter instead of (1) and (4): one segment
-//! per min(w, ai_cnt) + 1 ACKs.
+//! Units: segments.
+//! Differs from the source: `ai_cnt = 50` or 100 selects Linux' counter instead of (1) and (4): one segment per
+//! min(w, ai_cnt) + 1 ACKs.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Spec, Value,
@@ -28,15 +29,15 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1145/956981.956989",
     year: 2003,
     confidence: Confidence::High,
-    summary: "Grows by 1 % of the window per round trip, falls by 1/8: the recovery time does not depend on the rate.",
+    summary: "Increase by 1 % of the window per round trip, decrease by 1/8: the time from a loss until the window has recovered does not depend on the rate.",
     parameters: &[
-        Parameter { name: "a", unit: "", default: Value::Number(0.01), domain: Domain::Range(0.0001, 1.0), doc: "growth per acknowledged segment" },
-        Parameter { name: "b", unit: "", default: Value::Number(0.125), domain: Domain::Range(0.01, 0.9), doc: "what a loss takes of the window" },
-        Parameter { name: "ai_cnt", unit: "ACKs", default: Value::Number(0.0), domain: Domain::Range(0.0, 1000.0), doc: "0: the paper's rule; 50 or 100: Linux' counter of this many ACKs per segment" },
-        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: while a loss is repaired the window may fall to half of ssthresh, as in ns-2.35's Linux modules (needs fack)" },
+        Parameter { name: "a", unit: "", default: Value::Number(0.01), domain: Domain::Range(0.0001, 1.0), doc: "increment per acknowledged segment" },
+        Parameter { name: "b", unit: "", default: Value::Number(0.125), domain: Domain::Range(0.01, 0.9), doc: "decrease fraction" },
+        Parameter { name: "ai_cnt", unit: "ACKs", default: Value::Number(0.0), domain: Domain::Range(0.0, 1000.0), doc: "0: the rule of the paper; 50 or 100: Linux' counter with this number of ACKs per segment" },
+        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)" },
     ],
-    choices: &["the paper's a = 1/100; Linux 2.6 and ns-2.35 have 1/50 to offset delayed ACKs"],
-    pitfalls: &["two flows that lose together keep their ratio for ever"],
+    choices: &["a = 1/100 as in the paper; Linux 2.6 and ns-2.35 have 1/50, which compensates delayed ACKs"],
+    pitfalls: &["with synchronised losses the ratio of two flows' windows never changes: they do not converge to fairness"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -46,7 +47,7 @@ pub static SPEC: Spec = Spec {
 
 const LEGACY_WINDOW: f64 = 16.0;
 
-/// Scalable's avoidance.
+/// Congestion avoidance of Scalable TCP.
 #[derive(Clone, Debug)]
 pub struct Scalable {
     a: f64,
@@ -92,14 +93,15 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack, loss};
 
-    /// (2) by hand: 800 segments lose one eighth; 700 remain.
+    /// (2) by hand: a loss reduces 800 segments by one eighth, to 700.
     #[test]
-    fn one_loss_costs_one_eighth() {
+    fn a_loss_reduces_the_window_by_one_eighth() {
         let mut flow = Scalable::new(&Arguments::defaults(SPEC.parameters));
         assert_eq!(flow.on_congestion(&loss(800), 800.0), 700.0);
     }
 
-    /// (3) and `known-answers.csv`: 13.419794235485892 round trips, hence back within the 14th, whatever the window.
+    /// (3) and `known-answers.csv`: 13.419794235485892 round trips, so the window has recovered in the 14th, at any
+    /// window.
     #[test]
     fn recovery_takes_fourteen_rounds_at_any_window() {
         for segments in [100.0, 1_000.0, 100_000.0] {

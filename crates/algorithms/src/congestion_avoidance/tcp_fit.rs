@@ -1,17 +1,19 @@
 //! TCP-FIT: one connection that behaves as N Reno flows.
 //!
-//! Source: J. Wang, J. Wen, J. Zhang, Y. Han, "TCP-FIT: An Improved TCP Congestion Control Algorithm and its Performance",
-//! INFOCOM 2011.
+//! Source: J. Wang, J. Wen, J. Zhang, Y. Han, "TCP-FIT: An Improved TCP Congestion Control Algorithm and its
+//! Performance", INFOCOM 2011.
 //!
 //! ```text
 //! each ack:         w += N n / w                 (1)
-//! each congestion:  w −= 2 w / (3 N + 1)         (2)   (2 − b) / b = 3 N: N times Reno's response
-//! N:                by the queueing delay        (part/virtual_flows.rs)
-//! a timeout:        N = 1
+//! congestion event: w −= 2 w / (3 N + 1)         (2)   (2 − b) / b = 3 N: N times Reno's response
+//! N:                from the queueing delay      (shared/virtual_flows.rs)
+//! timeout:          N = 1
 //! ```
 //!
-//! Units: segments. Differs from the source: N is real and moves once per round trip; `update = step` is the paper's
-//! epoch of at least 0.5 s in which N moves by one. The paper leaves α within (0, 1); 1/8 is that of a public port.
+//! Units: segments.
+//! Differs from the source: N is a real number and changes once per round trip; with `update = step` N changes by one
+//! per epoch of at least 0.5 s, as in the paper. The paper only requires α in (0, 1); 1/8 is the value of a public
+//! port.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
@@ -29,32 +31,35 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1109/INFCOM.2011.5935022",
     year: 2011,
     confidence: Confidence::Medium,
-    summary: "N virtual Reno flows in one: N segments more per round trip (w += N n/w), 2/(3N+1) off after a loss; N rises while the queue is short.",
+    summary: "One connection that behaves as N virtual Reno flows: an increment of N segments per round trip (w += N n/w), a decrease by 2/(3N+1) of the window. N increases while the queue is short.",
     parameters: &[
         Parameter {
             name: "alpha",
             unit: "",
             default: Value::Number(0.125),
             domain: Domain::Range(0.001, 1.0),
-            doc: "share of the window that may queue, per flow; the paper leaves it within (0, 1)",
+            doc: "α, fraction of the window that may wait in the queue, per virtual flow; the paper requires (0, 1)",
         },
         Parameter {
             name: "max_flows",
             unit: "",
             default: Value::Number(64.0),
             domain: Domain::Range(1.0, 1000.0),
-            doc: "largest N, a guard of ours",
+            doc: "maximum of N, a bound of ours",
         },
         Parameter {
             name: "update",
             unit: "",
             default: Value::Word("continuous"),
             domain: Domain::Words(&["continuous", "step"]),
-            doc: "N moves by fractions once per round trip, or by one per epoch of at least 0.5 s (the paper)",
+            doc: "N changes by fractions once per round trip (continuous), or by one per epoch of at least 0.5 s (step: the paper)",
         },
     ],
-    choices: &["alpha = 1/8 and N by fractions; both have the same fixed point", "N moves in avoidance only"],
-    pitfalls: &["two public ports compute 2/(3N+1) in integers, which is 0, or as 2/3 (N+1)"],
+    choices: &[
+        "alpha = 1/8; N changes by fractions, which has the same fixed point as whole steps",
+        "N changes in congestion avoidance only",
+    ],
+    pitfalls: &["of two public ports one computes 2/(3N+1) in integers, which gives 0, the other as 2/3 (N+1)"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -62,7 +67,7 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(TcpFit::new(arguments))),
 };
 
-/// TCP-FIT's avoidance.
+/// Congestion avoidance of TCP-FIT.
 #[derive(Clone, Debug)]
 pub struct TcpFit {
     virtual_flows: VirtualFlows,
@@ -75,8 +80,8 @@ impl TcpFit {
     }
 }
 
-/// What a loss takes of the window of `n` flows: (2).
-pub(super) fn taken(n: f64) -> f64 {
+/// Decrease fraction of the window of `n` flows: (2).
+pub(super) fn decrease_fraction(n: f64) -> f64 {
     2.0 / (3.0 * n + 1.0)
 }
 
@@ -93,9 +98,9 @@ impl CongestionAvoidance for TcpFit {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        let kept = w * (1.0 - taken(self.virtual_flows.flows())); // (2)
-        self.virtual_flows.lose(event.cause == Cause::Timeout);
-        kept.max(2.0)
+        let reduced = w * (1.0 - decrease_fraction(self.virtual_flows.flows())); // (2)
+        self.virtual_flows.on_congestion(event.cause == Cause::Timeout);
+        reduced.max(2.0)
     }
 
     fn extra(&self, put: Extra<'_>) {
@@ -115,25 +120,26 @@ mod tests {
 
     /// `known-answers.csv`: 2/(3N+1).
     #[test]
-    fn a_loss_takes_what_the_sheet_says() {
+    fn decrease_fractions_match_the_known_answers() {
         for (n, fraction) in
             [(1.0, 0.5), (2.0, 0.285_714_285_714_285_7), (3.0, 0.2), (5.0, 0.125), (10.0, 0.064_516_129_032_258_06)]
         {
-            assert!((taken(n) - fraction).abs() < 1e-15, "{n}: {}", taken(n));
+            assert!((decrease_fraction(n) - fraction).abs() < 1e-15, "{n}: {}", decrease_fraction(n));
         }
     }
 
-    /// The sheet's cross-check: one flow is Reno.
+    /// Cross-check: one virtual flow is Reno.
     #[test]
-    fn one_flow_is_reno() {
+    fn one_virtual_flow_equals_reno() {
         let mut flow = flow();
         assert_eq!(flow.on_ack(&ack(1), 20.0), 20.0 + 1.0 / 20.0);
         assert_eq!(flow.on_congestion(&loss(20), 20.0), 10.0);
     }
 
-    /// (1) of `part/virtual_flows.rs` by hand: no queue adds 1/8 per round, a timeout goes back to one.
+    /// (1) of `shared/virtual_flows.rs` by hand: without a queue N increases by 1/8 per round; a timeout resets it to
+    /// one.
     #[test]
-    fn an_empty_queue_adds_an_eighth_per_round() {
+    fn n_increases_by_an_eighth_per_round_without_a_queue() {
         let mut flow = flow();
         for round in 1..=9 {
             for _ in 0..3 {

@@ -1,18 +1,19 @@
-//! TCP Vegas.
+//! TCP Vegas: delay-based congestion avoidance with a few segments in the queue.
 //!
 //! Source: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8),
 //! 1995.
 //!
 //! ```text
 //! once per round, diff = w (1 − base / R):               (1)
-//!   diff < α: w += 1 over the next;  diff > β: w −= 1;  else it stays  (2)
-//! each congestion: w = 3/4 w                             (3)
+//!   diff < α: w += 1 over the next round;  diff > β: w −= 1;  else w is constant  (2)
+//! congestion event: w = 3/4 w                            (3)
 //! ```
 //!
-//! Units: segments, seconds; R is the smallest RTT of the round.
-//! Differs from the source: losses are found by the transport, not by the fine-grained timer, so a segment that is lost
-//! twice costs 3/4 again and not 1/2; a timeout restarts at one segment, not two. A round of two samples or fewer adds a
-//! segment, as Reno, since delayed ACKs may be all that it saw. Linux' later `diff = w (R − base) / base` is an option.
+//! Units: segments, seconds; R is the minimum RTT of the round.
+//! Differs from the source: the transport detects losses, not the fine-grained timer, so the second loss of a segment
+//! reduces the window to 3/4 again and not to 1/2; a timeout restarts at one segment, not two. A round with two samples
+//! or fewer adds a segment, as Reno, since its samples may all come from delayed ACKs. `diff = w (R − base) / base` of
+//! later Linux versions is an option.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
@@ -30,29 +31,29 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1109/49.464716",
     year: 1995,
     confidence: Confidence::High,
-    summary: "Keeps between alpha and beta segments of its own in the queue: one segment more or less per round trip.",
+    summary: "Keeps between alpha and beta segments of the flow in the queue: the window changes by at most one segment per round trip.",
     parameters: &[
-        Parameter { name: "alpha", unit: "segments", default: Value::Number(2.0), domain: Domain::Range(0.0, 10_000.0), doc: "grow while fewer wait; Linux 2, ns-2 1" },
-        Parameter { name: "beta", unit: "segments", default: Value::Number(4.0), domain: Domain::Range(0.0, 10_000.0), doc: "shrink while more wait; Linux 4, ns-2 3" },
-        Parameter { name: "rtt", unit: "", default: Value::Word("min"), domain: Domain::Words(&["min", "mean"]), doc: "R: the smallest sample of the round (Linux) or their mean (ns-2)" },
-        Parameter { name: "diff", unit: "", default: Value::Word("paper"), domain: Domain::Words(&["paper", "linux"]), doc: "linux divides by base instead of R, which makes diff larger by R/base" },
-        Parameter { name: "loss", unit: "", default: Value::Number(0.75), domain: Domain::Range(0.1, 0.99), doc: "what a loss leaves: 0.75 the paper, 0.5 Linux; a timeout leaves half" },
-        Parameter { name: "rounding", unit: "", default: Value::Word("none"), domain: Domain::Words(&["none", "whole", "half-up"]), doc: "of diff: none; to the nearest segment (native ns-2); up to the next half (Linux 2.6)" },
-        Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake counts the SYN too, which is smaller and so faster (ns-2.35's Linux modules)" },
-        Parameter { name: "floor", unit: "", default: Value::Word("two"), domain: Domain::Words(&["two", "ssthresh"]), doc: "ssthresh: below the threshold of the last loss slow start lifts the window again, so that it never shrinks under it (Linux 2.6)" },
-        Parameter { name: "step", unit: "", default: Value::Word("spread"), domain: Domain::Words(&["spread", "at-once", "other"]), doc: "spread: growth over the ACKs of the next round (the paper, ns-2); at-once: at its beginning (Linux); other: that, from the window a round before, so that it grows every other round only (Linux 2.6)" },
-        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: while a loss is repaired the window may fall to half of ssthresh, as in ns-2.35's Linux modules (needs fack)" },
+        Parameter { name: "alpha", unit: "segments", default: Value::Number(2.0), domain: Domain::Range(0.0, 10_000.0), doc: "backlog below which the window increases; Linux 2, ns-2 1" },
+        Parameter { name: "beta", unit: "segments", default: Value::Number(4.0), domain: Domain::Range(0.0, 10_000.0), doc: "backlog above which the window decreases; Linux 4, ns-2 3" },
+        Parameter { name: "rtt", unit: "", default: Value::Word("min"), domain: Domain::Words(&["min", "mean"]), doc: "R: the minimum (Linux) or the mean (ns-2) of the RTT samples of a round" },
+        Parameter { name: "diff", unit: "", default: Value::Word("paper"), domain: Domain::Words(&["paper", "linux"]), doc: "linux: diff is divided by base instead of R, which makes it larger by R/base" },
+        Parameter { name: "loss", unit: "", default: Value::Number(0.75), domain: Domain::Range(0.1, 0.99), doc: "multiplicative decrease factor: 0.75 in the paper, 0.5 in Linux; a timeout halves the window" },
+        Parameter { name: "rounding", unit: "", default: Value::Word("none"), domain: Domain::Words(&["none", "whole", "half-up"]), doc: "rounding of diff: none; whole: to the nearest segment (native ns-2); half-up: up to the next half (Linux 2.6)" },
+        Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake: the RTT of the handshake counts too, which is shorter since the SYN is small (Linux modules of ns-2.35)" },
+        Parameter { name: "floor", unit: "", default: Value::Word("two"), domain: Domain::Words(&["two", "ssthresh"]), doc: "minimum window: two segments, or the ssthresh of the last loss, below which slow start raises the window again (Linux 2.6)" },
+        Parameter { name: "step", unit: "", default: Value::Word("spread"), domain: Domain::Words(&["spread", "at-once", "other"]), doc: "spread: an increment is spread over the ACKs of the next round (the paper, ns-2); at-once: it takes effect at the start of the round (Linux); other: as at-once, but from the window of the round before, so that the window increases in every second round only (Linux 2.6)" },
+        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)" },
     ],
     choices: &[
         "alpha and beta are 2 and 4 segments (Linux); 1 and 3 in ns-2",
-        "R is the smallest RTT of the round, which delayed ACKs do not move; ns-2 takes the mean",
-        "base is kept over timeouts and idleness",
-        "growth is spread over the next round, as in the paper; a decrease is taken at once, as in ns-2",
+        "R is the minimum RTT of the round, which delayed ACKs do not affect; ns-2 takes the mean",
+        "timeouts and idle periods do not reset base",
+        "an increment is spread over the next round, as in the paper; a decrease takes effect at once, as in ns-2",
     ],
     pitfalls: &[
-        "a latecomer takes the queue of the others for part of its base RTT and gets more than its share",
-        "base never rises: after a change to a longer path the window shrinks to almost nothing",
-        "loses against anything that fills the buffer",
+        "a new flow includes the queue of earlier flows in its base RTT and gets more than its share",
+        "base never rises: after a route change to a longer path the window falls almost to its minimum",
+        "loses bandwidth to every algorithm that fills the buffer",
     ],
     companion: "vegas-ss",
     needs: &[],
@@ -61,7 +62,7 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Vegas::new(arguments))),
 };
 
-/// How diff is rounded.
+/// Rounding of diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rounding {
     None,
@@ -69,7 +70,7 @@ enum Rounding {
     HalfUp,
 }
 
-/// Vegas' avoidance.
+/// Congestion avoidance of Vegas.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     alpha: f64,
@@ -79,16 +80,16 @@ pub struct Vegas {
     loss: f64,
     rounding: Rounding,
     with_handshake: bool,
-    sticks: bool,
+    floor_at_ssthresh: bool,
     spread: bool,
     other: bool,
     rounds: Rounds,
     over: Option<Round>,
-    /// The window does not shrink below; segments.
+    /// Minimum window, segments.
     floor: f64,
     /// The window at the end of the last round, before its step; 0 before the first.
     earlier: f64,
-    /// What each segment adds, where growth is spread over the round.
+    /// Increment per acknowledged segment, where an increment is spread over the round.
     slope: f64,
     diff: f64,
 }
@@ -107,7 +108,7 @@ impl Vegas {
                 _ => Rounding::None,
             },
             with_handshake: arguments.word("base") == "handshake",
-            sticks: arguments.word("floor") == "ssthresh",
+            floor_at_ssthresh: arguments.word("floor") == "ssthresh",
             spread: arguments.word("step") == "spread",
             other: arguments.word("step") == "other",
             rounds: Rounds::default(),
@@ -119,7 +120,7 @@ impl Vegas {
         }
     }
 
-    /// (1), rounded as asked.
+    /// (1), with the selected rounding.
     fn diff(&self, w: f64, round: &Round) -> f64 {
         let (base, rtt) = (self.rounds.base(), round.rtt(self.mean));
         let diff = if self.by_base { queued(w, base, rtt) * rtt / base } else { queued(w, base, rtt) };
@@ -141,7 +142,7 @@ impl Vegas {
         }
     }
 
-    /// What a round decides: the new window.
+    /// The window after a round.
     fn decide(&mut self, round: &Round, w: f64) -> f64 {
         self.diff = if round.decides() { self.diff(w, round) } else { 0.0 };
         let step = if round.decides() { self.step(self.diff) } else { 1.0 };
@@ -167,7 +168,7 @@ impl CongestionAvoidance for Vegas {
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         if w < self.floor {
-            self.floor = 2.0; // slow start ended below the threshold, by its own rule
+            self.floor = 2.0; // slow start ended below the threshold
         }
         if let Some(round) = self.over.take() {
             return self.decide(&round, w);
@@ -178,9 +179,9 @@ impl CongestionAvoidance for Vegas {
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.rounds.interrupt();
         (self.over, self.slope) = (None, 0.0);
-        let left = if event.cause == Cause::Timeout { 0.5 } else { self.loss };
-        let ssthresh = (left * w).max(2.0); // (3)
-        if self.sticks {
+        let factor = if event.cause == Cause::Timeout { 0.5 } else { self.loss };
+        let ssthresh = (factor * w).max(2.0); // (3)
+        if self.floor_at_ssthresh {
             self.floor = ssthresh;
         }
         ssthresh
@@ -215,7 +216,7 @@ mod tests {
         Vegas::new(&crate::catalogue().parse(text).unwrap().growth.arguments)
     }
 
-    /// What a round of 20 segments with a smallest RTT of `ms` over a base of 100 ms does to the window.
+    /// Window and diff after a round of 20 segments with a minimum RTT of `ms`, where base is 100 ms.
     fn after(text: &str, ms: f64) -> (f64, f64) {
         let mut flow = vegas(text);
         flow.rounds.base = 100_000_000;
@@ -223,10 +224,10 @@ mod tests {
         (w, flow.diff)
     }
 
-    /// The sheet: w = 20, base = 100 ms. 120 ms: 3.33, hold (ns-2 rounds to 3: hold; Linux 4: hold). 110 ms: 1.82, one
-    /// more (Linux 2: hold). 150 ms: 6.67, one less.
+    /// Reference values: w = 20, base = 100 ms. 120 ms: diff 3.33, constant (ns-2 rounds to 3, Linux has 4: constant
+    /// too). 110 ms: 1.82, one more (Linux 2: constant). 150 ms: 6.67, one less.
     #[test]
-    fn the_window_moves_by_one_where_the_sheet_says_so() {
+    fn window_and_diff_match_the_known_answers() {
         for (text, ms, w, diff) in [
             ("vegas(step=at-once)", 120.0, 20.0, 3.333_333_333_333_332_6),
             ("vegas(step=at-once)", 110.0, 21.0, 1.818_181_818_181_818_8),
@@ -245,17 +246,17 @@ mod tests {
         assert!((flow.diff(10.0, &round) - 0.909_090_909_090_909).abs() < 1e-12);
     }
 
-    /// The paper: a loss takes a quarter; RFC 5681's half after a timeout.
+    /// The paper: a loss reduces the window by a quarter; RFC 5681: a timeout by half.
     #[test]
-    fn a_loss_takes_a_quarter_and_a_timeout_half() {
+    fn a_loss_reduces_the_window_by_a_quarter_and_a_timeout_by_half() {
         assert_eq!(vegas("vegas").on_congestion(&loss(40), 40.0), 30.0);
         assert_eq!(vegas("vegas(loss=0.5)").on_congestion(&loss(40), 40.0), 20.0);
         assert_eq!(vegas("vegas").on_congestion(&timeout(40), 40.0), 20.0);
     }
 
-    /// Linux 2.6: a window at the threshold of the last loss is lifted by slow start whenever it shrinks.
+    /// Linux 2.6: whenever the window falls below the ssthresh of the last loss, slow start raises it again.
     #[test]
-    fn the_window_may_stick_at_ssthresh() {
+    fn ssthresh_may_be_the_minimum_window() {
         let mut flow = vegas("vegas(floor=ssthresh)");
         flow.rounds.base = 100_000_000;
         let w = flow.on_congestion(&loss(40), 40.0);
@@ -265,17 +266,18 @@ mod tests {
         assert!(rounds(&mut free, 1, &[200.0; 6], 20, w) < w);
     }
 
-    /// By hand: after a round at the base RTT, the ACKs of the next 20 segments add one.
+    /// By hand: after a round at the base RTT, the ACKs of the next 20 segments add one segment.
     #[test]
-    fn growth_is_spread_over_the_next_round() {
+    fn an_increment_is_spread_over_the_next_round() {
         let mut flow = vegas("vegas");
         let w = rounds(&mut flow, 1, &[100.0; 2], 20, 20.0);
         assert!((w - 20.95).abs() < 1e-9, "{w}");
     }
 
-    /// Linux 2.6, by hand: six rounds at the base RTT are six steps, or three where each starts a round before.
+    /// Linux 2.6, by hand: six rounds at the base RTT give six increments, or three from the window of the round
+    /// before.
     #[test]
-    fn the_step_may_start_from_the_window_before() {
+    fn an_increment_may_start_from_the_window_of_the_round_before() {
         let after = |text: &str| rounds(&mut vegas(text), 1, &[100.0; 6], 20, 20.0);
         assert_eq!((after("vegas(step=at-once)"), after("vegas(step=other)")), (26.0, 23.0));
     }

@@ -1,20 +1,20 @@
-//! Vegas+.
+//! Vegas+: Vegas with an aggressive mode for competition with loss-based flows.
 //!
 //! Source: G. Hasegawa, K. Kurata, M. Murata, "Analysis and Improvement of Fairness between TCP Reno and Vegas for
-//! Deployment of TCP Vegas to the Internet", ICNP 2000; read in published summaries.
+//! Deployment of TCP Vegas to the Internet", ICNP 2000; known from published summaries.
 //!
 //! ```text
 //! moderate:   Vegas                                                          (1)
 //! aggressive: each ack: w += n / w                                           (2)
-//! once per moderate round: R above the last one's while w did not grow: Count += 1
-//!                          R below the last one's: Count = max(Count − 1, 0) (3)
+//! once per moderate round: R above that of the last round and w not increased: Count += 1
+//!                          R below that of the last round: Count = max(Count − 1, 0)      (3)
 //! Count = Count_max: aggressive                                              (4)
-//! a loss: w /= 2, Count = ⌊Count / 2⌋; moderate again at Count < 1           (5)
-//! a timeout: Count = 0, moderate
+//! loss: w /= 2, Count = ⌊Count / 2⌋; moderate again at Count < 1             (5)
+//! timeout: Count = 0, moderate
 //! ```
 //!
-//! Units: segments, seconds; R is the mean of a round.
-//! Differs from the source: its text was not at hand; when it goes back to the moderate mode is our choice.
+//! Units: segments, seconds; R is the mean RTT of a round.
+//! Differs from the source: its text was not available; the condition of the return to the moderate mode is our choice.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
@@ -32,35 +32,35 @@ pub static SPEC: Spec = Spec {
     source: "Hasegawa, Kurata, Murata, ICNP 2000",
     year: 2000,
     confidence: Confidence::Medium,
-    summary: "Vegas until the RTT keeps rising though the window does not; then Reno, until losses calm it.",
+    summary: "Vegas (moderate mode) until the RTT rises for several rounds without an increase of the window; then Reno (aggressive mode) until losses have reduced a counter to 0.",
     parameters: &[
         Parameter {
             name: "alpha",
             unit: "segments",
             default: Value::Number(2.0),
             domain: Domain::Range(0.0, 10_000.0),
-            doc: "moderate: grow while fewer wait in the queue",
+            doc: "moderate mode: backlog below which the window increases",
         },
         Parameter {
             name: "beta",
             unit: "segments",
             default: Value::Number(4.0),
             domain: Domain::Range(0.0, 10_000.0),
-            doc: "moderate: shrink while more wait",
+            doc: "moderate mode: backlog above which the window decreases",
         },
         Parameter {
             name: "count_max",
             unit: "rounds",
             default: Value::Number(8.0),
             domain: Domain::Range(1.0, 1000.0),
-            doc: "rounds of rising RTT that make it aggressive",
+            doc: "rounds of rising RTT until the aggressive mode",
         },
     ],
     choices: &[
-        "back to the moderate mode when Count, halved by each loss, falls below 1",
-        "a loss takes half in either mode",
+        "the moderate mode returns when Count, halved by each loss, falls below 1",
+        "a loss halves the window in both modes",
     ],
-    pitfalls: &["a queue of its own making can raise the RTT too: with many Vegas+ flows some turn aggressive"],
+    pitfalls: &["Vegas+ flows can raise the RTT themselves: with many of them some enter the aggressive mode"],
     companion: "vegas-ss",
     needs: &[],
     refuses: &[],
@@ -68,14 +68,14 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(VegasPlus::new(arguments))),
 };
 
-/// What a reduction changes.
+/// The mode of competition and its counter.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mode {
     count: u32,
     aggressive: bool,
 }
 
-/// Vegas+.
+/// Congestion avoidance of Vegas+.
 #[derive(Clone, Debug)]
 pub struct VegasPlus {
     alpha: f64,
@@ -85,7 +85,7 @@ pub struct VegasPlus {
     over: Option<Round>,
     /// R of the last round, ns, and the window at its end; 0 before the first.
     last: (f64, f64),
-    now: Mode,
+    mode: Mode,
 }
 
 impl VegasPlus {
@@ -97,19 +97,19 @@ impl VegasPlus {
             rounds: Rounds::default(),
             over: None,
             last: (0.0, 0.0),
-            now: Mode::default(),
+            mode: Mode::default(),
         }
     }
 
-    /// (3) and (4), for a round of mean `rtt` that ends at window `w`.
+    /// (3) and (4), for a round with mean RTT `rtt` that ends at window `w`.
     fn count(&mut self, rtt: f64, w: f64) {
         let (last_rtt, last_w) = self.last;
         if last_rtt > 0.0 && rtt > last_rtt && w <= last_w {
-            self.now.count += 1;
+            self.mode.count += 1;
         } else if rtt < last_rtt {
-            self.now.count = self.now.count.saturating_sub(1);
+            self.mode.count = self.mode.count.saturating_sub(1);
         }
-        self.now.aggressive = self.now.count >= self.count_max;
+        self.mode.aggressive = self.mode.count >= self.count_max;
     }
 
     /// (1).
@@ -126,7 +126,7 @@ impl VegasPlus {
         } else if diff > self.beta {
             next = (w - 1.0).max(2.0);
         }
-        // Whether w grew is a question of the round that comes: compared is the window that this round leaves.
+        // The next round compares its window with the one after this round.
         self.last = (round.mean, next);
         next
     }
@@ -140,7 +140,7 @@ impl CongestionAvoidance for VegasPlus {
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        if self.now.aggressive {
+        if self.mode.aggressive {
             w + segments(ack) / w // (2)
         } else {
             self.vegas(w)
@@ -150,8 +150,8 @@ impl CongestionAvoidance for VegasPlus {
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.rounds.interrupt();
         (self.over, self.last) = (None, (0.0, 0.0));
-        self.now.count = if event.cause == Cause::Timeout { 0 } else { self.now.count / 2 };
-        self.now.aggressive &= self.now.count >= 1; // (5)
+        self.mode.count = if event.cause == Cause::Timeout { 0 } else { self.mode.count / 2 };
+        self.mode.aggressive &= self.mode.count >= 1; // (5)
         (w / 2.0).max(2.0)
     }
 
@@ -162,8 +162,8 @@ impl CongestionAvoidance for VegasPlus {
     }
 
     fn extra(&self, put: Extra<'_>) {
-        put("count_rounds", f64::from(self.now.count));
-        put("aggressive", f64::from(u8::from(self.now.aggressive)));
+        put("count_rounds", f64::from(self.mode.count));
+        put("aggressive", f64::from(u8::from(self.mode.aggressive)));
     }
 }
 
@@ -176,38 +176,39 @@ mod tests {
         VegasPlus::new(&Arguments::defaults(SPEC.parameters))
     }
 
-    /// One round of mean `ms` at a window that stays; base 100 ms, so that 3 of 30 segments wait at 111 ms.
+    /// A round with mean RTT `ms` at a constant window; base is 100 ms, so that 3 of 30 segments are queued at 111 ms.
     fn round(flow: &mut VegasPlus, ms: f64) {
         flow.over = Some(Round { min: 0, mean: ms * 1e6, samples: 30, delivered: 30.0, time: 0 });
         flow.rounds.base = 100_000_000;
         assert_eq!(flow.vegas(30.0), 30.0);
     }
 
-    /// The sheet: aggressive at the eighth round in a row of rising RTT and a constant window; four losses calm it.
+    /// Reference values: aggressive after eight consecutive rounds of rising RTT at a constant window; moderate again
+    /// after four losses.
     #[test]
-    fn eight_rising_rounds_make_it_aggressive_and_four_losses_calm_it() {
+    fn eight_rounds_of_rising_rtt_start_the_aggressive_mode_and_four_losses_end_it() {
         let mut flow = flow();
         round(&mut flow, 110.0);
         for rise in 1..=8 {
-            assert!(!flow.now.aggressive);
+            assert!(!flow.mode.aggressive);
             round(&mut flow, 110.0 + 0.1 * f64::from(rise));
         }
-        assert!(flow.now.aggressive);
+        assert!(flow.mode.aggressive);
         for (count, aggressive) in [(4, true), (2, true), (1, true), (0, false)] {
             assert_eq!(flow.on_congestion(&loss(30), 30.0), 15.0);
-            assert_eq!((flow.now.count, flow.now.aggressive), (count, aggressive));
+            assert_eq!((flow.mode.count, flow.mode.aggressive), (count, aggressive));
         }
     }
 
     #[test]
-    fn a_falling_rtt_counts_down_and_a_timeout_forgets() {
+    fn a_falling_rtt_decrements_and_a_timeout_resets_the_counter() {
         let mut flow = flow();
         for ms in [110.0, 110.1, 110.2, 110.1] {
             round(&mut flow, ms);
         }
-        assert_eq!(flow.now.count, 1);
-        flow.now = Mode { count: 8, aggressive: true };
+        assert_eq!(flow.mode.count, 1);
+        flow.mode = Mode { count: 8, aggressive: true };
         let _ = flow.on_congestion(&timeout(30), 30.0);
-        assert_eq!((flow.now.count, flow.now.aggressive), (0, false));
+        assert_eq!((flow.mode.count, flow.mode.aggressive), (0, false));
     }
 }

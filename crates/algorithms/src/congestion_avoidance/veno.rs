@@ -1,25 +1,25 @@
-//! TCP Veno: Reno that asks the delay whether a loss was congestion.
+//! TCP Veno: Reno that distinguishes random losses from congestion by the queueing delay.
 //!
 //! Source: C. P. Fu, S. C. Liew, "TCP Veno: TCP Enhancement for Transmission over Wireless Access Networks", IEEE JSAC
 //! 21(2), 2003.
 //!
 //! ```text
-//! N = w (1 − base / R)                                 (1)   segments that queue
-//! each ack:         N < β: w += n / w;  else w += n / (2 w)     (2)   one segment per second round trip
-//! each congestion:  N < β: w = 0.8 w;   else w = w / 2          (3)
-//! a timeout:        w / 2
+//! N = w (1 − base / R)                                 (1)   backlog in segments
+//! each ack:         N < β: w += n / w;  else w += n / (2 w)     (2)   one segment in two round trips
+//! congestion event: N < β: w = 0.8 w;   else w = w / 2          (3)
+//! timeout:          w = w / 2
 //! ```
 //!
-//! Units: segments; R is the smallest RTT of the last round, base the smallest of the connection; β = 3.
-//! Differs from the source: the half segment per round trip is added by fractions. `rtt = last` takes the last sample as R,
-//! as Linux and ns-3 do, whose minimum is reset by every ACK.
+//! Units: segments; R is the minimum RTT of the last round, base that of the connection; β = 3.
+//! Differs from the source: the half segment per round trip is added by fractions. `rtt = last` takes the last sample
+//! as R, as Linux and ns-3 do, where every ACK resets the minimum.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
     Spec, Value, Window,
 };
 
-use super::reno::{counted, segments};
+use super::reno::{acked_count, segments};
 use crate::shared::round_rtt::{Round, RoundRtt};
 
 /// The entry.
@@ -30,21 +30,21 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1109/JSAC.2002.807336",
     year: 2003,
     confidence: Confidence::High,
-    summary: "Reno that grows half as fast once three segments queue, and keeps 0.8 of the window after a loss without a queue.",
+    summary: "Reno with a backlog estimate. From three queued segments on the increase is half of Reno's; a loss with a smaller backlog counts as random and reduces the window only to 0.8.",
     parameters: &[
         Parameter {
             name: "beta",
             unit: "segments",
             default: Value::Number(3.0),
             domain: Domain::Range(0.0, 1000.0),
-            doc: "queue that counts as congestion",
+            doc: "backlog from which on the path counts as congested",
         },
         Parameter {
             name: "rtt",
             unit: "",
             default: Value::Word("round"),
             domain: Domain::Words(&["round", "last"]),
-            doc: "R is the smallest sample of the last round, or the last sample (Linux, ns-3, whose minimum every ACK resets)",
+            doc: "R: the minimum of the last round, or the last sample (Linux and ns-3, where every ACK resets the minimum)",
         },
         Parameter {
             name: "counter",
@@ -58,11 +58,14 @@ pub static SPEC: Spec = Spec {
             unit: "",
             default: Value::Word("delay"),
             domain: Domain::Words(&["delay", "ns3"]),
-            doc: "delay: (2); ns3: 1/w per ACK whatever the queue, since ns-3 forgets its samples at every ACK and then has too few",
+            doc: "delay: 1/w or 1/(2w) per segment, by the backlog; ns3: 1/w per ACK at any backlog, since ns-3 resets its samples at every ACK and then has too few",
         },
     ],
-    choices: &["the minimum of a round, and decisions from the third sample on", "the window, not FlightSize, is cut"],
-    pitfalls: &["a base RTT that is too high takes every loss for a random one"],
+    choices: &[
+        "R is the minimum of a round with at least three samples",
+        "the reduction applies to the window, not to FlightSize",
+    ],
+    pitfalls: &["with an overestimated base RTT every loss counts as random"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -70,22 +73,22 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Veno::new(arguments))),
 };
 
-/// What a random loss leaves.
-const RANDOM: f64 = 0.8;
+/// Multiplicative decrease factor of a random loss.
+const RANDOM_LOSS_FACTOR: f64 = 0.8;
 
-/// Veno's avoidance.
+/// Congestion avoidance of Veno.
 #[derive(Clone, Debug)]
 pub struct Veno {
     beta: f64,
     last: bool,
-    counted: bool,
+    counter: bool,
     reno: bool,
     rtts: RoundRtt,
-    /// (R − base) / R; `None` until a round had enough samples.
+    /// (R − base) / R; `None` before the first round with enough samples.
     queued: Option<f64>,
     acks: f64,
-    /// The next whole segment is due.
-    turn: bool,
+    /// Alternates with the increments while the path is congested (Linux): the next one is applied.
+    apply_next: bool,
 }
 
 impl Veno {
@@ -93,33 +96,33 @@ impl Veno {
         Self {
             beta: arguments.number("beta"),
             last: arguments.word("rtt") == "last",
-            counted: arguments.word("counter") == "linux",
+            counter: arguments.word("counter") == "linux",
             reno: arguments.word("increase") == "ns3",
             rtts: RoundRtt::default(),
             queued: None,
             acks: 0.0,
-            turn: true,
+            apply_next: true,
         }
     }
 
-    /// (1): the queue is shorter than β.
+    /// (1): the backlog is below β.
     #[inline]
-    fn idle(&self, w: f64) -> bool {
+    fn is_uncongested(&self, w: f64) -> bool {
         self.queued.is_none_or(|queued| w * queued < self.beta)
     }
 
-    /// Linux' counter: an increment is due when more ACKs than the window came; every second one is left out with a queue.
+    /// Linux' counter: an increment per w + 1 ACKs; while the path is congested every second one is omitted.
     fn count(&mut self, n: f64, w: f64) -> f64 {
         if self.acks < w {
             self.acks += n;
             return w;
         }
         self.acks = 0.0;
-        if self.idle(w) {
+        if self.is_uncongested(w) {
             return w + 1.0;
         }
-        self.turn = !self.turn;
-        if self.turn {
+        self.apply_next = !self.apply_next;
+        if self.apply_next {
             w
         } else {
             w + 1.0
@@ -144,13 +147,13 @@ impl CongestionAvoidance for Veno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let n = segments(ack);
-        if self.counted {
+        if self.counter {
             return self.count(n, w);
         }
         if self.reno {
-            return w + counted(ack, true) / w;
+            return w + acked_count(ack, true) / w;
         }
-        if self.idle(w) {
+        if self.is_uncongested(w) {
             w + n / w
         } else {
             w + n / (2.0 * w)
@@ -158,13 +161,13 @@ impl CongestionAvoidance for Veno {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        let random = event.cause != Cause::Timeout && self.idle(w);
-        (w * if random { RANDOM } else { 0.5 }).max(2.0) // (3)
+        let random = event.cause != Cause::Timeout && self.is_uncongested(w);
+        (w * if random { RANDOM_LOSS_FACTOR } else { 0.5 }).max(2.0) // (3)
     }
 
     fn on_window(&mut self, window: &Window) {
         if window.change == Change::Idle {
-            // What was measured before the pause says nothing of the queue now.
+            // Measurements from before the idle period do not describe the present queue.
             self.queued = None;
             self.rtts.restart();
         }
@@ -181,7 +184,7 @@ mod tests {
     use cwndlab_control::testing::{ack, loss, timeout};
     use cwndlab_units::Duration;
 
-    /// After a round of 100 ms and one of `ms`.
+    /// A flow after a round with an RTT of 100 ms and one of `ms`.
     fn at(ms: f64) -> Veno {
         let mut flow = Veno::new(&Arguments::defaults(SPEC.parameters));
         for (round, rtt) in [(1, 100.0), (2, ms), (3, ms)] {
@@ -192,9 +195,10 @@ mod tests {
         flow
     }
 
-    /// The sheet: w = 30, base 100 ms; R = 105: N = 1.43, a loss gives 24; R = 115: N = 3.91, 15 and half the growth.
+    /// Reference values: w = 30, base 100 ms; R = 105: N = 1.43, 24 after a loss; R = 115: N = 3.91, 15 after a loss,
+    /// and half the increment.
     #[test]
-    fn the_queue_decides_what_a_loss_costs() {
+    fn increment_and_reduction_depend_on_the_backlog() {
         let mut flow = at(105.0);
         assert!((30.0 * flow.queued.unwrap() - 1.43).abs() < 0.005);
         assert_eq!(flow.on_ack(&ack(1), 30.0), 30.0 + 1.0 / 30.0);
@@ -205,25 +209,26 @@ mod tests {
         assert_eq!(flow.on_congestion(&loss(30), 30.0), 15.0);
     }
 
-    /// The sheet: R = 111.11 ms is N = 3, which is congestion; a hair less is not. A timeout halves whatever the queue.
+    /// Reference values: R = 111.11 ms gives N = 3, which is congestion; slightly less is not. A timeout halves the
+    /// window at any backlog.
     #[test]
-    fn three_segments_are_congestion() {
+    fn a_backlog_of_three_segments_is_congestion() {
         assert_eq!(at(111.112).on_congestion(&loss(30), 30.0), 15.0);
         assert_eq!(at(111.110).on_congestion(&loss(30), 30.0), 24.0);
         assert_eq!(at(105.0).on_congestion(&timeout(30), 30.0), 15.0);
     }
 
-    /// ns-3: 1/w per ACK of two segments, with a queue too.
+    /// ns-3: 1/w per ACK of two segments, also with a backlog.
     #[test]
-    fn ns_3_grows_as_reno_per_ack() {
+    fn the_increase_of_ns_3_is_that_of_reno_per_ack() {
         let mut flow = Veno { reno: true, ..at(115.0) };
         assert_eq!(flow.on_ack(&ack(2), 30.0), 30.0 + 1.0 / 30.0);
     }
 
-    /// Linux' counter by hand: with a queue one segment per two rounds of w + 1 ACKs.
+    /// Linux' counter by hand: with a backlog one segment per two rounds of w + 1 ACKs.
     #[test]
-    fn with_a_queue_every_second_round_adds_one() {
-        let mut flow = Veno { counted: true, ..at(115.0) };
+    fn with_a_backlog_every_second_increment_is_omitted() {
+        let mut flow = Veno { counter: true, ..at(115.0) };
         let mut w = 30.0;
         for _ in 0..62 {
             w = flow.on_ack(&ack(1), w);

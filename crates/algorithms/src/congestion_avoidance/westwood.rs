@@ -1,4 +1,4 @@
-//! TCP Westwood: after a loss the window is what the path delivered.
+//! TCP Westwood: Reno that sets the window after a loss to the estimated BDP.
 //!
 //! Source: S. Mascolo, C. Casetti, M. Gerla, M. Y. Sanadidi, R. Wang, "TCP Westwood: Bandwidth Estimation for Enhanced
 //! Transport over Wireless Links", MobiCom 2001.
@@ -6,20 +6,21 @@
 //! ```text
 //! b_k = d_k / Δ_k                                          (1)   each ACK of d bytes, Δ after the last
 //! B_k = a B_{k−1} + (1 − a) (b_k + b_{k−1}) / 2,  a = (2τ − Δ_k) / (2τ + Δ_k),  τ = 0.5 s    (2)
-//! silence: b = 0 every τ/2                                 (3)
+//! no ACKs: b = 0 every τ/2                                 (3)
 //! each ack:         w += n / w                             (4)
-//! each congestion:  ssthresh = max(B RTT_min / MSS, 2);  w = min(w, ssthresh)    (5)
+//! congestion event: ssthresh = max(B RTT_min / MSS, 2);  w = min(w, ssthresh)    (5)
 //! ```
 //!
-//! Units: segments; bytes per second, seconds. B begins with the first sample. ACKs of the same instant count with the next.
-//! Differs from the source: duplicates are counted by what they SACK; without SACK by the ACK that covers them. A loss at
-//! w below ssthresh leaves ssthresh at w.
+//! Units: segments; bytes per second, seconds. B starts with the first sample. ACKs of one instant count towards the
+//! next sample.
+//! Differs from the source: duplicate ACKs count by the bytes that they SACK; without SACK these bytes count with the
+//! ACK that covers them. A loss at w below the computed ssthresh sets ssthresh to w.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
 };
 
-use super::reno::{counted, PER_ACK};
+use super::reno::{acked_count, PER_ACK};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -29,7 +30,7 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1145/381677.381704",
     year: 2001,
     confidence: Confidence::High,
-    summary: "Reno whose window after a loss is the filtered ACK rate times the smallest RTT.",
+    summary: "Reno that sets the window after a loss to the filtered ACK rate times the minimum RTT.",
     parameters: &[
         Parameter {
             name: "tau",
@@ -41,10 +42,10 @@ pub static SPEC: Spec = Spec {
         PER_ACK,
     ],
     choices: &[
-        "after a silence the sample is taken over all of it, and weighs by the time since the last zero sample",
-        "B begins with the first sample, not with 0",
+        "after a period without ACKs the sample covers the whole period; its weight is the time since the last zero sample",
+        "B starts with the first sample, not with 0",
     ],
-    pitfalls: &["ACKs that arrive in bunches inflate B: westwood-plus samples once per round trip"],
+    pitfalls: &["bursts of ACKs (ACK compression) inflate B: westwood-plus samples once per round trip"],
     companion: "standard",
     needs: &[],
     refuses: &[],
@@ -52,11 +53,11 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Westwood::new(arguments))),
 };
 
-/// Zero samples after which nothing is left of B.
-const MOST_ZEROS: u32 = 64;
+/// Maximum number of consecutive zero samples; after them B is practically 0.
+const MAX_ZEROS: u32 = 64;
 
-/// The answer to a congestion event, (5); `b` in bytes per second, `rtt_min` in nanoseconds.
-pub(super) fn answer(event: &Congestion, w: f64, b: f64, rtt_min: u64) -> f64 {
+/// The window after a congestion event, (5), segments; `b` in bytes per second, `rtt_min` in nanoseconds.
+pub(super) fn reduced_window(event: &Congestion, w: f64, b: f64, rtt_min: u64) -> f64 {
     let pipe = if rtt_min == u64::MAX { 0.0 } else { b * rtt_min as f64 * 1e-9 / event.mss.0 as f64 };
     let ssthresh = pipe.max(2.0);
     if event.restart {
@@ -66,7 +67,7 @@ pub(super) fn answer(event: &Congestion, w: f64, b: f64, rtt_min: u64) -> f64 {
     }
 }
 
-/// Westwood's avoidance.
+/// Congestion avoidance of Westwood.
 #[derive(Clone, Debug)]
 pub struct Westwood {
     tau: f64,
@@ -74,9 +75,9 @@ pub struct Westwood {
     b: f64,
     /// b_{k−1}; `None` before the first sample.
     last: Option<f64>,
-    /// The last ACK, ns.
+    /// Time of the last sample, ns.
     at: Option<u64>,
-    /// What was acknowledged at that instant after it, bytes: part of the next sample.
+    /// Bytes of later ACKs at that instant, which count towards the next sample.
     more: u64,
     rtt_min: u64,
 }
@@ -105,13 +106,13 @@ impl Westwood {
         self.b = a * self.b + (1.0 - a) * (sample + last) / 2.0;
     }
 
-    /// `bytes` came `gap` seconds after the last ACK: (1) and (3).
+    /// (1) and (3): `bytes` were acknowledged `gap` seconds after the last ACK.
     #[inline]
     fn sample(&mut self, bytes: f64, gap: f64) {
         let most = self.tau / 2.0;
         let mut rest = gap;
         if gap > most && self.last.is_some() {
-            for _ in 0..MOST_ZEROS {
+            for _ in 0..MAX_ZEROS {
                 if rest <= most {
                     break;
                 }
@@ -143,11 +144,11 @@ impl CongestionAvoidance for Westwood {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        w + counted(ack, self.per_ack) / w // (4)
+        w + acked_count(ack, self.per_ack) / w // (4)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        answer(event, w, self.b, self.rtt_min)
+        reduced_window(event, w, self.b, self.rtt_min)
     }
 
     fn extra(&self, put: Extra<'_>) {
@@ -165,9 +166,9 @@ mod tests {
         Westwood::new(&Arguments::defaults(SPEC.parameters))
     }
 
-    /// The sheet: 10 Mbit/s, 50 ms and 1460 bytes are 42.8 segments; a smaller window stays.
+    /// Reference values: 10 Mbit/s, 50 ms and 1460 bytes give 42.8 segments; a smaller window does not change.
     #[test]
-    fn a_loss_leaves_what_the_path_holds() {
+    fn a_loss_reduces_the_window_to_the_bdp() {
         let mut flow = Westwood { b: 10e6 / 8.0, rtt_min: 50_000_000, ..flow() };
         let event = Congestion { mss: Bytes(1460), ..loss(60) };
         assert!((flow.on_congestion(&event, 60.0) - 42.808).abs() < 1e-3);
@@ -176,9 +177,10 @@ mod tests {
         assert!((flow.on_congestion(&event, 30.0) - 42.808).abs() < 1e-3);
     }
 
-    /// The sheet: Δ = 0.1 s weighs B by 0.818; B = 0 and b = 0 stay 0, and two segments are left.
+    /// Reference values: for Δ = 0.1 s the weight of B is 0.818. B = 0 and b = 0 give 0 and the minimum of two
+    /// segments.
     #[test]
-    fn the_filter_is_tustins() {
+    fn the_filter_is_a_tustin_filter() {
         let mut flow = Westwood { b: 1.0, last: Some(0.0), ..flow() };
         flow.filter(0.0, 0.1);
         assert!((flow.b - 0.9 / 1.1).abs() < 1e-15);
@@ -187,9 +189,9 @@ mod tests {
         assert_eq!((flow.b, flow.on_congestion(&loss(9), 9.0)), (0.0, 2.0));
     }
 
-    /// (1) by hand: ACKs of 1000 bytes each 10 ms, two at each instant: 2000 bytes in 10 ms.
+    /// (1) by hand: two ACKs of 1000 bytes at a time, every 10 ms: 2000 bytes in 10 ms.
     #[test]
-    fn acks_of_the_same_instant_are_counted() {
+    fn simultaneous_acks_count() {
         let mut flow = flow();
         for n in 0..400 {
             flow.observe(&ack_at(Time(1_000_000_000 + n / 2 * 10_000_000), 1), 10.0);
@@ -197,9 +199,9 @@ mod tests {
         assert!((flow.b - 200_000.0).abs() < 2_000.0, "{}", flow.b);
     }
 
-    /// (3) by hand: a second of silence is four gaps of 0.25 s, three of them zeros: a = 0.6 each.
+    /// (3) by hand: a second without ACKs is four intervals of 0.25 s, three of them with zero samples: a = 0.6 each.
     #[test]
-    fn silence_feeds_zeros() {
+    fn periods_without_acks_add_zero_samples() {
         let mut flow = Westwood { b: 1000.0, last: Some(1000.0), ..flow() };
         flow.sample(100.0, 1.0);
         // 0.6 · 1000 + 0.4 · 500 = 800, then 480, 288, and 0.6 · 288 + 0.4 · (100 + 0) / 2 = 192.8.

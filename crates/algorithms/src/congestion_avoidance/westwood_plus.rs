@@ -4,23 +4,23 @@
 //! Congestion Control", ACM CCR 34(2), 2004.
 //!
 //! ```text
-//! b = bytes acknowledged in the last round trip / its time            (1)
+//! b = bytes acknowledged in the last round trip / its duration        (1)
 //! B = 0.9 B + 0.1 (b + b_prev) / 2                                    (2)
 //! each ack:         w += n / w                                        (3)
-//! each congestion:  ssthresh = max(B RTT_min / MSS, 2);  w = min(w, ssthresh)   (4)
+//! congestion event: ssthresh = max(B RTT_min / MSS, 2);  w = min(w, ssthresh)   (4)
 //! ```
 //!
-//! Units: segments; bytes per second, seconds. B begins with the first sample, as in Linux.
-//! Differs from the source: `filter = linux` is two filters of 7/8 in a row instead of (2); `min_interval = 0.05` is the
-//! shortest interval of (1) in Linux; `ssthresh = half` leaves half of the window at least, since ns-2.35 sets the window to
-//! B RTT_min but ssthresh to half of it.
+//! Units: segments; bytes per second, seconds. B starts with the first sample, as in Linux.
+//! Differs from the source: `filter = linux` has two filters of weight 7/8 in series instead of (2); `min_interval =
+//! 0.05` is the minimum interval of (1) in Linux; `ssthresh = half` reduces the window at most to half, since ns-2.35
+//! sets the window to B RTT_min but ssthresh to half of the window.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
 };
 
-use super::reno::{counted, PER_ACK};
-use super::westwood::answer;
+use super::reno::{acked_count, PER_ACK};
+use super::westwood::reduced_window;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -30,46 +30,46 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1145/997150.997155; Linux tcp_westwood.c",
     year: 2004,
     confidence: Confidence::High,
-    summary: "Reno whose window after a loss is the delivery rate, sampled once per round trip and filtered, times the smallest RTT.",
+    summary: "Reno that sets the window after a loss to the delivery rate, sampled once per round trip and filtered, times the minimum RTT.",
     parameters: &[
         Parameter {
             name: "filter",
             unit: "",
             default: Value::Word("average"),
             domain: Domain::Words(&["average", "linux"]),
-            doc: "average: 0.9 B + 0.1 of the mean of the last two samples; linux: two low-pass filters of 7/8 in a row",
+            doc: "average: 0.9 B + 0.1 times the mean of the last two samples; linux: two low-pass filters of weight 7/8 in series",
         },
         Parameter {
             name: "min_interval",
             unit: "s",
             default: Value::Number(0.0),
             domain: Domain::Range(0.0, 10.0),
-            doc: "shortest interval of a sample; Linux has 0.05",
+            doc: "minimum interval of a sample; 0.05 in Linux",
         },
         Parameter {
             name: "ssthresh",
             unit: "",
             default: Value::Word("bandwidth"),
             domain: Domain::Words(&["bandwidth", "half"]),
-            doc: "half: not below half of the window; ns-2.35 keeps ssthresh there and slow-starts back to it from B RTT_min",
+            doc: "half: at least half of the window; in ns-2.35 ssthresh is half of the window, and slow start leads from B RTT_min back to it",
         },
         Parameter {
             name: "first",
             unit: "",
             default: Value::Word("sample"),
             domain: Domain::Words(&["sample", "zero"]),
-            doc: "B begins with the first sample (Linux) or is filtered up from 0 (ns-3)",
+            doc: "initial B: the first sample (Linux), or zero (ns-3)",
         },
         PER_ACK,
     ],
     choices: &[
-        "B begins with the first sample, not with 0",
-        "an interval lasts the last RTT sample",
+        "B starts with the first sample, not with 0",
+        "the length of an interval is the last RTT sample",
         "window and ssthresh are both B RTT_min",
     ],
     pitfalls: &[
-        "B lags while slow start doubles: the first loss leaves much less than the path holds",
-        "among Reno flows its mild decrease wins",
+        "B lags behind the doubling of slow start: the first loss reduces the window far below the BDP",
+        "its smaller decrease takes bandwidth from Reno flows",
     ],
     companion: "standard",
     needs: &[],
@@ -78,17 +78,17 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(WestwoodPlus::new(arguments))),
 };
 
-/// Westwood+'s avoidance.
+/// Congestion avoidance of Westwood+.
 #[derive(Clone, Debug)]
 pub struct WestwoodPlus {
     cascade: bool,
-    /// A loss leaves half of the window at least.
+    /// A loss reduces the window at most to half.
     half: bool,
     per_ack: bool,
-    /// Shortest interval, ns.
+    /// Minimum interval, ns.
     min_interval: u64,
     b: f64,
-    /// The sample before, or what the first filter of two gave; `None` before the first sample.
+    /// The last sample, or the output of the first of two filters; `None` before the first sample.
     last: Option<f64>,
     begin: Option<u64>,
     bytes: u64,
@@ -150,15 +150,15 @@ impl CongestionAvoidance for WestwoodPlus {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        w + counted(ack, self.per_ack) / w // (3)
+        w + acked_count(ack, self.per_ack) / w // (3)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         if self.last.is_none() {
-            return (w / 2.0).max(2.0); // nothing is known of the path yet
+            return (w / 2.0).max(2.0); // no estimate of the bandwidth yet
         }
-        let least = if self.half { (w / 2.0).max(2.0) } else { 2.0 };
-        answer(event, w, self.b, self.rtt_min).max(least) // (4)
+        let floor = if self.half { (w / 2.0).max(2.0) } else { 2.0 };
+        reduced_window(event, w, self.b, self.rtt_min).max(floor) // (4)
     }
 
     fn extra(&self, put: Extra<'_>) {
@@ -176,7 +176,7 @@ mod tests {
         WestwoodPlus::new(&Arguments::defaults(SPEC.parameters))
     }
 
-    /// The sheet: samples of 10 Mbit/s from B = 0 give 0.5, then 1.45 Mbit/s.
+    /// Reference values: samples of 10 Mbit/s from B = 0 give 0.5, then 1.45 Mbit/s.
     #[test]
     fn the_filter_averages_two_samples() {
         let mut flow = WestwoodPlus { last: Some(0.0), ..flow() };
@@ -186,25 +186,25 @@ mod tests {
         assert!((flow.b - 1.45).abs() < 1e-15);
     }
 
-    /// ns-3: from 0 a first sample of 10 gives 0.5, and an ACK of two segments 1/w.
+    /// ns-3: from B = 0 a first sample of 10 gives 0.5, and an ACK of two segments adds 1/w.
     #[test]
-    fn ns_3_filters_up_from_zero_and_counts_acks() {
+    fn ns_3_starts_the_filter_at_zero_and_counts_acks() {
         let mut flow = WestwoodPlus { last: Some(0.0), per_ack: true, ..flow() };
         flow.filter(10.0);
         assert_eq!((flow.b, flow.on_ack(&ack_at(Time(1_000_000_000), 2), 20.0)), (0.5, 20.05));
     }
 
-    /// Linux, by hand: 8 after 0 gives 1 behind the first filter and 1/8 behind the second.
+    /// Linux, by hand: 8 after 0 gives 1 after the first filter and 1/8 after the second.
     #[test]
-    fn linux_filters_twice() {
+    fn linux_has_two_filters_in_series() {
         let mut flow = WestwoodPlus { last: Some(0.0), cascade: true, ..flow() };
         flow.filter(8.0);
         assert_eq!((flow.last, flow.b), (Some(1.0), 0.125));
     }
 
-    /// (1) and (4) by hand: ten segments of 1000 bytes in 100 ms at 100 ms are ten segments in the pipe.
+    /// (1) and (4) by hand: ten segments of 1000 bytes in 100 ms at an RTT of 100 ms are a BDP of ten segments.
     #[test]
-    fn a_loss_leaves_what_was_delivered_in_a_round_trip() {
+    fn a_loss_reduces_the_window_to_the_delivery_of_a_round_trip() {
         let mut flow = flow();
         for ms in 0..=10 {
             flow.observe(&ack_at(Time(1_000_000_000 + ms * 10_000_000), 1), 20.0);

@@ -1,28 +1,28 @@
-//! YeAH-TCP.
+//! YeAH-TCP: a fast and a slow mode, chosen by the queueing delay.
 //!
 //! Source: A. Baiocchi, A. P. Castellani, F. Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007.
 //!
 //! ```text
-//! once per round, R its smallest RTT: Q = w (R − base) / R,  L = (R − base) / base          (1)
+//! once per round, R its minimum RTT: Q = w (R − base) / R,  L = (R − base) / base           (1)
 //! fast (Q < Qmax and L < 1/φ): each ack: w += n / min(w, 100)                               (2)
 //! slow (else):                 each ack: w += n / w                                         (3)
 //! slow, Q > Qmax, w > w_reno:  w = max(w − min(Q / γ, ε w), w_reno),  ssthresh = w          (4)
-//! w_reno: max(w / 2, 2) in the first slow round, then +1 in each; 2 again after ζ fast ones (5)
-//! loss: after fewer than ρ slow rounds in a row w −= clamp(Q, δ w, w / 2), else w / 2;      (6)
+//! w_reno: max(w / 2, 2) in the first slow round, then +1 in each; 2 again after ζ fast rounds  (5)
+//! loss: after fewer than ρ consecutive slow rounds w −= clamp(Q, δ w, w / 2), else w /= 2;  (6)
 //!       w_reno = max(w_reno / 2, 2)
 //! Qmax = 80 segments, φ = 8, γ = 1, ε = 1/2, δ = 1/8, ρ = 16, ζ = 50
 //! ```
 //!
-//! Units: segments, seconds. (4) holds in slow start too, which it ends; else that is the standard one.
-//! Differs from the source: nothing known. `per_ack` concerns (3): ns-3, whose 1/φ of whole numbers is 0 besides, so that any
-//! queue is slow (`phi = 1000`).
+//! Units: segments, seconds. (4) also applies in slow start, which it ends; otherwise slow start is standard.
+//! Differs from the source: nothing known. `per_ack` applies to (3), as in ns-3. There 1/φ in integers is 0, so that
+//! any queue selects the slow mode (`phi = 1000`).
 
 use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
     Reason, Spec, Step, Value, Window,
 };
 
-use super::reno::{counted, segments, PER_ACK};
+use super::reno::{acked_count, segments, PER_ACK};
 use crate::shared::rounds::{queued, Round, Rounds};
 
 /// The entry.
@@ -33,19 +33,22 @@ pub static SPEC: Spec = Spec {
     source: "Baiocchi, Castellani, Vacirca, PFLDnet 2007",
     year: 2007,
     confidence: Confidence::High,
-    summary: "Scalable growth while the queue is short, Reno's beyond; drains the queue before it overflows, unless Reno flows compete.",
+    summary: "Scalable TCP's increase while the queue is short, Reno's while it is longer. The queue is drained before it overflows, unless Reno flows compete.",
     parameters: &[
-        Parameter { name: "q_max", unit: "segments", default: Value::Number(80.0), domain: Domain::Range(1.0, 100_000.0), doc: "the queue of its own that is too much" },
-        Parameter { name: "phi", unit: "", default: Value::Number(8.0), domain: Domain::Range(0.1, 1000.0), doc: "slow once the queueing delay passes base / phi" },
-        Parameter { name: "gamma", unit: "", default: Value::Number(1.0), domain: Domain::Range(1.0, 100.0), doc: "one gamma-th of the queue is drained in a round" },
-        Parameter { name: "rho", unit: "rounds", default: Value::Number(16.0), domain: Domain::Range(1.0, 10_000.0), doc: "slow rounds in a row from which on a loss costs half, since Reno flows compete" },
-        Parameter { name: "zeta", unit: "rounds", default: Value::Number(50.0), domain: Domain::Range(1.0, 10_000.0), doc: "fast rounds after which the estimate of Reno's window is forgotten" },
-        Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake counts the SYN too, which is smaller and so faster (ns-2.35's Linux modules)" },
-        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: while a loss is repaired the window may fall to half of ssthresh, as in ns-2.35's Linux modules (needs fack)" },
+        Parameter { name: "q_max", unit: "segments", default: Value::Number(80.0), domain: Domain::Range(1.0, 100_000.0), doc: "Qmax, backlog of the flow above which the queue is drained" },
+        Parameter { name: "phi", unit: "", default: Value::Number(8.0), domain: Domain::Range(0.1, 1000.0), doc: "φ: the slow mode starts at a queueing delay of base / phi" },
+        Parameter { name: "gamma", unit: "", default: Value::Number(1.0), domain: Domain::Range(1.0, 100.0), doc: "γ: 1/gamma of the backlog is drained per round" },
+        Parameter { name: "rho", unit: "rounds", default: Value::Number(16.0), domain: Domain::Range(1.0, 10_000.0), doc: "ρ, consecutive slow rounds after which Reno flows are assumed to compete and a loss halves the window" },
+        Parameter { name: "zeta", unit: "rounds", default: Value::Number(50.0), domain: Domain::Range(1.0, 10_000.0), doc: "ζ, fast rounds after which the estimate of Reno's window is reset" },
+        Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake: the RTT of the handshake counts too, which is shorter since the SYN is small (Linux modules of ns-2.35)" },
+        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)" },
         PER_ACK,
     ],
-    choices: &["base is kept over timeouts and idleness", "a round that cannot be judged leaves the mode as it is"],
-    pitfalls: &["80 segments are more than many buffers hold: there it is loss-based"],
+    choices: &[
+        "timeouts and idle periods do not reset base",
+        "a round with too few samples does not change the mode",
+    ],
+    pitfalls: &["with buffers of less than 80 segments it is loss-based"],
     companion: "",
     needs: &[],
     refuses: &[],
@@ -54,23 +57,23 @@ pub static SPEC: Spec = Spec {
 };
 use crate::shared::exit;
 
-/// ε, the most that a decongestion takes.
+/// ε, the maximum fraction of the window by which draining the queue reduces it.
 const EPSILON: f64 = 0.5;
-/// δ, the least that a loss costs.
+/// δ, the minimum decrease fraction of a loss.
 const DELTA: f64 = 0.125;
-/// Segments per step in the fast mode, at most.
+/// Maximum number of acknowledged segments per increment in the fast mode.
 const AI_COUNT: f64 = 100.0;
 
-/// What a reduction changes.
+/// The counters of the modes.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
     w_reno: f64,
     fast: u32,
-    /// Slow rounds in a row; 0 is the fast mode.
+    /// Consecutive slow rounds; 0 in the fast mode.
     slow: u32,
 }
 
-/// YeAH's avoidance and start.
+/// Slow start and congestion avoidance of YeAH.
 #[derive(Clone, Debug)]
 pub struct Yeah {
     q_max: f64,
@@ -83,7 +86,7 @@ pub struct Yeah {
     rounds: Rounds,
     over: Option<Round>,
     queue: f64,
-    now: Counts,
+    counts: Counts,
 }
 
 impl Yeah {
@@ -100,30 +103,31 @@ impl Yeah {
             rounds: Rounds::default(),
             over: None,
             queue: 0.0,
-            now: counts,
+            counts,
         }
     }
 
-    /// What the round that just ended decides: the new window.
-    fn judge(&mut self, w: f64) -> f64 {
+    /// The window after the round that has just ended, if one has.
+    fn end_round(&mut self, w: f64) -> f64 {
         let Some(round) = self.over.take().filter(Round::decides) else { return w };
         let (base, rtt) = (self.rounds.base(), round.rtt(false));
         self.queue = queued(w, base, rtt); // (1)
         if self.queue <= self.q_max && rtt - base <= base / self.phi {
-            self.now.fast += 1;
-            self.now.slow = 0;
-            if self.now.fast > self.zeta {
-                (self.now.w_reno, self.now.fast) = (2.0, 0);
+            self.counts.fast += 1;
+            self.counts.slow = 0;
+            if self.counts.fast > self.zeta {
+                (self.counts.w_reno, self.counts.fast) = (2.0, 0);
             }
             return w;
         }
         let mut next = w;
-        if self.queue > self.q_max && w > self.now.w_reno {
-            next = (w - (self.queue / self.gamma).min(EPSILON * w)).max(self.now.w_reno);
+        if self.queue > self.q_max && w > self.counts.w_reno {
+            next = (w - (self.queue / self.gamma).min(EPSILON * w)).max(self.counts.w_reno);
             // (4)
         }
-        self.now.w_reno = if self.now.w_reno <= 2.0 { (next / 2.0).max(2.0) } else { self.now.w_reno + 1.0 }; // (5)
-        self.now.slow += 1;
+        // (5)
+        self.counts.w_reno = if self.counts.w_reno <= 2.0 { (next / 2.0).max(2.0) } else { self.counts.w_reno + 1.0 };
+        self.counts.slow += 1;
         next
     }
 }
@@ -140,7 +144,7 @@ impl CongestionAvoidance for Yeah {
         if !ack.cwnd_limited || ack.recovering {
             return Step::grow(grow);
         }
-        let next = self.judge(w);
+        let next = self.end_round(w);
         if next >= w {
             return Step::grow(grow);
         }
@@ -148,21 +152,22 @@ impl CongestionAvoidance for Yeah {
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let step = if self.now.slow > 0 { counted(ack, self.per_ack) / w } else { segments(ack) / w.min(AI_COUNT) };
-        self.judge(w + step).max(2.0) // (2), (3)
+        let step =
+            if self.counts.slow > 0 { acked_count(ack, self.per_ack) / w } else { segments(ack) / w.min(AI_COUNT) };
+        self.end_round(w + step).max(2.0) // (2), (3)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.rounds.interrupt();
         self.over = None;
         let half = w / 2.0;
-        let competes = self.now.slow >= self.rho || event.cause == Cause::Timeout;
+        let competes = self.counts.slow >= self.rho || event.cause == Cause::Timeout;
         let cut = if competes { half } else { self.queue.clamp(DELTA * w, half) }; // (6)
-        self.now.fast = 0;
+        self.counts.fast = 0;
         if event.cause == Cause::Timeout {
-            self.now.slow = 0;
+            self.counts.slow = 0;
         }
-        self.now.w_reno = (self.now.w_reno / 2.0).max(2.0);
+        self.counts.w_reno = (self.counts.w_reno / 2.0).max(2.0);
         (w - cut).max(2.0)
     }
 
@@ -179,7 +184,7 @@ impl CongestionAvoidance for Yeah {
     fn extra(&self, put: Extra<'_>) {
         put("base_rtt_s", self.rounds.base() * 1e-9);
         put("queue_segments", self.queue);
-        put("w_reno_segments", self.now.w_reno);
+        put("w_reno_segments", self.counts.w_reno);
     }
 }
 
@@ -193,37 +198,38 @@ mod tests {
         Yeah::new(&Arguments::defaults(SPEC.parameters))
     }
 
-    /// A round of `ms` over a base of 100 ms, judged at a window of 500.
-    fn judged(flow: &mut Yeah, ms: u64) -> f64 {
+    /// The window after a round with an RTT of `ms` at a window of 500, where base is 100 ms.
+    fn after_round(flow: &mut Yeah, ms: u64) -> f64 {
         flow.rounds.base = 100_000_000;
         flow.over = Some(Round { min: ms * 1_000_000, mean: 0.0, samples: 500, delivered: 500.0, time: 0 });
-        flow.judge(500.0)
+        flow.end_round(500.0)
     }
 
-    /// The sheet: base 100 ms, w = 500. 110 and 112 ms: fast; 113: slow without a cut; 130: Q = 115.4, 115 less.
+    /// Reference values: base 100 ms, w = 500. 110 and 112 ms: fast; 113: slow without a reduction; 130: Q = 115.4, 115
+    /// less.
     #[test]
-    fn the_mode_and_the_drain_are_those_of_the_sheet() {
+    fn mode_and_reduction_match_the_reference_values() {
         for (ms, queue, slow, w) in
             [(110, 45.454_545, 0, 500.0), (112, 53.571_429, 0, 500.0), (113, 57.522_124, 1, 500.0)]
         {
             let mut flow = yeah();
-            assert_eq!(judged(&mut flow, ms), w, "{ms} ms");
+            assert_eq!(after_round(&mut flow, ms), w, "{ms} ms");
             assert!((flow.queue - queue).abs() < 1e-5, "{ms} ms: {}", flow.queue);
-            assert_eq!(flow.now.slow, slow, "{ms} ms");
+            assert_eq!(flow.counts.slow, slow, "{ms} ms");
         }
         let mut flow = yeah();
-        assert!((judged(&mut flow, 130) - 384.615_384_6).abs() < 1e-6);
-        assert!((flow.now.w_reno - 192.307_692_3).abs() < 1e-6);
-        flow.now.w_reno = 400.0;
-        assert_eq!(judged(&mut flow, 130), 400.0, "not below what Reno would have");
+        assert!((after_round(&mut flow, 130) - 384.615_384_6).abs() < 1e-6);
+        assert!((flow.counts.w_reno - 192.307_692_3).abs() < 1e-6);
+        flow.counts.w_reno = 400.0;
+        assert_eq!(after_round(&mut flow, 130), 400.0, "not below Reno's window");
     }
 
-    /// The sheet: a loss in the fast mode at Q = 45 takes 62 (an eighth) of 500; after 16 slow rounds it takes half.
+    /// Reference values: a loss in the fast mode at Q = 45 reduces 500 by 62 (an eighth); after 16 slow rounds by half.
     #[test]
-    fn a_loss_takes_the_queue_between_an_eighth_and_half() {
+    fn a_loss_reduces_the_window_by_the_backlog_between_an_eighth_and_half() {
         let cut = |queue: f64, slow: u32| {
             let mut flow = yeah();
-            (flow.queue, flow.now.slow) = (queue, slow);
+            (flow.queue, flow.counts.slow) = (queue, slow);
             500.0 - flow.on_congestion(&loss(500), 500.0)
         };
         assert_eq!(cut(45.0, 0), 62.5);
@@ -233,12 +239,12 @@ mod tests {
         assert_eq!(yeah().on_congestion(&timeout(500), 500.0), 250.0);
     }
 
-    /// By hand: fast, one segment per 100 acknowledged; slow, one per window.
+    /// By hand. Fast: one segment per 100 acknowledged; slow: one per window.
     #[test]
-    fn it_grows_as_scalable_or_as_reno() {
+    fn the_increase_is_scalable_in_the_fast_mode_and_reno_in_the_slow_mode() {
         let mut flow = yeah();
         assert!((flow.on_ack(&ack_in(1, 100.0), 500.0) - 500.01).abs() < 1e-12);
-        flow.now.slow = 1;
+        flow.counts.slow = 1;
         assert!((flow.on_ack(&ack_in(1, 100.0), 500.0) - 500.002).abs() < 1e-12);
     }
 

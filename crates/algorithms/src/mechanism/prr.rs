@@ -1,8 +1,8 @@
-//! Proportional rate reduction
+//! Proportional rate reduction (PRR).
 //!
 //! Source: RFC 6937; RFC 9937.
 //!
-//! The transport performs it (`prr.rs`); this is its entry.
+//! The transport implements it (`prr.rs`); this is its entry.
 
 use cwndlab_control::{Build, Confidence, Domain, Kind, Parameter, Spec, Value};
 
@@ -14,26 +14,26 @@ pub static SPEC: Spec = Spec {
     source: "RFC 6937; RFC 9937",
     year: 2013,
     confidence: Confidence::High,
-    summary: "The way from the old window to ssthresh while a loss is repaired or a mark answered, whatever the growth answered:
+    summary: "Reduces the window gradually to ssthresh during a recovery or after an ECN mark, for every congestion avoidance algorithm:
   pipe > ssthresh: sndcnt = ceil(prr_delivered * ssthresh / RecoverFS) - prr_out
   else:            sndcnt = min(ssthresh - pipe, max(prr_delivered - prr_out, delivered) + 1 if safe)
-  cwnd = pipe + max(sndcnt, 1 as long as nothing was sent); at the end cwnd = ssthresh.
-In force in the recovery 'rack' and, with every recovery but 'sack' and 'fack', after an ECN mark.",
+  cwnd = pipe + max(sndcnt, 1 before the first transmission); at the end cwnd = ssthresh.
+Used in the recovery 'rack' and, with every recovery but 'sack' and 'fack', after an ECN mark.",
     parameters: &[Parameter {
         name: "stack.prr",
         unit: "",
         default: Value::Word("rfc9937"),
         domain: Domain::Words(&["rfc6937", "rfc9937"]),
-        doc: "field of a flow's stack, or 'rack(prr=6937)': with rfc9937 only an ACK that advances and shows no new loss is safe and RecoverFS leaves out what was SACKed; with rfc6937 every ACK is safe (the slow-start reduction bound)",
+        doc: "field of a flow's stack, or 'rack(prr=6937)': with rfc9937 only an ACK that advances without new losses is safe, and RecoverFS excludes SACKed data; with rfc6937 every ACK is safe (the slow-start reduction bound)",
     }],
     choices: &[
-        "whole segments, as Linux counts; multiplied first, divided and rounded up after",
+        "whole segments, as in Linux; multiplication first, then division with rounding up",
         "with RACK under profile linux RecoverFS is the window before the reduction, as in Linux (tcp_init_cwnd_reduction)",
-        "RecoverFS does not count what the ACK that begins the recovery delivers, as RFC 9937 asks: it is smaller by that ACK's one or two segments",
+        "RecoverFS excludes the data delivered by the ACK that starts the recovery, as RFC 9937 requires: it is smaller by the one or two segments of that ACK",
     ],
     pitfalls: &[
-        "'sack' goes to ssthresh at once (unless stack.rampdown is \"proportional\") and 'fack' by its own rampdown: a comparison of recoveries compares this too",
-        "a growth whose ssthresh lies above the pipe sends faster than it delivers while it catches up",
+        "'sack' reduces the window to ssthresh at once (unless stack.rampdown is \"proportional\") and 'fack' by its own rampdown: a comparison of recoveries includes this difference",
+        "with an ssthresh above the pipe the sender transmits faster than data is delivered until pipe reaches ssthresh",
     ],
     companion: "",
     needs: &[],

@@ -1,8 +1,8 @@
-//! Forward acknowledgement
+//! Recovery by forward acknowledgement (FACK).
 //!
 //! Source: doi:10.1145/248156.248181.
 //!
-//! The transport performs it; this is its entry.
+//! The transport implements it; this is its entry.
 
 use cwndlab_control::{Build, Confidence, Domain, Kind, Parameter, RecoveryKind, Spec, Value};
 
@@ -14,16 +14,16 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1145/248156.248181",
     year: 1996,
     confidence: Confidence::High,
-    summary: "Every hole more than three segments below the forward-most SACK is lost.",
+    summary: "All unacknowledged data more than three segments below the highest SACKed byte counts as lost.",
     parameters: &[Parameter {
         name: "rampdown",
         unit: "",
         default: Value::Word("profile"),
         domain: Domain::Words(&["profile", "none", "in-flight", "halving"]),
-        doc: "how the window comes down: at once; at once but at most one segment beyond what is in flight, or one segment per two ACKs (both Linux 2.6)",
+        doc: "reduction of the window: that of the stack profile (profile); at once (none); at once, and then at most one segment above the data in flight (in-flight); by one segment per two ACKs (halving); the last two are those of Linux 2.6",
     }],
-    choices: &["lost retransmissions are detected as Linux 2.6 does"],
-    pitfalls: &["any reordering of three segments is taken for a loss"],
+    choices: &["lost retransmissions are detected as in Linux 2.6"],
+    pitfalls: &["reordering by three segments counts as a loss"],
     companion: "",
     needs: &[],
     refuses: &[],

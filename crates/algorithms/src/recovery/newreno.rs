@@ -1,8 +1,8 @@
-//! NewReno
+//! NewReno recovery.
 //!
 //! Source: RFC 6582.
 //!
-//! The transport performs it; this is its entry.
+//! The transport implements it; this is its entry.
 
 use cwndlab_control::{Build, Confidence, Kind, RecoveryKind, Spec};
 
@@ -14,10 +14,10 @@ pub static SPEC: Spec = Spec {
     source: "RFC 6582",
     year: 1999,
     confidence: Confidence::High,
-    summary: "A partial ACK retransmits the next segment and stays in recovery.",
+    summary: "A partial ACK causes the retransmission of the next segment and does not end the recovery.",
     parameters: &[],
-    choices: &["the Impatient variant of the timer", "the window of a full ACK is min(ssthresh, max(F, 1) + 1)"],
-    pitfalls: &["one retransmission per round trip"],
+    choices: &["the Impatient variant of the timer", "the window after a full ACK is min(ssthresh, max(F, 1) + 1)"],
+    pitfalls: &["only one retransmission per round trip"],
     companion: "",
     needs: &[],
     refuses: &[],

@@ -1,8 +1,8 @@
-//! RACK-TLP with proportional rate reduction
+//! RACK-TLP recovery with proportional rate reduction.
 //!
 //! Source: RFC 8985, RFC 9937.
 //!
-//! The transport performs it; this is its entry.
+//! The transport implements it; this is its entry.
 
 use cwndlab_control::{Build, Confidence, Domain, Kind, Parameter, RecoveryKind, Spec, Value};
 
@@ -14,8 +14,7 @@ pub static SPEC: Spec = Spec {
     source: "RFC 8985, RFC 9937",
     year: 2021,
     confidence: Confidence::High,
-    summary:
-        "A segment is lost when one sent later has arrived and a reordering window has passed; tail loss probes; PRR.",
+    summary: "A segment counts as lost when a segment sent later has been delivered and a reordering window has passed. Tail loss probes detect losses at the end of a flight; PRR reduces the window.",
     parameters: &[Parameter {
         name: "prr",
         unit: "",

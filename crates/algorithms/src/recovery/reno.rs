@@ -1,8 +1,8 @@
-//! Fast retransmit and fast recovery
+//! Reno recovery: fast retransmit and fast recovery.
 //!
 //! Source: RFC 2581.
 //!
-//! The transport performs it; this is its entry.
+//! The transport implements it; this is its entry.
 
 use cwndlab_control::{Build, Confidence, Kind, RecoveryKind, Spec};
 
@@ -14,10 +14,10 @@ pub static SPEC: Spec = Spec {
     source: "RFC 2581",
     year: 1990,
     confidence: Confidence::High,
-    summary: "The window inflates with each duplicate ACK; the first ACK of new data ends recovery.",
+    summary: "Each duplicate ACK inflates the window by one segment; the first ACK of new data ends the recovery.",
     parameters: &[],
     choices: &[],
-    pitfalls: &["two losses in a window cost two reductions or a timeout"],
+    pitfalls: &["two losses in a window lead to two reductions or a timeout"],
     companion: "",
     needs: &[],
     refuses: &[],

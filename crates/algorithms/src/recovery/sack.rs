@@ -1,8 +1,8 @@
-//! SACK-based recovery
+//! SACK-based recovery.
 //!
 //! Source: RFC 2018, RFC 6675.
 //!
-//! The transport performs it; this is its entry.
+//! The transport implements it; this is its entry.
 
 use cwndlab_control::{Build, Confidence, Kind, RecoveryKind, Spec};
 
@@ -14,10 +14,11 @@ pub static SPEC: Spec = Spec {
     source: "RFC 2018, RFC 6675",
     year: 1996,
     confidence: Confidence::High,
-    summary: "Three SACKed segments above make a loss; the pipe decides what may leave.",
+    summary:
+        "A segment counts as lost when three segments above it are SACKed; the pipe estimate limits the transmissions.",
     parameters: &[],
-    choices: &["D-SACK blocks do not count as SACKed"],
-    pitfalls: &["a lost retransmission needs the timer"],
+    choices: &["D-SACK blocks do not count as SACKed data"],
+    pitfalls: &["the loss of a retransmission is detected only by the timer"],
     companion: "",
     needs: &[],
     refuses: &[],

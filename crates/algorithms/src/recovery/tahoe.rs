@@ -1,8 +1,8 @@
-//! Fast retransmit without fast recovery
+//! Tahoe recovery: fast retransmit without fast recovery.
 //!
 //! Source: V. Jacobson, SIGCOMM 1988.
 //!
-//! The transport performs it; this is its entry.
+//! The transport implements it; this is its entry.
 
 use cwndlab_control::{Build, Confidence, Kind, RecoveryKind, Spec};
 
@@ -14,10 +14,10 @@ pub static SPEC: Spec = Spec {
     source: "V. Jacobson, SIGCOMM 1988",
     year: 1988,
     confidence: Confidence::High,
-    summary: "The third duplicate ACK sends the window back to one segment and slow start over everything that is not acknowledged.",
+    summary: "The third duplicate ACK sets the window to one segment, and slow start retransmits all unacknowledged data (go-back-N).",
     parameters: &[],
     choices: &[],
-    pitfalls: &["sends again what the receiver may hold already"],
+    pitfalls: &["retransmits data that the receiver may have already"],
     companion: "",
     needs: &[],
     refuses: &[],

@@ -1,4 +1,4 @@
-//! Accel-Brake Control.
+//! ABC (Accel-Brake Control): a window controlled by marks of wireless routers; the sender's part.
 //!
 //! Source: P. Goyal, A. Agarwal, R. Netravali, M. Alizadeh, H. Balakrishnan, "ABC: A simple explicit congestion
 //! controller for wireless networks", NSDI 2020.
@@ -8,9 +8,9 @@
 //! cwnd = min(w_abc, w_cubic)                                                         (2)
 //! ```
 //!
-//! w_cubic is CUBIC with standard slow start, which hears every ACK and every loss: it rules where another line than an
-//! ABC router's is the bottleneck, and alone where a router of the path has no agent.
-//! Units: segments. The router's half stands in the network crate.
+//! w_cubic is CUBIC with standard slow start, which receives every ACK and every loss. It limits the window where the
+//! bottleneck is not an ABC router, and is the window where a router of the path has no agent.
+//! Units: segments. The router's part is in the network crate.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Composed, Confidence, Congestion, CongestionControl, Event, Extra, Kind, Need, Path,
@@ -29,16 +29,16 @@ pub static SPEC: Spec = Spec {
     source: "P. Goyal et al., NSDI 2020",
     year: 2020,
     confidence: Confidence::Medium,
-    summary: "The router marks each packet 'accelerate' or 'brake' so that the rate one round trip later meets a target of 98 % of the line less what a standing queue must give up; the sender adds or takes one segment per ACK.",
+    summary: "The router marks each packet 'accelerate' or 'brake' so that the rate one round trip later meets a target: 98 % of the line rate less the rate that drains the standing queue. The sender increases or decreases the window by one segment per ACK.",
     parameters: &[],
     choices: &[
         "the dequeue rate is measured over 40 ms",
-        "the window beside it, for bottlenecks without agent, is CUBIC's of RFC 9438",
-        "a path with a router that has no agent: CUBIC alone, recorded as 'fallback'",
+        "the parallel window, for bottlenecks without agent, is that of CUBIC (RFC 9438)",
+        "on a path with a router without agent the algorithm is CUBIC, recorded as 'fallback'",
     ],
     pitfalls: &[
-        "not Appropriate Byte Counting (RFC 3465), which is reno(abc=1), nor ABE (RFC 8511), which is abe-ecn",
-        "one accelerate per token: a flow alone on an idle line doubles per round trip, without any slow start",
+        "not Appropriate Byte Counting (RFC 3465), which is reno(abc=1), and not ABE (RFC 8511), which is abe-ecn",
+        "one accelerate per token: the window of a single flow on an idle line doubles per round trip, without slow start",
     ],
     companion: "",
     needs: &[Need::EveryAck, Need::Agent("abc")],
@@ -52,16 +52,17 @@ pub static SPEC: Spec = Spec {
 pub struct AbcWireless {
     cubic: Composed,
     mss: f64,
-    /// Infinite where nobody marks.
+    /// w_abc, segments.
     w: f64,
+    /// The routers returned feedback on the handshake.
     told: bool,
 }
 
 impl AbcWireless {
     fn new(path: &Path) -> Self {
         let start = standard::make(&Arguments::defaults(standard::SPEC.parameters));
-        let growth = cubic::make(&Arguments::defaults(cubic::SPEC.parameters));
-        let cubic = Composed::new(path, Some(Box::new(start)), Box::new(growth));
+        let avoidance = cubic::make(&Arguments::defaults(cubic::SPEC.parameters));
+        let cubic = Composed::new(path, Some(Box::new(start)), Box::new(avoidance));
         let mss = path.mss.0 as f64;
         Self { cubic, mss, w: path.initial_cwnd.0 as f64 / mss, told: false }
     }
@@ -73,7 +74,7 @@ impl CongestionControl for AbcWireless {
         if let Some(feedback) = ack.feedback.filter(|_| self.told) {
             let n = segments(ack);
             let accelerate = (feedback.accelerated.0 as f64 / self.mss).min(n);
-            // (1). Down always; up only while the window is what holds the sender.
+            // (1). Increases only while the window limits the sender; decreases always.
             let step = 2.0 * accelerate - n + n / self.w;
             if step < 0.0 || ack.cwnd_limited {
                 self.w = (self.w + step).clamp(1.0, 1e7);
@@ -127,9 +128,9 @@ mod tests {
         Ack { feedback: Some(Feedback { rate: Rate(1), accelerated: Bytes(accelerated) }), ..ack(1) }
     }
 
-    /// By hand from w = 10: accelerate makes 10 + 1 + 1/10, brake then 11.1 − 1 + 1/11.1.
+    /// By hand from w = 10: 10 + 1 + 1/10 after accelerate, then 11.1 − 1 + 1/11.1 after brake.
     #[test]
-    fn an_accelerate_adds_a_segment_and_a_brake_takes_one() {
+    fn accelerate_adds_a_segment_and_brake_removes_one() {
         let mut flow = AbcWireless::new(&path(10));
         flow.on_window(&established(Duration::from_millis(100), Some(Rate(1))));
         let _ = flow.on_ack(&marked(1000));
@@ -138,9 +139,9 @@ mod tests {
         assert!((flow.w - (10.1 + 1.0 / 11.1)).abs() < 1e-12);
     }
 
-    /// The sheet: tr = 0 brakes every packet, so w shrinks by one per ACK, to one segment at least.
+    /// Reference values: tr = 0 marks every packet 'brake', so w decreases by one per ACK, down to one segment.
     #[test]
-    fn brakes_alone_shrink_it_to_one_segment() {
+    fn brakes_reduce_the_window_to_one_segment() {
         let mut flow = AbcWireless::new(&path(10));
         flow.on_window(&established(Duration::from_millis(100), Some(Rate(1))));
         for _ in 0..30 {
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn without_answers_it_is_cubic() {
+    fn without_feedback_it_is_cubic() {
         let mut flow = AbcWireless::new(&path(10));
         flow.on_window(&established(Duration::from_millis(100), None));
         let _ = flow.on_ack(&marked(1000));

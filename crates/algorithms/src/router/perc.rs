@@ -1,7 +1,7 @@
-//! PERC: routers agree on the max-min shares by messages.
+//! PERC: max-min fair rates that routers negotiate by messages; the entry of the sender.
 //!
 //! Source: L. Jose et al., "High speed networks need proactive congestion control", HotNets 2015.
-//! The router's half and the exact oracle stand in the network crate, the sender's half in `shared::rate_feedback`.
+//! The router's part and the exact oracle are in the network crate, the sender's part is in `shared::rate_feedback`.
 
 use cwndlab_control::{Build, Confidence, Kind, Need, Spec};
 
@@ -15,16 +15,16 @@ pub static SPEC: Spec = Spec {
     source: "L. Jose et al., HotNets 2015",
     year: 2015,
     confidence: Confidence::Medium,
-    summary: "Messages carry what each link of the route would allot; a link shares its capacity among its flows, taking those that are limited elsewhere at their demand. Max-min fair after about as many round trips as there are bottleneck levels.",
+    summary: "Messages carry the rate that each link of the route would allocate. A link divides its capacity among its flows and allocates their demand to flows that are limited elsewhere. The rates are max-min fair after about as many round trips as there are bottleneck levels.",
     parameters: &[],
     choices: &[
-        "every packet is a message, on which links write their share; the paper sends control packets of their own",
-        "a flow from which a link heard nothing for one second is gone",
-        "a path with a router that has no agent: Reno with standard slow start, recorded as 'fallback'",
+        "every packet is a message to which links add their rate; the paper uses separate control packets",
+        "a link removes a flow after one second without packets",
+        "on a path with a router without agent the sender is Reno with standard slow start, recorded as 'fallback'",
     ],
     pitfalls: &[
-        "shares fill the line wholly: what headers and retransmissions add stands in a queue",
-        "flows of other algorithms on the same line are not known to it",
+        "the rates fill the line completely: headers and retransmissions cause a queue",
+        "flows of other algorithms on the same line are not taken into account",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck, Need::Agent("perc")],

@@ -1,7 +1,7 @@
-//! RCP: routers tell every flow the same rate.
+//! RCP (Rate Control Protocol): routers assign one rate to all flows of a line; the entry of the sender.
 //!
 //! Source: N. Dukkipati, N. McKeown et al., "Processor sharing flows in the Internet", IWQoS 2005.
-//! The router's half stands in the network crate, the sender's in `shared::rate_feedback`.
+//! The router's part is in the network crate, the sender's part in `shared::rate_feedback`.
 
 use cwndlab_control::{Build, Confidence, Kind, Need, Spec};
 
@@ -15,16 +15,16 @@ pub static SPEC: Spec = Spec {
     source: "N. Dukkipati et al., IWQoS 2005",
     year: 2005,
     confidence: Confidence::Medium,
-    summary: "Every router computes one rate for all flows of its line from spare capacity and queue, R ← R [1 + (T/d0)(α (C − y) − β q/d0)/C], and writes it on packets; the sender paces at the least of the path.",
+    summary: "Every router computes one rate for all flows of its line from spare capacity and queue, R ← R [1 + (T/d0)(α (C − y) − β q/d0)/C], and writes it into packets. The sender paces at the minimum rate of the path.",
     parameters: &[],
     choices: &[
-        "α = β = 0.4 (other published pairs exist): parameters of the link's agent",
-        "the window is R · srtt and two segments more, so that delayed ACKs do not stall a paced sender",
-        "a path with a router that has no agent: Reno with standard slow start, recorded as 'fallback'",
+        "α = β = 0.4 (other pairs are published too); they are parameters of the link's agent",
+        "the window is R · srtt plus two segments, so that delayed ACKs do not stall a paced sender",
+        "on a path with a router without agent the sender is Reno with standard slow start, recorded as 'fallback'",
     ],
     pitfalls: &[
-        "a crowd of new flows sends n · R for a round trip before R falls: buffers of two BDP are needed",
-        "a mix of round-trip times makes d0 wrong for all of them",
+        "n new flows send at n · R for a round trip before R falls: buffers of two BDP are needed",
+        "with different round-trip times the mean d0 is wrong for each flow",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck, Need::Agent("rcp")],

@@ -1,7 +1,7 @@
-//! SIRENS: routers tell how much of the path is free.
+//! SIRENS (Simple Internet Resource Notification Scheme): routers report the available bandwidth of the path.
 //!
-//! Source: K. Nakauchi, K. Kobayashi, "An explicit router feedback framework for high bandwidth-delay product networks",
-//! Computer Networks 51(7), 2007. Only the idea is published where we could read it; the form is ours.
+//! Source: K. Nakauchi, K. Kobayashi, "An explicit router feedback framework for high bandwidth-delay product
+//! networks", Computer Networks 51(7), 2007. Only the idea was available to us; the format is ours.
 
 use cwndlab_control::{Build, Confidence, Kind, Spec};
 
@@ -13,10 +13,10 @@ pub static SPEC: Spec = Spec {
     source: "K. Nakauchi, K. Kobayashi, Computer Networks 51(7), 2007",
     year: 2007,
     confidence: Confidence::Low,
-    summary: "Our reconstruction: every router writes the part of its line that was free over the last 100 ms, if it is less than what the packet says already; the slow start alss-sirens reads it. No congestion control by itself.",
+    summary: "Every router writes the available bandwidth of its line over the last 100 ms into the packet, where it is less than the value in the packet. The slow start alss-sirens uses it. Not a congestion control by itself. Our reconstruction.",
     parameters: &[],
-    choices: &["every packet of a flow that asks is stamped; the original sends probes, at most one per round trip"],
-    pitfalls: &["what was free 100 ms ago is promised to everybody who asks now"],
+    choices: &["every packet of a flow that requests feedback is stamped; the original uses probes, at most one per round trip"],
+    pitfalls: &["the bandwidth that was available over the last 100 ms is reported to all flows that request it"],
     companion: "",
     needs: &[],
     refuses: &[],

@@ -1,40 +1,40 @@
-//! What the BBR family shares: rounds, the send quantum, the pacing timer's look ahead, ACK aggregation, chance.
+//! Parts shared by the versions of BBR: rounds, the send quantum, departure times, ACK aggregation, random draws.
 
 use cwndlab_control::{Ack, Phase, Sent};
 use cwndlab_units::{random, Duration, Time};
 
-/// A segment's payload and a rate, both of one flow: Linux' `bbr_tso_segs_goal`. One segment below 1.2 Mbit/s, else two or
-/// what leaves in a millisecond. `rate` in bit/s.
+/// The send quantum in segments (Linux: `bbr_tso_segs_goal`): one segment below 1.2 Mbit/s, otherwise the data of about
+/// a millisecond, at least two segments. `rate` in bit/s, `mss` in bytes.
 #[inline]
 #[must_use]
 pub fn send_quantum(rate: f64, mss: f64) -> f64 {
-    let least = if rate < 1.2e6 { 1.0 } else { 2.0 };
+    let floor = if rate < 1.2e6 { 1.0 } else { 2.0 };
     let bytes = (rate / 8.0 / 1024.0).min(65_216.0); // a super-segment of 64 kB less its headers
-    ((bytes / mss) as u32 as f64).clamp(least, 127.0)
+    ((bytes / mss) as u32 as f64).clamp(floor, 127.0)
 }
 
-/// Segments per second and a duration: how many segments.
+/// Number of segments at `rate` segments/s in `span`.
 #[inline]
 #[must_use]
 pub fn over(rate: f64, span: Duration) -> f64 {
     rate * span.0 as f64 * 1e-9
 }
 
-/// The states of BBR's machine.
+/// The modes of BBR's state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Doubles the rate until the path is full.
     Startup,
-    /// Drains the queue that Startup left.
+    /// Drains the queue of Startup.
     Drain,
-    /// Cycles around the bandwidth that was measured.
+    /// Cycles around the measured bandwidth.
     ProbeBw,
-    /// Lowers the window to measure the smallest round-trip time.
+    /// Lowers the window to measure the minimum round-trip time.
     ProbeRtt,
 }
 
 impl Mode {
-    /// The same as the contract's phase.
+    /// The corresponding phase of the contract.
     #[must_use]
     pub fn phase(self) -> Phase {
         match self {
@@ -46,18 +46,18 @@ impl Mode {
     }
 }
 
-/// Packet-timed rounds: one ends when data is delivered that was sent after it began.
+/// Packet-timed rounds: a round ends when data sent after its start is delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rounds {
-    /// How many have begun.
+    /// Number of rounds that have begun.
     pub count: u64,
-    /// The last ACK began one.
+    /// A round began with the last ACK.
     pub started: bool,
     next: u64,
 }
 
 impl Rounds {
-    /// A rate sample whose segment was sent when `prior` bytes were delivered; now `delivered` are.
+    /// Adds a rate sample whose segment was sent when `prior` bytes were delivered; now `delivered` bytes are.
     #[inline]
     pub fn step(&mut self, prior: u64, delivered: u64) {
         self.started = prior >= self.next;
@@ -67,28 +67,28 @@ impl Rounds {
         }
     }
 
-    /// The round that runs begins anew.
+    /// Restarts the current round.
     pub fn restart(&mut self, delivered: u64) {
         self.next = delivered;
     }
 }
 
-/// When the pacing timer lets the next segment go (Linux: the earliest departure time).
+/// The earliest departure time of the next segment under pacing (Linux: EDT).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Departures {
     next: Time,
 }
 
 impl Departures {
-    /// A segment leaves at `rate` bit/s.
+    /// A segment is sent at a pacing rate of `rate` bit/s.
     #[inline]
     pub fn sent(&mut self, sent: &Sent, rate: f64) {
         let gap = sent.size.0 as f64 * 8e9 / rate;
         self.next = self.next.max(sent.now) + Duration(gap as u64);
     }
 
-    /// What will be in flight when the next segment may leave, at a delivery of `bw` segments/s (Linux:
-    /// `bbr_packets_in_net_at_edt`). `ahead`: the burst that then leaves, where the rate is meant to rise.
+    /// Segments in flight at the departure of the next segment, with deliveries at `bw` segments/s (Linux:
+    /// `bbr_packets_in_net_at_edt`). `ahead`: the burst that is sent then, with a gain above 1.
     #[inline]
     #[must_use]
     pub fn in_flight(&self, now: Time, in_flight: f64, bw: f64, ahead: f64) -> f64 {
@@ -96,34 +96,36 @@ impl Departures {
     }
 }
 
-/// How much more than the estimated bandwidth ACKs bring at once.
+/// ACK aggregation: the excess of acknowledged segments over the estimated bandwidth.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aggregation {
-    most: [f64; 2],
+    /// Maxima of the current and of the last window.
+    maxima: [f64; 2],
     index: usize,
     rounds: u32,
     epoch_at: Time,
     epoch_acked: f64,
 }
 
-/// Linux: an epoch is cut off at this many segments.
+/// Linux: an epoch ends at this number of segments.
 const EPOCH_LIMIT: f64 = 1_048_575.0;
 
 impl Aggregation {
-    /// The excess, segments: the largest of the last `window` to twice that many rounds.
+    /// The maximum excess, segments, of the last `window` to 2 `window` rounds.
     #[inline]
     #[must_use]
     pub fn extra(&self) -> f64 {
-        self.most[0].max(self.most[1])
+        self.maxima[0].max(self.maxima[1])
     }
 
-    /// A new epoch begins.
+    /// Starts a new epoch.
     pub fn restart(&mut self, now: Time) {
         self.epoch_at = now;
         self.epoch_acked = 0.0;
     }
 
-    /// An ACK with a rate sample of `acked` segments; `bw` in segments/s, `w` the window.
+    /// Adds an ACK with a rate sample; `round`: a round began; `window` in rounds, `bw` in segments/s, `w` the window
+    /// in segments.
     #[inline]
     pub fn update(&mut self, ack: &Ack, round: bool, window: u32, bw: f64, w: f64) {
         if round {
@@ -131,7 +133,7 @@ impl Aggregation {
             if self.rounds > window {
                 self.rounds = 0;
                 self.index ^= 1;
-                self.most[self.index] = 0.0;
+                self.maxima[self.index] = 0.0;
             }
         }
         let acked = ack.acked.0 as f64 / ack.mss.0 as f64;
@@ -142,38 +144,38 @@ impl Aggregation {
         }
         self.epoch_acked += acked;
         let extra = (self.epoch_acked - expected).min(w);
-        self.most[self.index] = self.most[self.index].max(extra);
+        self.maxima[self.index] = self.maxima[self.index].max(extra);
     }
 }
 
-/// A flow's own chance.
+/// The random stream of a flow.
 #[derive(Clone, Copy, Debug)]
-pub struct Chance(u64);
+pub struct FlowRandom(u64);
 
-impl Chance {
-    /// From [`cwndlab_control::Path::seed`].
+impl FlowRandom {
+    /// A stream from [`cwndlab_control::Path::seed`].
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Uniform in [0, n).
+    /// A uniform draw from [0, n).
     pub fn below(&mut self, n: u64) -> u64 {
         random::below(random::splitmix(&mut self.0), n)
     }
 }
 
-/// A growth that stalls tells that the pipe is full: three rounds without a quarter more (Linux' `full_bw`).
+/// Detection of a full pipe: three rounds without growth of the bandwidth by a quarter (Linux: `full_bw`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FullPipe {
     bw: f64,
     rounds: u32,
-    /// It is full.
+    /// The pipe is full.
     pub reached: bool,
 }
 
 impl FullPipe {
-    /// The bandwidth at the start of a round that was not short of data.
+    /// Adds the bandwidth at the start of a round that is not application-limited.
     pub fn step(&mut self, bw: f64) {
         if bw >= self.bw * 1.25 {
             self.bw = bw;
@@ -184,43 +186,43 @@ impl FullPipe {
         self.reached = self.rounds >= 3;
     }
 
-    /// Counts anew; what was found stays found.
-    pub fn forget(&mut self) {
+    /// Restarts the count; a full pipe remains full.
+    pub fn restart(&mut self) {
         self.bw = 0.0;
         self.rounds = 0;
     }
 }
 
-/// The window around a loss: packet conservation in the first round of a recovery, and what stood before it.
+/// The window in recovery: packet conservation in the first round, and the window before the recovery.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Repair {
-    /// A loss is being repaired.
-    pub now: bool,
-    /// It was at the last ACK.
-    pub before: bool,
-    /// Packets are conserved: one leaves for each that arrives.
+pub struct RecoveryState {
+    /// The flow is in recovery.
+    pub active: bool,
+    /// The flow was in recovery at the last ACK.
+    pub was_active: bool,
+    /// Packet conservation: one segment is sent for each that is delivered.
     pub conserving: bool,
-    /// The last window known to be good.
+    /// The window before the recovery or ProbeRTT (Linux: `prior_cwnd`).
     pub prior: f64,
 }
 
-impl Repair {
-    /// Remembers the window before a loss or ProbeRTT takes it away; `cut`: something has already.
-    pub fn save(&mut self, w: f64, cut: bool) {
-        self.prior = if cut || self.before { self.prior.max(w) } else { w };
+impl RecoveryState {
+    /// Saves the window before a recovery or ProbeRTT reduces it; `reduced`: it is reduced already.
+    pub fn save(&mut self, w: f64, reduced: bool) {
+        self.prior = if reduced || self.was_active { self.prior.max(w) } else { w };
     }
 
     /// The window after an ACK, and whether this is the first of a recovery. `lost`, `acked`, `in_flight` in segments.
     #[inline]
     pub fn step(&mut self, w: f64, lost: f64, acked: f64, in_flight: f64) -> (f64, bool) {
-        let entered = self.now && !self.before;
-        let left = self.before && !self.now;
-        self.before = self.now;
+        let entered = self.active && !self.was_active;
+        let exited = self.was_active && !self.active;
+        self.was_active = self.active;
         let mut w = (w - lost).max(1.0);
         if entered {
             self.conserving = true;
             w = in_flight + acked;
-        } else if left {
+        } else if exited {
             self.conserving = false;
             w = w.max(self.prior);
         }
@@ -228,16 +230,16 @@ impl Repair {
     }
 }
 
-/// When the round-trip time is measured on an empty queue, and how long.
+/// The duration of ProbeRTT: 200 ms and a round with a small window.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeRtt {
     until: Option<Time>,
     round: bool,
-    /// What was sent between these deliveries was sent with the small window.
+    /// Segments sent between these amounts delivered, bytes, were sent with the small window.
     sent: (u64, u64),
 }
 
-/// At most this little is in flight for this long.
+/// Time with the small window.
 const PROBE_RTT: Duration = Duration::from_millis(200);
 
 impl Default for ProbeRtt {
@@ -247,20 +249,20 @@ impl Default for ProbeRtt {
 }
 
 impl ProbeRtt {
-    /// It begins.
+    /// Starts ProbeRTT with `delivered` bytes delivered.
     pub fn enter(&mut self, delivered: u64) {
         self.until = None;
         self.sent.0 = delivered;
     }
 
-    /// The sample of a segment that was sent when `prior` bytes were delivered shows the small window, not the path.
+    /// Whether a segment sent when `prior` bytes were delivered was limited by the small window, not by the path.
     #[inline]
     #[must_use]
     pub fn covers(&self, prior: u64) -> bool {
         self.sent.0 <= prior && prior <= self.sent.1
     }
 
-    /// One ACK while it lasts; `small` is the window meant, in segments. Answers whether time and round are over.
+    /// Adds an ACK; `small` is the window in segments. Returns whether time and round have ended.
     pub fn step(&mut self, ack: &Ack, small: f64, rounds: &mut Rounds) -> bool {
         self.sent.1 = ack.delivered.0 + ack.in_flight.0;
         if self.until.is_some() {
@@ -275,7 +277,7 @@ impl ProbeRtt {
         false
     }
 
-    /// The time is over.
+    /// The time has ended.
     #[must_use]
     pub fn is_over(&self, now: Time) -> bool {
         self.until.is_some_and(|until| now > until)
@@ -286,14 +288,14 @@ impl ProbeRtt {
 mod tests {
     use super::*;
 
-    /// Linux by hand: 10 Mbit/s give 1220 bytes in 1/1024 s, so two segments; 200 Mbit/s 24,414 bytes, 16 of 1448.
+    /// Linux, by hand: 10 Mbit/s are 1220 bytes in 1/1024 s, so two segments; 200 Mbit/s 24,414 bytes, 16 of 1448.
     #[test]
     fn the_send_quantum_is_a_millisecond_of_the_rate() {
         assert_eq!([1e6, 1e7, 2e8, 1e10].map(|rate| send_quantum(rate, 1448.0)), [1.0, 2.0, 16.0, 45.0]);
     }
 
     #[test]
-    fn a_pipe_is_full_after_three_rounds_without_a_quarter_more() {
+    fn the_pipe_is_full_after_three_rounds_without_growth_by_a_quarter() {
         let mut pipe = FullPipe::default();
         for (bw, reached) in [(10.0, false), (12.5, false), (15.0, false), (15.0, false), (15.6, true)] {
             pipe.step(bw);
@@ -302,9 +304,9 @@ mod tests {
     }
 
     #[test]
-    fn chance_covers_its_range() {
-        let mut chance = Chance::new(1);
-        let drawn: std::collections::BTreeSet<u64> = (0..200).map(|_| chance.below(7)).collect();
+    fn random_draws_cover_their_range() {
+        let mut random = FlowRandom::new(1);
+        let drawn: std::collections::BTreeSet<u64> = (0..200).map(|_| random.below(7)).collect();
         assert_eq!(drawn, (0..7).collect());
     }
 }

@@ -1,23 +1,23 @@
-//! How slow starts with a threshold of their own leave, and the events of it.
+//! The exit of slow starts that set ssthresh themselves, and its events.
 //!
 //! Two events: `ssthresh` when a threshold above the window is set, `slow-start-exit` when the window reaches it.
 
 use cwndlab_control::{Ack, Event, EventKind, Exit, Reason};
 
-/// Leaves at window `w`. `pipe` is what the module compared it with, segments; NaN where there is nothing.
+/// Ends slow start at window `w`. `pipe` is the value compared with the window, segments; NaN where there is none.
 #[must_use]
 pub fn now(reason: Reason, w: f64, pipe: f64) -> Exit {
     Exit { ssthresh: w, event: Event::new(EventKind::SlowStartExit, reason, w).against(pipe) }
 }
 
-/// Sets the threshold; slow start goes on up to it, or ends now where the window is there.
+/// Sets the threshold. Slow start continues up to it, or ends now where the window has reached it.
 #[must_use]
 pub fn at(reason: Reason, w: f64, ssthresh: f64) -> Exit {
     let kind = if ssthresh > w { EventKind::ThresholdSet } else { EventKind::SlowStartExit };
     Exit { ssthresh, event: Event::new(kind, reason, w).against(ssthresh) }
 }
 
-/// The exit where this ACK takes the window to the threshold.
+/// The event of the exit, where this ACK raises the window to the threshold.
 #[inline]
 #[must_use]
 pub fn arrive(ack: &Ack, reason: Reason, w: f64, grow: f64, ssthresh: f64) -> Option<Event> {
@@ -32,7 +32,7 @@ mod tests {
 
     /// By hand: from a window of 19.5 a quarter of a segment does not reach a threshold of 20, half a segment does.
     #[test]
-    fn the_exit_comes_with_the_ack_that_reaches_the_threshold() {
+    fn the_exit_is_with_the_ack_that_reaches_the_threshold() {
         assert_eq!(
             (at(Reason::Pair, 10.0, 20.0).event.kind, at(Reason::Pair, 30.0, 20.0).event.kind),
             (EventKind::ThresholdSet, EventKind::SlowStartExit)

@@ -1,10 +1,10 @@
-//! The two detectors of Hybrid Slow Start, shared by `hystart`, `hystart-linux` and `ccm-ss`.
+//! The two detectors of hybrid slow start, for `hystart`, `hystart-linux` and `ccm-ss`.
 //!
 //! Source: S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011 (report 2008).
 //!
 //! ```text
-//! train: ACKs at most 2 ms apart since the round began; fires when the train spans a threshold   (1)
-//! delay: the least of the round's first 8 RTT samples passes RTT_min + η,
+//! train: ACKs at most 2 ms apart since the start of the round; fires when they span a threshold  (1)
+//! delay: fires when the minimum of the round's first 8 RTT samples exceeds RTT_min + η,
 //!        η = clamp(RTT_min / 8, 4 ms, 16 ms)                                                      (2)
 //! ```
 //!
@@ -13,9 +13,9 @@
 use cwndlab_control::{Ack, Reason};
 use cwndlab_units::{Duration, Time};
 
-/// ACKs further apart end a train.
+/// Maximum gap between the ACKs of a train.
 pub const GAP: Duration = Duration::from_millis(2);
-/// Samples of a round that the delay rule looks at.
+/// Number of samples of a round for the delay detector.
 const SAMPLES: u32 = 8;
 
 /// η of (2).
@@ -24,7 +24,7 @@ pub fn eta(rtt_min: u64) -> u64 {
     (rtt_min / 8).clamp(4_000_000, 16_000_000)
 }
 
-/// State of a round.
+/// The state of the detectors in a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Hybrid {
     round: u64,
@@ -32,7 +32,7 @@ pub struct Hybrid {
     last_ack: Time,
     current: u64,
     samples: u32,
-    /// Smallest RTT of the connection.
+    /// Minimum RTT of the connection, ns.
     pub rtt_min: u64,
 }
 
@@ -50,12 +50,12 @@ impl Default for Hybrid {
 }
 
 impl Hybrid {
-    /// Forgets the round, keeps the smallest RTT.
+    /// Discards the round; the minimum RTT does not change.
     pub fn restart(&mut self) {
         *self = Self { rtt_min: self.rtt_min, ..Self::default() };
     }
 
-    /// Takes an ACK in; a new round begins where the transport's does.
+    /// Adds an ACK; rounds are those of the transport.
     #[inline]
     pub fn observe(&mut self, ack: &Ack) {
         let now = ack.now;
@@ -69,7 +69,7 @@ impl Hybrid {
         }
     }
 
-    /// The detector that fires: the train of ACKs or the rise of the delay. The train fires beyond `threshold`.
+    /// The detector that fires, ACK train or delay. The threshold of the train is `threshold`, ns.
     #[inline]
     pub fn detect(&mut self, ack: &Ack, threshold: u64) -> Option<Reason> {
         let now = ack.now;
@@ -81,7 +81,7 @@ impl Hybrid {
             }
         }
         if let Some(rtt) = ack.rtt {
-            // Linux keeps the least of all samples of the round until eight are there, then judges.
+            // Linux compares the minimum of all samples of the round from the ninth sample on.
             self.current = self.current.min(rtt.0);
             if self.samples < SAMPLES {
                 self.samples += 1;

@@ -1,4 +1,4 @@
-//! What several algorithms share.
+//! Measurements and rules shared by several algorithms.
 
 pub mod bbr;
 pub mod exit;

@@ -5,18 +5,18 @@
 use cwndlab_control::Ack;
 use cwndlab_units::Rate;
 
-/// A window counts as spread when so much of it is out, or after so many rounds.
+/// The window counts as sent when this fraction of it is in flight, or after this number of rounds.
 const USED: f64 = 0.9;
 const ROUNDS: u64 = 4;
 
-/// Spreads `w` segments of `mss` bytes over `ns`; `None` where the time is not known.
+/// The rate that spreads `w` segments of `mss` bytes over `ns` nanoseconds; `None` for a time of zero.
 #[must_use]
 pub fn over(w: f64, mss: f64, ns: u64) -> Option<Rate> {
     (ns > 0).then(|| Rate((w * mss * 8e9 / ns as f64) as u64))
 }
 
-/// The window `w` that was to be spread from `round` on is out, and begins to be acknowledged. A receiver's window may open
-/// later than the first ACK comes: what it holds back is paced too.
+/// Whether the window `w`, paced from `round` on, has been sent and is being acknowledged. A receive window may open
+/// after the first ACK; the segments that it delays are paced too.
 #[must_use]
 pub fn is_spread(ack: &Ack, w: f64, round: u64) -> bool {
     let used = ack.prior_in_flight.0 as f64 >= USED * w * ack.mss.0 as f64;
@@ -29,14 +29,15 @@ mod tests {
 
     /// By hand: 100 segments of 1448 bytes in 100 ms are 11.584 Mbit/s of payload.
     #[test]
-    fn a_window_is_spread_over_the_time() {
+    fn the_rate_spreads_a_window_over_the_time() {
         assert_eq!(over(100.0, 1448.0, 100_000_000), Some(Rate(11_584_000)));
         assert_eq!(over(100.0, 1448.0, 0), None);
     }
 
-    /// A hundred segments in flight: nine tenths of 111, not of 112, and not in the round of the jump itself.
+    /// A hundred segments in flight are nine tenths of 111, but not of 112; the round of the jump itself does not
+    /// count.
     #[test]
-    fn a_window_is_spread_when_it_is_out() {
+    fn pacing_ends_when_the_window_is_in_flight() {
         let mut ack = cwndlab_control::testing::ack(1);
         ack.round = 2;
         assert_eq!(
@@ -44,6 +45,6 @@ mod tests {
             [true, false, false]
         );
         ack.round = 6;
-        assert!(is_spread(&ack, 1e6, 1), "after four rounds all the same");
+        assert!(is_spread(&ack, 1e6, 1), "after four rounds in any case");
     }
 }

@@ -1,13 +1,13 @@
-//! A sender that is told its rate by the routers of the path: RCP and PERC.
+//! A sender whose rate the routers of the path set: RCP and PERC.
 //!
 //! ```text
-//! rate R as last told; w = R · srtt + 2 segments    (1)
-//! loss: nothing; the routers are in charge          (2)
+//! R: last rate feedback; w = R · srtt + 2 segments  (1)
+//! loss: no response; the routers control the rate   (2)
 //! timeout: w = 1 until the next ACK, then (1)       (3)
 //! ```
 //!
-//! The two segments more let a receiver hold an ACK back without stalling a paced sender. Where a router of the path has
-//! no agent nothing is told, and the sender is Reno with standard slow start.
+//! With the two additional segments a delayed ACK does not stall a paced sender. Without an agent on every router of
+//! the path there is no feedback, and the sender is Reno with standard slow start.
 
 use cwndlab_control::{
     Ack, Arguments, Change, Composed, Congestion, CongestionControl, Event, Extra, Feedback, Path, Phase, Ssthresh,
@@ -17,15 +17,15 @@ use cwndlab_units::{Bytes, Duration, Rate};
 
 use crate::{congestion_avoidance, slow_start};
 
-/// Segments beyond (1).
+/// Additional segments of (1).
 const SPARE: u64 = 2;
 
-/// The sender.
+/// A sender with rate feedback from routers.
 #[derive(Clone, Debug)]
 pub struct RateFeedback {
     fallback: Composed,
     mss: Bytes,
-    /// The rate last told; `None` before the handshake, and where nobody tells.
+    /// The last rate feedback; `None` before the handshake, and without feedback.
     rate: Option<Rate>,
     srtt: Duration,
     restarted: bool,
@@ -47,7 +47,7 @@ impl RateFeedback {
         }
     }
 
-    /// The rate that holds.
+    /// The current rate feedback.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         self.rate
@@ -66,7 +66,7 @@ impl CongestionControl for RateFeedback {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.restarted |= event.restart; // (2), (3): a loss before that ACK raises nothing
+        self.restarted |= event.restart; // (2), (3): a loss before that ACK does not restore the window
         if self.rate.is_none() {
             self.fallback.on_congestion(event);
         }
@@ -95,7 +95,7 @@ impl CongestionControl for RateFeedback {
         self.rate
     }
 
-    /// At a rate of the routers there is no slow start: the threshold is the window.
+    /// With rate feedback there is no slow start: ssthresh equals the window.
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         let Some(rate) = self.rate else { return self.fallback.state(extra) };
         if let Some(put) = extra {
@@ -110,16 +110,16 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack, established, loss, path, timeout};
 
-    fn told(mbps: u64) -> RateFeedback {
+    fn with_feedback(mbps: u64) -> RateFeedback {
         let mut flow = RateFeedback::new(&path(10));
         flow.on_window(&established(Duration::from_millis(100), Some(Rate(mbps * 1_000_000))));
         flow
     }
 
-    /// By hand: 8 Mbit/s over 100 ms are 100 segments of 1000 bytes, and two more.
+    /// By hand: 8 Mbit/s over 100 ms are 100 segments of 1000 bytes, plus two.
     #[test]
     fn the_window_is_the_rate_over_a_round_trip() {
-        let mut flow = told(8);
+        let mut flow = with_feedback(8);
         assert_eq!((flow.cwnd(), flow.pacing_rate()), (Bytes(102_000), Some(Rate(8_000_000))));
         let feedback = Some(Feedback { rate: Rate(4_000_000), accelerated: Bytes::ZERO });
         let _ = flow.on_ack(&Ack { feedback, ..ack(1) });
@@ -127,8 +127,8 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_changes_nothing_and_a_timeout_until_the_next_ack() {
-        let mut flow = told(8);
+    fn a_loss_does_not_change_the_window_and_a_timeout_does_until_the_next_ack() {
+        let mut flow = with_feedback(8);
         flow.on_congestion(&loss(100));
         assert_eq!(flow.cwnd(), Bytes(102_000));
         flow.on_congestion(&timeout(100));
@@ -141,7 +141,7 @@ mod tests {
 
     /// A router without an agent: Reno from its initial window.
     #[test]
-    fn without_answers_it_is_reno() {
+    fn without_feedback_it_is_reno() {
         let mut flow = RateFeedback::new(&path(10));
         flow.on_window(&established(Duration::from_millis(100), None));
         assert_eq!((flow.cwnd(), flow.pacing_rate()), (Bytes(10_000), None));

@@ -1,7 +1,7 @@
-//! The round-trip times of a round, shared by `veno`, `illinois` and the algorithms of N virtual flows.
+//! RTT statistics per round, for `veno`, `illinois` and the algorithms with virtual flows.
 //!
-//! Source: L. Brakmo, L. Peterson, "TCP Vegas", IEEE JSAC 13(8), 1995: decisions once per round trip; the rule of the Linux
-//! Vegas family that two samples or fewer decide nothing, which guards against delayed ACKs.
+//! Source: L. Brakmo, L. Peterson, "TCP Vegas", IEEE JSAC 13(8), 1995: decisions once per round trip; the rule of
+//! Linux' Vegas family that rounds with two samples or fewer do not count, because of delayed ACKs.
 //!
 //! Units: nanoseconds.
 
@@ -9,74 +9,74 @@ use cwndlab_control::Ack;
 
 use super::rounds::MIN_SAMPLES;
 
-/// What a round that is over had.
+/// The RTT samples of a completed round.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
-    /// Smallest sample.
+    /// Minimum.
     pub min: u64,
     /// Sum of the samples.
     pub sum: u64,
-    /// How many there were.
+    /// Number of samples.
     pub samples: u32,
 }
 
 impl Round {
     const EMPTY: Self = Self { min: u64::MAX, sum: 0, samples: 0 };
 
-    /// Mean of the samples; NaN without any.
+    /// Mean of the samples; NaN without samples.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.sum as f64 / f64::from(self.samples)
     }
 
-    /// Enough samples to decide on.
+    /// Whether the round has enough samples.
     #[must_use]
     pub fn decides(&self) -> bool {
         self.samples >= MIN_SAMPLES
     }
 }
 
-/// Statistics of the connection and of the round in progress.
+/// RTT statistics of the connection and of the current round.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundRtt {
-    /// Smallest sample of the connection; `u64::MAX` before the first.
+    /// Minimum RTT of the connection; `u64::MAX` before the first sample.
     pub base: u64,
-    /// Largest sample of the connection; 0 before the first.
+    /// Maximum RTT of the connection; 0 before the first sample.
     pub max: u64,
     round: u64,
-    now: Round,
+    current: Round,
 }
 
 impl Default for RoundRtt {
     fn default() -> Self {
-        Self { base: u64::MAX, max: 0, round: 0, now: Round::EMPTY }
+        Self { base: u64::MAX, max: 0, round: 0, current: Round::EMPTY }
     }
 }
 
 impl RoundRtt {
-    /// Takes an ACK in; the first ACK of a round yields the round before it.
+    /// Adds an ACK. The first ACK of a round returns the round before.
     #[inline]
     pub fn observe(&mut self, ack: &Ack) -> Option<Round> {
-        let mut over = None;
+        let mut completed = None;
         if ack.round != self.round {
             self.round = ack.round;
-            over = Some(self.now);
-            self.now = Round::EMPTY;
+            completed = Some(self.current);
+            self.current = Round::EMPTY;
         }
         if let Some(rtt) = ack.rtt {
             let rtt = rtt.0.max(1);
             self.base = self.base.min(rtt);
             self.max = self.max.max(rtt);
-            self.now.min = self.now.min.min(rtt);
-            self.now.sum += rtt;
-            self.now.samples += 1;
+            self.current.min = self.current.min.min(rtt);
+            self.current.sum += rtt;
+            self.current.samples += 1;
         }
-        over
+        completed
     }
 
-    /// Forgets the round in progress.
+    /// Discards the current round.
     pub fn restart(&mut self) {
-        self.now = Round::EMPTY;
+        self.current = Round::EMPTY;
     }
 }
 
@@ -86,9 +86,9 @@ mod tests {
     use cwndlab_control::testing::ack;
     use cwndlab_units::Duration;
 
-    /// By hand: 100, 120 and 140 ms in one round; the next round's first ACK tells.
+    /// By hand: 100, 120 and 140 ms in one round; the first ACK of the next round returns it.
     #[test]
-    fn a_round_is_told_by_the_first_ack_of_the_next() {
+    fn the_first_ack_of_a_round_returns_the_last_round() {
         let mut rounds = RoundRtt::default();
         let _ = rounds.observe(&ack(1));
         for ms in [120, 140] {

@@ -1,42 +1,42 @@
-//! What the delay-based algorithms know of a round trip: its RTT samples, and what it delivered.
+//! RTT samples and deliveries per round, for the delay-based algorithms.
 //!
 //! Source: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8),
 //! 1995; the rule of two samples is that of Linux' Vegas family.
 //!
 //! ```text
-//! base = the smallest RTT ever seen                                       (1)
-//! a round ends with the ACK of the first segment sent after it began      (2)
-//! R    = the smallest sample of a round, or their mean                    (3)
-//! diff = w (1 − base / R)   segments that wait in queues                  (4)
+//! base = minimum RTT of the connection                                    (1)
+//! a round ends with the ACK of the first segment sent after its start     (2)
+//! R    = minimum or mean of the samples of a round                        (3)
+//! diff = w (1 − base / R)   segments in queues (backlog)                  (4)
 //! ```
 //!
-//! Units: nanoseconds, segments. A round decides nothing that has two samples or fewer (they may all come from delayed
-//! ACKs), that a loss was repaired in, or that was not seen from its beginning.
+//! Units: nanoseconds, segments. Three kinds of rounds do not count: those with two samples or fewer, which may all
+//! come from delayed ACKs; those with a loss recovery; and those whose start was not observed.
 
 use cwndlab_control::Ack;
 
 use crate::congestion_avoidance::reno::segments;
 
-/// Samples below which a round decides nothing.
+/// Minimum number of samples of a round that counts.
 pub const MIN_SAMPLES: u32 = 3;
 
-/// A round trip that is over.
+/// A completed round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
-    /// Smallest sample, ns.
+    /// Minimum RTT, ns.
     pub min: u64,
-    /// Mean of the samples, ns.
+    /// Mean RTT, ns.
     pub mean: f64,
-    /// How many there were.
+    /// Number of samples.
     pub samples: u32,
-    /// Segments that it delivered: what was in flight when it began.
+    /// Segments delivered, which were in flight at the start of the round.
     pub delivered: f64,
-    /// How long it took, ns.
+    /// Duration, ns.
     pub time: u64,
 }
 
 impl Round {
-    /// Enough samples for a decision.
+    /// Whether the round has enough samples.
     #[must_use]
     pub fn decides(&self) -> bool {
         self.samples >= MIN_SAMPLES
@@ -53,7 +53,7 @@ impl Round {
     }
 }
 
-/// (4): segments of a window `w` that wait, at a round-trip time of `rtt`; 0 while nothing is known.
+/// (4): the backlog of a window `w` at a round-trip time of `rtt`, segments; 0 before the first sample.
 #[inline]
 #[must_use]
 pub fn queued(w: f64, base: f64, rtt: f64) -> f64 {
@@ -64,21 +64,21 @@ pub fn queued(w: f64, base: f64, rtt: f64) -> f64 {
     }
 }
 
-/// The samples of the round that runs, and the smallest ever.
+/// The samples of the current round, and the minimum RTT of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
     /// (1), ns; `u64::MAX` before the first sample.
     pub base: u64,
-    /// Which one it is, as the transport counts.
+    /// The number of the round in the transport.
     pub number: u64,
     began: u64,
     min: u64,
     sum: u64,
     samples: u32,
     delivered: f64,
-    /// Smallest sample of the round before, whether it could decide or not; `u64::MAX` where there was none.
+    /// Minimum RTT of the last round, even where that does not count; `u64::MAX` without samples.
     last: u64,
-    /// It cannot decide: its beginning was not seen, or a loss is repaired.
+    /// The round does not count: its start was not observed, or it includes a recovery.
     void: bool,
 }
 
@@ -99,7 +99,7 @@ impl Default for Rounds {
 }
 
 impl Rounds {
-    /// Takes an ACK in; the round that it ends, where that one may decide.
+    /// Adds an ACK. Returns the round that it ends, where that round counts.
     #[inline]
     pub fn observe(&mut self, ack: &Ack) -> Option<Round> {
         if let Some(rtt) = ack.rtt {
@@ -115,7 +115,7 @@ impl Rounds {
             return None;
         }
         let whole = ack.round == self.number + 1 && !self.void;
-        let over = Round {
+        let completed = Round {
             min: self.min,
             mean: self.sum as f64 / f64::from(self.samples.max(1)),
             samples: self.samples,
@@ -123,10 +123,10 @@ impl Rounds {
             time: ack.now.0.saturating_sub(self.began),
         };
         self.begin(ack);
-        whole.then_some(over)
+        whole.then_some(completed)
     }
 
-    /// (2).
+    /// (2): starts a round.
     fn begin(&mut self, ack: &Ack) {
         (self.number, self.began) = (ack.round, ack.now.0);
         self.last = self.min;
@@ -134,20 +134,20 @@ impl Rounds {
         self.void = ack.recovering;
     }
 
-    /// Forgets the round that runs; `base` stays.
+    /// Discards the current round; `base` does not change.
     pub fn interrupt(&mut self) {
         self.void = true;
     }
 
-    /// The round-trip time of now, ns, for a loss, which does not wait for a round to end: the smallest sample of the
-    /// round that runs, of the one before where there are too few.
+    /// The present round-trip time, ns, for losses, which occur within a round: the minimum of the current round,
+    /// together with the last one where the current one has too few samples.
     #[must_use]
     pub fn latest(&self) -> Option<f64> {
         let min = if self.samples >= MIN_SAMPLES { self.min } else { self.min.min(self.last) };
         (min < u64::MAX).then_some(min as f64)
     }
 
-    /// `base`, ns, for a division; infinite before the first sample.
+    /// `base`, ns; infinite before the first sample.
     #[must_use]
     pub fn base(&self) -> f64 {
         if self.base == u64::MAX {
@@ -172,20 +172,20 @@ pub(crate) mod testing {
         ack
     }
 
-    /// Feeds congestion avoidance with rounds from `first` on, one per entry of `rtts` (ms), each of `acks` ACKs of one segment, and the
-    /// ACK that ends the last: the window after it.
+    /// The window after rounds from `first` on, one per entry of `rtts` (ms), each of `acks` ACKs of one segment, and
+    /// after the ACK that ends the last of them.
     pub(crate) fn rounds(flow: &mut dyn CongestionAvoidance, first: u64, rtts: &[f64], acks: u32, mut w: f64) -> f64 {
-        let mut tell = |round: u64, ms: f64| {
+        let mut deliver = |round: u64, ms: f64| {
             let ack = ack_in(round, ms);
             flow.observe(&ack, w);
             w = flow.on_ack(&ack, w);
         };
         for (at, ms) in rtts.iter().enumerate() {
             for _ in 0..acks {
-                tell(first + at as u64, *ms);
+                deliver(first + at as u64, *ms);
             }
         }
-        tell(first + rtts.len() as u64, rtts[rtts.len() - 1]);
+        deliver(first + rtts.len() as u64, rtts[rtts.len() - 1]);
         w
     }
 }
@@ -196,27 +196,30 @@ mod tests {
     use super::*;
 
     fn round(rounds: &mut Rounds, number: u64, rtts: &[f64]) -> Option<Round> {
-        let mut over = None;
+        let mut completed = None;
         for ms in rtts {
-            over = rounds.observe(&ack_in(number, *ms)).or(over);
+            completed = rounds.observe(&ack_in(number, *ms)).or(completed);
         }
-        over
+        completed
     }
 
     /// By hand: 110, 120 and the 130 ms of the ACK that ends the round: minimum 110, mean 120, three segments.
     #[test]
-    fn a_round_ends_with_the_ack_of_what_was_sent_in_it() {
+    fn a_round_ends_with_the_ack_of_data_sent_in_it() {
         let mut rounds = Rounds::default();
-        assert_eq!(round(&mut rounds, 1, &[100.0, 110.0, 120.0]), None, "the first was not seen from its beginning");
-        let over = round(&mut rounds, 2, &[130.0]).unwrap();
-        assert_eq!((over.min, over.mean, over.samples, over.delivered), (110_000_000, 120e6, 3, 3.0));
-        assert_eq!((over.time, rounds.base), (100_000_000, 100_000_000));
-        assert!(over.decides());
+        assert_eq!(round(&mut rounds, 1, &[100.0, 110.0, 120.0]), None, "the start of the first was not observed");
+        let completed = round(&mut rounds, 2, &[130.0]).unwrap();
+        assert_eq!(
+            (completed.min, completed.mean, completed.samples, completed.delivered),
+            (110_000_000, 120e6, 3, 3.0)
+        );
+        assert_eq!((completed.time, rounds.base), (100_000_000, 100_000_000));
+        assert!(completed.decides());
         assert!(!round(&mut rounds, 3, &[130.0]).unwrap().decides(), "one sample");
     }
 
     #[test]
-    fn a_round_in_which_a_loss_is_repaired_decides_nothing() {
+    fn a_round_with_a_recovery_does_not_count() {
         let mut rounds = Rounds::default();
         let _ = round(&mut rounds, 1, &[100.0; 4]);
         let mut repaired = ack_in(1, 100.0);
@@ -229,7 +232,7 @@ mod tests {
 
     /// `known-answers.csv`, `vegas`: w = 20, base = 100 ms.
     #[test]
-    fn diff_is_what_waits_in_queues() {
+    fn diff_is_the_backlog() {
         for (rtt, diff) in
             [(120e6, 3.333_333_333_333_332_6), (110e6, 1.818_181_818_181_818_8), (150e6, 6.666_666_666_666_668)]
         {

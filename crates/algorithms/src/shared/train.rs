@@ -1,20 +1,20 @@
-//! Rates from the spacing of ACKs: packet pairs and packet trains, shared by the slow starts that measure the path.
+//! Bandwidth estimates from packet pairs and packet trains, for the slow starts that measure the path.
 //!
-//! Source: S. Keshav, "A Control-Theoretic Approach to Flow Control", SIGCOMM 1991 (the pair); C. Dovrolis, P. Ramanathan,
-//! D. Moore, "What do packet dispersion techniques measure?", INFOCOM 2001 (the train).
+//! Source: S. Keshav, "A Control-Theoretic Approach to Flow Control", SIGCOMM 1991 (the pair); C. Dovrolis, P.
+//! Ramanathan, D. Moore, "What do packet dispersion techniques measure?", INFOCOM 2001 (the train).
 //!
 //! ```text
 //! pair:  B = L / δ                 L bytes acknowledged by the second of two ACKs δ apart              (1)
-//! train: B = (bytes of all ACKs but the first) / (t_last − t_first)    three ACKs at least             (2)
+//! train: B = (bytes of all ACKs but the first) / (t_last − t_first)    at least three ACKs             (2)
 //! ```
 //!
-//! Units: bytes, bytes/s of payload. Delayed ACKs double δ and L together: bytes are counted, never ACKs.
-//! A report of several ACKs counts as that many, spread evenly over its `interval`.
+//! Units: bytes, bytes/s of payload. Delayed ACKs double both δ and L, so bytes are counted, not ACKs.
+//! A report of several ACKs counts as this number of ACKs, spread evenly over its `interval`.
 
 use cwndlab_control::Ack;
 use cwndlab_units::{Duration, Time};
 
-/// (1), bytes/s; zero where no time passed.
+/// (1), bytes/s; zero for `delta` = 0.
 #[must_use]
 pub fn pair(delta: Duration, bytes: f64) -> f64 {
     if delta == Duration::ZERO {
@@ -24,14 +24,14 @@ pub fn pair(delta: Duration, bytes: f64) -> f64 {
     }
 }
 
-/// How far apart two ACKs of one burst may be where the source names no figure: a quarter of the smallest RTT.
+/// Maximum gap between two ACKs of one burst where the source gives no value: a quarter of the minimum RTT.
 #[inline]
 #[must_use]
-pub fn close(ack: &Ack) -> Duration {
+pub fn max_burst_gap(ack: &Ack) -> Duration {
     ack.min_rtt / 4
 }
 
-/// The middle one; the mean of the two middle ones where their number is even. Zero of none.
+/// The median; zero of no values.
 #[must_use]
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
@@ -47,16 +47,16 @@ pub fn median(values: &mut [f64]) -> f64 {
 pub struct Train {
     /// Time of the first ACK.
     pub first: Time,
-    /// Time of the last.
+    /// Time of the last ACK.
     pub last: Time,
     /// Bytes of all ACKs but the first.
     pub bytes: u64,
-    /// How many.
+    /// Number of ACKs.
     pub acks: u32,
 }
 
 impl Train {
-    /// Takes an ACK in. One that comes later than `gap` after the last begins a new train; the old one is returned.
+    /// Adds an ACK. One that arrives later than `gap` after the last starts a new train; the old one is returned.
     #[inline]
     pub fn push(&mut self, ack: &Ack, gap: Duration) -> Option<Self> {
         let (now, begin) = (ack.now, Time(ack.now.0.saturating_sub(ack.interval.0)));
@@ -72,7 +72,7 @@ impl Train {
         (old.acks > 0).then_some(old)
     }
 
-    /// (2), bytes/s; zero where there are fewer than three ACKs.
+    /// (2), bytes/s; zero for fewer than three ACKs.
     #[must_use]
     pub fn rate(&self) -> f64 {
         if self.acks < 3 || self.last <= self.first {
@@ -83,19 +83,19 @@ impl Train {
     }
 }
 
-/// Most pairs that are kept.
-const MOST: usize = 16;
+/// Maximum number of pairs.
+const MAX_PAIRS: usize = 16;
 
-/// Pairs of ACKs that came close to each other.
+/// Rates of packet pairs: pairs of ACKs within a maximum gap.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pairs {
     last: Option<Time>,
-    rates: [f64; MOST],
+    rates: [f64; MAX_PAIRS],
     count: usize,
 }
 
 impl Pairs {
-    /// Takes an ACK in; the rate of the pair that it makes with the one before, bytes/s.
+    /// Adds an ACK. Returns the rate of the pair that it forms with the ACK before, bytes/s.
     #[inline]
     pub fn push(&mut self, ack: &Ack, gap: Duration) -> Option<f64> {
         let (now, acks) = (ack.now, u64::from(ack.acks.max(1)));
@@ -105,17 +105,17 @@ impl Pairs {
             return None;
         }
         let rate = pair(delta, ack.acked.0 as f64 / acks as f64);
-        if self.count < MOST {
+        if self.count < MAX_PAIRS {
             self.rates[self.count] = rate;
             self.count += 1;
         }
         Some(rate)
     }
 
-    /// The median of the first `k` pairs, once there are so many.
+    /// The median rate of the first `k` pairs; `None` while there are fewer.
     #[must_use]
     pub fn median_of(&self, k: usize) -> Option<f64> {
-        let k = k.clamp(1, MOST);
+        let k = k.clamp(1, MAX_PAIRS);
         (self.count >= k).then(|| median(&mut { self.rates }[..k]))
     }
 }
@@ -125,7 +125,8 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::ack_at;
 
-    /// The sheet, `hoe`: 1460 bytes 1.168 ms apart are 10 Mbit/s; twice the bytes in twice the time (delayed ACKs) too.
+    /// Reference values of `hoe`: 1460 bytes 1.168 ms apart are 10 Mbit/s; twice the bytes in twice the time (delayed
+    /// ACKs) too.
     #[test]
     fn a_pair_is_bytes_over_time() {
         assert_eq!(pair(Duration(1_168_000), 1460.0) * 8.0, 10e6);
@@ -141,8 +142,8 @@ mod tests {
         assert_eq!(Train { acks: 2, ..train }.rate(), 0.0);
     }
 
-    /// By hand: five ACKs 1 ms apart, then one 10 ms later: the train of five has 4 · 1000 bytes in 4 ms, and one report of
-    /// five ACKs over 4 ms says the same.
+    /// By hand: five ACKs 1 ms apart, then one 10 ms later: the train of five has 4 · 1000 bytes in 4 ms, and so has
+    /// one report of five ACKs over 4 ms.
     #[test]
     fn a_gap_ends_a_train_and_a_report_is_a_train_of_its_own() {
         let mut train = Train::default();
@@ -158,9 +159,9 @@ mod tests {
         assert_eq!(train.rate(), 1e6);
     }
 
-    /// The median stands against one compressed pair among three.
+    /// The median is robust against one compressed pair among three.
     #[test]
-    fn one_compressed_pair_does_not_count() {
+    fn one_compressed_pair_does_not_change_the_median() {
         let mut pairs = Pairs::default();
         for ms in [0, 10, 11, 21] {
             let _ = pairs.push(&ack_at(Time(1_000_000_000 + ms * 1_000_000), 1), Duration::from_millis(25));

@@ -1,25 +1,26 @@
-//! How many flows one connection stands for, shared by `tcp-fit`, `cubic-fit` and `fast-fit`.
+//! The number N of virtual flows of a connection, for `tcp-fit`, `cubic-fit` and `fast-fit`.
 //!
-//! Source: J. Wang, J. Wen, J. Zhang, Y. Han, "TCP-FIT: An Improved TCP Congestion Control Algorithm and its Performance",
-//! INFOCOM 2011.
+//! Source: J. Wang, J. Wen, J. Zhang, Y. Han, "TCP-FIT: An Improved TCP Congestion Control Algorithm and its
+//! Performance", INFOCOM 2011.
 //!
 //! ```text
 //! once per round:  N = max(1, N + α − N (R − base) / R)                        (1)
 //! fixed point:     N* = max(1, α R / (R − base))                               (2)
-//! or, by steps, once per max(RTT, 0.5 s), with Q = w (R − base) / R:
+//! or in steps, once per max(RTT, 0.5 s), with Q = w (R − base) / R:
 //!                  N + 1 where Q < α w / N;  max(1, N − 1) where Q > α w / N   (3)
 //! ```
 //!
-//! Units: nanoseconds; R is the mean of the round (of the epoch in (3)), base the smallest sample. N is real in (1).
+//! Units: nanoseconds; R is the mean RTT of the round (of the epoch in (3)), base the minimum RTT. N is a real number
+//! in (1).
 
 use cwndlab_control::Ack;
 
 use super::round_rtt::{Round, RoundRtt};
 
-/// Length of an epoch of (3), at least.
+/// Minimum length of an epoch of (3).
 const EPOCH_NS: u64 = 500_000_000;
 
-/// The number of flows.
+/// The number of virtual flows, and the measurements that determine it.
 #[derive(Clone, Debug)]
 pub struct VirtualFlows {
     alpha: f64,
@@ -35,7 +36,7 @@ pub struct VirtualFlows {
 }
 
 impl VirtualFlows {
-    /// One flow at first; `alpha` and the largest N.
+    /// Starts with one flow. `cap` is the maximum of N, `steps` selects (3).
     #[must_use]
     pub fn new(alpha: f64, cap: f64, steps: bool) -> Self {
         let rtts = RoundRtt::default();
@@ -48,7 +49,7 @@ impl VirtualFlows {
         self.n
     }
 
-    /// Every ACK of every phase.
+    /// Adds an ACK of any phase.
     #[inline]
     pub fn observe(&mut self, ack: &Ack) {
         let Some(Round { sum, samples, .. }) = self.rtts.observe(ack) else { return };
@@ -62,8 +63,8 @@ impl VirtualFlows {
         }
     }
 
-    /// An ACK that may grow the window in avoidance: the only time at which N is used, hence at which it moves.
-    /// Returns whether it did.
+    /// Updates N where a round or an epoch has ended, at an ACK of congestion avoidance, in which alone N is used.
+    /// Returns whether N changed.
     #[inline]
     pub fn decide(&mut self) -> bool {
         if !self.due {
@@ -93,8 +94,8 @@ impl VirtualFlows {
         (self.n + by).clamp(1.0, self.cap)
     }
 
-    /// Congestion was seen: a timeout makes one flow of it.
-    pub fn lose(&mut self, timeout: bool) {
+    /// A congestion event: a timeout resets N to one.
+    pub fn on_congestion(&mut self, timeout: bool) {
         if timeout {
             self.n = 1.0;
         }
@@ -112,21 +113,22 @@ impl VirtualFlows {
 mod tests {
     use super::*;
 
-    /// The sheet: base 100 ms; R = 120 ms ends at N* = 1, R = 101 ms at 12.63 (α = 1/8: 0.125 · 101).
+    /// Reference values: base 100 ms; the fixed point is N* = 1 for R = 120 ms, 12.63 for R = 101 ms (α = 1/8: 0.125 ·
+    /// 101).
     #[test]
-    fn n_settles_where_the_sheet_says() {
-        for (rtt, settled) in [(120.0, 1.0), (101.0, 12.625)] {
+    fn n_converges_to_the_fixed_point() {
+        for (rtt, fixed_point) in [(120.0, 1.0), (101.0, 12.625)] {
             let mut virtual_flows = VirtualFlows::new(0.125, 64.0, false);
             for _ in 0..5_000 {
                 virtual_flows.n = virtual_flows.next((rtt - 100.0) / rtt);
             }
-            assert!((virtual_flows.n - settled).abs() < 1e-9, "{rtt}: {}", virtual_flows.n);
+            assert!((virtual_flows.n - fixed_point).abs() < 1e-9, "{rtt}: {}", virtual_flows.n);
         }
     }
 
-    /// (3) by hand: α/N = 1/8 for one flow: a queue of 1/10 of the RTT is less, of 1/5 more.
+    /// (3) by hand: α/N = 1/8 for one flow; queueing of 1/10 of the RTT is below it, of 1/5 above.
     #[test]
-    fn steps_go_up_below_the_share_and_down_above() {
+    fn n_steps_up_below_the_queueing_target_and_down_above() {
         let mut virtual_flows = VirtualFlows::new(0.125, 64.0, true);
         assert_eq!(virtual_flows.step(0.1), 2.0);
         assert_eq!(virtual_flows.step(0.2), 1.0);

@@ -1,23 +1,23 @@
-//! The largest value within a sliding window, kept in three samples.
+//! The maximum over a sliding window, estimated from three samples.
 //!
-//! Source: K. Nichols' estimator as Linux keeps it (`lib/win_minmax.c`): best, second best and third best, each younger
-//! than the one before. It may forget a value early, never keep one too long, and needs no memory per sample.
+//! Source: K. Nichols' estimator as in Linux (`lib/win_minmax.c`): best, second best and third best, each more recent
+//! than the one before. A value may expire early, but never late; the memory does not depend on the number of samples.
 
 use std::ops::{Div, Sub};
 
-/// A value and when it was seen.
+/// A value and its time.
 #[derive(Clone, Copy, Debug)]
-struct Seen<T> {
+struct Sample<T> {
     at: T,
     value: f64,
 }
 
-/// The maximum of the last `window`. For a minimum feed it negated values.
+/// The maximum of the last `window`. For a minimum add negated values.
 ///
-/// `T` counts the window: a [`Time`](cwndlab_units::Time), or a number of rounds.
+/// `T` is the unit of the window: a [`Time`](cwndlab_units::Time), or a number of rounds.
 #[derive(Clone, Debug)]
 pub struct WindowedMax<T> {
-    best: [Seen<T>; 3],
+    best: [Sample<T>; 3],
 }
 
 impl<T, W> WindowedMax<T>
@@ -25,10 +25,10 @@ where
     T: Copy + Default + PartialEq + Sub<Output = W>,
     W: Copy + PartialOrd + Div<u64, Output = W>,
 {
-    /// Nothing seen: the maximum is `value`.
+    /// Without samples: the maximum is `value`.
     #[must_use]
     pub fn new(value: f64) -> Self {
-        Self { best: [Seen { at: T::default(), value }; 3] }
+        Self { best: [Sample { at: T::default(), value }; 3] }
     }
 
     /// The maximum.
@@ -38,12 +38,12 @@ where
         self.best[0].value
     }
 
-    /// Forgets all but `value`.
+    /// Discards all samples but `value`.
     pub fn reset(&mut self, at: T, value: f64) {
-        self.best = [Seen { at, value }; 3];
+        self.best = [Sample { at, value }; 3];
     }
 
-    /// A value at `at`, which never goes back; answers the maximum of the last `window`.
+    /// Adds a value at `at`, which never decreases. Returns the maximum of the last `window`.
     #[inline]
     pub fn update(&mut self, window: W, at: T, value: f64) -> f64 {
         let [first, second, third] = self.best;
@@ -51,7 +51,7 @@ where
             self.reset(at, value);
             return value;
         }
-        let new = Seen { at, value };
+        let new = Sample { at, value };
         if value >= second.value {
             self.best = [first, new, new];
         } else if value >= third.value {
@@ -61,9 +61,9 @@ where
         self.best[0].value
     }
 
-    /// The best ones age: the window moves on, or a quarter or half of it passed without a successor.
+    /// Expires samples: those outside the window, or where a quarter or half of the window passed without a successor.
     #[inline]
-    fn expire(&mut self, window: W, new: Seen<T>) {
+    fn expire(&mut self, window: W, new: Sample<T>) {
         let age = new.at - self.best[0].at;
         if age > window {
             while new.at - self.best[0].at > window {
@@ -81,9 +81,9 @@ where
 mod tests {
     use super::*;
 
-    /// By hand: 9 at 0 is forgotten once more than ten have passed, and what came since takes its place.
+    /// By hand: 9 at 0 expires after more than ten units, and later values replace it.
     #[test]
-    fn the_maximum_is_forgotten_after_the_window() {
+    fn the_maximum_expires_after_the_window() {
         let mut max = WindowedMax::new(0.0);
         let found: Vec<f64> = [(0_u64, 9.0), (4, 5.0), (8, 7.0), (10, 3.0), (11, 2.0), (19, 1.0)]
             .into_iter()
@@ -92,9 +92,9 @@ mod tests {
         assert_eq!(found, [9.0, 9.0, 9.0, 9.0, 7.0, 3.0]);
     }
 
-    /// Negated, it is a minimum.
+    /// The maximum of negated values is the negated minimum.
     #[test]
-    fn a_minimum_by_negation() {
+    fn negated_values_give_a_minimum() {
         let mut min = WindowedMax::new(f64::NEG_INFINITY);
         assert_eq!(min.update(10, 0_u64, -50.0), -50.0);
         assert_eq!(min.update(10, 1, -40.0), -40.0);

@@ -1,12 +1,12 @@
-//! "ABE TCP": a bandwidth estimate in place of the halving that ends slow start.
+//! ABE TCP: standard slow start that sets ssthresh after a loss from a bandwidth estimate (our reconstruction).
 //!
-//! Source: only a name and two remarks in the tables of M. Ahmad et al., IEEE Access 6, 2018 ("bandwidth estimation", "worked
-//! well in multiple packet losses", 2010); no paper could be identified. It is not RFC 8511, which is `abe-ecn`. What is here
-//! is our reconstruction, with the estimator of Westwood+ (L. Grieco, S. Mascolo, CCR 34(2), 2004).
+//! Source: a name and two remarks in the tables of M. Ahmad et al., IEEE Access 6, 2018 ("bandwidth estimation",
+//! "worked well in multiple packet losses", 2010); no paper could be identified. Not RFC 8511, which is `abe-ecn`. The
+//! reconstruction uses the estimator of Westwood+ (L. Grieco, S. Mascolo, CCR 34(2), 2004).
 //!
 //! ```text
 //! each ack: w += n                                                       (1)
-//! each RTT: B ← 0.9 B + 0.1 (b + b_prev)/2,  b = acked bytes / RTT       (2)   B = b at first
+//! each RTT: B ← 0.9 B + 0.1 (b + b_prev)/2,  b = acked bytes / RTT       (2)   initially B = b
 //! loss in slow start: ssthresh = w = max(B RTT_min / MSS, 2)             (3)
 //! ```
 //!
@@ -27,7 +27,7 @@ pub static SPEC: Spec = Spec {
     source: "named by Ahmad et al., IEEE Access 2018",
     year: 2010,
     confidence: Confidence::Low,
-    summary: "Standard slow start; a loss in it sets ssthresh to the estimated bandwidth times RTT_min instead of the growth's share. Our reconstruction.",
+    summary: "Standard slow start. A loss in slow start sets ssthresh to the estimated bandwidth times RTT_min instead of the value from congestion avoidance. Our reconstruction.",
     parameters: &[Parameter {
         name: "gain",
         unit: "",
@@ -36,39 +36,39 @@ pub static SPEC: Spec = Spec {
         doc: "weight of a new sample, one per RTT; 0.1 is Westwood+",
     }],
     choices: &[
-        "the estimator is Westwood+'s, begun with its first sample",
-        "losses after slow start are the growth's",
+        "the estimator is that of Westwood+, initialised with its first sample",
+        "the response to losses after slow start is that of congestion avoidance",
     ],
     pitfalls: &[
-        "the filter averages over ten round trips, in which slow start doubles its rate six times or more: B lags, and the first loss sets ssthresh to less than a fifth of the pipe (gain = 1 does not lag)",
-        "it changes what a loss costs, not when slow start ends: it overshoots as standard slow start does",
+        "the filter averages over ten round trips, in which slow start doubles its rate six times or more: B lags, and the first loss sets ssthresh to less than a fifth of the BDP (gain = 1 does not lag)",
+        "only the reduction differs, not the end of slow start: it overshoots as standard slow start does",
     ],
     companion: "",
     needs: &[],
     refuses: &[
-        ("westwood", "it answers every loss with B*RTT_min itself"),
-        ("westwood-plus", "it answers every loss with B*RTT_min itself"),
+        ("westwood", "it sets the window to B*RTT_min after every loss itself"),
+        ("westwood-plus", "it sets the window to B*RTT_min after every loss itself"),
     ],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(AbeTcp::new(arguments))),
 };
 
-/// ABE TCP.
+/// Slow start of ABE TCP.
 #[derive(Clone, Debug)]
 pub struct AbeTcp {
     gain: f64,
     /// B and the last sample, bytes/s.
     b: f64,
     previous: f64,
-    /// When the sample began, and what had been delivered then.
+    /// Start of the sample, ns, and the bytes delivered until then.
     since: Option<(u64, u64)>,
-    /// The last ACK was of slow start.
-    starting: bool,
+    /// The last ACK arrived in slow start.
+    in_slow_start: bool,
 }
 
 impl AbeTcp {
     fn new(arguments: &Arguments) -> Self {
-        Self { gain: arguments.number("gain"), b: 0.0, previous: 0.0, since: None, starting: true }
+        Self { gain: arguments.number("gain"), b: 0.0, previous: 0.0, since: None, in_slow_start: true }
     }
 
     #[inline]
@@ -98,22 +98,23 @@ impl AbeTcp {
 impl SlowStart for AbeTcp {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, _: f64, _: f64) -> Step {
-        self.starting = true;
+        self.in_slow_start = true;
         self.observe(ack);
         Step::grow(segments(ack)) // (1)
     }
 
     fn outside(&mut self, ack: &Ack, _: f64, ssthresh: f64) -> f64 {
-        self.starting = false;
+        self.in_slow_start = false;
         self.observe(ack);
         ssthresh
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64, ssthresh: f64) -> f64 {
-        if !self.starting || self.b == 0.0 {
+        if !self.in_slow_start || self.b == 0.0 {
             return ssthresh;
         }
-        (self.b * event.min_rtt.as_secs() / event.mss.0 as f64).min(w).max(2.0) // (3); no loss raises a window
+        // (3); a loss never increases the window.
+        (self.b * event.min_rtt.as_secs() / event.mss.0 as f64).min(w).max(2.0)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -135,19 +136,23 @@ mod tests {
         AbeTcp { b, ..AbeTcp::new(&Arguments::defaults(SPEC.parameters)) }
     }
 
-    /// The sheet, `westwood`: B = 10 Mbit/s, RTT_min = 50 ms, 1460 bytes: 42 segments.
+    /// Reference values of `westwood`: B = 10 Mbit/s, RTT_min = 50 ms, 1460 bytes: 42 segments.
     #[test]
-    fn a_loss_in_slow_start_goes_to_the_estimate() {
+    fn a_loss_in_slow_start_sets_ssthresh_to_the_estimate() {
         let mut one = start(10e6 / 8.0);
         let mut event = loss(100);
         (event.mss, event.min_rtt) = (Bytes(1460), Duration::from_millis(50));
         assert_eq!(one.on_congestion(&event, 100.0, 50.0) as u64, 42);
         let _ = one.outside(&ack(1), 43.0, 42.0);
-        assert_eq!(one.on_congestion(&event, 100.0, 50.0), 50.0, "a later loss is the growth's");
-        assert_eq!(start(0.0).on_congestion(&event, 100.0, 50.0), 50.0, "nothing measured");
+        assert_eq!(
+            one.on_congestion(&event, 100.0, 50.0),
+            50.0,
+            "a later loss does not change the value from congestion avoidance"
+        );
+        assert_eq!(start(0.0).on_congestion(&event, 100.0, 50.0), 50.0, "no estimate");
     }
 
-    /// The sheet, `westwood-plus`: samples of 10 Mbit/s with a previous sample of 0: 0.5, then 1.45 Mbit/s.
+    /// Reference values of `westwood-plus`: samples of 10 Mbit/s with a previous sample of 0: 0.5, then 1.45 Mbit/s.
     #[test]
     fn the_filter_is_that_of_westwood_plus() {
         let mut one = start(1e-12);

@@ -1,19 +1,19 @@
-//! AFStart: the threshold from available bandwidth measured in line.
+//! AFStart: slow start to a threshold from in-line measurements of the available bandwidth.
 //!
-//! Source: Y. Zhang, N. Ansari, M. Wu, H. Yu, "AFStart: An Adaptive Fast TCP Slow Start for Wide Area Networks", ICC 2012;
-//! the measurement is of the kind of ImTCP (C. L. T. Man et al., 2006). The growth rule below is our reconstruction.
+//! Source: Y. Zhang, N. Ansari, M. Wu, H. Yu, "AFStart: An Adaptive Fast TCP Slow Start for Wide Area Networks", ICC
+//! 2012; the measurement follows ImTCP (C. L. T. Man et al., 2006). The rule (4) of the increase is our reconstruction.
 //!
 //! ```text
-//! train of 10 segments: r; its RTT rose by more than a tenth of its length: A ← A + (r − A)/4   (1)
-//!                          else: A ← max(A, r)
-//! until three trains: w += n                                                            (2)
+//! train of 10 segments with rate r: RTT rise > 0.1 × its length: A ← A + (r − A)/4      (1)
+//!                                   else: A ← max(A, r)
+//! before the third train: w += n                                                        (2)
 //! each RTT: ssthresh = A RTT_min / MSS, gap = ssthresh − w                              (3)
-//!   w grows by min(gap, 3w, max(w, gap/2)) over the round trip, paced                   (4)
+//!   w += min(gap, 3w, max(w, gap/2)) over the round trip, paced                         (4)
 //! ```
 //!
-//! Units: bytes/s, seconds; windows in segments. Confidence: low on the growth rule.
-//! Differs from the source: ImTCP shapes the gaps of its trains; here the window is paced evenly. A train whose RTT does not
-//! rise came back as fast as it was sent, and says only that so much is available.
+//! Units: bytes/s, seconds; windows in segments. Confidence: low for (4).
+//! Differs from the source: ImTCP shapes the gaps of its trains; here the window is paced evenly. A train whose RTT
+//! does not rise was acknowledged as fast as it was sent: its rate is a lower bound of the available bandwidth.
 
 use cwndlab_control::{
     Ack, Build, Capabilities, Change, Confidence, Congestion, Extra, Kind, Need, Reason, SlowStart, Spec, Step, Window,
@@ -21,7 +21,7 @@ use cwndlab_control::{
 use cwndlab_units::Rate;
 
 use crate::congestion_avoidance::reno::segments;
-use crate::shared::train::{close, Train};
+use crate::shared::train::{max_burst_gap, Train};
 use crate::shared::{exit, pace};
 
 /// The entry.
@@ -32,17 +32,17 @@ pub static SPEC: Spec = Spec {
     source: "Zhang et al., ICC 2012",
     year: 2012,
     confidence: Confidence::Low,
-    summary: "Trains of ten segments measure the available bandwidth A; the window goes to A*RTT_min by at most four times per round trip, paced. The growth rule is our reconstruction.",
+    summary: "Trains of ten segments measure the available bandwidth A. The window approaches A*RTT_min, at most quadrupled per round trip, with pacing. The rule of the increase is our reconstruction.",
     parameters: &[],
     choices: &[
-        "a train is ten segments beyond the first ACK, ACKs at most a quarter of RTT_min apart",
-        "a train whose RTT rises by a tenth of its length or less was not stretched: it can only raise the estimate",
-        "the filter's gain is a quarter",
+        "a train has ten segments after its first ACK; its ACKs are at most a quarter of RTT_min apart",
+        "a train whose RTT rises by at most a tenth of its length was not stretched: it can only raise the estimate",
+        "the gain of the filter is a quarter",
     ],
     pitfalls: &[
-        "jitter passes for a rising RTT, or hides one: A wanders with it",
-        "the first trains are bursts of standard slow start: alone on a path they measure its capacity, beside others more than what is available",
-        "with an initial window of 10 and delayed ACKs the third train comes in the third round; on a path of less than some thirty segments the loss comes first",
+        "jitter looks like a rising RTT or conceals one: A varies with it",
+        "the first trains are bursts of standard slow start: alone on a path they measure its capacity, with competing flows more than the available bandwidth",
+        "with an initial window of 10 and delayed ACKs the third train is complete in the third round; on a path with a BDP of less than about thirty segments a loss occurs before",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
@@ -53,22 +53,22 @@ pub static SPEC: Spec = Spec {
 
 /// Segments of a train.
 const LENGTH: f64 = 10.0;
-/// Trains before it begins.
+/// Number of trains before (3) and (4).
 const TRAINS: u32 = 3;
-/// (1): the filter's gain, and the rise of the RTT, as a share of the train's length, that says it was stretched.
+/// (1): the gain of the filter, and the rise of the RTT, as a fraction of the train's length, of a stretched train.
 const GAIN: f64 = 0.25;
 const RISE: f64 = 0.1;
 
-/// AFStart.
+/// Slow start of AFStart.
 #[derive(Clone, Debug, Default)]
 pub struct AfStart {
     /// bytes/s; 0 while unknown.
     a: f64,
     trains: u32,
     train: Train,
-    /// The transport's round plus one, 0 before the first.
+    /// The transport's round number plus one; 0 before the first.
     round: u64,
-    /// Window at the round's start, and what it grows in it; segments.
+    /// Window at the start of the round, and its increment in the round; segments.
     w_round: f64,
     add: f64,
     pace: Option<Rate>,
@@ -97,7 +97,7 @@ impl AfStart {
     #[inline]
     fn measure(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        let begun = self.train.push(ack, close(ack)).is_some() || self.first_rtt == 0;
+        let begun = self.train.push(ack, max_burst_gap(ack)).is_some() || self.first_rtt == 0;
         if !begun && (self.train.bytes as f64) < LENGTH * ack.mss.0 as f64 {
             return;
         }
@@ -126,7 +126,7 @@ impl SlowStart for AfStart {
             self.round = ack.round + 1;
             self.add = 0.0;
             if self.trains >= TRAINS {
-                // (3). The last fraction of a segment would take for ever: each round adds a little less than the gap.
+                // (3). Each round adds slightly less than the gap, so the target counts as reached within one segment.
                 let target = self.a * ack.min_rtt.as_secs() / mss;
                 if target < w + 1.0 {
                     return Step::with_exit(n, Some(exit::now(Reason::Available, w, target)));
@@ -143,7 +143,7 @@ impl SlowStart for AfStart {
     }
 
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
-        // After a loss, and after a timeout, it is standard slow start to ssthresh until three trains are seen again.
+        // After a loss or a timeout it is standard slow start to ssthresh until three new trains are complete.
         self.restart();
         ssthresh
     }
@@ -173,9 +173,9 @@ mod tests {
     use cwndlab_control::testing::ack_at;
     use cwndlab_units::Time;
 
-    /// The sheet: towards 200 from 10: 40, 120, 200.
+    /// Reference values: from 10 to 200: 40, 120, 200.
     #[test]
-    fn it_doubles_or_halves_the_gap_but_never_more_than_quadruples() {
+    fn the_window_at_most_quadruples_per_round() {
         let mut w = 10.0;
         for expected in [40.0, 120.0, 200.0] {
             w += increment(w, 200.0);
@@ -183,8 +183,9 @@ mod tests {
         }
     }
 
-    /// By hand: ACKs of 1000 bytes each 0.5 ms over 100 ms: 200 segments. Three trains take 31 ACKs; the next round begins
-    /// with w = 41 and a gap of 159: it grows by 79.5 (half the gap), at 120.5 · 1000 · 8 / 0.1 s.
+    /// By hand: ACKs of 1000 bytes every 0.5 ms at an RTT of 100 ms: 200 segments. Three trains take 31 ACKs. The next
+    /// round begins with w = 41 and a gap of 159; its increment is 79.5 (half the gap), paced at 120.5 · 1000 · 8 / 0.1
+    /// s.
     #[test]
     fn three_trains_set_the_threshold() {
         let mut start = AfStart::default();
@@ -201,10 +202,10 @@ mod tests {
         assert_eq!(start.pacing_rate(), Some(Rate(9_640_000)));
     }
 
-    /// (1): ten segments of 1000 bytes 1 ms apart are 1 MB/s. With an RTT that stays they say "at least"; with one that rises
-    /// by 0.2 ms per ACK they pull an estimate of 2 MB/s down by a quarter of the way.
+    /// (1): ten segments of 1000 bytes 1 ms apart are 1 MB/s. At a constant RTT this is a lower bound; with an RTT that
+    /// rises by 0.2 ms per ACK it lowers an estimate of 2 MB/s by a quarter of the difference.
     #[test]
-    fn only_trains_that_were_stretched_lower_the_estimate() {
+    fn only_stretched_trains_lower_the_estimate() {
         for (rise_us, a) in [(0, 2e6), (200, 1.75e6)] {
             let mut start = AfStart { a: 2e6, ..AfStart::default() };
             for n in 0..11 {

@@ -1,18 +1,20 @@
-//! Limited slow start up to what routers say is free (ALSS with SIRENS).
+//! ALSS with SIRENS: limited slow start up to the available bandwidth that routers report.
 //!
-//! Source: K. Nakauchi, K. Kobayashi, "An explicit router feedback framework for high bandwidth-delay product networks",
-//! Computer Networks 51(7), 2007 (SIRENS), and the ALSS named with it. The rule below is our reconstruction.
+//! Source: K. Nakauchi, K. Kobayashi, "An explicit router feedback framework for high bandwidth-delay product
+//! networks", Computer Networks 51(7), 2007 (SIRENS), and the ALSS mentioned with it. The rule below is our
+//! reconstruction.
 //!
 //! ```text
-//! A = min over the path of (C − load), as routers report it, at most once per RTT       (1)
+//! A = minimum of (C − load) over the path, reported by routers at most once per RTT     (1)
 //! W_lim = A RTT_min / MSS                                                               (2)
 //! w ≤ min(W_lim, max_ssthresh): w += n                                                  (3)
-//! beyond: w += n / K, K = ⌊w / (max_ssthresh/2)⌋, max_ssthresh/2 per round trip         (4)   RFC 3742
-//! w ≥ W_lim: leave                                                                      (5)
+//! above: w += n / K, K = ⌊w / (max_ssthresh/2)⌋, max_ssthresh/2 per round trip          (4)   RFC 3742
+//! w ≥ W_lim: slow start ends                                                            (5)
 //! ```
 //!
-//! Units: bytes/s, seconds; windows in segments. Confidence: low. Differs from the source: unknown; the wire format is ours.
-//! A path on which a router has no agent brings no report: then (3) and (4) alone, which end with a loss.
+//! Units: bytes/s, seconds; windows in segments. Confidence: low.
+//! Differs from the source: unknown; the wire format is ours. Without an agent on every router of the path there are no
+//! reports: (3) and (4) continue until a loss.
 
 use cwndlab_control::{
     Ack, Build, Confidence, Congestion, Domain, Event, EventKind, Extra, Feedback, Kind, Need, Parameter, Reason,
@@ -32,21 +34,21 @@ pub static SPEC: Spec = Spec {
     source: "Nakauchi, Kobayashi, Computer Networks 2007",
     year: 2007,
     confidence: Confidence::Low,
-    summary: "Routers report the bandwidth left; doubles up to max_ssthresh, adds half of that per round trip up to A*RTT_min, and leaves there. Our reconstruction.",
+    summary: "Routers report the available bandwidth A. The window doubles per round trip up to max_ssthresh, then increases by half of max_ssthresh per round trip up to A*RTT_min, where slow start ends. Our reconstruction.",
     parameters: &[Parameter {
         name: "max_ssthresh",
         unit: "segments",
         default: Value::Number(100.0),
         domain: Domain::Range(2.0, 1e6),
-        doc: "doubling ends here",
+        doc: "window at which the doubling ends",
     }],
     choices: &[
-        "A is the least capacity minus load of the path, W_lim is A*RTT_min",
-        "a report stays valid until the next; after a timeout for one second",
+        "A is the minimum of capacity minus load over the path; W_lim is A*RTT_min",
+        "a report is valid until the next one; after a timeout for one second",
     ],
     pitfalls: &[
-        "a report made after the flow began counts the flow's own load: A shrinks while it grows, so that W_lim falls towards the window and it leaves early",
-        "adds 50 segments per round trip whatever the path holds: a long fat path takes as long as with limited slow start",
+        "reports after the start of the flow include its own load: A decreases while the window increases, so that W_lim falls towards the window and slow start ends early",
+        "adds 50 segments per round trip at any BDP: on a path with a large BDP it takes as long as limited slow start",
     ],
     companion: "",
     needs: &[Need::Agent("sirens")],
@@ -55,17 +57,18 @@ pub static SPEC: Spec = Spec {
     build: Build::SlowStart(|_, arguments| Box::new(AlssSirens::new(arguments.number("max_ssthresh")))),
 };
 
-/// How long a report is kept over a timeout.
-const KEPT: Duration = Duration::from_secs(1);
+/// Maximum age of a report at a timeout.
+const MAX_REPORT_AGE: Duration = Duration::from_secs(1);
 
 /// Additive limited slow start.
 #[derive(Clone, Debug)]
 pub struct AlssSirens {
-    most: f64,
-    /// A, bytes/s, and when it came; infinite until reported.
+    max_ssthresh: f64,
+    /// A, bytes/s, and the time of its report; infinite before the first report.
     a: f64,
     reported: Time,
-    asked: bool,
+    /// The first ACK has arrived.
+    begun: bool,
 }
 
 /// (2), segments.
@@ -75,8 +78,8 @@ pub fn limit(bytes_per_s: f64, rtt_min_s: f64, mss: f64) -> f64 {
 }
 
 impl AlssSirens {
-    fn new(most: f64) -> Self {
-        Self { most, a: f64::INFINITY, reported: Time::ZERO, asked: false }
+    fn new(max_ssthresh: f64) -> Self {
+        Self { max_ssthresh, a: f64::INFINITY, reported: Time::ZERO, begun: false }
     }
 
     /// (1).
@@ -94,10 +97,10 @@ impl SlowStart for AlssSirens {
         self.hear(ack.feedback, ack.now);
         let limit =
             if self.a.is_finite() { limit(self.a, ack.min_rtt.as_secs(), ack.mss.0 as f64) } else { f64::INFINITY };
-        let first = !std::mem::replace(&mut self.asked, true);
+        let first = !std::mem::replace(&mut self.begun, true);
         let event = (first && limit.is_infinite()).then(|| Event::new(EventKind::NoFeedback, Reason::Sirens, w));
         let n = segments(ack);
-        let grow = n / limited::k(w, self.most); // (3), (4)
+        let grow = n / limited::k(w, self.max_ssthresh); // (3), (4)
         let exit = (w + grow >= limit).then(|| exit::now(Reason::Available, limit.max(w), limit)); // (5)
         Step { grow, exit, event }
     }
@@ -108,7 +111,7 @@ impl SlowStart for AlssSirens {
     }
 
     fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
-        if event.restart && event.now - self.reported > KEPT {
+        if event.restart && event.now - self.reported > MAX_REPORT_AGE {
             self.a = f64::INFINITY;
         }
         ssthresh
@@ -127,19 +130,19 @@ mod tests {
     use cwndlab_control::testing::{ack, undo};
     use cwndlab_units::{Bytes, Rate};
 
-    fn hearing(mbps: u64) -> (AlssSirens, Window) {
+    fn with_report(mbps: u64) -> (AlssSirens, Window) {
         let feedback = Some(Feedback { rate: Rate::from_mbps(mbps), accelerated: Bytes::ZERO });
         (AlssSirens::new(100.0), Window { feedback, ..undo() })
     }
 
-    /// The sheet: 50 Mbit/s, 100 ms, 1460 bytes: 428.1 segments.
+    /// Reference values: 50 Mbit/s, 100 ms, 1460 bytes: 428.1 segments.
     #[test]
-    fn the_limit_is_what_is_free_times_the_rtt() {
+    fn the_limit_is_the_available_bandwidth_times_the_rtt() {
         assert!((limit(50e6 / 8.0, 0.1, 1460.0) - 428.082_191_780_8).abs() < 1e-9);
     }
 
-    /// The sheet: up to 100 by doubling, then 50 per round trip; from 100 to a limit of 428 seven round trips. Here 1000-byte
-    /// segments and 34.24 Mbit/s give that limit.
+    /// Reference values: doubling up to 100, then 50 per round trip; seven round trips from 100 to a limit of 428. Here
+    /// 1000-byte segments and 34.24 Mbit/s give that limit.
     #[test]
     fn from_100_to_428_takes_seven_rounds() {
         let mut start = AlssSirens::new(100.0);
@@ -162,8 +165,8 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_agents_returns_an_event() {
-        let (mut start, window) = hearing(50);
+    fn a_path_without_agents_causes_an_event() {
+        let (mut start, window) = with_report(50);
         let _ = start.established(&window, 10.0, f64::INFINITY);
         assert_eq!(start.a, 6.25e6);
         let alone = AlssSirens::new(100.0).on_ack(&ack(1), 10.0, 1e9);

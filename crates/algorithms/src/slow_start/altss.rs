@@ -1,11 +1,11 @@
-//! Alternative slow start.
+//! ALTSS: alternative slow start with its own initial window and ssthresh (our reconstruction).
 //!
-//! Source: T. O. Barayyan, "Alternative slow start algorithm for high bandwidth", ICCAT 2013, known only by the tables of
-//! M. Ahmad et al., IEEE Access 6, 2018 (its reference 8): "initial cwnd size", "changes cwnd rapidly". The rule below
-//! is our reconstruction.
+//! Source: T. O. Barayyan, "Alternative slow start algorithm for high bandwidth", ICCAT 2013, known only from the
+//! tables of M. Ahmad et al., IEEE Access 6, 2018 (its reference 8): "initial cwnd size", "changes cwnd rapidly". The
+//! rule below is our reconstruction.
 //!
 //! ```text
-//! at the start: w = W0, ssthresh = 64 unless the host sets one      (1)
+//! at the start: w = W0, ssthresh = 64 where the host sets none      (1)
 //! each ack: w += n                                                  (2)
 //! ```
 //!
@@ -26,26 +26,26 @@ pub static SPEC: Spec = Spec {
     source: "Barayyan, ICCAT 2013, after Ahmad et al., IEEE Access 2018",
     year: 2013,
     confidence: Confidence::Low,
-    summary: "Standard slow start from an initial window W0 of its own up to an initial ssthresh of 64; our reconstruction.",
+    summary: "Standard slow start from its own initial window W0 to an initial ssthresh of 64. Our reconstruction.",
     parameters: &[
         Parameter {
             name: "w0",
             unit: "segments",
             default: Value::Number(10.0),
             domain: Domain::Range(1.0, 1000.0),
-            doc: "initial window, in place of the stack's",
+            doc: "initial window, which replaces that of the stack",
         },
         Parameter {
             name: "ssthresh",
             unit: "segments",
             default: Value::Number(64.0),
             domain: Domain::Range(0.0, 1e6),
-            doc: "initial threshold where the host sets none; 0 is without limit",
+            doc: "initial ssthresh where the host sets none; 0: no limit",
         },
     ],
-    choices: &["the initial window of 10 is RFC 6928's, the threshold of 64 ours"],
+    choices: &["the initial window of 10 is that of RFC 6928, the ssthresh of 64 our choice"],
     pitfalls: &[
-        "leaves at 64 segments whatever the path holds: on a fat path the growth must do the rest (ssthresh = 0 lifts it)",
+        "slow start ends at 64 segments at any BDP: on paths with a larger BDP congestion avoidance has to fill the path (ssthresh = 0 removes the limit)",
     ],
     companion: "",
     needs: &[],
@@ -56,7 +56,7 @@ pub static SPEC: Spec = Spec {
         Box::new(AltSs {
             w0: arguments.number("w0"),
             ssthresh: if ssthresh > 0.0 { ssthresh } else { f64::INFINITY },
-            over: false,
+            congested: false,
         })
     }),
 };
@@ -66,14 +66,15 @@ pub static SPEC: Spec = Spec {
 pub struct AltSs {
     w0: f64,
     ssthresh: f64,
-    over: bool,
+    /// A congestion event has occurred.
+    congested: bool,
 }
 
 impl SlowStart for AltSs {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step {
         let grow = segments(ack); // (2)
-        let event = if self.over { None } else { exit::arrive(ack, Reason::Initial, w, grow, ssthresh) };
+        let event = if self.congested { None } else { exit::arrive(ack, Reason::Initial, w, grow, ssthresh) };
         Step::with_event(grow, event)
     }
 
@@ -82,7 +83,7 @@ impl SlowStart for AltSs {
     }
 
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
-        self.over = true;
+        self.congested = true;
         ssthresh
     }
 }
@@ -92,11 +93,11 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack, undo};
 
-    /// The sheet: from 10 as standard slow start, from 32: 64, 128; it is standard slow start's w += n.
+    /// Reference values: from 10 as standard slow start, from 32: 64, 128, with standard slow start's w += n.
     #[test]
-    fn it_doubles_from_its_own_window() {
+    fn the_window_doubles_from_w0() {
         for w0 in [10.0, 32.0] {
-            let mut start = AltSs { w0, ssthresh: 64.0, over: false };
+            let mut start = AltSs { w0, ssthresh: 64.0, congested: false };
             let (mut w, ssthresh) = start.established(&undo(), 2.0, f64::INFINITY);
             assert_eq!((w, ssthresh), (w0, 64.0));
             for expected in [2.0 * w0, 4.0 * w0] {
@@ -107,8 +108,8 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_of_the_host_stands() {
-        let mut start = AltSs { w0: 10.0, ssthresh: 64.0, over: false };
+    fn an_ssthresh_of_the_host_takes_precedence() {
+        let mut start = AltSs { w0: 10.0, ssthresh: 64.0, congested: false };
         assert_eq!(start.established(&undo(), 10.0, 100.0), (10.0, 100.0));
     }
 }

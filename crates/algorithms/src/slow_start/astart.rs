@@ -1,4 +1,4 @@
-//! Adaptive Start (Astart).
+//! Astart (Adaptive Start): slow start that raises ssthresh from an eligible rate estimate.
 //!
 //! Source: R. Wang, G. Pau, K. Yamada, M. Y. Sanadidi, M. Gerla, "TCP Startup Performance in Large Bandwidth Delay
 //! Networks", INFOCOM 2004.
@@ -8,13 +8,13 @@
 //! T = max(Δ, RTT (1 − actual/expected))        Δ: time since the last ACK                          (2)
 //! b = bytes acked in T / T                                                                         (3)
 //! ERE ← ((2T − Δ) ERE + Δ (b + b_prev)) / (2T + Δ)                                                 (4)
-//! start-up: ssthresh ← max(ssthresh, ERE RTT_min / MSS), 0 until three samples                     (5)
-//! w < ssthresh: w += n;  else the growth's avoidance, until (5) revives slow start                 (6)
-//! start-up ends with the first loss; a timeout begins it anew                                      (7)
+//! start-up: ssthresh ← max(ssthresh, ERE RTT_min / MSS), 0 before the third sample                 (5)
+//! w < ssthresh: w += n;  else congestion avoidance, until (5) restarts slow start                  (6)
+//! the first loss ends start-up; a timeout restarts it                                              (7)
 //! ```
 //!
-//! Units: bytes/s, seconds; windows in segments. Confidence: medium on the rule, low on the filter.
-//! Differs from the source: nothing known in the rule; (4) is our choice of filter. `floor = rtt` takes T ≥ RTT_min.
+//! Units: bytes/s, seconds; windows in segments. Confidence: medium for the rule, low for the filter.
+//! Differs from the source: nothing known in the rule; the filter (4) is our choice. `floor = rtt` takes T ≥ RTT_min.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Capabilities, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason,
@@ -33,44 +33,44 @@ pub static SPEC: Spec = Spec {
     source: "Wang et al., INFOCOM 2004",
     year: 2004,
     confidence: Confidence::Medium,
-    summary: "Raises ssthresh to the eligible rate estimate times RTT_min again and again: the window alternates between doubling and the growth's avoidance until the first loss.",
+    summary: "Raises ssthresh repeatedly to the eligible rate estimate times RTT_min. The window alternates between slow start and congestion avoidance until the first loss.",
     parameters: &[Parameter {
         name: "floor",
         unit: "",
         default: Value::Word("ack"),
         domain: Domain::Words(&["ack", "rtt"]),
-        doc: "least T: the time since the last ACK, so that an uncongested path shows its capacity as to packet pairs, or RTT_min",
+        doc: "minimum of T: the time since the last ACK (ack), with which an uncongested path shows its capacity, as with packet pairs, or RTT_min (rtt)",
     }],
     choices: &[
-        "the least sampling interval is the time between two ACKs; with RTT_min the estimate never passes w/RTT, and slow start is never revived",
+        "the minimum sampling interval is the time between two ACKs; with RTT_min the estimate never exceeds w/RTT, and slow start never restarts",
         "the filter is Tustin's with time constant T",
-        "the start-up, in which ssthresh is raised, lasts until the first loss",
+        "start-up, in which ssthresh is raised, lasts until the first loss",
     ],
     pitfalls: &[
-        "ssthresh is never lowered: one overestimate from compressed ACKs stays",
-        "the bursts of doubling need a buffer of about a quarter of the pipe; with less the loss comes before the exit",
-        "the growth runs in between: CUBIC begins its first epoch at the first linear phase",
+        "ssthresh is never lowered: an overestimate from compressed ACKs is permanent",
+        "the bursts of slow start need a buffer of about a quarter of the BDP; with less a loss occurs before the exit",
+        "congestion avoidance runs in between: CUBIC begins its first epoch at the first linear phase",
     ],
     companion: "",
     needs: &[Need::EveryAck],
     refuses: &[
-        ("vegas", GIVES_WAY),
-        ("vegas-plus", GIVES_WAY),
-        ("fast", GIVES_WAY),
-        ("ledbat", GIVES_WAY),
-        ("ledbat-pp", GIVES_WAY),
+        ("vegas", DELAY_BASED),
+        ("vegas-plus", DELAY_BASED),
+        ("fast", DELAY_BASED),
+        ("ledbat", DELAY_BASED),
+        ("ledbat-pp", DELAY_BASED),
     ],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(Astart::new(arguments))),
 };
 
-/// Why growths that go by the delay do not fit.
-const GIVES_WAY: &str =
-    "it lowers the window when the delay rises, and until the first loss Astart would raise it to the pipe again";
+/// Reason against delay-based congestion avoidance.
+const DELAY_BASED: &str =
+    "it lowers the window when the delay rises, and until the first loss Astart would raise it to the BDP again";
 
 /// Samples before (5).
 const SAMPLES: u32 = 3;
-/// What was delivered is kept for so many slots of time, of which an RTT holds so many.
+/// Slots of the history of delivered bytes, and slots per RTT.
 const SLOTS: u64 = 128;
 const PER_RTT: u64 = 32;
 
@@ -83,7 +83,8 @@ pub struct Astart {
     previous: f64,
     samples: u32,
     last: Time,
-    /// Delivered before each slot began; length of a slot (0 before the first ACK); the newest slot and the first.
+    /// Bytes delivered before the start of each slot; length of a slot (0 before the first ACK); the newest slot, the
+    /// first.
     counts: [u64; SLOTS as usize],
     width: Duration,
     slot: u64,
@@ -113,7 +114,7 @@ impl Astart {
         }
     }
 
-    /// The slots up to now begin with what was delivered before.
+    /// Starts the slots up to `now`, with `before` bytes delivered.
     #[inline]
     fn advance(&mut self, now: Time, before: u64) {
         let slot = now.0 / self.width.0;
@@ -123,7 +124,7 @@ impl Astart {
         self.slot = slot;
     }
 
-    /// Bytes delivered, and seconds, since the slot that held the time `span` ago, or since the oldest there is.
+    /// Bytes delivered, and seconds, since the start of the slot at `now − span`, or of the oldest slot.
     #[inline]
     fn since(&self, now: Time, delivered: u64, span: Duration) -> (f64, f64) {
         let oldest = self.begun.max(self.slot.saturating_sub(SLOTS - 1));
@@ -188,7 +189,7 @@ impl SlowStart for Astart {
             return Step::grow(grow);
         }
         self.observe(ack, w);
-        // The records need no row for every ACK: the threshold is raised when the window gets to it.
+        // The threshold is raised when the window reaches it, to avoid an event for every ACK.
         let mut exit = None;
         if w + grow >= ssthresh {
             let new = self.raised(ack, ssthresh);
@@ -233,26 +234,27 @@ mod tests {
         Astart { floor_rtt, ..Astart::new(&Arguments::defaults(SPEC.parameters)) }
     }
 
-    /// The sheet: 40 Mbit/s, 50 ms, 1460 bytes: 171.2; raised from 100, kept at 200.
+    /// Reference values: 40 Mbit/s, 50 ms, 1460 bytes: 171.2; 100 rises to it, 200 does not change.
     #[test]
-    fn the_threshold_is_only_raised() {
+    fn the_threshold_only_rises() {
         assert_eq!(threshold(40e6 / 8.0, 0.05, 1460.0, 100.0) as u64, 171);
         assert_eq!(threshold(40e6 / 8.0, 0.05, 1460.0, 200.0), 200.0);
     }
 
-    /// (4) by hand: T = Δ takes a third of the old and two thirds of the mean of two samples.
+    /// (4) by hand: with T = Δ the weights are a third for the old value and two thirds for the mean of two samples.
     #[test]
-    fn the_filter_is_tustins() {
+    fn the_filter_is_a_tustin_filter() {
         let mut one = start(false);
         (one.ere, one.previous) = (3.0, 6.0);
         one.filter(12.0, 1.0, 1.0);
         assert_eq!(one.ere, 7.0);
     }
 
-    /// A window of ten, its ACKs 1 ms apart, RTT 100 ms: when a whole window is acknowledged in an RTT, T falls to the ACK gap
-    /// and the estimate rises towards the capacity, 100 segments per RTT; with T ≥ RTT_min it stays below the window.
+    /// A window of ten, ACKs 1 ms apart, RTT 100 ms: once a whole window is acknowledged in an RTT, T falls to the ACK
+    /// gap and the estimate rises towards the capacity, 100 segments per RTT; with T ≥ RTT_min it remains below the
+    /// window.
     #[test]
-    fn a_path_that_keeps_up_shows_its_capacity() {
+    fn the_estimate_of_an_uncongested_path_approaches_its_capacity() {
         for (floor_rtt, revives) in [(false, true), (true, false)] {
             let mut one = start(floor_rtt);
             assert_eq!(one.established(&undo(), 10.0, f64::INFINITY), (10.0, 0.0));

@@ -1,17 +1,17 @@
-//! CapStart.
+//! CapStart: standard or limited slow start, chosen by a capacity estimate.
 //!
 //! Source: D. Cavendish, K. Kumazoe, M. Tsuru, Y. Oie, M. Gerla, "CapStart: An Adaptive TCP Slow Start for High Speed
 //! Networks", INTERNET 2009; the filter is CapProbe's (R. Kapoor et al., SIGCOMM 2004).
 //!
 //! ```text
-//! Ĉ = L/δ of the pair with the least sum of its two RTTs, of ≥ 4 pairs              (1)   `shared::train`
-//! Ĉ ≥ 0.8 C_local: the sender's own link is the narrowest: w += n                   (2)   standard
+//! Ĉ = L/δ of the pair with the minimum sum of its two RTTs, of ≥ 4 pairs            (1)   `shared::train`
+//! Ĉ ≥ 0.8 C_local, the sender's link is the bottleneck: w += n                      (2)   standard
 //! else max_ssthresh = max(2, ½ Ĉ RTT_min / MSS): w += n up to it,                   (3)   limited slow start
 //!      then w += n / K, K = ⌊w / (max_ssthresh/2)⌋
 //! ```
 //!
-//! Units: bytes/s, seconds; windows in segments. Confidence: medium on intent; thresholds are ours.
-//! Differs from the source: RTTs stand for the one-way delays, which a sender does not see.
+//! Units: bytes/s, seconds; windows in segments. Confidence: medium; the thresholds are ours.
+//! Differs from the source: RTTs replace one-way delays, which a sender cannot measure.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Domain, Event, EventKind, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec,
@@ -20,7 +20,7 @@ use cwndlab_control::{
 
 use super::limited;
 use crate::congestion_avoidance::reno::segments;
-use crate::shared::train::{close, Pairs};
+use crate::shared::train::{max_burst_gap, Pairs};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -30,20 +30,20 @@ pub static SPEC: Spec = Spec {
     source: "Cavendish et al., INTERNET 2009",
     year: 2009,
     confidence: Confidence::Medium,
-    summary: "Measures the capacity of the path by the least delayed packet pair; standard slow start where the sender's own link is the narrowest, limited slow start where the path is.",
+    summary: "Estimates the capacity of the path by the packet pair with the minimum delay. Standard slow start where the sender's link is the bottleneck, limited slow start where the path is.",
     parameters: &[
-        Parameter { name: "c_local", unit: "Mbit/s", default: Value::Number(1000.0), domain: Domain::Range(0.001, 1e6), doc: "rate of the sender's own link, which a host knows" },
-        Parameter { name: "same", unit: "", default: Value::Number(0.8), domain: Domain::Range(0.0, 1.0), doc: "from this share of c_local on the path counts as no narrower" },
-        Parameter { name: "pairs", unit: "", default: Value::Number(4.0), domain: Domain::Range(1.0, 1000.0), doc: "it chooses after so many pairs" },
+        Parameter { name: "c_local", unit: "Mbit/s", default: Value::Number(1000.0), domain: Domain::Range(0.001, 1e6), doc: "rate of the sender's link" },
+        Parameter { name: "same", unit: "", default: Value::Number(0.8), domain: Domain::Range(0.0, 1.0), doc: "fraction of c_local from which on the sender's link counts as the bottleneck" },
+        Parameter { name: "pairs", unit: "", default: Value::Number(4.0), domain: Domain::Range(1.0, 1000.0), doc: "number of pairs before the choice" },
     ],
     choices: &[
         "max_ssthresh is half of the bandwidth-delay product",
-        "until four pairs are seen it is standard slow start; the choice is made once",
+        "standard slow start until the fourth pair; the choice is made once",
     ],
     pitfalls: &[
-        "has no exit of its own: limited slow start too ends with a loss, but of a quarter of the pipe at most, not of all of it",
-        "c_local must be the rate of the sender's link: where it is set too high every path counts as narrower",
-        "a sender that paces its first window (pacing = always) measures its own pace: max_ssthresh comes out far too small",
+        "has no exit rule: limited slow start also ends with a loss, but of at most a quarter of the BDP instead of a whole one",
+        "c_local must be the rate of the sender's link: with a value that is too high every path counts as the bottleneck",
+        "a sender that paces its first window (pacing = always) measures its own pacing rate: max_ssthresh is far too small",
     ],
     companion: "",
     needs: &[Need::EveryAck],
@@ -52,18 +52,18 @@ pub static SPEC: Spec = Spec {
     build: Build::SlowStart(|_, arguments| Box::new(CapStart::new(arguments))),
 };
 
-/// CapStart.
+/// Slow start of CapStart.
 #[derive(Clone, Debug)]
 pub struct CapStart {
     c_local: f64,
     same: f64,
-    wanted: u32,
+    required_pairs: u32,
     pairs: Pairs,
     count: u32,
     last_rtt: u64,
-    /// Least sum of a pair's RTTs, ns, and the rate of that pair, bytes/s.
+    /// Minimum sum of a pair's RTTs, ns, and the rate of that pair, bytes/s.
     best: (u64, f64),
-    /// max_ssthresh, segments: infinite for standard slow start; `None` until chosen.
+    /// max_ssthresh, segments: infinite for standard slow start; `None` before the choice.
     limit: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ impl CapStart {
         Self {
             c_local: arguments.number("c_local") * 1e6 / 8.0,
             same: arguments.number("same"),
-            wanted: arguments.number("pairs") as u32,
+            required_pairs: arguments.number("pairs") as u32,
             pairs: Pairs::default(),
             count: 0,
             last_rtt: u64::MAX / 2,
@@ -84,7 +84,7 @@ impl CapStart {
     /// (1).
     fn measure(&mut self, ack: &Ack) {
         let rtt = ack.rtt.map_or(u64::MAX / 2, |rtt| rtt.0);
-        if let Some(rate) = self.pairs.push(ack, close(ack)) {
+        if let Some(rate) = self.pairs.push(ack, max_burst_gap(ack)) {
             self.count += 1;
             if rtt + self.last_rtt < self.best.0 {
                 self.best = (rtt + self.last_rtt, rate);
@@ -109,7 +109,7 @@ impl SlowStart for CapStart {
         let grow = segments(ack);
         let Some(limit) = self.limit else {
             self.measure(ack);
-            if self.count >= self.wanted && self.best.1 > 0.0 {
+            if self.count >= self.required_pairs && self.best.1 > 0.0 {
                 let limit = self.choose(self.best.1, ack.min_rtt.as_secs(), ack.mss.0 as f64);
                 let reason = if limit.is_finite() { Reason::Limited } else { Reason::Standard };
                 self.limit = Some(limit);
@@ -136,17 +136,18 @@ mod tests {
         CapStart::new(&Arguments::defaults(SPEC.parameters))
     }
 
-    /// The sheet: own link 1 Gbit/s; 980 Mbit/s is standard, 100 Mbit/s over 100 ms is limited from 428 segments on.
+    /// Reference values: with a link of 1 Gbit/s, 980 Mbit/s is standard, 100 Mbit/s at 100 ms limited from 428
+    /// segments on.
     #[test]
-    fn a_narrower_path_limits_at_half_of_its_pipe() {
+    fn a_bottleneck_on_the_path_limits_slow_start_at_half_its_bdp() {
         assert_eq!(start().choose(980e6 / 8.0, 0.1, 1460.0), f64::INFINITY);
         assert_eq!(start().choose(100e6 / 8.0, 0.1, 1460.0) as u64, 428);
     }
 
-    /// By hand: pairs of 1 ms but one compressed to 0.1 ms, whose ACKs were delayed by 10 ms: the least delayed pair counts,
-    /// 1000 bytes per ms over 100 ms, half of 100 segments.
+    /// By hand: pairs 1 ms apart, except one compressed to 0.1 ms whose ACKs were delayed by 10 ms. The pair with the
+    /// minimum delay counts: 1000 bytes per ms at 100 ms, half of 100 segments.
     #[test]
-    fn the_least_delayed_pair_counts() {
+    fn the_pair_with_the_minimum_delay_counts() {
         let mut start = start();
         for (us, rtt) in [(0, 100), (1000, 101), (11_000, 111), (11_100, 110), (12_100, 110), (13_100, 110)] {
             let mut ack = ack_at(Time(1_000_000_000 + us * 1000), 1);

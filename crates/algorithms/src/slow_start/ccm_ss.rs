@@ -1,21 +1,22 @@
-//! CCM-SS: Congestion Control Module for Slow Start.
+//! CCM-SS (Congestion Control Module for Slow Start): HyStart with bounds on the window at the exit.
 //!
 //! Source: M. Ahmad et al., "End-to-End Loss Based TCP Congestion Control Mechanism as a Secured Communication
-//! Technology for Smart Healthcare Enterprises", IEEE Access 6, 2018. It stands where HyStart stands in CUBIC.
+//! Technology for Smart Healthcare Enterprises", IEEE Access 6, 2018. It replaces HyStart in CUBIC.
 //!
 //! ```text
 //! each ack: w += n                                                                        (1)
 //! train of ACKs at most 2 ms apart: b = (bytes but the first) / (t_last − t_first)        (2)   Eqs. 10–12
-//! B = the largest b of the last two rounds;  D = RTT_min / 2                               (3)   Eqs. 15, 16
+//! B = the maximum b of the last two rounds;  D = RTT_min / 2                               (3)   Eqs. 15, 16
 //! S = B max(0, RTT_max − RTT_min)                                                         (4)
 //! L = μ β B D,  U = B D + S,  μ = 1.5, β = 0.2                                            (5)
-//! w < L: stay;  L ≤ w < U: leave when a detector of HyStart fires;  w ≥ U: leave          (6)
+//! w < L: no exit;  L ≤ w < U: exit when a detector of HyStart fires;  w ≥ U: exit         (6)
 //! ```
 //!
-//! Units: bytes, seconds; windows in segments. Confidence: medium on intent, low on detail.
-//! Differs from the source, which contradicts itself: its Eq. 17 (B = minD/cwnd) is inverted; the bounds restrict the exit
-//! point, since no rule for the initial window is given; S, which no sender can see, is estimated from the largest RTT
-//! (`s = oracle` takes the simulator's word); avoidance is the growth's, not the Reno of its Algorithm 1.
+//! Units: bytes, seconds; windows in segments. Confidence: medium for the intent, low for the details.
+//! Differs from the source, which is inconsistent: its Eq. 17 (B = minD/cwnd) is inverted; the bounds restrict the exit
+//! point, since it gives no rule for the initial window; S, which a sender cannot measure, is estimated from the
+//! maximum RTT (`s = oracle` takes the value of the simulator); congestion avoidance is the selected one, not the Reno
+//! of its Algorithm 1.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Parameter, Path, Reason, SlowStart,
@@ -35,24 +36,24 @@ pub static SPEC: Spec = Spec {
     source: "Ahmad et al., IEEE Access 2018",
     year: 2018,
     confidence: Confidence::Medium,
-    summary: "HyStart with bounds on the window at which it may leave: not below mu*beta*B*D, at once above B*D + S.",
+    summary: "HyStart with bounds on the window at the exit: no exit below mu*beta*B*D, immediate exit above B*D + S. B is the bandwidth from ACK trains, D half the minimum RTT, S the buffer.",
     parameters: &[
-        Parameter { name: "mu", unit: "", default: Value::Number(1.5), domain: Domain::Range(0.5, 10.0), doc: "raises the lower bound; 1 gives HyStart with a bound that scales with the bandwidth, the right baseline" },
-        Parameter { name: "beta", unit: "", default: Value::Number(0.2), domain: Domain::Range(0.0, 1.0), doc: "the lower bound as a share of B*D" },
-        Parameter { name: "delay", unit: "", default: Value::Word("half"), domain: Domain::Words(&["half", "full"]), doc: "D: half of the minimum RTT (the paper) or all of it" },
-        Parameter { name: "s", unit: "", default: Value::Word("estimate"), domain: Domain::Words(&["estimate", "oracle"]), doc: "the buffer S: from the largest RTT, or as the simulator knows it" },
-        Parameter { name: "bound", unit: "", default: Value::Word("both"), domain: Domain::Words(&["both", "lower", "none"]), doc: "which bounds restrict the exit; none is HyStart with its low window of 16" },
-        Parameter { name: "eq17", unit: "", default: Value::Word("repaired"), domain: Domain::Words(&["repaired", "literal"]), doc: "literal takes B = D/cwnd as printed, whose bounds are next to nothing" },
+        Parameter { name: "mu", unit: "", default: Value::Number(1.5), domain: Domain::Range(0.5, 10.0), doc: "μ, scale of the lower bound; 1 gives HyStart with a bound that scales with the bandwidth, the proper baseline" },
+        Parameter { name: "beta", unit: "", default: Value::Number(0.2), domain: Domain::Range(0.0, 1.0), doc: "β, lower bound as a fraction of B*D" },
+        Parameter { name: "delay", unit: "", default: Value::Word("half"), domain: Domain::Words(&["half", "full"]), doc: "D: half of the minimum RTT (half: the paper) or the minimum RTT (full)" },
+        Parameter { name: "s", unit: "", default: Value::Word("estimate"), domain: Domain::Words(&["estimate", "oracle"]), doc: "the buffer S: estimated from the maximum RTT, or the value of the simulator (oracle)" },
+        Parameter { name: "bound", unit: "", default: Value::Word("both"), domain: Domain::Words(&["both", "lower", "none"]), doc: "bounds on the exit; none: HyStart with its low window of 16 segments" },
+        Parameter { name: "eq17", unit: "", default: Value::Word("repaired"), domain: Domain::Words(&["repaired", "literal"]), doc: "repaired: B from the train; literal: B = D/cwnd as printed, which gives bounds close to 0" },
     ],
     choices: &[
         "Eq. 17 is inverted; B comes from the train (Eqs. 10-12)",
-        "the bounds restrict the exit point; a floor or clamp of the window itself is rejected",
-        "S is estimated from the backlog seen; a lower bound of the buffer",
-        "while B is unknown the low window is HyStart's 16 segments and there is no cap",
+        "the bounds restrict the exit point; they are not a floor or clamp of the window",
+        "S is estimated from the observed backlog, which is a lower bound of the buffer",
+        "while B is unknown the lower bound is HyStart's low window of 16 segments and there is no upper bound",
     ],
     pitfalls: &[
-        "with D = RTT_min/2 and a small S the cap lies below the pipe: flows leave early and the growth fills slowly",
-        "mu matters only for exits between 0.2 and 0.3 of B*D",
+        "with D = RTT_min/2 and a small S the upper bound is below the BDP: slow start ends early, and congestion avoidance fills the path slowly",
+        "mu has an effect only on exits between 0.2 and 0.3 of B*D",
     ],
     companion: "",
     needs: &[],
@@ -61,10 +62,10 @@ pub static SPEC: Spec = Spec {
     build: Build::SlowStart(|path, arguments| Box::new(CcmSs::new(path, arguments))),
 };
 
-/// HyStart's low window, in force while B is unknown.
+/// HyStart's low window, the lower bound while B is unknown, segments.
 const LOW_WINDOW: f64 = 16.0;
 
-/// CCM-SS.
+/// Slow start of CCM-SS.
 #[derive(Clone, Debug)]
 pub struct CcmSs {
     share: f64,
@@ -77,7 +78,7 @@ pub struct CcmSs {
     rtt_max: u64,
     round: u64,
     train: Train,
-    /// Best rates of this round and the last, bytes/s.
+    /// Maximum rates of this round and the last, bytes/s.
     rates: [f64; 2],
     mss: f64,
 }
@@ -106,7 +107,7 @@ impl CcmSs {
             self.rtt_max = self.rtt_max.max(rtt.0);
         }
         if self.round != ack.round {
-            self.close();
+            self.end_train();
             self.round = ack.round;
             self.rates = [0.0, self.rates[0]];
         }
@@ -115,8 +116,8 @@ impl CcmSs {
         }
     }
 
-    /// The train ends: its rate is a sample.
-    fn close(&mut self) {
+    /// Ends the train and takes its rate as a sample.
+    fn end_train(&mut self) {
         self.rates[0] = self.rates[0].max(self.train.rate());
         self.train = Train::default();
     }
@@ -126,8 +127,8 @@ impl CcmSs {
         let rtt_min = self.hybrid.rtt_min as f64 * 1e-9;
         let d = if self.full { rtt_min } else { rtt_min / 2.0 };
         let b = if self.literal { d / w } else { self.rates[0].max(self.rates[1]) };
-        let seen = b * (self.rtt_max.saturating_sub(self.hybrid.rtt_min)) as f64 * 1e-9;
-        (b, d, self.oracle.unwrap_or(seen))
+        let estimate = b * (self.rtt_max.saturating_sub(self.hybrid.rtt_min)) as f64 * 1e-9;
+        (b, d, self.oracle.unwrap_or(estimate))
     }
 
     /// L and U of (5), segments.
@@ -205,7 +206,7 @@ mod tests {
 
     /// `known-answers.csv`: B = 100 Mbit/s, RTT_min = 100 ms, MSS 1460.
     #[test]
-    fn the_bounds_are_those_of_the_sheet() {
+    fn the_bounds_match_the_known_answers() {
         assert!((module("1", None).bounds(1.0).0 - 85.616_438_356_164_38).abs() < 1e-9);
         assert!((module("1.5", None).bounds(1.0).0 - 128.424_657_534_246_6).abs() < 1e-9);
         let bdp = 1_250_000;

@@ -1,17 +1,17 @@
-//! Early slow start exit.
+//! ESSE (early slow start exit): exit at a fraction of the pipe size estimated from ACK trains.
 //!
 //! Source: S. Giordano, G. Procissi, F. Russo, R. Secchi, "On the Use of Pipe-Size Estimators to Improve TCP Transient
 //! Behavior", ICC 2005. The estimator and the rule below are our reconstruction.
 //!
 //! ```text
-//! B = best train of ≥ 8 ACKs of a round, at most RTT_min/4 apart        (1)   `shared::train`
+//! B = maximum rate of a round's trains of ≥ 8 ACKs, ≤ RTT_min/4 apart   (1)   `shared::train`
 //! pipe = ⌈B RTT_min / MSS⌉                                              (2)
-//! two rounds in a row agree within 20 % and w ≥ 0.9 pipe: leave         (3)
+//! two consecutive rounds agree within 20 % and w ≥ 0.9 pipe: exit       (3)
 //! each ack: w += n                                                      (4)
 //! ```
 //!
 //! Units: bytes/s, seconds; windows in segments. Confidence: low to medium.
-//! Differs from the source: nothing known; it names the idea, the figures are ours.
+//! Differs from the source: nothing known; it describes the idea, the constants are ours.
 
 use cwndlab_control::{
     Ack, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec, Step,
@@ -32,46 +32,46 @@ pub static SPEC: Spec = Spec {
     source: "Giordano et al., ICC 2005",
     year: 2005,
     confidence: Confidence::Low,
-    summary: "Estimates the pipe from trains of ACKs and leaves at 0.9 of it once two rounds agree; the rule is our reconstruction.",
+    summary: "Estimates the pipe size B*RTT_min from ACK trains; slow start ends at 0.9 of it once the estimates of two rounds agree. The rule is our reconstruction.",
     parameters: &[
         Parameter {
             name: "share",
             unit: "",
             default: Value::Number(0.9),
             domain: Domain::Range(0.1, 2.0),
-            doc: "leaves where the window passes this share of the pipe",
+            doc: "fraction of the pipe size at which slow start ends",
         },
         Parameter {
             name: "agreement",
             unit: "",
             default: Value::Number(0.2),
             domain: Domain::Range(0.0, 1.0),
-            doc: "how far two estimates may lie apart, relative to the larger",
+            doc: "maximum difference of two estimates, relative to the larger one",
         },
         Parameter {
             name: "acks",
             unit: "ACKs",
             default: Value::Number(8.0),
             domain: Domain::Range(3.0, 1000.0),
-            doc: "a train has at least so many",
+            doc: "minimum length of a train",
         },
         Parameter {
             name: "gap",
             unit: "",
             default: Value::Number(0.25),
             domain: Domain::Range(0.0001, 1.0),
-            doc: "ACKs further apart than this share of RTT_min end a train",
+            doc: "maximum gap between the ACKs of a train, as a fraction of RTT_min",
         },
     ],
     choices: &[
-        "a round's estimate is its best train",
-        "rounds without a train of eight ACKs neither confirm nor refute",
+        "the estimate of a round is that of its fastest train",
+        "rounds without a train of eight ACKs do not count",
     ],
     pitfalls: &[
-        "a silence of up to a quarter of RTT_min counts as part of a train: where the sender stalls within a round (receive window, bursts held back) the pipe comes out too small and two rounds agree late",
-        "a train shows the capacity where the sender bursts, and its own pace where it paces",
-        "the bursts of doubling need a buffer of about a quarter of the pipe; with less the loss comes before the exit",
-        "needs two rounds with eight ACKs each: with an initial window of 10 and delayed ACKs the third round at the earliest",
+        "a gap of up to a quarter of RTT_min counts as part of a train: where the sender pauses within a round (receive window, delayed bursts) the pipe size is underestimated, and two rounds agree late",
+        "a train measures the capacity where the sender transmits bursts, but the sender's own rate where it paces",
+        "the bursts of slow start need a buffer of about a quarter of the BDP; with less a loss occurs before the exit",
+        "needs two rounds with eight ACKs each: with an initial window of 10 and delayed ACKs the exit is in the third round at the earliest",
     ],
     companion: "",
     needs: &[Need::EveryAck],
@@ -91,7 +91,7 @@ pub static SPEC: Spec = Spec {
     }),
 };
 
-/// Early slow start exit.
+/// Slow start of ESSE.
 #[derive(Clone, Debug)]
 pub struct Esse {
     share: f64,
@@ -100,7 +100,7 @@ pub struct Esse {
     gap: f64,
     round: u64,
     train: Train,
-    /// Best rate of this round, bytes/s.
+    /// Maximum rate of this round, bytes/s.
     best: f64,
     /// The last two estimates, newest first, segments.
     pipes: [f64; 2],
@@ -112,8 +112,8 @@ fn pipe(bytes_per_s: f64, rtt_min_s: f64, mss: f64) -> f64 {
 }
 
 impl Esse {
-    /// The train ends: its rate is a sample.
-    fn close(&mut self, train: &Train) {
+    /// Takes the rate of a train that has ended as a sample.
+    fn end_train(&mut self, train: &Train) {
         if train.acks >= self.acks {
             self.best = self.best.max(train.rate()); // (1)
         }
@@ -121,7 +121,7 @@ impl Esse {
 
     fn next_round(&mut self, ack: &Ack) {
         let train = std::mem::take(&mut self.train);
-        self.close(&train);
+        self.end_train(&train);
         self.round = ack.round;
         if self.best > 0.0 {
             self.pipes = [pipe(self.best, ack.min_rtt.as_secs(), ack.mss.0 as f64), self.pipes[0]];
@@ -147,7 +147,7 @@ impl SlowStart for Esse {
             self.next_round(ack);
         }
         if let Some(ended) = self.train.push(ack, Duration((self.gap * ack.min_rtt.0 as f64) as u64)) {
-            self.close(&ended);
+            self.end_train(&ended);
         }
         let exit = self.is_full(w).then(|| exit::now(Reason::Pipe, w, self.pipes[0]));
         Step::with_exit(segments(ack), exit) // (4)
@@ -178,15 +178,16 @@ mod tests {
     use cwndlab_control::Arguments;
     use cwndlab_units::Time;
 
-    /// The sheet: 10 Mbit/s, 80 ms, 1460 bytes: 69 segments.
+    /// Reference values: 10 Mbit/s, 80 ms, 1460 bytes: 69 segments.
     #[test]
-    fn the_pipe_is_rounded_up() {
+    fn the_pipe_size_is_rounded_up() {
         assert_eq!(pipe(10e6 / 8.0, 0.08, 1460.0), 69.0);
     }
 
-    /// The sheet: with a pipe of 69 twice, 62 stays and 63 leaves; estimates 30 % apart do not agree.
+    /// Reference values: with two estimates of 69, slow start continues at 62 and ends at 63; estimates that differ by
+    /// 30 % do not agree.
     #[test]
-    fn it_leaves_at_nine_tenths_of_a_pipe_seen_twice() {
+    fn slow_start_ends_at_nine_tenths_of_two_equal_estimates() {
         let mut start = Esse {
             share: 0.9,
             agreement: 0.2,
@@ -202,20 +203,21 @@ mod tests {
         assert!(!start.is_full(63.0));
     }
 
-    /// By hand: ACKs of 1000 bytes each millisecond, RTT 100 ms: a pipe of 100; two rounds of ten know it.
+    /// By hand: ACKs of 1000 bytes every millisecond at an RTT of 100 ms: a pipe size of 100 after two rounds of ten
+    /// ACKs.
     #[test]
-    fn two_rounds_of_trains_find_the_pipe() {
+    fn two_rounds_of_trains_estimate_the_pipe_size() {
         let Build::SlowStart(make) = SPEC.build else { unreachable!() };
         let mut start = make(&path(10), &Arguments::defaults(SPEC.parameters));
-        let mut left = Vec::new();
+        let mut exits = Vec::new();
         for round in 0..3u64 {
             for n in 0..10 {
                 let mut ack = ack_at(Time(1_000_000_000 + round * 100_000_000 + n * 1_000_000), 1);
                 ack.round = round;
-                left.push(start.on_ack(&ack, 95.0, 1e9).exit.map(|exit| exit.event.pipe_segments));
+                exits.push(start.on_ack(&ack, 95.0, 1e9).exit.map(|exit| exit.event.pipe_segments));
             }
         }
-        assert_eq!(left.iter().position(Option::is_some), Some(20));
-        assert_eq!(left[20], Some(100.0));
+        assert_eq!(exits.iter().position(Option::is_some), Some(20));
+        assert_eq!(exits[20], Some(100.0));
     }
 }

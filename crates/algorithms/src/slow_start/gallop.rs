@@ -1,13 +1,13 @@
-//! The start of Gallop-Vegas.
+//! Gallop-Vegas: slow start between linear and exponential increase, with the exit rule of Vegas.
 //!
 //! Source: C.-Y. Ho, Y.-C. Chan, Y.-C. Chen, "Gallop-Vegas: An Enhanced Slow-Start Mechanism for TCP Vegas", Journal of
-//! Communications and Networks 8(3), 2006. Its abstract says: growth between linear and exponential, spread evenly, exit by
-//! the difference of Vegas. The rule below is our reconstruction.
+//! Communications and Networks 8(3), 2006. Its abstract states: growth between linear and exponential, spread evenly,
+//! exit by the difference of Vegas. The rule below is our reconstruction.
 //!
 //! ```text
-//! each ack: w += n min(incr, w_r) / w_r       w_r: the window when the round began      (1)
-//! each round: diff = w (1 − base/R)           R: least RTT of the round, base: least R  (2)
-//!   diff > γ:    leave                        γ = 1 segment                             (3)
+//! each ack: w += n min(incr, w_r) / w_r       w_r: the window at the start of the round (1)
+//! each round: diff = w (1 − base/R)           R: minimum RTT of the round, base: minimum of R   (2)
+//!   diff > γ:    exit                         γ = 1 segment                             (3)
 //!   diff > γ/2:  incr ← max(1, incr/2)                                                  (4)
 //!   else:        incr ← incr + 1                                                        (5)
 //! pacing: w + incr segments per smoothed RTT                                            (6)
@@ -33,19 +33,19 @@ pub static SPEC: Spec = Spec {
     source: "Ho, Chan, Chen, JCN 2006",
     year: 2006,
     confidence: Confidence::Low,
-    summary: "One segment per round trip more than in the last: the window grows with the square of time, paced, and leaves when Vegas' diff passes gamma. Our reconstruction.",
+    summary: "The increment per round trip rises by one segment each round, so that the window grows with the square of time, with pacing. Slow start ends when Vegas' diff exceeds gamma. Our reconstruction.",
     parameters: &[
-        Parameter { name: "gamma", unit: "segments", default: Value::Number(1.0), domain: Domain::Range(0.1, 100.0), doc: "leaves where so many segments are queued by Vegas' reckoning" },
-        Parameter { name: "pace", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "spreads the window over the RTT" },
+        Parameter { name: "gamma", unit: "segments", default: Value::Number(1.0), domain: Domain::Range(0.1, 100.0), doc: "γ, backlog by Vegas' estimate at which slow start ends" },
+        Parameter { name: "pace", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: the window is paced over the RTT" },
     ],
     choices: &[
-        "between gamma/2 and gamma the increment is halved rather than raised",
-        "the increment is at most the window: never more than doubling",
-        "the RTT of a round is its least sample; base is the least of those, not the RTT of the handshake, whose small packets pass faster",
+        "between gamma/2 and gamma the increment is halved instead of raised",
+        "the increment is at most the window, so the window at most doubles",
+        "the RTT of a round is its minimum sample; base is the minimum of those, without the RTT of the handshake, whose small packets are faster",
     ],
     pitfalls: &[
-        "the square of time is slow on fat paths: a pipe of P segments takes about sqrt(2P) round trips, 41 for 826 segments",
-        "where others queue, diff passes gamma at once and it leaves with a small window",
+        "quadratic growth is slow at a large BDP: a BDP of P segments takes about sqrt(2P) round trips, 41 for 826 segments",
+        "with competing flows in the queue diff exceeds gamma at once, and slow start ends with a small window",
     ],
     companion: "",
     needs: &[Need::Pacing],
@@ -54,16 +54,16 @@ pub static SPEC: Spec = Spec {
     build: Build::SlowStart(|_, arguments| Box::new(Gallop::new(arguments))),
 };
 
-/// Gallop.
+/// Slow start of Gallop-Vegas.
 #[derive(Clone, Debug)]
 pub struct Gallop {
     gamma: f64,
-    paces: bool,
+    pacing: bool,
     incr: f64,
     round: u64,
-    /// Window when the round began, segments.
+    /// Window at the start of the round, segments.
     w_round: f64,
-    /// Least RTT of the round, and of all rounds, ns.
+    /// Minimum RTT of the round, and of all rounds, ns.
     rtt: u64,
     base: u64,
     pace: Option<Rate>,
@@ -79,7 +79,7 @@ impl Gallop {
     fn new(arguments: &Arguments) -> Self {
         Self {
             gamma: arguments.number("gamma"),
-            paces: arguments.word("pace") == "on",
+            pacing: arguments.word("pace") == "on",
             incr: 1.0,
             round: u64::MAX,
             w_round: 0.0,
@@ -89,7 +89,7 @@ impl Gallop {
         }
     }
 
-    /// (3) to (5): the diff of the round that ended, where it is time to leave.
+    /// (3) to (5): starts a round. Returns the diff of the last one where slow start ends.
     fn next_round(&mut self, ack: &Ack, w: f64) -> Option<f64> {
         let first = self.round == u64::MAX;
         let rtt = std::mem::replace(&mut self.rtt, u64::MAX);
@@ -118,7 +118,7 @@ impl SlowStart for Gallop {
             if let Some(diff) = self.next_round(ack, w) {
                 return Step::with_exit(segments(ack), Some(exit::now(Reason::Backlog, w, w - diff)));
             }
-            if self.paces {
+            if self.pacing {
                 self.pace = pace::over(w + self.incr, ack.mss.0 as f64, ack.srtt.0);
                 // (6)
             }
@@ -148,7 +148,7 @@ impl SlowStart for Gallop {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { pacing: self.paces, outside: false }
+        Capabilities { pacing: self.pacing, outside: false }
     }
 
     fn extra(&self, put: Extra<'_>) {
@@ -173,9 +173,9 @@ mod tests {
         (sum, left)
     }
 
-    /// The sheet: from w = 2 increments of 1, 2, 3, 4, 5: after five rounds 17 (standard slow start: 64).
+    /// Reference values: from w = 2 increments of 1, 2, 3, 4, 5: after five rounds 17 (standard slow start: 64).
     #[test]
-    fn increments_grow_by_one() {
+    fn increments_rise_by_one_per_round() {
         let mut start = Gallop::new(&Arguments::defaults(SPEC.parameters));
         let mut w = 2.0;
         for (number, expected) in [3.0, 5.0, 8.0, 12.0, 17.0].into_iter().enumerate() {
@@ -185,9 +185,10 @@ mod tests {
         }
     }
 
-    /// By hand, base 100 ms, w = 20: R = 103 ms is a diff of 0.58 and halves the increment; 106 ms is 1.13 and ends it.
+    /// By hand, base 100 ms, w = 20: R = 103 ms gives diff = 0.58, which halves the increment; 106 ms gives 1.13, the
+    /// exit.
     #[test]
-    fn the_difference_slows_and_ends_it() {
+    fn diff_halves_the_increment_and_ends_slow_start() {
         assert!((diff(20.0, 100, 103) - 0.582_524_271_844_66).abs() < 1e-12);
         let mut start = Gallop::new(&Arguments::defaults(SPEC.parameters));
         (start.incr, start.base) = (8.0, 100_000_000);

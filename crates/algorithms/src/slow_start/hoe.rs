@@ -1,4 +1,4 @@
-//! Hoe's initial threshold.
+//! Hoe's initial ssthresh: slow start to the BDP estimated from packet pairs.
 //!
 //! Source: J. C. Hoe, "Improving the Start-up Behavior of a Congestion Control Scheme for TCP", SIGCOMM 1996.
 //!
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Units: bytes/s, seconds; windows in segments.
-//! Differs from the source: its text fits a line through three ACKs; the median of the first three pairs stands for that.
+//! Differs from the source: the median of the first three pairs replaces the line fitted through three ACKs.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec, Step,
@@ -18,7 +18,7 @@ use cwndlab_control::{
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
-use crate::shared::train::{close, Pairs};
+use crate::shared::train::{max_burst_gap, Pairs};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -28,23 +28,23 @@ pub static SPEC: Spec = Spec {
     source: "Hoe, SIGCOMM 1996",
     year: 1996,
     confidence: Confidence::High,
-    summary: "Measures the bottleneck by packet pairs of the first ACKs and sets the initial ssthresh to B*RTT; then doubles up to it.",
+    summary: "Estimates the bottleneck bandwidth B from packet pairs of the first ACKs and sets the initial ssthresh to B*RTT; the window doubles per round trip up to it.",
     parameters: &[Parameter {
         name: "pairs",
         unit: "",
         default: Value::Number(3.0),
         domain: Domain::Range(1.0, 16.0),
-        doc: "the median of so many pairs is B; 1 takes the first",
+        doc: "number of pairs whose median is B; 1: the first pair",
     }],
     choices: &[
-        "the median of the first pairs rather than the paper's line through three ACKs",
-        "ACKs are close where they are at most a quarter of the smallest RTT apart",
+        "the median of the first pairs instead of the paper's line through three ACKs",
+        "two ACKs are a pair where they are at most a quarter of the minimum RTT apart",
     ],
     pitfalls: &[
-        "B is the capacity, not what others leave of it: beside other flows it leaves late",
-        "the bursts of doubling need a buffer of about a quarter of the pipe; with less the loss comes before the exit",
-        "ACK compression makes B too large",
-        "a sender that paces its first window (pacing = always) measures its own pace and leaves at about twice the initial window",
+        "B is the capacity, not the available bandwidth: with competing flows slow start ends late",
+        "the bursts of slow start need a buffer of about a quarter of the BDP; with less a loss occurs before the exit",
+        "ACK compression leads to an overestimate of B",
+        "a sender that paces its first window (pacing = always) measures its own pacing rate, and slow start ends at about twice the initial window",
     ],
     companion: "",
     needs: &[Need::EveryAck],
@@ -53,7 +53,7 @@ pub static SPEC: Spec = Spec {
     build: Build::SlowStart(|_, arguments| Box::new(Hoe::new(arguments))),
 };
 
-/// Hoe's start.
+/// Slow start with Hoe's initial ssthresh.
 #[derive(Clone, Debug)]
 pub struct Hoe {
     k: usize,
@@ -61,7 +61,8 @@ pub struct Hoe {
     rtt: f64,
     /// (2), segments; `None` while unknown.
     pipe: Option<f64>,
-    over: bool,
+    /// A congestion event has occurred.
+    congested: bool,
 }
 
 /// (2), whole segments.
@@ -72,14 +73,14 @@ pub fn pipe(bytes_per_s: f64, rtt_s: f64, mss: f64) -> f64 {
 
 impl Hoe {
     fn new(arguments: &Arguments) -> Self {
-        Self { k: arguments.number("pairs") as usize, pairs: Pairs::default(), rtt: 0.0, pipe: None, over: false }
+        Self { k: arguments.number("pairs") as usize, pairs: Pairs::default(), rtt: 0.0, pipe: None, congested: false }
     }
 }
 
 impl SlowStart for Hoe {
     fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step {
         let grow = segments(ack); // (3)
-        if self.over {
+        if self.congested {
             return Step::grow(grow);
         }
         if self.pipe.is_some() {
@@ -88,13 +89,13 @@ impl SlowStart for Hoe {
         if self.rtt == 0.0 {
             self.rtt = ack.rtt.map_or(0.0, cwndlab_units::Duration::as_secs);
         }
-        let _ = self.pairs.push(ack, close(ack));
+        let _ = self.pairs.push(ack, max_burst_gap(ack));
         self.pipe = self.pairs.median_of(self.k).map(|b| pipe(b, self.rtt, ack.mss.0 as f64)); // (1), (2)
         Step::with_exit(grow, self.pipe.map(|pipe| exit::at(Reason::Pair, w + grow, pipe)))
     }
 
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
-        self.over = true; // the initial threshold only
+        self.congested = true; // only the initial ssthresh is estimated
         ssthresh
     }
 
@@ -110,15 +111,16 @@ mod tests {
     use cwndlab_control::EventKind;
     use cwndlab_units::{Duration, Time};
 
-    /// The sheet: 1460 bytes 1.168 ms apart and an RTT of 100 ms give a threshold of 85.
+    /// Reference values: 1460 bytes 1.168 ms apart and an RTT of 100 ms give a threshold of 85.
     #[test]
     fn the_threshold_is_the_bandwidth_delay_product() {
         assert_eq!(pipe(crate::shared::train::pair(Duration(1_168_000), 1460.0), 0.1, 1460.0), 85.0);
     }
 
-    /// By hand: ACKs of 1000 bytes 1 ms apart, RTT 100 ms: 100 segments, known with the fourth ACK; then it doubles up to it.
+    /// By hand: ACKs of 1000 bytes 1 ms apart at an RTT of 100 ms: 100 segments, with the fourth ACK; the window then
+    /// doubles up to it.
     #[test]
-    fn three_pairs_set_it_once() {
+    fn three_pairs_set_the_threshold_once() {
         let mut start = Hoe::new(&Arguments::defaults(SPEC.parameters));
         let exits: Vec<_> = (0..6)
             .map(|n| start.on_ack(&ack_at(Time(1_000_000_000 + n * 1_000_000), 1), 10.0, 1e9))

@@ -1,14 +1,15 @@
-//! Hybrid slow start as published.
+//! HyStart (hybrid slow start) as published.
 //!
 //! Source: S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011 (report 2008).
 //!
 //! ```text
 //! each ack: w += n                                                   (1)
-//! leave with ssthresh = w when w ≥ 16 and the ACK train spans RTT_min/2,   (2)
-//!   or the delay of the round's start rose by η (see `shared::hybrid`)       (3)
+//! exit with ssthresh = w when w ≥ 16 and the ACK train spans RTT_min/2,    (2)
+//!   or the delay at the start of the round rose by η (see `shared::hybrid`)  (3)
 //! ```
 //!
-//! Units: segments, nanoseconds. Differs from the source: nothing known; the forward delay is half of the smallest RTT.
+//! Units: segments, nanoseconds.
+//! Differs from the source: nothing known; the forward delay is half of the minimum RTT.
 
 use cwndlab_control::{Ack, Build, Confidence, Congestion, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
 
@@ -23,16 +24,16 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1016/j.comnet.2011.01.014",
     year: 2008,
     confidence: Confidence::Medium,
-    summary: "Slow start that leaves when the ACK train spans the one-way delay or the RTT rises.",
+    summary: "Slow start that ends when an ACK train spans the one-way delay or the RTT rises.",
     parameters: &[Parameter {
         name: "low_window",
         unit: "segments",
         default: Value::Number(16.0),
         domain: Domain::Range(1.0, 1e6),
-        doc: "never leaves below",
+        doc: "minimum window at the exit",
     }],
     choices: &["the one-way delay is RTT_min/2"],
-    pitfalls: &["jitter and delayed ACKs make it leave early"],
+    pitfalls: &["jitter and delayed ACKs cause early exits"],
     companion: "",
     needs: &[],
     refuses: &[],
@@ -43,7 +44,7 @@ pub static SPEC: Spec = Spec {
 };
 use crate::shared::exit;
 
-/// HyStart.
+/// Slow start of HyStart.
 #[derive(Clone, Debug)]
 pub struct HyStart {
     low_window: f64,

@@ -1,16 +1,16 @@
-//! HyStart as Linux has it.
+//! HyStart as Linux implements it.
 //!
 //! Source: Linux `net/ipv4/tcp_cubic.c` v2.3 (6.x), after S. Ha, I. Rhee, Computer Networks 55(9), 2011.
 //!
 //! ```text
 //! each ack: w += n                                                            (1)
-//! leave with ssthresh = w when w ≥ 16 and
-//!   the ACK train spans RTT_min + allowance, half of that where unpaced,      (2)
-//!   or the least of the round's first 8 samples passes RTT_min + η            (3)
+//! exit with ssthresh = w when w ≥ 16 and
+//!   the ACK train spans RTT_min + allowance, half of that without pacing,     (2)
+//!   or the minimum of the round's first 8 samples exceeds RTT_min + η         (3)
 //! ```
 //!
-//! Units: segments, nanoseconds. The allowance is for delayed ACKs: 64 kB at the pacing rate ×4, at most 1 ms.
-//! Differs from the source: microseconds become nanoseconds.
+//! Units: segments, nanoseconds. The allowance for delayed ACKs is four times 64 kB at the pacing rate, at most 1 ms.
+//! Differs from the source: nanoseconds instead of microseconds.
 
 use cwndlab_control::{
     Ack, Build, Confidence, Congestion, Domain, Kind, Parameter, Path, SlowStart, Spec, Step, Value,
@@ -27,32 +27,36 @@ pub static SPEC: Spec = Spec {
     source: "Linux tcp_cubic.c v2.3",
     year: 2008,
     confidence: Confidence::High,
-    summary: "HyStart with Linux' thresholds: the train must span the whole minimum RTT where packets are paced, half of it where not.",
+    summary: "HyStart with Linux' thresholds: an ACK train must span the minimum RTT with pacing, half of it without.",
     parameters: &[Parameter {
         name: "low_window",
         unit: "segments",
         default: Value::Number(16.0),
         domain: Domain::Range(1.0, 1e6),
-        doc: "never leaves below",
+        doc: "minimum window at the exit",
     }],
     choices: &[],
-    pitfalls: &["sees no train where ACKs are more than 2 ms apart: one ACK per two segments below 12 Mbit/s"],
+    pitfalls: &["ACKs more than 2 ms apart are no train: below 12 Mbit/s with one ACK per two segments"],
     companion: "",
     needs: &[],
     refuses: &[],
     model_based: false,
     build: Build::SlowStart(|path: &Path, arguments| {
-        Box::new(HyStartLinux { low_window: arguments.number("low_window"), paced: path.paced, hybrid: Hybrid::default() })
+        Box::new(HyStartLinux {
+            low_window: arguments.number("low_window"),
+            paced: path.paced,
+            hybrid: Hybrid::default(),
+        })
     }),
 };
 use crate::shared::exit;
 
-/// Linux, hystart_ack_delay: never more than a millisecond.
+/// Linux, hystart_ack_delay: the maximum allowance, 1 ms.
 const MAX_ALLOWANCE_NS: u64 = 1_000_000;
-/// What a device may send at once (`GSO_MAX_SIZE`), four times.
+/// Four times the maximum size of a super-segment (`GSO_MAX_SIZE`).
 const BURST_BYTES: f64 = 65_536.0 * 4.0;
 
-/// Linux' HyStart.
+/// Slow start of HyStart in Linux.
 #[derive(Clone, Debug)]
 pub struct HyStartLinux {
     low_window: f64,
@@ -61,12 +65,12 @@ pub struct HyStartLinux {
 }
 
 impl HyStartLinux {
-    /// (2): half where unpaced, and the allowance for the pacing rate of slow start, 2 cwnd / srtt.
+    /// (2): the threshold of the train, ns, with the allowance at the pacing rate of slow start, 2 cwnd / srtt.
     #[inline]
     fn threshold(&self, ack: &Ack, w: f64) -> u64 {
         let rate = 2.0 * w * ack.mss.0 as f64 / ack.srtt.0.max(1) as f64;
         let allowance = ((BURST_BYTES / rate) as u64).min(MAX_ALLOWANCE_NS);
-        // Without a sample there is no minimum, and no train is longer than that.
+        // Before the first sample the minimum is infinite, so no train exceeds the threshold.
         let whole = self.hybrid.rtt_min.saturating_add(allowance);
         if self.paced {
             whole
@@ -106,9 +110,10 @@ mod tests {
         HyStartLinux { low_window: 16.0, paced, hybrid: Hybrid::default() }
     }
 
-    /// ACKs 1 ms apart with an RTT of 50 ms: unpaced the train ends beyond 25 ms (and half of the allowance), paced beyond 50.
+    /// ACKs 1 ms apart with an RTT of 50 ms: without pacing the exit is after 25 ms plus half of the allowance, with
+    /// pacing after 50 ms plus the allowance.
     #[test]
-    fn the_train_spans_half_of_the_minimum_where_unpaced() {
+    fn the_train_spans_half_of_the_minimum_rtt_without_pacing() {
         for (paced, first) in [(false, 26), (true, 52)] {
             let mut start = start(paced);
             let fired = (0..100u64).find(|ms| {
@@ -120,10 +125,11 @@ mod tests {
         }
     }
 
-    /// The sheet: a minimum of 100 ms; the least of eight at 113 ms leaves, at 112 ms not.
+    /// Reference values with a minimum of 100 ms: the minimum of eight samples causes an exit at 113 ms, none at 112
+    /// ms.
     #[test]
-    fn the_delay_rule_needs_an_eighth_more() {
-        for (ms, leaves) in [(112, false), (113, true)] {
+    fn the_delay_detector_needs_a_rise_by_an_eighth() {
+        for (ms, exits) in [(112, false), (113, true)] {
             let mut start = start(false);
             let _ = start.on_ack(&ack_at(Time(1), 1), 100.0, 1e9);
             let fired = (0..20u64).any(|n| {
@@ -132,13 +138,14 @@ mod tests {
                 ack.rtt = Some(Duration::from_millis(ms));
                 start.on_ack(&ack, 100.0, 1e9).exit.is_some()
             });
-            assert_eq!(fired, leaves, "{ms} ms");
+            assert_eq!(fired, exits, "{ms} ms");
         }
     }
 
-    /// Linux, cubictcp_acked: without a sample nothing is judged. The battery found a sum that ran over here.
+    /// Linux, cubictcp_acked: without an RTT sample there is no exit. The conformance battery found an integer overflow
+    /// here.
     #[test]
-    fn without_a_sample_no_train_leaves() {
+    fn without_an_rtt_sample_no_train_ends_slow_start() {
         let mut start = start(true);
         for ms in 0..100u64 {
             let mut ack = ack_at(Time(1_000_000_000 + ms * 1_000_000), 1);

@@ -1,17 +1,18 @@
-//! HyStart++.
+//! HyStart++: slow start with a phase of conservative slow start (CSS) after a delay increase.
 //!
 //! Source: P. Balasubramanian, Y. Huang, M. Olson, "HyStart++: Modified Slow Start for TCP", RFC 9406, 2023.
 //!
 //! ```text
-//! slow start:  w += min(n, L);  L = 8 segments per ACK, none where paced          (1)
+//! slow start:  w += min(n, L);  L = 8 segments per ACK, no limit with pacing      (1)
 //! thresh = clamp(lastRoundMinRTT / 8, 4 ms, 16 ms)                                (2)
 //! ≥ 8 samples and currentRoundMinRTT ≥ lastRoundMinRTT + thresh: enter CSS        (3)
 //! CSS:         w += min(n, L) / 4                                                 (4)
-//! currentRoundMinRTT < baseline: back to slow start                               (5)
+//! currentRoundMinRTT < baseline: resume slow start                                (5)
 //! five rounds of CSS: ssthresh = w                                                (6)
 //! ```
 //!
-//! Units: segments, nanoseconds. Only in the initial slow start. Differs from the source: nothing known.
+//! Units: segments, nanoseconds. (2) to (6) apply to the initial slow start only.
+//! Differs from the source: nothing known.
 
 use cwndlab_control::{
     Ack, Build, Confidence, Congestion, Domain, Event, EventKind, Kind, Parameter, Reason, SlowStart, Spec, Step, Value,
@@ -28,7 +29,7 @@ pub static SPEC: Spec = Spec {
     source: "RFC 9406",
     year: 2023,
     confidence: Confidence::High,
-    summary: "When the RTT rises it first slows down for five rounds (conservative slow start), then leaves.",
+    summary: "A rise of the RTT starts conservative slow start, with a quarter of the increase. Slow start ends after five such rounds, or resumes when the RTT falls again.",
     parameters: &[
         Parameter {
             name: "css_rounds",
@@ -42,18 +43,18 @@ pub static SPEC: Spec = Spec {
             unit: "",
             default: Value::Number(4.0),
             domain: Domain::Range(2.0, 100.0),
-            doc: "how much slower it grows there",
+            doc: "divisor of the increase in conservative slow start",
         },
         Parameter {
             name: "l",
             unit: "segments",
             default: Value::Number(8.0),
             domain: Domain::Range(1.0, 1000.0),
-            doc: "most that one ACK may add where the sender does not pace",
+            doc: "L, maximum increment per ACK without pacing",
         },
     ],
     choices: &[],
-    pitfalls: &["sees only the delay: with a very short buffer the loss comes first"],
+    pitfalls: &["delay is the only signal: with a very small buffer a loss occurs first"],
     companion: "",
     needs: &[],
     refuses: &[],
@@ -80,7 +81,7 @@ fn thresh(last: u64) -> u64 {
     (last / 8).clamp(4_000_000, 16_000_000)
 }
 
-/// HyStart++.
+/// Slow start of HyStart++.
 #[derive(Clone, Debug)]
 pub struct HyStartPp {
     limit: f64,
@@ -90,7 +91,7 @@ pub struct HyStartPp {
     last: u64,
     current: u64,
     samples: u32,
-    /// Baseline and rounds done, in CSS.
+    /// Baseline RTT, ns, and completed rounds, in CSS.
     css: Option<(u64, u32)>,
     /// The initial slow start is over.
     over: bool,
@@ -175,7 +176,8 @@ mod tests {
         (grown, left)
     }
 
-    /// RFC 9406, by hand: after a round of 100 ms, 112 ms goes on and 112.5 ms enters CSS, where 40 ACKs add 10.
+    /// RFC 9406, by hand: after a round of 100 ms slow start continues at 112 ms; 112.5 ms starts CSS, where 40 ACKs
+    /// add 10.
     #[test]
     fn conservative_slow_start_begins_at_an_eighth_and_ends_after_five_rounds() {
         let mut one = start(&path(10));

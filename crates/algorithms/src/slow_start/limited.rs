@@ -1,10 +1,10 @@
-//! Limited slow start.
+//! Limited slow start: at most max_ssthresh/2 segments per round trip at large windows.
 //!
 //! Source: S. Floyd, "Limited Slow-Start for TCP with Large Congestion Windows", RFC 3742, 2004.
 //!
 //! ```text
 //! w ≤ max_ssthresh: w += n                              (1)
-//! beyond:           w += n / K,  K = ⌊w / (max_ssthresh/2)⌋   (2)   at most max_ssthresh/2 per round trip
+//! above:            w += n / K,  K = ⌊w / (max_ssthresh/2)⌋   (2)   at most max_ssthresh/2 per round trip
 //! ```
 //!
 //! Units: segments. Differs from the source: nothing.
@@ -22,43 +22,44 @@ pub static SPEC: Spec = Spec {
     source: "RFC 3742",
     year: 2004,
     confidence: Confidence::High,
-    summary: "Doubles up to max_ssthresh, then adds at most half of that per round trip.",
+    summary:
+        "The window doubles per round trip up to max_ssthresh, then increases by at most max_ssthresh/2 per round trip.",
     parameters: &[Parameter {
         name: "max_ssthresh",
         unit: "segments",
         default: Value::Number(100.0),
         domain: Domain::Range(2.0, 1e6),
-        doc: "doubling ends here",
+        doc: "window at which the doubling ends",
     }],
     choices: &[],
-    pitfalls: &["takes long to fill a long fat path"],
+    pitfalls: &["takes long to fill a path with a large BDP"],
     companion: "",
     needs: &[],
     refuses: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(Limited { most: arguments.number("max_ssthresh") })),
+    build: Build::SlowStart(|_, arguments| Box::new(Limited { max_ssthresh: arguments.number("max_ssthresh") })),
 };
 
 /// Limited slow start.
 #[derive(Clone, Debug)]
 pub struct Limited {
-    most: f64,
+    max_ssthresh: f64,
 }
 
-/// K of (2) at window `w`, 1 up to `most` segments.
+/// K of (2) at window `w`; 1 up to `max_ssthresh` segments.
 #[inline]
 #[must_use]
-pub fn k(w: f64, most: f64) -> f64 {
-    if w <= most {
+pub fn k(w: f64, max_ssthresh: f64) -> f64 {
+    if w <= max_ssthresh {
         1.0
     } else {
-        floor(w / (0.5 * most))
+        floor(w / (0.5 * max_ssthresh))
     }
 }
 
 impl Limited {
     fn k(&self, w: f64) -> f64 {
-        k(w, self.most)
+        k(w, self.max_ssthresh)
     }
 }
 
@@ -74,8 +75,8 @@ mod tests {
 
     /// `known-answers.csv`.
     #[test]
-    fn k_is_that_of_the_rfc() {
-        let start = Limited { most: 100.0 };
+    fn k_matches_the_known_answers() {
+        let start = Limited { max_ssthresh: 100.0 };
         assert_eq!([50.0, 150.0, 200.0, 400.0, 1000.0].map(|w| start.k(w)), [1.0, 3.0, 4.0, 8.0, 20.0]);
     }
 }

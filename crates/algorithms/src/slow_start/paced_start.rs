@@ -1,20 +1,20 @@
-//! Paced Start.
+//! Paced Start: a search for the gap between segments at which the queue neither grows nor drains.
 //!
-//! Source: N. Hu, P. Steenkiste, "Improving TCP Startup Performance using Active Measurements: Algorithm and Evaluation",
-//! ICNP 2003.
+//! Source: N. Hu, P. Steenkiste, "Improving TCP Startup Performance using Active Measurements: Algorithm and
+//! Evaluation", ICNP 2003.
 //!
 //! ```text
-//! the initial window, sent at once: g_B = δ of its first pair of ACKs                        (1)   per segment
+//! the initial window, sent as a burst: g_B = δ of its first pair of ACKs                     (1)   per segment
 //! trains of 4, 8, 16, 16, … segments, source gap g_s; g_a: mean ACK gap
 //!   g_a > 1.1 g_s: g_lo ← g_s;  else g_hi ← g_s                                             (2)
 //! next g_s = (g_lo + g_hi)/2, or 2 g_s where g_hi is unset; first g_s = 2 g_B, g_lo = g_B   (3)
 //! g_hi − g_lo < 0.1 g_hi, or 8 trains: w = RTT_min / g_hi                                   (4)
-//! that window is paced at g_hi over one round trip, then slow start ends                    (5)
+//! the window is paced at g_hi over one round trip, then slow start ends                     (5)
 //! ```
 //!
 //! Units: seconds per segment; windows in segments.
-//! Differs from the source: the search, (3) and (4), and the lengths are ours; a train leaves when the last one is
-//! acknowledged in full, so that ACKs do not clock it.
+//! Differs from the source: the search, (3) and (4), and the lengths of the trains are ours; a train is sent when the
+//! last one is completely acknowledged, so that it is not clocked by ACKs.
 
 use cwndlab_control::{
     Ack, Build, Capabilities, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart,
@@ -23,7 +23,7 @@ use cwndlab_control::{
 use cwndlab_units::Rate;
 
 use crate::congestion_avoidance::reno::segments;
-use crate::shared::train::{close, Pairs};
+use crate::shared::train::{max_burst_gap, Pairs};
 use crate::shared::{exit, pace};
 
 /// The entry.
@@ -34,24 +34,24 @@ pub static SPEC: Spec = Spec {
     source: "Hu, Steenkiste, ICNP 2003",
     year: 2003,
     confidence: Confidence::Medium,
-    summary: "Sends short paced trains, one per round trip, and searches the source gap at which they come back no wider; the window is RTT_min over that gap.",
+    summary: "Sends short paced trains, one per round trip, and searches for the source gap at which the gaps of the ACKs are not wider. The window is RTT_min / gap.",
     parameters: &[
-        Parameter { name: "wider", unit: "", default: Value::Number(1.1), domain: Domain::Range(1.0, 3.0), doc: "a train whose ACKs are wider apart than this many source gaps was too fast" },
-        Parameter { name: "trains", unit: "", default: Value::Number(8.0), domain: Domain::Range(1.0, 100.0), doc: "most trains" },
+        Parameter { name: "wider", unit: "", default: Value::Number(1.1), domain: Domain::Range(1.0, 3.0), doc: "ratio of ACK gap to source gap above which a train was too fast" },
+        Parameter { name: "trains", unit: "", default: Value::Number(8.0), domain: Domain::Range(1.0, 100.0), doc: "maximum number of trains" },
     ],
     choices: &[
-        "the source gap is searched by bisection between the bottleneck's gap and the first that passes",
-        "the initial window is a first burst of its own, before the trains",
-        "an ACK eight source gaps late is a delayed one and not counted",
-        "a sender that has too little data for its trains goes over to standard slow start",
+        "the search is a bisection between the gap of the bottleneck and the first gap at which ACKs are not wider",
+        "the initial window is a burst before the trains",
+        "an ACK that is eight source gaps late is a delayed ACK and does not count",
+        "a sender with too little data for its trains changes to standard slow start",
     ],
     pitfalls: &[
-        "sends 16 segments per round trip while it searches: seven round trips alone on a path, which on a short fat path is slower than doubling",
-        "ends at up to a tenth below the turning point, that much less than the pipe",
-        "where others keep a queue, RTT_min includes it, and the window is their queue too large",
-        "where the host cannot pace (pacing = off) trains leave as bursts and the search ends at the widest gap",
-        "an odd segment left to a delayed ACK costs the receiver's ACK delay per train",
-        "the window waits for the receiver's where that is smaller, as with auto-tuning",
+        "sends 16 segments per round trip during the search: seven round trips alone on a path, which is slower than doubling where the RTT is short and the rate high",
+        "the search ends up to a tenth below the turning point, with a window that much below the BDP",
+        "with a standing queue of competing flows RTT_min includes that queue, and the window is too large by it",
+        "without pacing in the host (pacing = off) trains are bursts, and the search ends at the widest gap",
+        "an odd last segment is acknowledged by a delayed ACK, which adds the ACK delay of the receiver to every train",
+        "a smaller receive window, as with auto-tuning, delays the full window",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
@@ -60,45 +60,45 @@ pub static SPEC: Spec = Spec {
     build: Build::SlowStart(|_, arguments| {
         Box::new(PacedStart {
             wider: arguments.number("wider"),
-            most: arguments.number("trains") as u32,
+            max_trains: arguments.number("trains") as u32,
             phase: Phase::Burst,
             pairs: Pairs::default(),
             gaps: Gaps::default(),
-            train: Trip::default(),
+            train: TrainAcks::default(),
             pace: None,
         })
     }),
 };
 
-/// Lengths of the trains, segments; the last one holds from there on.
+/// Lengths of the trains, segments; later trains have the last length.
 const LENGTHS: [f64; 3] = [4.0, 8.0, 16.0];
-/// (4).
-const NARROW: f64 = 0.1;
-/// An ACK so many source gaps late was held back by the receiver (delayed ACK): it tells nothing of the path.
+/// (4): relative width of the interval at which the search ends.
+const TOLERANCE: f64 = 0.1;
+/// Lateness, in source gaps, from which on an ACK counts as delayed by the receiver and is not a sample of the path.
 const LATE: f64 = 8.0;
 
 /// The search for the gap, seconds per segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gaps {
-    /// Known to be too narrow.
+    /// Largest gap that was too narrow.
     pub lo: f64,
-    /// Known to pass; 0 while none is.
+    /// Smallest gap that was wide enough; 0 before the first.
     pub hi: f64,
-    /// Of the train under way.
+    /// Source gap of the current train.
     pub source: f64,
-    /// Trains judged.
+    /// Completed trains.
     pub trains: u32,
 }
 
 impl Gaps {
-    /// (3): begins at twice the bottleneck's gap.
+    /// (3): starts the search at twice the gap of the bottleneck.
     #[must_use]
     pub fn begin(bottleneck: f64) -> Self {
         Self { lo: bottleneck, hi: 0.0, source: 2.0 * bottleneck, trains: 0 }
     }
 
-    /// (2), (3): judges the train by its ACK gap and chooses the next source gap.
-    pub fn judge(&mut self, ack_gap: f64, wider: f64) {
+    /// (2), (3): evaluates the train by its ACK gap and sets the next source gap.
+    pub fn update(&mut self, ack_gap: f64, wider: f64) {
         if ack_gap > wider * self.source {
             self.lo = self.source;
         } else {
@@ -108,18 +108,18 @@ impl Gaps {
         self.trains += 1;
     }
 
-    /// (4): the gap, once it is found.
+    /// (4): the resulting gap, once the search has ended, at the latest after `max_trains`.
     #[must_use]
-    pub fn found(&self, most: u32) -> Option<f64> {
-        let found = self.hi > 0.0 && self.hi - self.lo < NARROW * self.hi;
-        let last = if self.hi > 0.0 { self.hi } else { self.source };
-        (found || self.trains >= most).then_some(last)
+    pub fn result(&self, max_trains: u32) -> Option<f64> {
+        let converged = self.hi > 0.0 && self.hi - self.lo < TOLERANCE * self.hi;
+        let gap = if self.hi > 0.0 { self.hi } else { self.source };
+        (converged || self.trains >= max_trains).then_some(gap)
     }
 }
 
 /// The ACKs of a train.
 #[derive(Clone, Copy, Debug, Default)]
-struct Trip {
+struct TrainAcks {
     first: u64,
     last: u64,
     /// Segments of all ACKs but the first.
@@ -127,7 +127,7 @@ struct Trip {
     acks: u32,
 }
 
-impl Trip {
+impl TrainAcks {
     #[inline]
     fn push(&mut self, ack: &Ack, source: f64) {
         let n = segments(ack);
@@ -142,7 +142,7 @@ impl Trip {
         self.acks += 1;
     }
 
-    /// Mean gap, seconds per segment; two ACKs at least.
+    /// Mean gap, seconds per segment; needs at least two ACKs.
     fn gap(&self) -> Option<f64> {
         (self.count > 0.0).then(|| (self.last - self.first) as f64 * 1e-9 / self.count)
     }
@@ -150,43 +150,44 @@ impl Trip {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// The initial window is out.
+    /// The initial window is in flight.
     Burst,
-    /// A train is out.
+    /// A train is in flight.
     Train,
-    /// The window is spread over this round.
+    /// The window is paced over this round.
     Spread(u64),
+    /// Standard slow start.
     Standard,
 }
 
-/// Paced Start.
+/// Slow start of Paced Start.
 #[derive(Clone, Debug)]
 pub struct PacedStart {
     wider: f64,
-    most: u32,
+    max_trains: u32,
     phase: Phase,
     pairs: Pairs,
     gaps: Gaps,
-    train: Trip,
+    train: TrainAcks,
     pace: Option<Rate>,
 }
 
 impl PacedStart {
-    /// All of a train, or of the burst, is acknowledged: what comes next.
+    /// Starts the next train, or ends the search, after all segments of a train or of the burst are acknowledged.
     fn next(&mut self, ack: &Ack, w: f64) -> Step {
-        let trip = std::mem::take(&mut self.train);
+        let train = std::mem::take(&mut self.train);
         if self.phase == Phase::Burst {
             let Some(rate) = self.pairs.median_of(1) else {
-                self.phase = Phase::Standard; // nothing to measure by
+                self.phase = Phase::Standard; // no pair of ACKs
                 return Step::grow(segments(ack));
             };
             self.gaps = Gaps::begin(ack.mss.0 as f64 / rate); // (1)
             self.phase = Phase::Train;
         } else {
-            self.gaps.judge(trip.gap().unwrap_or(f64::INFINITY), self.wider);
+            self.gaps.update(train.gap().unwrap_or(f64::INFINITY), self.wider);
         }
         let mss = ack.mss.0 as f64;
-        if let Some(gap) = self.gaps.found(self.most) {
+        if let Some(gap) = self.gaps.result(self.max_trains) {
             let target = (ack.min_rtt.as_secs() / gap).max(2.0);
             self.pace = pace::over(1.0, mss, (gap * 1e9) as u64);
             self.phase = Phase::Spread(ack.round);
@@ -198,7 +199,7 @@ impl PacedStart {
         Step::grow(length - w)
     }
 
-    fn give_up(&mut self) {
+    fn change_to_standard(&mut self) {
         (self.phase, self.pace) = (Phase::Standard, None);
     }
 }
@@ -206,36 +207,36 @@ impl PacedStart {
 impl SlowStart for PacedStart {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         if ack.app_limited && !matches!(self.phase, Phase::Spread(_)) {
-            self.give_up(); // no data, no trains
+            self.change_to_standard(); // too little data for trains
         }
         match self.phase {
             Phase::Standard => return Step::grow(segments(ack)),
             Phase::Spread(round) if pace::is_spread(ack, w, round) => {
-                self.give_up();
+                self.change_to_standard();
                 return Step::with_exit(segments(ack), Some(exit::now(Reason::TurningPoint, w, w)));
                 // (5)
             }
             Phase::Spread(_) => return Step::grow(0.0),
             Phase::Burst => {
-                let _ = self.pairs.push(ack, close(ack));
+                let _ = self.pairs.push(ack, max_burst_gap(ack));
             }
             Phase::Train => self.train.push(ack, self.gaps.source),
         }
         if ack.in_flight.0 == 0 {
             return self.next(ack, w);
         }
-        // The rest of the train is awaited: nothing may leave meanwhile.
+        // Nothing may be sent before the rest of the train is acknowledged.
         Step::grow(ack.in_flight.0 as f64 / ack.mss.0 as f64 - w)
     }
 
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
-        self.give_up();
+        self.change_to_standard();
         ssthresh
     }
 
     fn on_window(&mut self, window: &Window) {
         if window.change == Change::Idle {
-            self.give_up();
+            self.change_to_standard();
         }
     }
 
@@ -260,21 +261,22 @@ mod tests {
     use cwndlab_control::Arguments;
     use cwndlab_units::{Bytes, Time};
 
-    /// The sheet, in milliseconds: g_B = 0.5: 1.0 passes, 0.75 comes back at 1.0 and is too narrow, next 0.875.
+    /// Reference values in milliseconds: g_B = 0.5: 1.0 is wide enough; 0.75 has ACK gaps of 1.0 and is too narrow;
+    /// next 0.875.
     #[test]
     fn the_gap_is_searched_by_bisection() {
         let mut gaps = Gaps::begin(0.5);
         assert_eq!(gaps.source, 1.0);
-        gaps.judge(1.0, 1.1);
+        gaps.update(1.0, 1.1);
         assert_eq!((gaps.hi, gaps.source), (1.0, 0.75));
-        gaps.judge(1.0, 1.1);
+        gaps.update(1.0, 1.1);
         assert_eq!((gaps.lo, gaps.source), (0.75, 0.875));
-        assert_eq!(gaps.found(8), None);
+        assert_eq!(gaps.result(8), None);
     }
 
-    /// Eight of ten are still out: nothing may leave. A sender without data is not held.
+    /// Eight of ten segments are in flight: nothing may be sent. An application-limited sender is not restricted.
     #[test]
-    fn it_awaits_its_train_but_not_the_application() {
+    fn the_window_is_restricted_to_the_train_unless_application_limited() {
         let Build::SlowStart(make) = SPEC.build else { unreachable!() };
         let mut start = make(&path(10), &Arguments::defaults(SPEC.parameters));
         let mut ack = ack_at(Time(1_000_000_000), 2);
@@ -285,16 +287,16 @@ mod tests {
     }
 
     #[test]
-    fn without_a_gap_that_passes_it_doubles() {
+    fn the_gap_doubles_until_one_is_wide_enough() {
         let mut gaps = Gaps::begin(0.5);
-        gaps.judge(3.0, 1.1);
+        gaps.update(3.0, 1.1);
         assert_eq!((gaps.lo, gaps.source), (1.0, 2.0));
     }
 
-    /// A path alone: what leaves at gap g comes back at max(g, 1 ms). RTT 100 ms: the pipe is 100 segments; the sheet's
-    /// RTT_min = 100 ms, g = 1 ms gives 100. The bisection stops within a tenth: 93.75 … 100.
+    /// A path without competing flows: segments sent at gap g have ACK gaps of max(g, 1 ms). With RTT_min = 100 ms and
+    /// g = 1 ms the BDP is 100 segments. The bisection stops within a tenth: 93.75 … 100.
     #[test]
-    fn alone_on_a_path_it_finds_nearly_the_pipe() {
+    fn without_competition_the_window_approaches_the_bdp() {
         let Build::SlowStart(make) = SPEC.build else { unreachable!() };
         let mut start = make(&path(10), &Arguments::defaults(SPEC.parameters));
         let (mut w, mut ssthresh, mut now, mut gap_ns) = (10.0, f64::INFINITY, 1_000_000_000u64, 1_000_000u64);
@@ -311,13 +313,13 @@ mod tests {
                 }
                 if w >= ssthresh {
                     assert!((93.0..=100.0).contains(&w), "{w}");
-                    assert_eq!(round, 6, "burst, five trains, and the round in which the window is spread");
+                    assert_eq!(round, 6, "burst, five trains, and the round in which the window is paced");
                     return;
                 }
             }
             now += 50_000_000;
             gap_ns = start.pacing_rate().map_or(1_000_000, |rate| (1000 * 8_000_000_000 / rate.0).max(1_000_000));
         }
-        panic!("it never left");
+        panic!("slow start did not end");
     }
 }

@@ -1,18 +1,19 @@
-//! Quick-Start: routers approve a rate in the handshake. The sender's half.
+//! Quick-Start: an initial window from a rate that the routers approve in the handshake; the sender's part.
 //!
 //! Source: S. Floyd, M. Allman, A. Jain, P. Sarolahti, "Quick-Start for TCP and IP", RFC 4782, 2007.
 //!
 //! ```text
-//! the SYN asks for rate(N) = 40 kbit/s · 2^N                                          (1)   N = 1 … 15
-//! approved rate R: w = max(IW, R RTT / (MSS + H)), paced at R until the first ACK     (2)   H = 40 bytes; R includes them
-//! first ACK: w = min(w, what was sent), pacing ends; then w += n                      (3)   ssthresh unchanged
+//! the SYN requests rate(N) = 40 kbit/s · 2^N                                          (1)   N = 1 … 15
+//! approved rate R: w = max(IW, R RTT / (MSS + H)), paced at R until the first ACK     (2)   H = 40 bytes, part of R
+//! first ACK: w = min(w, segments sent), pacing ends; then w += n                      (3)   ssthresh unchanged
 //! loss of a Quick-Start packet: w = IW, ssthresh as before                            (4)
-//! no approval: IW, w += n                                                             (5)
+//! no approval: w = IW, w += n                                                         (5)
 //! ```
 //!
 //! Units: bit/s, seconds; windows in segments.
-//! Differs from the source: (4) passes through one congestion event, since only that lowers a window; the threshold comes back
-//! when the loss is repaired, but the growth has heard of it. After a timeout it is all ordinary.
+//! Differs from the source: (4) involves one congestion event, since only an event reduces a window. ssthresh is
+//! restored at the end of the recovery, but the state of congestion avoidance includes the event. The response to a
+//! timeout is the standard one.
 
 use cwndlab_control::{
     Ack, Build, Capabilities, Cause, Confidence, Congestion, Domain, Event, EventKind, Kind, Need, Parameter, Path,
@@ -31,7 +32,7 @@ pub static SPEC: Spec = Spec {
     source: "RFC 4782",
     year: 2007,
     confidence: Confidence::High,
-    summary: "The SYN asks the routers for a rate; what all approve is sent, paced, in the first round trip. Without approval it is standard slow start.",
+    summary: "The SYN requests a rate from the routers; the sender paces at the rate that all of them approve in the first round trip. Without approval it is standard slow start.",
     parameters: &[Parameter {
         name: "n",
         unit: "",
@@ -39,13 +40,13 @@ pub static SPEC: Spec = Spec {
         domain: Domain::Range(1.0, 15.0),
         doc: "rate request: 40 kbit/s * 2^n; 12 is 163.84 Mbit/s, 15 is 1310.72 Mbit/s",
     }],
-    choices: &["asks for 163.84 Mbit/s; the RFC leaves the request to the application"],
+    choices: &["the request is 163.84 Mbit/s; the RFC leaves it to the application"],
     pitfalls: &[
-        "after the Quick-Start window it is standard slow start and overshoots as that does",
-        "one router without an agent, and it is standard slow start from the initial window",
-        "the receiver must offer the window: Linux' auto-tuning begins with 64 kB, and the approval is lost (stack = { auto_tuning = false })",
-        "where routers approve more than there is, the repair runs at the initial window per round trip, since that is what (4) leaves",
-        "what is approved but not used is lost to others for the interval of the routers",
+        "after the Quick-Start window it is standard slow start, with its overshoot",
+        "with one router without an agent on the path it is standard slow start from the initial window",
+        "the receiver must advertise a sufficient window: auto-tuning in Linux starts at 64 kB, and the approved rate is not used (stack = { auto_tuning = false })",
+        "where routers approve more than the available rate, the recovery proceeds at one initial window per round trip, to which a loss of a Quick-Start packet reduces the window",
+        "an approved rate that is not used is unavailable to other flows for an interval of the routers",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::Agent("quick-start")],
@@ -54,7 +55,7 @@ pub static SPEC: Spec = Spec {
     build: Build::SlowStart(|path, _| Box::new(QuickStart::new(path))),
 };
 
-/// Headers that RFC 4782 reckons with, bytes.
+/// Length of the headers in RFC 4782, bytes.
 const HEADER: u64 = 40;
 
 /// (1): the rate of request `n`; zero for `n = 0`.
@@ -69,22 +70,22 @@ pub fn window(rate: Rate, rtt: Duration, mss: Bytes) -> f64 {
     rate.0 as f64 * rtt.as_secs() / (8 * (mss.0 + HEADER)) as f64
 }
 
-/// The payload of a rate that counts headers too.
+/// The rate of payload for a rate that includes headers.
 fn payload(rate: Rate, mss: Bytes) -> Rate {
     Rate((u128::from(rate.0) * u128::from(mss.0) / u128::from(mss.0 + HEADER)) as u64)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// Nothing was approved, or all is over.
+    /// Standard slow start: no rate was approved, or the Quick-Start window is acknowledged.
     Standard,
-    /// The Quick-Start window leaves.
+    /// The Quick-Start window is being sent.
     Sending,
-    /// It waits until so many bytes are delivered.
+    /// The Quick-Start window is in flight until this number of bytes is delivered.
     Validating(u64),
 }
 
-/// Quick-Start.
+/// Slow start of Quick-Start.
 #[derive(Clone, Debug)]
 pub struct QuickStart {
     mss: Bytes,
@@ -92,10 +93,10 @@ pub struct QuickStart {
     phase: Phase,
     pace: Option<Rate>,
     ssthresh: f64,
-    /// (4): the threshold that comes back.
+    /// (4): the ssthresh to restore.
     restore: Option<f64>,
-    /// The answer of the routers is not in the records yet.
-    answered: Option<Event>,
+    /// The event of the routers' response, for the next ACK to return.
+    response: Option<Event>,
 }
 
 impl QuickStart {
@@ -108,7 +109,7 @@ impl QuickStart {
             pace: None,
             ssthresh: f64::INFINITY,
             restore: None,
-            answered: None,
+            response: None,
         }
     }
 }
@@ -119,7 +120,7 @@ impl SlowStart for QuickStart {
         self.ssthresh = ssthresh;
         match self.phase {
             Phase::Sending => {
-                // (3): a window that was not used is not kept.
+                // (3): the window falls to the part that was used.
                 let sent = ack.prior_in_flight.0 as f64 / ack.mss.0 as f64;
                 if sent < w {
                     grow += sent.max(self.initial) - w;
@@ -130,14 +131,14 @@ impl SlowStart for QuickStart {
             Phase::Validating(end) if ack.delivered.0 >= end => self.phase = Phase::Standard,
             _ => {}
         }
-        Step::with_event(grow, self.answered.take())
+        Step::with_event(grow, self.response.take())
     }
 
     fn established(&mut self, window: &Window, w: f64, ssthresh: f64) -> (f64, f64) {
         let approved = window.feedback.map(|feedback| feedback.rate).zip(window.rtt);
         let quick = approved.map_or(0.0, |(rate, rtt)| floor(self::window(rate, rtt, self.mss)));
         let reason = if approved.is_some() { Reason::Approved } else { Reason::None };
-        self.answered = Some(Event::new(EventKind::QuickStart, reason, quick.max(w)).against(quick));
+        self.response = Some(Event::new(EventKind::QuickStart, reason, quick.max(w)).against(quick));
         if quick <= w {
             return (w, ssthresh); // (5)
         }
@@ -184,14 +185,14 @@ mod tests {
         Window { rtt: Some(Duration::from_millis(100)), feedback, ..undo() }
     }
 
-    /// `known-answers.csv`, rows `quick-start`; request 0 asks for nothing.
+    /// `known-answers.csv`, rows `quick-start`; request 0 is a rate of zero.
     #[test]
-    fn requests_double_from_80_kbit_per_second() {
+    fn requested_rates_double_from_80_kbit_per_second() {
         assert_eq!([1, 6, 8, 15].map(|n| rate(n).0), [80_000, 2_560_000, 10_240_000, 1_310_720_000]);
         assert_eq!(rate(0), Rate(0));
     }
 
-    /// The sheet: N = 8 over 0.1 s is 85.33 segments of 1460 bytes, N = 10 is 341.
+    /// Reference values: N = 8 over 0.1 s gives 85.33 segments of 1460 bytes, N = 10 gives 341.
     #[test]
     fn the_window_counts_40_bytes_of_headers() {
         let of = |n| window(rate(n), Duration::from_millis(100), Bytes(1460));
@@ -199,8 +200,8 @@ mod tests {
         assert_eq!(of(10) as u64, 341);
     }
 
-    /// By hand: 8.32 Mbit/s · 0.1 s / (1040 · 8) = 100 segments, 8 Mbit/s of payload; of them 60 were sent when the first ACK
-    /// comes.
+    /// By hand: 8.32 Mbit/s · 0.1 s / (1040 · 8) = 100 segments, 8 Mbit/s of payload; 60 of them were sent before the
+    /// first ACK.
     #[test]
     fn the_approved_window_is_paced_until_the_first_ack() {
         let mut start = QuickStart::new(&path(10));
@@ -215,9 +216,9 @@ mod tests {
         assert_eq!(start.on_ack(&ack(1), 61.0, f64::INFINITY).grow, 1.0);
     }
 
-    /// (4): back to the initial window, and when the loss is repaired slow start goes on.
+    /// (4): the window falls to the initial window, and slow start continues after the recovery.
     #[test]
-    fn a_lost_quick_start_packet_is_no_congestion() {
+    fn the_loss_of_a_quick_start_packet_restores_ssthresh() {
         let mut start = QuickStart::new(&path(10));
         let _ = start.established(&approved(10), 10.0, f64::INFINITY);
         let _ = start.on_ack(&ack(1), 120.0, f64::INFINITY);
@@ -226,7 +227,7 @@ mod tests {
         repairing.recovering = true;
         assert_eq!(start.outside(&repairing, 10.0, 10.0), 10.0);
         assert_eq!(start.outside(&ack(1), 10.0, 10.0), f64::INFINITY);
-        assert_eq!(start.on_congestion(&loss(100), 121.0, 60.0), 60.0, "the next loss is one");
+        assert_eq!(start.on_congestion(&loss(100), 121.0, 60.0), 60.0, "the next loss is a congestion event");
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! each ack: w += min(n, L)    (1)   L = 1 (RFC 5681), 2 (RFC 3465), none (Linux)
 //! ```
 //!
-//! Units: segments. Differs from the source: nothing; `limit = 0` is "none".
+//! Units: segments.
+//! Differs from the source: nothing; `limit = 0` is no limit.
 
 use cwndlab_control::{Ack, Arguments, Build, Confidence, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
 
@@ -20,16 +21,16 @@ pub static SPEC: Spec = Spec {
     source: "RFC 5681, RFC 3465",
     year: 1988,
     confidence: Confidence::High,
-    summary: "Doubles per round trip until a loss or ssthresh.",
+    summary: "The window doubles per round trip until a loss or ssthresh.",
     parameters: &[Parameter {
         name: "limit",
         unit: "segments",
         default: Value::Number(0.0),
         domain: Domain::Range(0.0, 100.0),
-        doc: "most that one ACK may add; 0 is without limit, as Linux",
+        doc: "L, maximum increment per ACK; 0: no limit, as in Linux",
     }],
-    choices: &["without limit per ACK as Linux; RFC 5681 allows 1 segment, RFC 3465 allows 2"],
-    pitfalls: &["leaves with up to twice what path and buffer hold"],
+    choices: &["no limit per ACK, as in Linux; RFC 5681 allows 1 segment, RFC 3465 allows 2"],
+    pitfalls: &["overshoots to up to twice the BDP plus the buffer"],
     companion: "",
     needs: &[],
     refuses: &[],
@@ -37,14 +38,14 @@ pub static SPEC: Spec = Spec {
     build: Build::SlowStart(|_, arguments| Box::new(make(arguments))),
 };
 
-/// Makes one.
+/// Creates standard slow start from the arguments of its entry.
 #[must_use]
 pub fn make(arguments: &Arguments) -> Standard {
     let limit = arguments.number("limit");
     Standard { limit: if limit > 0.0 { limit } else { f64::INFINITY } }
 }
 
-/// Slow start.
+/// Standard slow start.
 #[derive(Clone, Debug)]
 pub struct Standard {
     limit: f64,
@@ -63,9 +64,10 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::ack;
 
-    /// From w = 10: 20, 40, 80 after 1, 2, 3 round trips; with one ACK per two segments and one segment per ACK 15, 22, 33.
+    /// From w = 10: 20, 40, 80 after 1, 2, 3 round trips; with one ACK per two segments and one segment per ACK 15, 22,
+    /// 33.
     #[test]
-    fn it_doubles_and_with_delayed_acks_and_a_limit_grows_by_half() {
+    fn the_window_doubles_and_with_delayed_acks_and_a_limit_grows_by_half() {
         let mut free = Standard { limit: f64::INFINITY };
         let mut strict = Standard { limit: 1.0 };
         let (mut w, mut v) = (10u64, 10u64);

@@ -1,16 +1,18 @@
-//! Swift-Start.
+//! Swift-Start: a jump to half of the BDP estimated from packet pairs.
 //!
-//! Source: C. Partridge, D. Rockwell, M. Allman, R. Krishnan, J. Sterbenz, "A Swifter Start for TCP", BBN TR-8339, 2002.
+//! Source: C. Partridge, D. Rockwell, M. Allman, R. Krishnan, J. Sterbenz, "A Swifter Start for TCP", BBN TR-8339,
+//! 2002.
 //!
 //! ```text
 //! at the start: w = min(w, 4)                                              (1)
 //! B = median of L/δ over the first 3 pairs of close ACKs                   (2)   `shared::train`
-//! w = max(w, ½ B RTT / MSS), spread over one RTT                           (3)   once
+//! w = max(w, ½ B RTT / MSS), paced over one RTT                            (3)   once
 //! each ack: w += n                                                         (4)   otherwise
 //! ```
 //!
 //! Units: bytes/s, seconds; windows in segments.
-//! Differs from the source: the share ½ and the median of three pairs are our choice among what it discusses.
+//! Differs from the source: the fraction ½ and the median of three pairs are our choice among the variants it
+//! discusses.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Capabilities, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step,
@@ -21,7 +23,7 @@ use cwndlab_units::Rate;
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::pace;
-use crate::shared::train::{close, Pairs};
+use crate::shared::train::{max_burst_gap, Pairs};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -31,24 +33,24 @@ pub static SPEC: Spec = Spec {
     source: "Partridge et al., BBN TR-8339, 2002",
     year: 2002,
     confidence: Confidence::Medium,
-    summary: "Four packets measure the bottleneck by their spacing; the window jumps to half of B*RTT, paced over one RTT, and doubles from there.",
+    summary: "The spacing of the first four packets gives the bottleneck bandwidth B. The window jumps to half of B*RTT, paced over one RTT, and doubles per round trip from there.",
     parameters: &[
-        Parameter { name: "share", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 2.0), doc: "share of B*RTT to which it jumps" },
-        Parameter { name: "pairs", unit: "", default: Value::Number(3.0), domain: Domain::Range(1.0, 16.0), doc: "the median of so many pairs is B" },
-        Parameter { name: "first", unit: "segments", default: Value::Number(4.0), domain: Domain::Range(2.0, 100.0), doc: "first window at most; the stack's own where that is smaller" },
+        Parameter { name: "share", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 2.0), doc: "fraction of B*RTT to which the window jumps" },
+        Parameter { name: "pairs", unit: "", default: Value::Number(3.0), domain: Domain::Range(1.0, 16.0), doc: "number of pairs whose median is B" },
+        Parameter { name: "first", unit: "segments", default: Value::Number(4.0), domain: Domain::Range(2.0, 100.0), doc: "maximum initial window; a smaller initial window of the stack takes precedence" },
     ],
-    choices: &["it jumps to half of B*RTT", "B is the median of the first three pairs"],
+    choices: &["the jump is to half of B*RTT", "B is the median of the first three pairs"],
     pitfalls: &[
-        "after the jump it is standard slow start without an exit of its own: it overshoots as that does, one round trip later",
-        "the jump waits for the receiver's window where that is smaller, as with auto-tuning",
-        "with delayed ACKs four packets give one pair: the jump waits for the second round",
-        "on a path of low delay and modest bandwidth it is slower than regular TCP, as its authors report: the first window is smaller",
+        "after the jump it is standard slow start without an exit rule: it overshoots in the same way, one round trip later",
+        "a smaller receive window, as with auto-tuning, delays the jump",
+        "with delayed ACKs four packets give one pair: the jump follows in the second round",
+        "with a short RTT and a moderate rate it is slower than regular TCP, as its authors report, since the initial window is smaller",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
     refuses: &[
-        ("ledbat", "it yields to others, and Swift-Start jumps to half of the capacity whoever uses it"),
-        ("ledbat-pp", "it yields to others, and Swift-Start jumps to half of the capacity whoever uses it"),
+        ("ledbat", "it yields to other flows, and Swift-Start jumps to half of the BDP without regard to them"),
+        ("ledbat-pp", "it yields to other flows, and Swift-Start jumps to half of the BDP without regard to them"),
     ],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(SwiftStart::new(arguments))),
@@ -56,14 +58,15 @@ pub static SPEC: Spec = Spec {
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Pairs are collected.
+    /// Packet pairs are measured.
     Probe,
-    /// The window is spread over the RTT after this round.
+    /// The window is paced over the RTT after this round.
     Spread(u64),
+    /// Standard slow start.
     Standard,
 }
 
-/// Swift-Start.
+/// Slow start of Swift-Start.
 #[derive(Clone, Debug)]
 pub struct SwiftStart {
     share: f64,
@@ -103,7 +106,7 @@ impl SlowStart for SwiftStart {
                 if self.rtt == 0 {
                     self.rtt = ack.rtt.map_or(0, |rtt| rtt.0);
                 }
-                let _ = self.pairs.push(ack, close(ack));
+                let _ = self.pairs.push(ack, max_burst_gap(ack));
                 if let Some(b) = self.pairs.median_of(self.k) {
                     let mss = ack.mss.0 as f64;
                     let target = window(self.share, b, self.rtt as f64 * 1e-9, mss); // (2), (3)
@@ -151,15 +154,15 @@ mod tests {
     use cwndlab_control::testing::{ack_at, undo};
     use cwndlab_units::Time;
 
-    /// The sheet: 10 Mbit/s and 200 ms are 171.2 segments of 1460 bytes; the jump goes to 85.
+    /// Reference values: 10 Mbit/s and 200 ms are 171.2 segments of 1460 bytes; the jump is to 85.
     #[test]
-    fn it_jumps_to_half_of_the_pipe() {
+    fn the_window_jumps_to_half_of_the_bdp() {
         assert_eq!(window(0.5, 10e6 / 8.0, 0.2, 1460.0), 85.0);
     }
 
     /// By hand: four ACKs of 1000 bytes 1 ms apart, RTT 100 ms: 50 segments at 1000 · 8 · 50 / 0.1 s = 4 Mbit/s.
     #[test]
-    fn the_fourth_ack_jumps_and_paces_for_a_round() {
+    fn the_fourth_ack_causes_the_jump_and_pacing_for_a_round() {
         let mut start = SwiftStart::new(&Arguments::defaults(SPEC.parameters));
         let (mut w, _) = start.established(&undo(), 10.0, f64::INFINITY);
         assert_eq!(w, 4.0);
@@ -171,7 +174,7 @@ mod tests {
         let mut next = ack_at(Time(1_100_000_000), 1);
         next.round = 2;
         next.prior_in_flight = cwndlab_units::Bytes(40_000);
-        assert_eq!(start.on_ack(&next, w, 1e9).grow, 0.0, "four fifths of the window are out");
+        assert_eq!(start.on_ack(&next, w, 1e9).grow, 0.0, "four fifths of the window are in flight");
         next.prior_in_flight = cwndlab_units::Bytes(50_000);
         assert_eq!((start.on_ack(&next, w, 1e9).grow, start.pacing_rate()), (1.0, None));
     }

@@ -1,18 +1,18 @@
-//! The slow start of TCP Vegas.
+//! Slow start of TCP Vegas, which doubles the window in every second round.
 //!
 //! Source: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8),
 //! 1995.
 //!
 //! ```text
-//! every other round: w += n                                            (1)
-//! the rounds between: diff = w (1 − base / R), w what they delivered   (2)
-//! diff > γ: w −= w / 8, and avoidance begins                           (3)
+//! every second round: w += n                                           (1)
+//! other rounds: diff = w (1 − base / R), w: segments delivered         (2)
+//! diff > γ: w −= w / 8, and slow start ends                            (3)
 //! ```
 //!
-//! Units: segments, seconds; R is the mean RTT of the round, since its smallest sample, that of the first segment of a
-//! burst, has not waited.
-//! Differs from the source: nothing known. Linux grows in every round, takes the smallest sample, and leaves with
-//! w = min(w, w base / R + 1); the three are options.
+//! Units: segments, seconds; R is the mean RTT of the round, since the minimum is that of the first segment of a burst,
+//! which is not queued.
+//! Differs from the source: nothing known. Linux increases the window in every round, takes the minimum RTT, and has
+//! w = min(w, w base / R + 1) at the exit; all three are options.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Kind, Parameter, Reason, SlowStart, Spec, Step,
@@ -30,20 +30,20 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1109/49.464716",
     year: 1995,
     confidence: Confidence::High,
-    summary: "Doubles the window every other round trip and measures in between; leaves when more than gamma segments wait in the queue.",
+    summary: "The window doubles in every second round trip; the rounds between measure the backlog. Slow start ends when more than gamma segments are queued.",
     parameters: &[
-        Parameter { name: "gamma", unit: "segments", default: Value::Number(1.0), domain: Domain::Range(0.0, 10_000.0), doc: "leave when more wait" },
-        Parameter { name: "grow", unit: "", default: Value::Word("other"), domain: Domain::Words(&["other", "each"]), doc: "in every other round (the paper) or in each (Linux)" },
-        Parameter { name: "exit", unit: "", default: Value::Word("eighth"), domain: Domain::Words(&["eighth", "rate"]), doc: "the window at the end: an eighth less (ns-2), or what the measured rate needs without a queue, and one (Linux)" },
-        Parameter { name: "rtt", unit: "", default: Value::Word("mean"), domain: Domain::Words(&["mean", "min"]), doc: "R: the mean of the round's samples (ns-2) or the smallest (Linux)" },
-        Parameter { name: "rounding", unit: "", default: Value::Word("none"), domain: Domain::Words(&["none", "whole", "half-up"]), doc: "of diff: none; to the nearest segment (native ns-2); up to the next half (Linux 2.6)" },
-        Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake counts the SYN too, which is smaller and so faster (ns-2.35's Linux modules)" },
+        Parameter { name: "gamma", unit: "segments", default: Value::Number(1.0), domain: Domain::Range(0.0, 10_000.0), doc: "γ, backlog above which slow start ends" },
+        Parameter { name: "grow", unit: "", default: Value::Word("other"), domain: Domain::Words(&["other", "each"]), doc: "rounds with an increase: every second one (other: the paper) or each (Linux)" },
+        Parameter { name: "exit", unit: "", default: Value::Word("eighth"), domain: Domain::Words(&["eighth", "rate"]), doc: "window at the exit: 7/8 of the window (eighth: ns-2), or the measured rate times base, plus one segment (rate: Linux)" },
+        Parameter { name: "rtt", unit: "", default: Value::Word("mean"), domain: Domain::Words(&["mean", "min"]), doc: "R: the mean (ns-2) or the minimum (Linux) of the RTT samples of a round" },
+        Parameter { name: "rounding", unit: "", default: Value::Word("none"), domain: Domain::Words(&["none", "whole", "half-up"]), doc: "rounding of diff: none; whole: to the nearest segment (native ns-2); half-up: up to the next half (Linux 2.6)" },
+        Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake: the RTT of the handshake counts too, which is shorter since the SYN is small (Linux modules of ns-2.35)" },
     ],
     choices: &[
-        "after the exit the threshold is the window itself, not two segments, which comes to the same: avoidance begins",
-        "R is the mean of the round",
+        "ssthresh after the exit is the window, not two segments, which is equivalent: congestion avoidance begins",
+        "R is the mean RTT of the round",
     ],
-    pitfalls: &["leaves early where bursts queue at the bottleneck: long fat paths then wait for one segment per round trip"],
+    pitfalls: &["slow start ends early where bursts queue at the bottleneck; a path with a large BDP is then filled by one segment per round trip"],
     companion: "",
     needs: &[],
     refuses: &[],
@@ -52,14 +52,14 @@ pub static SPEC: Spec = Spec {
 };
 use crate::shared::exit;
 
-/// Vegas' slow start.
+/// Slow start of Vegas.
 #[derive(Clone, Debug)]
 pub struct VegasSs {
     gamma: f64,
     each: bool,
     to_rate: bool,
     mean: bool,
-    /// diff is rounded to this unit, 0 not at all: 1 to the nearest, 1/2 up.
+    /// Unit of the rounding of diff: 1 rounds to the nearest, 1/2 rounds up, 0 is no rounding.
     unit: f64,
     with_handshake: bool,
     rounds: Rounds,
@@ -84,8 +84,8 @@ impl VegasSs {
         }
     }
 
-    /// The window to leave with, if the round says so.
-    fn judge(&self, round: &Round, w: f64) -> Option<f64> {
+    /// The window at the exit, where the round ends slow start.
+    fn exit_window(&self, round: &Round, w: f64) -> Option<f64> {
         let (base, rtt) = (self.rounds.base(), round.rtt(self.mean));
         let diff = queued(round.delivered, base, rtt); // (2)
         let diff = if self.unit == 1.0 {
@@ -95,8 +95,8 @@ impl VegasSs {
         } else {
             diff
         };
-        let left = if self.to_rate { w.min((round.delivered * base / rtt).floor() + 1.0) } else { w - w / 8.0 };
-        (diff > self.gamma).then_some(left.max(2.0)) // (3)
+        let window = if self.to_rate { w.min((round.delivered * base / rtt).floor() + 1.0) } else { w - w / 8.0 };
+        (diff > self.gamma).then_some(window.max(2.0)) // (3)
     }
 }
 
@@ -104,9 +104,9 @@ impl SlowStart for VegasSs {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         let turned = ack.round != self.rounds.number;
         let over = self.rounds.observe(ack).filter(|round| round.decides() && (self.each || !self.grows));
-        if let Some((left, round)) = over.and_then(|round| self.judge(&round, w).map(|left| (left, round))) {
+        if let Some((window, round)) = over.and_then(|round| Some((self.exit_window(&round, w)?, round))) {
             let pipe = round.delivered * self.rounds.base() / round.rtt(self.mean);
-            return Step::with_exit(left - w, Some(exit::now(Reason::Delay, left, pipe)));
+            return Step::with_exit(window - w, Some(exit::now(Reason::Delay, window, pipe)));
         }
         if turned {
             self.grows = self.each || !self.grows;
@@ -141,7 +141,7 @@ mod tests {
         VegasSs::new(&algorithm.slow_start.unwrap().arguments)
     }
 
-    /// One round of as many ACKs as the window has segments: the window after it, and whether slow start is over.
+    /// The window after a round with one ACK per segment of the window, and whether slow start has ended.
     fn round(start: &mut VegasSs, number: u64, ms: f64, w: f64) -> (f64, bool) {
         let mut after = w;
         for _ in 0..w as u32 {
@@ -154,9 +154,10 @@ mod tests {
         (after, false)
     }
 
-    /// The sheet: from w = 2 the windows after each of six round trips are 2, 4, 4, 8, 8, 16, the first unchanged.
+    /// Reference values: from w = 2 the windows after each of six round trips are 2, 4, 4, 8, 8, 16, the first
+    /// unchanged.
     #[test]
-    fn the_window_doubles_every_other_round() {
+    fn the_window_doubles_in_every_second_round() {
         let (mut start, mut w, mut windows) = (start(""), 2.0, Vec::new());
         for number in 1..=6 {
             w = round(&mut start, number, 100.0, w).0;
@@ -165,25 +166,25 @@ mod tests {
         assert_eq!(windows, [2.0, 4.0, 4.0, 8.0, 8.0, 16.0]);
     }
 
-    /// The sheet: w = 16, base 100 ms. R = 107: diff 1.047, leave with 14 (ns-2) or min(16, 14.95 + 1), in whole segments
-    /// 15 (Linux). By hand: at 106 ms diff is 0.906 and it goes on.
+    /// Reference values: w = 16, base 100 ms. R = 107: diff 1.047, exit with 14 (ns-2) or min(16, 14.95 + 1), in whole
+    /// segments 15 (Linux). By hand: at 106 ms diff is 0.906, and slow start continues.
     #[test]
-    fn it_leaves_when_more_than_gamma_segments_wait() {
-        let leave = |text: &str, ms: f64| {
+    fn slow_start_ends_when_more_than_gamma_segments_are_queued() {
+        let exit_window = |text: &str, ms: f64| {
             let mut start = start(text);
             start.rounds.base = 100_000_000;
             let round = Round { min: (ms * 1e6) as u64, mean: ms * 1e6, samples: 16, delivered: 16.0, time: 0 };
-            start.judge(&round, 16.0)
+            start.exit_window(&round, 16.0)
         };
-        assert_eq!(leave("", 107.0), Some(14.0));
-        assert_eq!(leave("(exit=rate, rtt=min, grow=each)", 107.0), Some(15.0));
-        assert_eq!(leave("", 106.0), None);
+        assert_eq!(exit_window("", 107.0), Some(14.0));
+        assert_eq!(exit_window("(exit=rate, rtt=min, grow=each)", 107.0), Some(15.0));
+        assert_eq!(exit_window("", 106.0), None);
     }
 
     /// By hand: round 1 adds nothing, round 2 doubles 10 to 20, round 3 adds nothing and delivers 20 at 107 ms: diff is
-    /// 20 · 0.0654 = 1.31, and the first ACK of round 4 takes an eighth.
+    /// 20 · 0.0654 = 1.31, and the first ACK of round 4 reduces the window by an eighth.
     #[test]
-    fn the_window_falls_at_the_exit() {
+    fn the_window_is_reduced_at_the_exit() {
         let algorithm = crate::catalogue().parse("reno+vegas-ss").unwrap();
         let mut flow = algorithm.build(&cwndlab_control::testing::path(10));
         let mut segments = Vec::new();

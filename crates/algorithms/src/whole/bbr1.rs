@@ -1,23 +1,23 @@
-//! BBR, version 1.
+//! BBR version 1: pacing rate and window from a model of the path.
 //!
-//! Source: N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: Congestion-Based Congestion Control",
-//! ACM Queue 14(5), 2016; Linux 6.18 `net/ipv4/tcp_bbr.c`.
+//! Source: N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: Congestion-Based Congestion
+//! Control", ACM Queue 14(5), 2016; Linux 6.18 `net/ipv4/tcp_bbr.c`.
 //!
 //! ```text
 //! bw      = max of the delivery-rate samples of 10 rounds                       (1)
 //! min_rtt = min of the RTT samples of 10 s                                      (2)
 //! pacing  = 0.99 pacing_gain bw                                                 (3)
 //! target  = ⌈cwnd_gain bw min_rtt⌉ + extra_acked + 3 quanta, even               (4)
-//! each ack: w = min(w + n, target) once the pipe is full, w + n before          (5)
+//! each ack: w = min(w + n, target) with a full pipe, w + n before               (5)
 //! Startup: gains 739/256 until bw grew by less than 1/4 in each of 3 rounds     (6)
 //! Drain:   pacing 88/256 until in flight ≤ bw min_rtt + quanta                  (7)
-//! ProbeBW: pacing 5/4, 3/4, 1, 1, 1, 1, 1, 1, one min_rtt each, from anywhere but 3/4; cwnd_gain 2   (8)
-//! ProbeRTT: min_rtt 10 s old: w ≤ 4 for 200 ms and a round                      (9)
-//! recovery: first round w = in flight + n, then (5); at its end w as before it  (10)
+//! ProbeBW: pacing 5/4, 3/4, 1, 1, 1, 1, 1, 1, one min_rtt each, starting anywhere but at 3/4; cwnd_gain 2   (8)
+//! ProbeRTT: min_rtt older than 10 s: w ≤ 4 for 200 ms and a round               (9)
+//! recovery: first round w = in flight + n, then (5); w is restored at its end   (10)
 //! ```
 //!
-//! Units: segments, segments/s, ns; the quantum is what leaves in a millisecond, two at least.
-//! Differs from the source: real numbers where Linux counts in 1/2²⁴ segments per µs, and no ticks of 4 ms.
+//! Units: segments, segments/s, ns; the quantum is the data sent in a millisecond, at least two segments.
+//! Differs from the source: real numbers instead of Linux' 1/2²⁴ segments per µs, and no clock ticks of 4 ms.
 
 pub mod machine;
 pub mod path_model;
@@ -37,59 +37,59 @@ pub static SPEC: Spec = Spec {
     source: "doi:10.1145/3012426.3022184; Linux 6.18 tcp_bbr.c",
     year: 2016,
     confidence: Confidence::High,
-    summary: "A model of the path, its bottleneck's rate and its round-trip time, sets pacing rate and window; losses do not.",
+    summary: "A model of the path, with the bottleneck bandwidth and the minimum round-trip time, sets pacing rate and window. Losses do not reduce them.",
     parameters: &[
         Parameter {
             name: "cwnd_gain",
             unit: "",
             default: Value::Number(2.0),
             domain: Domain::Range(1.0, 10.0),
-            doc: "window of ProbeBW in bandwidth-delay products",
+            doc: "window in ProbeBW, as a multiple of the BDP",
         },
         Parameter {
             name: "probe_gain",
             unit: "",
             default: Value::Number(1.25),
             domain: Domain::Range(1.0, 1.9),
-            doc: "pacing gain of the phase that probes; the phase after it paces at 2 minus this",
+            doc: "pacing gain of the probing phase of ProbeBW; the gain of the next phase is 2 minus this value",
         },
         Parameter {
             name: "min_rtt_window",
             unit: "s",
             default: Value::Number(10.0),
             domain: Domain::Range(0.1, 1000.0),
-            doc: "age of min_rtt at which ProbeRTT measures it again",
+            doc: "age of min_rtt at which ProbeRTT starts",
         },
         Parameter {
             name: "aggregation",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "add to the window what ACKs bring at once beyond the rate (Linux since 5.1; not in the paper)",
+            doc: "on: the window includes the excess of aggregated ACKs over the bandwidth (Linux since 5.1; not in the paper)",
         },
         Parameter {
             name: "policer",
             unit: "",
             default: Value::Word("on"),
             domain: Domain::Words(&["on", "off"]),
-            doc: "look for a token-bucket policer and keep to its rate (Linux; not in the paper)",
+            doc: "on: detects token-bucket policers and uses their rate (Linux; not in the paper)",
         },
         Parameter {
             name: "loss",
             unit: "",
             default: Value::Word("conserve"),
             domain: Domain::Words(&["conserve", "ignore"]),
-            doc: "conserve: packet conservation in the first round of a recovery (Linux); ignore: (5) always",
+            doc: "conserve: packet conservation in the first round of a recovery (Linux); ignore: recoveries do not change the window",
         },
     ],
     choices: &[
-        "gains as Linux rounds them, 739/256 and 88/256, where the paper has 2/ln 2 and its inverse",
-        "a delivery-rate sample's app-limited mark during ProbeRTT is set here, since the transport does not know of it",
+        "the gains 739/256 and 88/256, as rounded in Linux, where the paper has 2/ln 2 and its inverse",
+        "rate samples of ProbeRTT are marked application-limited by the algorithm, since the transport has no information on ProbeRTT",
     ],
     pitfalls: &[
-        "several flows in a buffer below 1.5 bandwidth-delay products lose packets for ever",
-        "takes more than its share from loss-based flows in small buffers, less in large ones",
-        "a queue that never empties passes for propagation delay until all flows probe at once",
+        "several flows with a buffer below 1.5 BDP lose packets permanently",
+        "in competition with loss-based flows it takes more than its share in small buffers and less in large ones",
+        "a standing queue counts as propagation delay until all flows are in ProbeRTT at the same time",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
@@ -116,7 +116,7 @@ pub(crate) mod tests {
     use cwndlab_control::{Change, CongestionControl, DeliveryRate, Path, Window};
     use cwndlab_units::{Bytes, Rate, Time};
 
-    /// A bottleneck of `bw` segments/s and `rtt` seconds that delivers without end.
+    /// A bottleneck of `bw` segments/s with an RTT of `rtt` seconds, which always delivers.
     pub(crate) struct Clock {
         pub(crate) bw: f64,
         pub(crate) rtt: f64,
@@ -124,7 +124,7 @@ pub(crate) mod tests {
         pub(crate) in_flight: u64,
     }
 
-    /// `n` more segments are acknowledged, one by one.
+    /// Acknowledges `n` segments, one by one.
     pub(crate) fn steady(flow: &mut dyn CongestionControl, clock: &mut Clock, n: u64) {
         for _ in 0..n {
             clock.count += 1;
@@ -146,7 +146,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Through Startup and Drain.
+    /// Runs a flow through Startup and Drain.
     pub(crate) fn settled(flow: &mut dyn CongestionControl, bw: f64, rtt: f64) -> Clock {
         let established = Window {
             now: Time(0),
@@ -177,10 +177,10 @@ pub(crate) mod tests {
         gain
     }
 
-    /// The sheet: 10 Mbit/s × 40 ms are 50,000 bytes, 34.5 segments of 1448; twice that and three quanta of two, even, and
-    /// what the receiver's ACKs bring at once, here one.
+    /// Reference values: 10 Mbit/s × 40 ms are 50,000 bytes, 34.5 segments of 1448. The window is twice that plus the
+    /// ACK aggregation, here one segment, plus three quanta of two segments, rounded up to an even number.
     #[test]
-    fn the_window_is_two_products_and_room_for_bursts() {
+    fn the_window_is_two_bdp_plus_aggregation_and_quanta() {
         let wide = Path { mss: Bytes(1448), initial_cwnd: Bytes(14_480), ..path(10) };
         let mut flow = Bbr1::new(&wide, &options(&Arguments::defaults(SPEC.parameters)));
         let mss = Bytes(1448);
@@ -208,15 +208,16 @@ pub(crate) mod tests {
             flow.on_ack(&ack);
         }
         let w = flow.cwnd().0 / 1448;
-        assert!((76..=78).contains(&w), "⌈69.1⌉ + 1 + 6, even, and 2 while probing: {w}");
+        assert!((76..=78).contains(&w), "⌈69.1⌉ + 1 + 6, even, plus 2 in the probing phase: {w}");
     }
 
-    /// Linux: 2885/1000 + 1 and 1000/2885 in 1/256, and the margin of 1 %: 10 segments in 100 ms pace at 2.858 times that.
+    /// Linux: gains of 2885/1000 (plus 1/256) and 1000/2885 in units of 1/256, and the margin of 1 %: the pacing rate
+    /// is 2.858 times 10 segments per 100 ms.
     #[test]
     fn startup_paces_at_its_gain_of_the_initial_window() {
         let rate = 0.99 * 739.0 / 256.0 * 100.0 * 8000.0;
         let mut flow = bbr();
-        assert_eq!(flow.pacing_rate(), Some(Rate((rate * 100.0) as u64)), "1 ms until the RTT is known");
+        assert_eq!(flow.pacing_rate(), Some(Rate((rate * 100.0) as u64)), "1 ms before the first RTT sample");
         settled(&mut flow, 100.0, 0.1);
         assert!(flow.pacing_rate() <= Some(Rate((1.25 * 0.99 * 800_000.0) as u64)), "Startup is over");
         let mut first = bbr();
@@ -225,9 +226,10 @@ pub(crate) mod tests {
         assert_eq!(first.pacing_rate(), Some(Rate(rate as u64)));
     }
 
-    /// The sheet: 5/4 and 3/4 for a round-trip time each, six of 1; never begun with 3/4. By hand over 80 round trips.
+    /// Reference values: 5/4 and 3/4 for one RTT each, six RTTs of 1; the cycle never starts at 3/4. Over 80 round
+    /// trips.
     #[test]
-    fn the_cycle_has_eight_phases() {
+    fn the_gain_cycle_has_eight_phases() {
         let mut flow = bbr();
         let mut clock = settled(&mut flow, 1000.0, 0.1);
         clock.in_flight = 140;
@@ -242,9 +244,9 @@ pub(crate) mod tests {
         assert!(seen[from..].chunks(3).take(8).all(|three| three == [1.25, 0.75, 1.0]), "{seen:?}");
     }
 
-    /// Linux: the first round of a recovery sends as much as arrives; its end brings the old window back.
+    /// Linux: packet conservation in the first round of a recovery; the end of the recovery restores the window.
     #[test]
-    fn a_recovery_conserves_packets_and_gives_the_window_back() {
+    fn a_recovery_conserves_packets_and_then_restores_the_window() {
         let mut flow = bbr();
         let mut clock = settled(&mut flow, 1000.0, 0.1);
         steady(&mut flow, &mut clock, 300);
@@ -267,9 +269,9 @@ pub(crate) mod tests {
         assert_eq!(flow.cwnd(), Bytes(1000));
     }
 
-    /// 10 s after the last smaller sample: four segments for 200 ms and a round.
+    /// 10 s after the last lower sample: four segments for 200 ms and a round.
     #[test]
-    fn an_old_minimum_is_measured_anew() {
+    fn an_expired_min_rtt_starts_probe_rtt() {
         let mut flow = bbr();
         let mut clock = settled(&mut flow, 1000.0, 0.1);
         clock.rtt = 0.11;

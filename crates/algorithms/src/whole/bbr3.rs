@@ -1,28 +1,28 @@
-//! BBR, version 3.
+//! BBR version 3: BBR with bounds from losses.
 //!
-//! Source: N. Cardwell, I. Swett, J. Beshay (ed.), "BBR Congestion Control", draft-ietf-ccwg-bbr, read at its text of August
-//! 2026; Google's public branch of version 3 where the option says so.
+//! Source: N. Cardwell, I. Swett, J. Beshay (ed.), "BBR Congestion Control", draft-ietf-ccwg-bbr, as of August 2026;
+//! Google's public branch of version 3 with `text=branch`.
 //!
 //! ```text
 //! bw       = min(max of the rate samples of two cycles, bw_short)              (1)
 //! min_rtt  = min of 10 s                                                       (2)
 //! pacing   = 0.99 gain bw                                                      (3)
-//! Startup: gain 4 ln 2 until three rounds without a quarter more, or a round of a recovery
+//! Startup: gain 4 ln 2 until three rounds without growth of bw by 1/4, or a round of a recovery
 //!   with six losses of over 2 %: inflight_long = max(bdp, delivered)           (4)
-//! Drain: gain 0.5 until in flight ≤ bdp, three rounds at most
+//! Drain: gain 0.5 until in flight ≤ bdp, at most three rounds
 //! ProbeBW: Down 0.9 until in flight ≤ min(bdp, 0.85 inflight_long), Cruise 1, Refill 1 for a round,
 //!   Up 1.25 until three rounds without growth                                  (5)
 //! next probe: after 2 to 3 s, or min(bdp, w, 63) rounds                        (6)
-//! lost > 2 % of what was in flight, in a probe: inflight_long = max(in flight, 0.7 target), Down       (7)
-//! a round with losses, outside of probes: bw_short = max(delivered rate, 0.7 bw_short), inflight_short alike  (8)
-//! headroom: Cruise and ProbeRTT keep to 0.85 inflight_long                     (9)
+//! lost > 2 % of the bytes in flight, in a probe: inflight_long = max(in flight, 0.7 target), Down      (7)
+//! a round with losses, outside of probes: bw_short = max(delivery rate, 0.7 bw_short), inflight_short likewise (8)
+//! headroom: 0.85 inflight_long is the bound in Cruise and ProbeRTT             (9)
 //! ProbeRTT: every 5 s, w ≤ max(bdp / 2, 4) for 200 ms and a round              (10)
-//! w = min(w + n, cwnd_gain bdp + extra_acked, bounds), 4 at least              (11)
+//! w = min(w + n, cwnd_gain bdp + extra_acked, bounds), at least 4              (11)
 //! ```
 //!
 //! Units: segments, segments/s, ns; bdp = bw min_rtt.
-//! Differs from the source: what was in flight when a segment left follows from what was delivered and lost since, which
-//! is exact without reordering; all that one ACK finds lost is judged at once; no ECN.
+//! Differs from the source: the data in flight at the transmission of a segment is computed from deliveries and losses
+//! since then, which is exact without reordering; all losses detected by one ACK are processed together; no ECN.
 
 pub mod bounds;
 pub mod cycle;
@@ -43,59 +43,59 @@ pub static SPEC: Spec = Spec {
     source: "draft-ietf-ccwg-bbr (August 2026)",
     year: 2023,
     confidence: Confidence::High,
-    summary: "BBR with bounds from losses: it probes for bandwidth now and then, remembers what was too much, and leaves room for others.",
+    summary: "BBR with bounds on bandwidth and inflight from losses. It probes for bandwidth every few seconds, bounds the inflight by the level at which a probe caused too many losses, and leaves headroom for other flows between probes.",
     parameters: &[
         Parameter {
             name: "text",
             unit: "",
             default: Value::Word("draft"),
             domain: Domain::Words(&["draft", "branch"]),
-            doc: "gains of Drain and Down 0.5 and 0.9, ten rounds of ACK aggregation, Drain for three rounds at most (draft), or 88/256, 0.91, five, and Drain until the queue is gone (public branch)",
+            doc: "draft: gains of Drain and Down 0.5 and 0.9, ten rounds of ACK aggregation, Drain for at most three rounds; branch (public branch): 88/256 and 0.91, five rounds, Drain until the queue is empty",
         },
         Parameter {
             name: "cwnd_gain",
             unit: "",
             default: Value::Number(2.0),
             domain: Domain::Range(1.0, 10.0),
-            doc: "window in bandwidth-delay products; a quarter more while probing",
+            doc: "window, as a multiple of the BDP; 0.25 more in Up",
         },
         Parameter {
             name: "loss_threshold",
             unit: "",
             default: Value::Number(0.02),
             domain: Domain::Range(0.0, 0.5),
-            doc: "share of what was in flight whose loss is too much",
+            doc: "maximum loss in a probe, as a fraction of the data in flight",
         },
         Parameter {
             name: "beta",
             unit: "",
             default: Value::Number(0.7),
             domain: Domain::Range(0.1, 0.99),
-            doc: "what a loss leaves of the bounds",
+            doc: "multiplicative decrease factor of the bounds",
         },
         Parameter {
             name: "headroom",
             unit: "",
             default: Value::Number(0.15),
             domain: Domain::Range(0.0, 0.9),
-            doc: "share of inflight_long left to others between probes",
+            doc: "fraction of inflight_long that is left to other flows between probes",
         },
         Parameter {
             name: "probe_rtt_interval",
             unit: "s",
             default: Value::Number(5.0),
             domain: Domain::Range(0.1, 1000.0),
-            doc: "age of the minimum RTT at which ProbeRTT measures it again",
+            doc: "age of the minimum RTT at which ProbeRTT starts",
         },
     ],
     choices: &[
-        "constants of the draft where the public branch has others",
-        "in flight at sending is rebuilt from deliveries and losses since",
-        "the public branch's ECN response for round-trip times up to 5 ms is left out",
+        "the constants of the draft where those of the public branch differ",
+        "the data in flight at the transmission of a segment is computed from deliveries and losses since then",
+        "the ECN response of the public branch for round-trip times up to 5 ms is omitted",
     ],
     pitfalls: &[
-        "random loss above 2 % in a probe binds it as congestion would",
-        "needs seconds to find bandwidth that has come free",
+        "random loss above 2 % in a probe sets the same bounds as congestion",
+        "needs seconds to use bandwidth that has become available",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
@@ -145,7 +145,7 @@ mod tests {
         gain
     }
 
-    /// The sheet: 4 ln 2 = 2.7726 times the rate, here ten segments of 1000 bytes in 100 ms, less 1 %.
+    /// Reference values: 4 ln 2 = 2.7726 times the rate, here ten segments of 1000 bytes in 100 ms, less 1 %.
     #[test]
     fn startup_paces_at_four_ln_two() {
         let mut flow = bbr();
@@ -155,9 +155,9 @@ mod tests {
         assert_eq!(flow.pacing_rate(), Some(Rate(rate as u64)));
     }
 
-    /// The cycle of the draft, with little in flight, so that Down and ProbeRTT end at once.
+    /// The cycle of the draft with little data in flight, so that Down and ProbeRTT end at once.
     #[test]
-    fn probes_go_down_cruise_refill_up() {
+    fn the_cycle_is_down_cruise_refill_up() {
         let mut flow = bbr();
         let mut clock = settled(&mut flow, 1000.0, 0.1);
         clock.in_flight = 40;
@@ -173,9 +173,10 @@ mod tests {
         assert!(flow.cwnd() >= Bytes(200_000));
     }
 
-    /// The draft: where others keep the queue full Drain gives up after three rounds; the public branch goes on.
+    /// The draft: where other flows keep the queue full Drain ends after three rounds; in the public branch it
+    /// continues.
     #[test]
-    fn drain_lasts_three_rounds_at_most() {
+    fn drain_lasts_at_most_three_rounds_in_the_draft() {
         for (text, drain, after) in [("draft", 0.5, 0.9), ("branch", 88.0 / 256.0, 88.0 / 256.0)] {
             let text = format!("text={text}");
             let mut flow = Bbr3::new(&path(10), &options(&arguments(&text)));
@@ -192,9 +193,9 @@ mod tests {
         }
     }
 
-    /// The draft: a timeout leaves one segment, the end of the recovery brings the window back.
+    /// The draft: a timeout reduces the window to one segment, the end of the recovery restores it.
     #[test]
-    fn a_timeout_is_forgotten_after_the_repair() {
+    fn the_window_is_restored_after_the_recovery_from_a_timeout() {
         let mut flow = bbr();
         settled(&mut flow, 1000.0, 0.1);
         let before = flow.cwnd();

@@ -1,21 +1,22 @@
-//! Copa.
+//! Copa: delay-based control towards a target rate, with a mode for competition.
 //!
 //! Source: V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018.
 //!
 //! ```text
-//! dq  = RTTstanding − RTTmin                      (1)   minima of srtt/2 and of 10 s
+//! dq  = RTTstanding − RTTmin                      (1)   minima over srtt/2 and over 10 s
 //! λ_t = 1 / (δ dq), λ = w / RTTstanding           (2)
 //! each ack: w += v n / (δ w) if λ ≤ λ_t, else w −= v n / (δ w)      (3)
-//! once per window: v doubles from the fourth window in one direction on, v = 1 at a change  (4)
+//! once per window: v doubles from the fourth window in one direction on, v = 1 at a change of direction  (4)
 //! slow start: w += n until λ > λ_t                (5)
-//! competing, where dq > max(0.1 (RTTmax − RTTmin), grain) for 5 RTTs (RTTmax of 4 RTTs):
-//!   1/δ += 1 per RTT without loss, 1/δ /= 2 per RTT with one; δ ≤ its default  (6)
+//! competitive mode, where dq > max(0.1 (RTTmax − RTTmin), grain) for 5 RTTs (RTTmax over 4 RTTs):
+//!   1/δ += 1 per RTT without loss, 1/δ /= 2 per RTT with a loss; δ ≤ its default   (6)
 //! pacing = 2 w / RTTstanding                      (7)
 //! ```
 //!
-//! Units: w and n in segments, times in ns, λ in segments/s. Differs from the source: the grain, two segments at the highest
-//! delivery rate of 10 s, and that 5 RTTs count from the first growth after slow start; v is at most δ w, a doubling of w
-//! per round trip; w grows only while the window limits; after a timeout w = 1 and (5) again.
+//! Units: w and n in segments, times in ns, λ in segments/s.
+//! Differs from the source: the grain, the time of two segments at the maximum delivery rate of 10 s; the 5 RTTs of (6)
+//! count from the first increase after slow start; v is at most δ w, with which w doubles per round trip; w increases
+//! only while it limits the flow; a timeout sets w = 1 and restarts (5).
 
 pub mod delays;
 
@@ -36,60 +37,60 @@ pub static SPEC: Spec = Spec {
     source: "Arun, Balakrishnan, NSDI 2018",
     year: 2018,
     confidence: Confidence::High,
-    summary: "Steers towards the rate 1/(δ dq), at which each flow queues about 1/δ segments; competes by a smaller δ where others fill the queue.",
+    summary: "Controls the rate towards the target 1/(δ dq), where dq is the queueing delay. In equilibrium each flow has about 1/δ segments in the queue. Where other flows fill the queue a competitive mode decreases δ.",
     parameters: &[
         Parameter {
             name: "delta",
             unit: "",
             default: Value::Number(0.5),
             domain: Domain::Range(0.004, 10.0),
-            doc: "queueing delay weighed against rate: about 1/delta segments of each flow wait",
+            doc: "δ, weight of delay against throughput: in equilibrium about 1/delta segments of each flow are queued",
         },
         Parameter {
             name: "delay",
             unit: "",
             default: Value::Word("standing"),
             domain: Domain::Words(&["standing", "last"]),
-            doc: "dq of the standing RTT (the paper) or of the last sample (one large deployment)",
+            doc: "dq from the standing RTT (the paper), or from the last sample (one large deployment)",
         },
         Parameter {
             name: "mode",
             unit: "",
             default: Value::Word("switch"),
             domain: Domain::Words(&["switch", "default"]),
-            doc: "switch: compete where the queue does not empty (the paper); default: never (one large deployment)",
+            doc: "switch: competitive mode where the queue does not empty (the paper); default: never (one large deployment)",
         },
         Parameter {
             name: "grain",
             unit: "segments",
             default: Value::Number(2.0),
             domain: Domain::Range(0.0, 100.0),
-            doc: "a queue that the path serves in the time of so many segments counts as empty, since a delayed ACK covers two; 0 is the paper, which then takes its own bursts on a slow link for competition",
+            doc: "queue that counts as empty, since a delayed ACK covers two segments; with 0, the paper, a flow's own bursts on a slow link cause the competitive mode",
         },
         Parameter {
             name: "turn",
             unit: "",
             default: Value::Word("ack"),
             domain: Domain::Words(&["ack", "window"]),
-            doc: "v falls to 1 with the first step against its direction (one large deployment), or at the end of the window (the paper), which overshoots by what v has become",
+            doc: "v becomes 1 with the first ACK against its direction (ack: one large deployment), or at the end of the window (window: the paper), which overshoots in proportion to v",
         },
         Parameter {
             name: "loss",
             unit: "",
             default: Value::Word("ignore"),
             domain: Domain::Words(&["ignore", "halve"]),
-            doc: "what the default mode does about a loss: nothing (the paper), or half of the window",
+            doc: "response of the default mode to a loss: none (ignore: the paper), or half of the window",
         },
     ],
     choices: &[
-        "dq = 0 counts as an infinite target rate",
-        "the floor of the window is two segments, one after a timeout",
-        "RTTmin is of data; the handshake's small packets do not count",
-        "windows are compared once per round trip as the transport counts it",
+        "dq = 0 gives an infinite target rate",
+        "the minimum window is two segments, one after a timeout",
+        "RTTmin is that of data; the small packets of the handshake do not count",
+        "windows are compared once per round of the transport",
     ],
     pitfalls: &[
-        "a minimum RTT measured with a standing queue hides the queue",
-        "ACK compression or jitter above the queueing delay makes it send too slowly",
+        "a minimum RTT that was measured with a standing queue includes that queue",
+        "ACK compression or jitter above the queueing delay leads to a rate that is too low",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::Spacing, Need::EveryAck],
@@ -98,29 +99,29 @@ pub static SPEC: Spec = Spec {
     build: Build::Whole(|path, arguments| Box::new(Copa::new(path, arguments))),
 };
 
-/// Windows in one direction before v doubles.
-const PATIENCE: u32 = 3;
-/// The queue counts as nearly empty below this share of its range.
+/// Number of windows in one direction before v doubles.
+const DIRECTION_WINDOWS: u32 = 3;
+/// The queue counts as nearly empty below this fraction of RTTmax − RTTmin.
 const NEARLY_EMPTY: f64 = 0.1;
-/// Round trips without a nearly empty queue after which others must be filling it, and those that RTTmax looks back.
+/// Round trips without a nearly empty queue before the competitive mode, and the window of RTTmax in round trips.
 const FULL_ROUNDS: u64 = 5;
 const MAX_ROUNDS: u64 = 4;
 
-/// What a reduction changes.
+/// The state that a congestion event changes.
 #[derive(Clone, Copy, Debug)]
-struct Decision {
+struct WindowState {
     w: f64,
     velocity: f64,
-    /// 1/δ in force.
+    /// 1/δ of the current mode.
     inverse: f64,
     slow_start: bool,
 }
 
-/// Copa.
+/// Congestion control of Copa.
 #[derive(Clone, Debug)]
 pub struct Copa {
     mss: f64,
-    now: Decision,
+    now: WindowState,
     /// 1/δ of the default mode.
     default: f64,
     by_last: bool,
@@ -131,11 +132,14 @@ pub struct Copa {
     delays: Delays,
     round: u64,
     up: bool,
+    /// Consecutive windows in the same direction.
     same: u32,
-    w_then: f64,
+    /// The window one round before, segments.
+    last_w: f64,
+    /// Time of the last nearly empty queue, ns.
     emptied: u64,
     competing: bool,
-    /// It has grown since slow start: until then the queue is its own.
+    /// The window has increased since slow start, whose own queue has therefore drained.
     settled: bool,
     lost: bool,
 }
@@ -145,7 +149,7 @@ impl Copa {
         let mss = path.mss.0 as f64;
         let default = 1.0 / arguments.number("delta");
         let w = (path.initial_cwnd.0 as f64 / mss).max(1.0);
-        let now = Decision { w, velocity: 1.0, inverse: default, slow_start: true };
+        let now = WindowState { w, velocity: 1.0, inverse: default, slow_start: true };
         Self {
             mss,
             now,
@@ -159,7 +163,7 @@ impl Copa {
             round: 0,
             up: true,
             same: 0,
-            w_then: w,
+            last_w: w,
             emptied: 0,
             competing: false,
             settled: false,
@@ -167,11 +171,11 @@ impl Copa {
         }
     }
 
-    /// (6): whether others fill the queue, and what δ then is.
-    fn switch(&mut self, ack: &Ack, queueing: f64, window_over: bool) -> Option<Event> {
+    /// (6): selects the mode and updates δ. Returns the event of a change of mode.
+    fn switch_mode(&mut self, ack: &Ack, queueing: f64, window_over: bool) -> Option<Event> {
         let mut event = None;
         self.lost |= ack.lost.0 > 0;
-        // What one ACK covers cannot be told from a queue.
+        // A delay within the segments that one ACK covers does not indicate a queue.
         let empty = self.delays.time_of(self.grain * self.mss).max(NEARLY_EMPTY * self.delays.range());
         if queueing <= empty || !self.settled {
             self.emptied = ack.now.0;
@@ -193,18 +197,18 @@ impl Copa {
     }
 
     /// (4).
-    fn turn(&mut self) {
+    fn update_velocity(&mut self) {
         let w = self.now.w;
-        let up = w > self.w_then;
+        let up = w > self.last_w;
         self.same = if up == self.up { self.same + 1 } else { 0 };
         self.up = up;
         if self.same == 0 {
             self.now.velocity = 1.0;
-        } else if self.same >= PATIENCE {
-            // A step as large as what was acknowledged doubles the window in a round trip: faster is of no use.
+        } else if self.same >= DIRECTION_WINDOWS {
+            // With v = δ w the window already doubles in a round trip.
             self.now.velocity = (2.0 * self.now.velocity).min((w / self.now.inverse).max(1.0));
         }
-        self.w_then = w;
+        self.last_w = w;
     }
 }
 
@@ -217,14 +221,14 @@ impl CongestionControl for Copa {
         let queueing = (self.delays.rtt - self.delays.min()).max(0.0); // (1)
         let window_over = ack.round > self.round;
         self.round = ack.round;
-        let mut event = if self.switches { self.switch(ack, queueing, window_over) } else { None };
+        let mut event = if self.switches { self.switch_mode(ack, queueing, window_over) } else { None };
         let n = segments(ack);
-        let Decision { w, inverse, slow_start, .. } = self.now;
+        let WindowState { w, inverse, slow_start, .. } = self.now;
         let below = queueing <= 0.0 || w / self.delays.rtt <= inverse / queueing; // (2)
         if slow_start {
             if below {
                 self.now.w += if ack.cwnd_limited { n } else { 0.0 }; // (5)
-                self.w_then = self.now.w;
+                self.last_w = self.now.w;
                 return event;
             }
             self.now.slow_start = false;
@@ -232,11 +236,11 @@ impl CongestionControl for Copa {
         }
         self.settled |= below;
         if window_over {
-            self.turn();
+            self.update_velocity();
         }
         if self.turns_at_once && below != self.up && self.now.velocity > 1.0 {
             (self.now.velocity, self.same, self.up) = (1.0, 0, below);
-            self.w_then = w;
+            self.last_w = w;
         }
         // (3)
         let step = (self.now.velocity * n * inverse / w).min(n);
@@ -250,7 +254,7 @@ impl CongestionControl for Copa {
 
     fn on_congestion(&mut self, event: &Congestion) {
         if event.restart {
-            self.now = Decision { w: 1.0, velocity: 1.0, slow_start: true, ..self.now };
+            self.now = WindowState { w: 1.0, velocity: 1.0, slow_start: true, ..self.now };
             self.settled = false;
             self.same = 0;
         } else if self.halves && !self.competing {
@@ -266,7 +270,8 @@ impl CongestionControl for Copa {
         match window.change {
             Change::Established => {
                 self.emptied = window.now.0;
-                self.delays.rtt = window.rtt.map_or(0.0, |rtt| rtt.0 as f64); // paces alone: a small packet is no sample
+                // For pacing only: the small packets of the handshake give no sample.
+                self.delays.rtt = window.rtt.map_or(0.0, |rtt| rtt.0 as f64);
             }
             Change::Undo | Change::Idle | Change::Recovered => {}
         }
@@ -276,7 +281,7 @@ impl CongestionControl for Copa {
         (self.delays.rtt > 0.0).then(|| Rate((2.0 * self.now.w * self.mss * 8e9 / self.delays.rtt) as u64))
     }
 
-    /// Copa keeps no threshold: slow start has no limit, and outside of it the threshold is the window.
+    /// Copa has no ssthresh: it is unlimited in slow start and equals the window afterwards.
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         if let Some(put) = extra {
             put("delta", 1.0 / self.now.inverse);
@@ -298,7 +303,7 @@ mod tests {
     use cwndlab_control::testing::{ack_at, path, timeout, undo};
     use cwndlab_units::{Duration, Time};
 
-    /// A flow in avoidance with the window `w`, RTTmin 100 ms.
+    /// A flow after slow start with the window `w` and an RTTmin of 100 ms.
     fn copa(w: f64) -> Copa {
         let mut flow = Copa::new(&path(10), &Arguments::defaults(SPEC.parameters));
         let (now, rtt) = (Time(0), Some(Duration::from_millis(100)));
@@ -306,7 +311,7 @@ mod tests {
         let mut first = ack_at(Time::ZERO, 1);
         first.cwnd_limited = false;
         flow.on_ack(&first);
-        flow.now = Decision { w, slow_start: false, ..flow.now };
+        flow.now = WindowState { w, slow_start: false, ..flow.now };
         flow.settled = true;
         flow
     }
@@ -319,31 +324,31 @@ mod tests {
         flow.now.w
     }
 
-    /// The sheet: dq = 10 ms and δ = 0.5 give λ_t = 200 segments/s, so 22 segments at 110 ms: below it w grows by
-    /// 1/(δ w), above it shrinks by that.
+    /// Reference values: dq = 10 ms and δ = 0.5 give λ_t = 200 segments/s, so 22 segments at 110 ms: below, w increases
+    /// by 1/(δ w); above, it decreases by that.
     #[test]
-    fn the_window_turns_at_22_segments() {
+    fn the_direction_changes_at_22_segments() {
         assert_eq!(after(&mut copa(21.9), 1000, 110), 21.9 + 2.0 / 21.9);
         assert_eq!(after(&mut copa(22.1), 1000, 110), 22.1 - 2.0 / 22.1);
     }
 
-    /// The paper, section 2.1: v doubles once the direction was the same for three windows, and is 1 after a change.
+    /// The paper, section 2.1: v doubles after three windows in the same direction, and is 1 after a change.
     #[test]
-    fn velocity_doubles_with_patience() {
+    fn velocity_doubles_after_three_windows_in_one_direction() {
         let mut flow = copa(100.0);
         let mut seen = Vec::new();
         for up in [true, true, true, true, true, false, false] {
             flow.now.w += if up { 1.0 } else { -3.0 };
-            flow.turn();
+            flow.update_velocity();
             seen.push(flow.now.velocity);
         }
         assert_eq!(seen, [1.0, 1.0, 2.0, 4.0, 8.0, 1.0, 1.0]);
     }
 
-    /// By hand: RTTs between 150 and 200 ms over a minimum of 100 ms for more than five of 100 ms: 1/δ goes up by 1 per
-    /// window from 2, a loss halves it, an empty queue ends it.
+    /// By hand: RTTs between 150 and 200 ms with a minimum of 100 ms for more than five RTTs: 1/δ increases by 1 per
+    /// window from 2, a loss halves it, an empty queue ends the competitive mode.
     #[test]
-    fn a_queue_that_never_empties_makes_it_compete() {
+    fn a_queue_that_never_empties_starts_the_competitive_mode() {
         let mut flow = copa(50.0);
         for n in 0..20 {
             flow.round -= u64::from(flow.round > 0);
@@ -366,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_leaves_one_segment() {
+    fn a_timeout_reduces_the_window_to_one_segment() {
         let mut flow = copa(40.0);
         flow.on_congestion(&timeout(40));
         assert_eq!(flow.cwnd(), Bytes(1000));

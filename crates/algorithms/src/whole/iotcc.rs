@@ -1,27 +1,28 @@
-//! The IoT-based congestion control: a start from the bandwidth that routers stamp, then bands of delay.
+//! IoT-based congestion control: an initial window from router feedback on the bandwidth, then increase by bands of
+//! delay.
 //!
-//! Source: L. P. Verma, M. Kumar, "An IoT based Congestion Control Algorithm", Internet of Things 9, 2020. The paper gives it
-//! no name.
+//! Source: L. P. Verma, M. Kumar, "An IoT based Congestion Control Algorithm", Internet of Things 9, 2020. The
+//! algorithm has no name in the paper.
 //!
 //! ```text
 //! handshake: cwnd = ssthresh = BW / α                              (1)
 //!   mode = bdp:     W0 = BW RTT / (8 MSS) / α   segments
 //!   mode = literal: W0 = BW / (8 MSS) · 1 s / α segments
 //! slow start, cwnd ≤ ssthresh: x = ssthresh RTT / 1 s, cwnd += n max(x, 1)       (2)
-//! avoidance: cwnd += n / cwnd                                      (3)
+//! congestion avoidance: cwnd += n / cwnd                           (3)
 //! each ack: β = (RTT − RTT_min) / RTT_max                          (4)   beta = range: / (RTT_max − RTT_min)
 //!   β < ρ:     (2) or (3)                                          (5)   reactive
 //!   ρ ≤ β < σ: cwnd += n (1 − β) / cwnd                            (6)   increase = literal: 1/cwnd + (1 − β) per ACK
 //!                                                                        increase = sum: n (2 − β) / cwnd
-//!   σ ≤ β < τ: cwnd stays                                          (7)
+//!   σ ≤ β < τ: cwnd is constant                                    (7)
 //!   β ≥ τ:     cwnd −= n / cwnd                                    (8)
 //! loss: ssthresh = cwnd = max(F/2, 2); timeout: cwnd = 1           (9)   NewReno
 //! ```
 //!
 //! Units: segments, seconds, BW in bit/s; n segments acknowledged; ρ = 0.5, σ = 0.8, τ = 0.9, α = 4.
-//! A whole algorithm, for it owns its start: the window comes from the routers and the bands (6) to (8) hold in slow start
-//! too, so no slow start can be put before it.
-//! Differs from the source, whose units contradict each other: see the choices.
+//! A whole algorithm, since it includes its own start: the initial window is computed from the routers' stamp, and the
+//! bands (6) to (8) apply in slow start too, so it cannot be combined with a slow start.
+//! Differs from the source, whose units are inconsistent: see the choices of the entry.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, EventKind, Extra, Kind,
@@ -39,36 +40,36 @@ pub static SPEC: Spec = Spec {
     source: "Verma and Kumar, Internet of Things 9, 2020",
     year: 2020,
     confidence: Confidence::Medium,
-    summary: "Begins with a share of the bandwidth that the routers of the path stamp on the handshake, then grows, slows, holds or shrinks by where the delay stands between its extremes; NewReno on loss.",
+    summary: "The initial window is a fraction of the bandwidth that the routers of the path stamp on the handshake. Afterwards the position of the delay between its extremes determines whether the window increases, increases slowly, is constant or decreases. The response to losses is NewReno's.",
     parameters: &[
-        Parameter { name: "mode", unit: "", default: Value::Word("bdp"), domain: Domain::Words(&["bdp", "literal"]), doc: "first window: bdp divides the stamped bandwidth times the handshake's RTT by alpha; literal the bandwidth in segments per second, taken for segments" },
-        Parameter { name: "alpha", unit: "", default: Value::Number(4.0), domain: Domain::Range(1.0, 1e9), doc: "divides the stamped bandwidth" },
-        Parameter { name: "beta", unit: "", default: Value::Word("max"), domain: Domain::Words(&["max", "range"]), doc: "the delay over RTT_max as printed, which stays below 1 - RTT_min/RTT_max, or over RTT_max - RTT_min, which spans 0 to 1" },
-        Parameter { name: "increase", unit: "", default: Value::Word("text"), domain: Domain::Words(&["text", "literal", "sum"]), doc: "between rho and sigma: (1-beta)/cwnd per segment, linear growth as the text says; 1/cwnd + (1-beta) per ACK as Algorithm 3 prints; or their sum (2-beta)/cwnd per segment, Algorithm 3 with both terms over cwnd" },
-        Parameter { name: "rho", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.0, 1.0), doc: "beta from which growth slows" },
-        Parameter { name: "sigma", unit: "", default: Value::Number(0.8), domain: Domain::Range(0.0, 1.0), doc: "beta from which the window holds" },
-        Parameter { name: "tau", unit: "", default: Value::Number(0.9), domain: Domain::Range(0.0, 1.0), doc: "beta from which the window shrinks" },
-        Parameter { name: "cap", unit: "", default: Value::Word("none"), domain: Domain::Words(&["none", "bdp"]), doc: "mode=literal: bdp bounds the first window by the stamped bandwidth times the handshake's RTT, and x as in mode=bdp" },
-        Parameter { name: "x_max", unit: "segments", default: Value::Number(8.0), domain: Domain::Range(1.0, 1e6), doc: "largest step per segment in slow start, with mode=bdp or cap=bdp" },
-        Parameter { name: "unstamped", unit: "", default: Value::Word("newreno"), domain: Domain::Words(&["newreno", "bands"]), doc: "where a router has no agent: the initial window and NewReno, or the initial window and the bands of delay" },
+        Parameter { name: "mode", unit: "", default: Value::Word("bdp"), domain: Domain::Words(&["bdp", "literal"]), doc: "initial window: stamped bandwidth times the RTT of the handshake, divided by alpha (bdp), or the bandwidth in segments per second divided by alpha, used as segments (literal)" },
+        Parameter { name: "alpha", unit: "", default: Value::Number(4.0), domain: Domain::Range(1.0, 1e9), doc: "α, divisor of the stamped bandwidth" },
+        Parameter { name: "beta", unit: "", default: Value::Word("max"), domain: Domain::Words(&["max", "range"]), doc: "divisor of the delay RTT - RTT_min in beta: RTT_max as printed, with which beta is at most 1 - RTT_min/RTT_max (max), or RTT_max - RTT_min, with which beta covers 0 to 1 (range)" },
+        Parameter { name: "increase", unit: "", default: Value::Word("text"), domain: Domain::Words(&["text", "literal", "sum"]), doc: "increase between rho and sigma: (1-beta)/cwnd per segment, the linear increase of the text (text); 1/cwnd + (1-beta) per ACK, as printed in Algorithm 3 (literal); or (2-beta)/cwnd per segment, Algorithm 3 with both terms divided by cwnd (sum)" },
+        Parameter { name: "rho", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.0, 1.0), doc: "ρ, beta from which on the increase is slower" },
+        Parameter { name: "sigma", unit: "", default: Value::Number(0.8), domain: Domain::Range(0.0, 1.0), doc: "σ, beta from which on the window is constant" },
+        Parameter { name: "tau", unit: "", default: Value::Number(0.9), domain: Domain::Range(0.0, 1.0), doc: "τ, beta from which on the window decreases" },
+        Parameter { name: "cap", unit: "", default: Value::Word("none"), domain: Domain::Words(&["none", "bdp"]), doc: "with mode=literal: bdp bounds the initial window by the stamped bandwidth times the RTT of the handshake, and x as in mode=bdp" },
+        Parameter { name: "x_max", unit: "segments", default: Value::Number(8.0), domain: Domain::Range(1.0, 1e6), doc: "maximum increment per segment in slow start, with mode=bdp or cap=bdp" },
+        Parameter { name: "unstamped", unit: "", default: Value::Word("newreno"), domain: Domain::Words(&["newreno", "bands"]), doc: "where a router has no agent: the initial window of the stack, with NewReno or with the bands of delay" },
     ],
     choices: &[
-        "BW/alpha has no unit of a window: the default is a share of the BDP, literal takes segments per second",
+        "BW/alpha does not have the unit of a window: the default is a fraction of the BDP, mode=literal uses segments per second",
         "x = ssthresh*RTT with the RTT in seconds; it exceeds 1 only where ssthresh > 1/RTT",
-        "the text's linear growth by (1-beta) rather than Algorithm 3's step per ACK, which is a slowed doubling",
-        "bands are closed below: beta = rho is the second band; RTT is the last sample, its extremes are of the connection",
-        "increments count acknowledged segments, so that delayed ACKs do not halve them (but for increase=literal)",
-        "loss, timeout and what the paper leaves open are NewReno's; an ECN mark counts as a loss",
+        "the linear increase by (1-beta) of the text instead of Algorithm 3's increment per ACK, which is a slower doubling",
+        "bands include their lower bound: beta = rho is in the second band; RTT is the last sample, its extremes are those of the connection",
+        "increments are per acknowledged segment, so that delayed ACKs do not halve them (except with increase=literal)",
+        "the response to losses and timeouts, and details that the paper omits, are NewReno's; an ECN mark counts as a loss",
     ],
     pitfalls: &[
-        "beta=max: holding needs a queue of 4, shrinking one of 9 times the base RTT; the paper's own set-ups never reach tau",
-        "after its first window it grows by a segment per round trip: on a fast path it takes BDP*(1 - 1/alpha) round trips to fill it",
-        "beta=range: who begins while a queue stands takes it for RTT_min, sees short delays only and pushes others down to one segment",
-        "increase=literal doubles slowly up to a full queue and loses about a tenth of what it sends in a queue of 50 packets",
-        "the stamp is of the handshake: what the path carries later it does not tell",
-        "flows that begin together are all stamped the same bandwidth",
-        "needs pacing for its first window; stack.pacing = \"off\" sends it at once",
-        "RTT_max never ages: one long delay makes all later ones look short",
+        "beta=max: a constant window needs a queue of 4, a decrease one of 9 times the base RTT; the scenarios of the paper never reach tau",
+        "after the initial window the increase is one segment per round trip: on a fast path it takes BDP*(1 - 1/alpha) round trips to fill the path",
+        "beta=range: for a flow that starts with a standing queue RTT_min includes that queue; it measures short delays only and reduces other flows to one segment",
+        "increase=literal doubles slowly up to a full queue and loses about a tenth of its packets with a queue of 50 packets",
+        "the stamp is that of the handshake: it does not reflect later changes of the path",
+        "flows that start together all receive the same stamped bandwidth",
+        "the initial window needs pacing; with stack.pacing = \"off\" it is a burst",
+        "RTT_max never expires: after one long delay all later delays appear short",
     ],
     companion: "",
     needs: &[Need::Pacing, Need::Agent("bandwidth-stamp")],
@@ -80,22 +81,22 @@ pub static SPEC: Spec = Spec {
 /// Floor of `ssthresh`, segments (RFC 5681).
 const MIN_SSTHRESH: f64 = 2.0;
 
-/// What the entry's parameters choose.
+/// The parameters of the entry.
 #[derive(Clone, Copy, Debug)]
 struct Options {
     literal: bool,
-    /// The first window and x keep to the stamped product.
+    /// The stamped bandwidth times the RTT bounds the initial window; `x_max` bounds x.
     capped: bool,
     x_max: f64,
     alpha: f64,
     range: bool,
     per_ack: bool,
-    /// What 1 − β is added to in (6): 0, or 1 with `increase = sum`.
+    /// Summand of 1 − β in (6): 0, or 1 with `increase = sum`.
     base: f64,
     rho: f64,
     sigma: f64,
     tau: f64,
-    bands_without: bool,
+    bands_unstamped: bool,
 }
 
 impl Options {
@@ -112,12 +113,12 @@ impl Options {
             rho: arguments.number("rho"),
             sigma: arguments.number("sigma"),
             tau: arguments.number("tau"),
-            bands_without: arguments.word("unstamped") == "bands",
+            bands_unstamped: arguments.word("unstamped") == "bands",
         }
     }
 }
 
-/// The last round-trip time and its extremes, s, and β of (4), which tells where it stands between them.
+/// The last RTT sample, minimum and maximum RTT, s, and β of (4).
 #[derive(Clone, Copy, Debug)]
 struct Delay {
     rtt: f64,
@@ -133,18 +134,18 @@ impl Default for Delay {
 }
 
 impl Delay {
-    /// (4) for a sample, s; `range`: over RTT_max − RTT_min.
+    /// Updates (4) with a sample, s; `range`: the divisor is RTT_max − RTT_min.
     #[inline]
     fn sample(&mut self, rtt: f64, range: bool) {
         self.rtt = rtt;
         self.rtt_min = self.rtt_min.min(rtt);
         self.rtt_max = self.rtt_max.max(rtt);
-        let most = if range { self.rtt_max - self.rtt_min } else { self.rtt_max };
-        self.beta = if most > 0.0 { (rtt - self.rtt_min) / most } else { 0.0 };
+        let divisor = if range { self.rtt_max - self.rtt_min } else { self.rtt_max };
+        self.beta = if divisor > 0.0 { (rtt - self.rtt_min) / divisor } else { 0.0 };
     }
 }
 
-/// The algorithm.
+/// IoT-based congestion control.
 #[derive(Clone, Debug)]
 pub struct Iotcc {
     options: Options,
@@ -152,11 +153,11 @@ pub struct Iotcc {
     mss: f64,
     w: f64,
     ssthresh: f64,
-    /// What the routers stamped, bit/s.
+    /// The bandwidth stamped by the routers, bit/s.
     stamp: Option<f64>,
-    /// The rate of the first window, until its first ACK.
+    /// The pacing rate of the initial window, until its first ACK.
     pace: Option<Rate>,
-    /// The event that says how the flow began, until the first ACK returns it.
+    /// The event of the start, until the first ACK returns it.
     begun: Option<Event>,
 }
 
@@ -177,8 +178,8 @@ impl Iotcc {
         }
     }
 
-    /// (1), segments; `None` where it takes an RTT that nobody measured.
-    fn first_window(&self, rate: f64, rtt: Option<f64>) -> Option<f64> {
+    /// (1), segments; `None` where it needs an RTT and there is no sample.
+    fn initial_window(&self, rate: f64, rtt: Option<f64>) -> Option<f64> {
         let per_second = rate / (8.0 * self.mss);
         let w = if self.options.literal {
             let all = per_second / self.options.alpha;
@@ -210,7 +211,7 @@ impl Iotcc {
             self.delay.sample(rtt, self.options.range);
         }
         self.stamp = window.feedback.map(|feedback| feedback.rate.0 as f64);
-        let Some((rate, w)) = self.stamp.and_then(|rate| Some((rate, self.first_window(rate, rtt)?))) else {
+        let Some((rate, w)) = self.stamp.and_then(|rate| Some((rate, self.initial_window(rate, rtt)?))) else {
             let reason = if self.stamp.is_none() { Reason::NoStamp } else { Reason::NoRtt };
             self.begun = Some(Event::new(EventKind::Fallback, reason, self.w));
             return;
@@ -234,7 +235,7 @@ impl CongestionControl for Iotcc {
             return begun;
         }
         let n = segments(ack);
-        let reactive = self.delay.beta < self.options.rho || (self.stamp.is_none() && !self.options.bands_without);
+        let reactive = self.delay.beta < self.options.rho || (self.stamp.is_none() && !self.options.bands_unstamped);
         if !reactive && self.delay.beta >= self.options.tau {
             self.w = (self.w - n / self.w).max(1.0); // (8)
         }
@@ -267,7 +268,7 @@ impl CongestionControl for Iotcc {
 
     #[inline]
     fn cwnd(&self) -> Bytes {
-        // A hair more, so that k segments stored as a sum of fractions are k segments.
+        // A rounding margin: k segments may be stored as a sum of fractions.
         Bytes(((self.w + 1e-9) * self.mss) as u64)
     }
 
@@ -310,7 +311,7 @@ mod tests {
         Iotcc::new(&path(10), &algorithm.growth.arguments)
     }
 
-    /// After a handshake of `rtt_ms` on which the routers wrote `bps`.
+    /// A flow after a handshake with an RTT of `rtt_ms` and a stamp of `bps`.
     fn stamped(options: &str, bps: Option<u64>, rtt_ms: u64) -> Iotcc {
         let mut flow = flow(options);
         let feedback = bps.map(|bps| Feedback { rate: Rate(bps), accelerated: Bytes::ZERO });
@@ -337,9 +338,9 @@ mod tests {
         flow.w - w
     }
 
-    /// `known-answers.csv` and the sheet: β as printed, and its largest value on the paper's paths.
+    /// `known-answers.csv` and reference values: β as printed, and its maximum on the paths of the paper.
     #[test]
-    fn beta_is_that_of_the_sheet() {
+    fn beta_matches_the_known_answers() {
         assert_eq!(beta("", 100.0, 300.0, 250.0), 0.5);
         assert!((beta("", 100.0, 300.0, 300.0) - 2.0 / 3.0).abs() < 1e-12);
         assert!((beta("", 50.0, 500.0, 500.0) - 0.9).abs() < 1e-12);
@@ -351,7 +352,7 @@ mod tests {
 
     /// `known-answers.csv`: W0 and x at 1.5 Mbit/s with 1000-byte segments and 120 ms, and at 10 Mbit/s.
     #[test]
-    fn the_first_window_is_that_of_the_sheet() {
+    fn the_initial_window_matches_the_known_answers() {
         for (options, bps, w0, x) in [
             ("", 1_500_000, 5.625, 1.0),
             ("", 10_000_000, 37.5, 4.5),
@@ -366,9 +367,9 @@ mod tests {
         assert_eq!(stamped("x_max=2", Some(10_000_000), 120).step(), 2.0);
     }
 
-    /// Row 11 of the sheet: 37.5 segments of 1000 bytes spread over 120 ms are 2.5 Mbit/s, until the first ACK.
+    /// Reference values: 37.5 segments of 1000 bytes over 120 ms are 2.5 Mbit/s, until the first ACK.
     #[test]
-    fn the_first_window_is_paced_over_the_handshake() {
+    fn the_initial_window_is_paced_over_the_rtt_of_the_handshake() {
         let mut flow = stamped("", Some(10_000_000), 120);
         assert_eq!(flow.pacing_rate(), Some(Rate(2_500_000)));
         flow.on_ack(&ack(1));
@@ -376,9 +377,9 @@ mod tests {
         assert_eq!(stamped("", Some(1), 120).w, 1.0);
     }
 
-    /// A path without the agent: the initial window, doubled by NewReno whatever the delay, and an event that says so.
+    /// A path without the agent: the initial window, doubled by NewReno at any delay, and an event.
     #[test]
-    fn a_path_without_agent_gets_newreno() {
+    fn a_path_without_agent_uses_newreno() {
         let mut flow = stamped("", None, 10);
         assert_eq!((flow.w, flow.pacing_rate()), (10.0, None));
         assert_eq!(flow.on_ack(&ack(1)).map(|event| event.reason), Some(Reason::NoStamp));
@@ -388,9 +389,9 @@ mod tests {
         assert_eq!(bands.w, 9.9); // β = 0.9
     }
 
-    /// (5) to (8), by hand at w = 20; the sheet: −0.05 per ACK from τ on.
+    /// (5) to (8), by hand at w = 20; reference value: −0.05 per ACK from τ on.
     #[test]
-    fn the_bands_grow_slow_hold_and_shrink() {
+    fn the_bands_determine_the_change_of_the_window() {
         let mut text = flow("");
         let expected =
             [(0.49, 0.05), (0.5, 0.025), (0.79, 0.0105), (0.8, 0.0), (0.89, 0.0), (0.9, -0.05), (1.0, -0.05)];
@@ -402,9 +403,9 @@ mod tests {
         assert_eq!(step(&mut text, 0.95, 1.0), 0.0);
     }
 
-    /// (9): half of FlightSize; a timeout restarts from one segment, a repeated one keeps `ssthresh`; an undo restores.
+    /// (9): half of FlightSize; a timeout restarts from one segment, a repeated one does not change `ssthresh`.
     #[test]
-    fn losses_are_newrenos() {
+    fn the_response_to_losses_is_that_of_newreno() {
         let mut flow = stamped("", Some(80_000_000), 120);
         flow.w = 100.0;
         flow.on_congestion(&loss(100));

@@ -1,6 +1,7 @@
-//! PHCC TCP: congestion control by probabilistic estimation of delay and loss.
+//! PHCC: congestion control by estimated probabilities of delay and loss.
 //!
-//! Source: S. Jamali, M. Talebi, R. Fotohi, "Congestion Control in High-speed Networks Using … Estimation Approach", 2021.
+//! Source: S. Jamali, M. Talebi, R. Fotohi, "Congestion Control in High-speed Networks Using … Estimation Approach",
+//! 2021.
 //!
 //! ```text
 //! P(D) = P(D_old) P(D|D_old) + (1 − P(D_old)) P(D|¬D_old)                   (1)   Eq. 2
@@ -11,14 +12,15 @@
 //! D_max = max(F (R − base) / BFS, D_loss); BFS = w (1 − base / R)           (6)   Eqs. 9, 10
 //! once per round trip:
 //!   R < D_min:         slow start, w += n per ACK, while w R / base < ssthresh     (7)
-//!   D_min ≤ R ≤ D_max: w goes to W, within [w / 2, 2 w], over the next round trip  (8)
-//!   R > D_max:         w goes to min(w, W)                                         (9)
-//! loss: ssthresh = w = max(w / 2, 2), W_loss = w before, D_loss = R; timeout: w = 1  (10)
+//!   D_min ≤ R ≤ D_max: w changes to W, within [w / 2, 2 w], over the next round trip (8)
+//!   R > D_max:         w changes to min(w, W)                                      (9)
+//! loss: W_loss = w, D_loss = R, then ssthresh = w = max(w / 2, 2); timeout: w = 1  (10)
 //! d = (R − base) / (max − base), D = d > ½; P(D_old) = d, P(L_old) = L of the last round
 //! ```
 //!
-//! Units: segments, seconds; R is the mean of the round, F what is in flight; `part/likelihood.rs` counts the P(·|·). It
-//! owns its start: each round trip chooses its phase by delay. Differs from the source in what the choices name.
+//! Units: segments, seconds; R is the mean RTT of the round, F the segments in flight; `phcc/likelihood.rs` estimates
+//! the P(·|·). The algorithm includes slow start: the delay selects the phase of each round trip.
+//! Differs from the source: see the choices of the entry.
 
 pub mod likelihood;
 pub mod options;
@@ -42,44 +44,45 @@ pub static SPEC: Spec = Spec {
     source: "Jamali, Talebi, Fotohi, \"Congestion Control in High-speed Networks Using the Probabilistic Estimation Approach\"",
     year: 2021,
     confidence: Confidence::Medium,
-    summary: "Once per round trip the window goes to the mean of a delay target (FAST's alpha*R/q) and a loss target (the window of the last loss), each weighed by the estimated probability that it is not met; slow start below, no growth above two delay thresholds. The estimators are our reconstruction.",
+    summary: "Once per round trip the window changes to the mean of a delay target (FAST's alpha*R/q) and a loss target (the window of the last loss), each weighted by one minus the estimated probability of delay or loss. Slow start below the lower of two delay thresholds, no increase above the upper one. The estimators are our reconstruction.",
     parameters: &[
-        Parameter { name: "alpha", unit: "packets", default: Value::Number(100.0), domain: Domain::Range(1.0, 1e6), doc: "packets in the queue that the delay target aims at; the paper names none" },
-        Parameter { name: "eq3", unit: "", default: Value::Word("mean"), domain: Domain::Words(&["mean", "clamp"]), doc: "Eq. 3 sums two total probabilities and can reach 2: their mean, or the sum, 1 at most" },
-        Parameter { name: "threshold", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 0.99), doc: "share of the delay's span above which a round counts as delayed" },
-        Parameter { name: "memory", unit: "", default: Value::Number(0.95), domain: Domain::Range(0.0, 1.0), doc: "what the counts of transitions keep per round" },
-        Parameter { name: "loss_prior", unit: "", default: Value::Number(0.01), domain: Domain::Range(0.0001, 0.5), doc: "probability of a loss before any evidence, worth 100 rounds" },
-        Parameter { name: "rtt", unit: "", default: Value::Word("mean"), domain: Domain::Words(&["mean", "smoothed"]), doc: "R: the mean of the round, or the transport's smoothed RTT" },
-        Parameter { name: "q_floor", unit: "ms", default: Value::Number(1.0), domain: Domain::Range(0.001, 1000.0), doc: "smallest queueing delay that the delay target divides by; a hundredth of the base RTT at least" },
-        Parameter { name: "delay_cap", unit: "", default: Value::Word("off"), domain: Domain::Words(&["on", "off"]), doc: "off: the step is bounded by 2 w after weighing; on: the delay target as well before it, so that a flow leaves the window of an early loss by a small factor only" },
-        Parameter { name: "unlost", unit: "", default: Value::Word("double"), domain: Domain::Words(&["double", "delay"]), doc: "before the first loss: the loss target is 2 w, or there is none and the delay target stands alone" },
-        Parameter { name: "d_max", unit: "", default: Value::Word("both"), domain: Domain::Words(&["both", "delay", "loss"]), doc: "upper threshold of the delay: the larger of Eq. 10 and the delay at the last loss, or one of them" },
-        Parameter { name: "critical", unit: "", default: Value::Word("cap"), domain: Domain::Words(&["cap", "hold"]), doc: "above it, where the paper is silent: go to W if that is less, or stay" },
-        Parameter { name: "pacing", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: the transport paces at 1.2 w/R (2 w/R in slow start), so that a doubled window does not come in clumps; off: ACKs alone clock it" },
-        Parameter { name: "spread", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: a new window is reached over a round trip, ACK by ACK; off: at once" },
+        Parameter { name: "alpha", unit: "packets", default: Value::Number(100.0), domain: Domain::Range(1.0, 1e6), doc: "α, packets in the queue in the equilibrium of the delay target; the paper gives no value" },
+        Parameter { name: "eq3", unit: "", default: Value::Word("mean"), domain: Domain::Words(&["mean", "clamp"]), doc: "combination in Eq. 3, which sums two probabilities and can reach 2: their mean, or their sum, at most 1 (clamp)" },
+        Parameter { name: "threshold", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 0.99), doc: "fraction of the range of queueing delays above which a round counts as delayed" },
+        Parameter { name: "memory", unit: "", default: Value::Number(0.95), domain: Domain::Range(0.0, 1.0), doc: "decay factor of the counts of transitions per round" },
+        Parameter { name: "loss_prior", unit: "", default: Value::Number(0.01), domain: Domain::Range(0.0001, 0.5), doc: "prior probability of a loss, with the weight of 100 rounds" },
+        Parameter { name: "rtt", unit: "", default: Value::Word("mean"), domain: Domain::Words(&["mean", "smoothed"]), doc: "R: the mean RTT of the round, or the smoothed RTT of the transport" },
+        Parameter { name: "q_floor", unit: "ms", default: Value::Number(1.0), domain: Domain::Range(0.001, 1000.0), doc: "minimum queueing delay q in the delay target; at least a hundredth of the base RTT" },
+        Parameter { name: "delay_cap", unit: "", default: Value::Word("off"), domain: Domain::Words(&["on", "off"]), doc: "off: the weighted target is at most 2 w; on: the delay target is also at most 2 w before weighting, so that the window grows only slowly after an early loss" },
+        Parameter { name: "unlost", unit: "", default: Value::Word("double"), domain: Domain::Words(&["double", "delay"]), doc: "loss target before the first loss: 2 w (double), or none, so that the delay target is the target (delay)" },
+        Parameter { name: "d_max", unit: "", default: Value::Word("both"), domain: Domain::Words(&["both", "delay", "loss"]), doc: "upper delay threshold: the maximum of Eq. 10 and the delay at the last loss (both), or one of them" },
+        Parameter { name: "critical", unit: "", default: Value::Word("cap"), domain: Domain::Words(&["cap", "hold"]), doc: "window above the upper threshold, which the paper does not specify: min(w, W) (cap), or constant (hold)" },
+        Parameter { name: "pacing", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: pacing at 1.2 w/R (2 w/R in slow start), so that a doubled window is not sent in bursts; off: ACK clocking only" },
+        Parameter { name: "spread", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: the window changes over a round trip, ACK by ACK; off: at once" },
     ],
     choices: &[
-        "likelihoods are counted transitions between rounds with one pseudo-count (delay) or 1 in 100 (loss), which forget a twentieth per round",
-        "Eq. 3 is the mean of its two parts; D in Eq. 6 is the RTT, so it is FAST's fixed point; the queueing delay is floored",
-        "Eq. 9 takes the base RTT, since D_min would be circular; BFS below one segment sets no threshold",
+        "conditional probabilities are estimated from counts of transitions between rounds, with one pseudo-count (delay) or 1 in 100 (loss); the counts decay by a twentieth per round",
+        "Eq. 3 is the mean of its two parts; D in Eq. 6 is the RTT, which gives FAST's fixed point; the queueing delay has a minimum",
+        "Eq. 9 uses the base RTT, since D_min would be circular; a BFS below one segment gives no threshold",
         "the loss target is the window before the last loss, 2 w before the first; ECN marks count as losses",
-        "the bound of 2 w is on the step; on the delay target as well it would trap a flow whose first loss comes early",
-        "the critical phase does not grow; a step stays within [w/2, 2w] and is spread over a round trip, paced",
+        "the bound of 2 w applies to the weighted target; with the same bound on the delay target a flow with an early first loss would not recover",
+        "the window does not increase in the critical phase; a step is within [w/2, 2w] and spread over a round trip, with pacing",
     ],
     pitfalls: &[
-        "half of the window is anchored to the last loss: where none follows, flows stay where their last losses left them, with unequal shares or a standing queue of up to the whole buffer",
-        "with alpha*BDP above 2 q^2 (the law's slope, q in packets) it swings instead of settling: after a loss at a small window it takes 65 % of a 3000-packet path",
-        "delay_cap=on: one loss in the first windows leaves it at 6 % of that path for good; pacing=off: each step overflows a short buffer and half of the path stays unused",
-        "before the first loss it doubles until one comes; the critical phase begins only beyond the delay of the last loss",
-        "the RTT's extremes are of the connection: a late starter takes the standing queue for its base",
+        "half of the target depends on the window of the last loss: without further losses flows keep unequal shares, or a standing queue of up to the whole buffer",
+        "with alpha*BDP above 2 q^2 (the slope of the control law, q in packets) it oscillates instead of converging: after a loss at a small window it uses 65 % of a path of 3000 packets",
+        "delay_cap=on: one loss in the first windows limits it permanently to 6 % of that path; pacing=off: each step overflows a short buffer, and half of the path is unused",
+        "before the first loss the window doubles until a loss occurs; the critical phase begins only above the delay of the last loss",
+        "minimum and maximum RTT are those of the connection: for a late flow the base RTT includes the standing queue",
     ],
     companion: "",
-    needs: &[Need::Pacing, Need::EveryAck], // R is a mean of all samples, and a step is spread ACK by ACK
+    needs: &[Need::Pacing, Need::EveryAck], // R is the mean of all samples, and steps are spread over ACKs
     refuses: &[],
     model_based: false,
     build: Build::Whole(|path, arguments| Box::new(Phcc::new(path, arguments))),
 };
 
+/// The phase of a round trip, which the delay selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Start,
@@ -87,16 +90,16 @@ enum Stage {
     Critical,
 }
 
-/// Windows, and window and RTT (s) at the last loss.
+/// The windows, and window and RTT (s) at the last loss.
 #[derive(Clone, Copy, Debug)]
-struct Memory {
+struct WindowState {
     w: f64,
     ssthresh: f64,
     w_loss: Option<f64>,
     d_loss: f64,
 }
 
-/// Extremes of the RTT and R, its last mean, s.
+/// Minimum and maximum RTT of the connection, and R, s.
 #[derive(Clone, Copy, Debug)]
 struct Rtt {
     base: f64,
@@ -104,7 +107,7 @@ struct Rtt {
     r: f64,
 }
 
-/// What a round trip has brought so far.
+/// Measurements of the current round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     number: u64,
@@ -113,14 +116,14 @@ struct Round {
     lost: bool,
 }
 
-/// PHCC.
+/// Congestion control of PHCC.
 #[derive(Clone, Debug)]
 pub struct Phcc {
     options: Options,
     mss: f64,
-    now: Memory,
+    now: WindowState,
     phase: Stage,
-    /// Where the window goes; by how much per acknowledged segment.
+    /// Target of the window, and change per acknowledged segment towards it.
     target: f64,
     slope: f64,
     rtt: Rtt,
@@ -133,7 +136,7 @@ impl Phcc {
         let mss = path.mss.0 as f64;
         let w = path.initial_cwnd.0 as f64 / mss;
         let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
-        let now = Memory { w, ssthresh, w_loss: None, d_loss: f64::INFINITY };
+        let now = WindowState { w, ssthresh, w_loss: None, d_loss: f64::INFINITY };
         Self {
             options: Options::new(arguments),
             mss,
@@ -171,24 +174,25 @@ impl Phcc {
         (self.now.ssthresh * self.rtt.base / w, by_delay.max(by_loss))
     }
 
-    /// The end of a round: the phase of the next, and where its window goes.
+    /// Sets the phase and the target window of the next round.
     fn decide(&mut self, flight: f64) {
         let d = ((self.rtt.r - self.rtt.base) / (self.rtt.max - self.rtt.base).max(1e-12)).clamp(0.0, 1.0);
         self.next.round(d, self.round.lost); // (1), (2)
         let (d_min, d_max) = self.thresholds(flight);
         let w = self.now.w;
-        let wanted = self.window().clamp(w / 2.0, 2.0 * w);
+        let target = self.window().clamp(w / 2.0, 2.0 * w);
         (self.phase, self.target) = if self.rtt.r < d_min {
             (Stage::Start, w)
         } else if self.rtt.r <= d_max * (1.0 + 1e-9) {
-            (Stage::Congestion, wanted) // (8); a hair more, since D_max is R where F = w
+            (Stage::Congestion, target) // (8); with a rounding margin, since D_max is R where F = w
         } else {
             // (9)
-            (Stage::Critical, if self.options.hold { w } else { wanted.min(w) })
+            (Stage::Critical, if self.options.hold { w } else { target.min(w) })
         };
         self.slope = (self.target - w) / if self.options.spread { w } else { 1.0 };
     }
 
+    /// Ends a round. Returns the event of the end of slow start.
     fn close(&mut self, ack: &Ack) -> Option<Event> {
         let mut event = None;
         if self.round.samples > 0.0 {
@@ -204,8 +208,9 @@ impl Phcc {
         event
     }
 
+    /// Changes the window for `n` acknowledged segments: (7), or towards the target.
     #[inline]
-    fn go(&mut self, n: f64) {
+    fn grow_towards_target(&mut self, n: f64) {
         let w = self.now.w;
         let (step, limit) = match self.phase {
             Stage::Start if self.rtt.r > 0.0 => (n, self.now.ssthresh * self.rtt.base / self.rtt.r), // (7)
@@ -215,8 +220,8 @@ impl Phcc {
         self.now.w = if step > 0.0 { (w + step).min(limit.max(w)) } else { (w + step).max(limit.min(w)).max(1.0) };
     }
 
-    /// Another window: the old one's target is void.
-    fn settle(&mut self, w: f64) {
+    /// Sets the window and discards its target.
+    fn set_window(&mut self, w: f64) {
         (self.now.w, self.target, self.slope) = (w, w, 0.0);
     }
 }
@@ -233,7 +238,7 @@ impl CongestionControl for Phcc {
         let event = if ack.round > self.round.number { self.close(ack) } else { None };
         let shrinks = self.phase != Stage::Start && self.slope <= 0.0;
         if !ack.recovering && (ack.cwnd_limited || shrinks) {
-            self.go(segments(ack));
+            self.grow_towards_target(segments(ack));
         }
         event
     }
@@ -241,31 +246,32 @@ impl CongestionControl for Phcc {
     fn on_congestion(&mut self, event: &Congestion) {
         self.round.lost = true;
         if !event.repeated {
-            self.now.ssthresh = (self.now.w / 2.0).max(2.0); // (10), not below RFC 5681's floor
+            self.now.ssthresh = (self.now.w / 2.0).max(2.0); // (10), at least RFC 5681's minimum
             self.now.w_loss = Some(self.now.w);
             self.now.d_loss = if self.rtt.r > 0.0 { self.rtt.r } else { event.srtt.0 as f64 * 1e-9 };
         }
         self.phase = if event.restart { Stage::Start } else { Stage::Congestion };
-        self.settle(if event.restart { 1.0 } else { self.now.ssthresh });
+        self.set_window(if event.restart { 1.0 } else { self.now.ssthresh });
     }
 
     #[inline]
     fn cwnd(&self) -> Bytes {
-        Bytes(((self.now.w + 1e-9) * self.mss) as u64) // a hair more: a sum of fractions is k segments
+        // A rounding margin: k segments may be stored as a sum of fractions.
+        Bytes(((self.now.w + 1e-9) * self.mss) as u64)
     }
 
     fn on_window(&mut self, window: &Window) {
         match window.change {
-            Change::Idle | Change::Recovered => self.settle((window.cwnd.0 as f64 / self.mss).max(1.0)),
+            Change::Idle | Change::Recovered => self.set_window((window.cwnd.0 as f64 / self.mss).max(1.0)),
             Change::Undo | Change::Established => {}
         }
     }
 
-    /// Linux' factors (`tcp_update_pacing_rate`): below the first a window would not be sent in its round trip.
+    /// Linux' factors (`tcp_update_pacing_rate`); with less the window would not be sent within a round trip.
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         let factor = if self.phase == Stage::Start { 16.0 } else { 9.6 }; // bits: 8 times 2, 8 times 1.2
-        (self.options.paces && self.rtt.r > 0.0).then(|| Rate((factor * self.now.w * self.mss / self.rtt.r) as u64))
+        (self.options.pacing && self.rtt.r > 0.0).then(|| Rate((factor * self.now.w * self.mss / self.rtt.r) as u64))
     }
 
     #[inline]
@@ -294,14 +300,14 @@ mod tests {
         Phcc::new(&path(10), &algorithm.growth.arguments)
     }
 
-    /// At window `w` with base RTT 120 ms and `r` seconds.
+    /// A flow with window `w`, a base RTT of 120 ms and R = `r` seconds.
     fn at(options: &str, w: f64, r: f64) -> Phcc {
         let mut flow = flow(options);
         (flow.now.w, flow.rtt.base, flow.rtt.max, flow.rtt.r) = (w, 0.12, 0.2, r);
         flow
     }
 
-    /// A round trip of `rtt_ms` ends with an ACK of `n` segments.
+    /// Ends a round with an RTT of `rtt_ms` by an ACK of `n` segments.
     fn round(flow: &mut Phcc, number: u64, rtt_ms: u64, n: u64) {
         let mut ack = ack(n);
         (ack.round, ack.rtt) = (number, Some(Duration::from_millis(rtt_ms)));
@@ -310,19 +316,20 @@ mod tests {
 
     /// `known-answers.csv`: W = 806.125 from R = 130 ms, q = 10 ms, α = 100, W_loss = 900.
     #[test]
-    fn the_window_is_that_of_the_sheet() {
+    fn the_window_matches_the_known_answer() {
         let mut flow = at("", 800.0, 0.13);
         (flow.next.delay, flow.next.loss, flow.now.w_loss) = (0.35, 0.1475, Some(900.0));
         assert!((flow.window() - 806.125).abs() < 1e-9, "{}", flow.window());
         flow.now.w = 500.0;
         assert!((flow.window() - 806.125).abs() < 1e-9);
-        flow.options.delay_cap = true; // the delay target of 1300 is capped at 1000
+        flow.options.delay_cap = true; // bounds the delay target of 1300 to 1000
         assert!((flow.window() - 0.5 * (0.65 * 1000.0 + 767.25)).abs() < 1e-9);
     }
 
-    /// The sheet: ssthresh 500, base 120 ms: w = 800 has D_min 75 ms, w = 400 150 ms; D_delay is R at F = w.
+    /// Reference values: ssthresh 500, base 120 ms: D_min is 75 ms for w = 800, 150 ms for w = 400; Eq. 10 gives R at F
+    /// = w.
     #[test]
-    fn the_thresholds_are_those_of_the_sheet() {
+    fn the_thresholds_match_the_reference_values() {
         let mut flow = at("d_max=delay", 800.0, 0.15);
         flow.now.ssthresh = 500.0;
         let (d_min, d_max) = flow.thresholds(800.0);
@@ -337,9 +344,9 @@ mod tests {
         assert_eq!(flow.phase, Stage::Start);
     }
 
-    /// (7): doubling, and no further than where D_min is R; (8): within a factor of two, spread over a round trip.
+    /// (7): doubling up to the window at which D_min = R; (8): a target within a factor of two, over a round trip.
     #[test]
-    fn the_window_doubles_then_goes_to_its_target_within_a_round_trip() {
+    fn the_window_doubles_then_reaches_its_target_within_a_round_trip() {
         let mut flow = flow("");
         round(&mut flow, 1, 100, 10);
         assert_eq!((flow.now.w, flow.phase), (20.0, Stage::Start));
@@ -358,7 +365,7 @@ mod tests {
         assert!(flow.phase == Stage::Start && (flow.now.w - 30.0).abs() < 1e-9);
     }
 
-    /// (10) and the contract: half, one segment after a timeout, `ssthresh` once per timeout.
+    /// (10) and the contract: half the window, one segment after a timeout; repeated timeouts do not change `ssthresh`.
     #[test]
     fn losses_halve_the_window() {
         let mut flow = at("", 100.0, 0.15);

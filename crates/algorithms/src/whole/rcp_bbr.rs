@@ -1,12 +1,12 @@
-//! RCP-BBR: BBR for real-time media.
+//! RCP-BBR: BBR for real-time media (our reconstruction).
 //!
-//! Source: named in M. Najmuddin and others, "Congestion Control in High-speed Networks Using the Probabilistic Estimation
-//! Approach", Computing, 2020; no description was at hand.
+//! Source: named in M. Najmuddin and others, "Congestion Control in High-speed Networks Using the Probabilistic
+//! Estimation Approach", Computing, 2020; no description was available.
 //!
 //! ```text
 //! as bbr1, with cwnd_gain = 1.25 in its (4)     (1)
 //! ProbeBW: pacing 1.1, 0.9, 1, 1, 1, 1, 1, 1    (2)
-//! recovery: none, its (5) always                (3)
+//! recovery: no response, always its (5)         (3)
 //! ```
 //!
 //! Units: as `bbr1`.
@@ -26,26 +26,25 @@ pub static SPEC: Spec = Spec {
     source: "named in Najmuddin et al., Computing, 2020",
     year: 2020,
     confidence: Confidence::Low,
-    summary:
-        "BBR version 1 with a smaller window and gentler probes, for media that want low delay; our reconstruction.",
+    summary: "BBR version 1 with a smaller window and smaller probing gains, for media that need low delay. Our reconstruction.",
     parameters: &[
         Parameter {
             name: "cwnd_gain",
             unit: "",
             default: Value::Number(1.25),
             domain: Domain::Range(1.0, 10.0),
-            doc: "window of ProbeBW in bandwidth-delay products; our choice",
+            doc: "window in ProbeBW, as a multiple of the BDP; our choice",
         },
         Parameter {
             name: "probe_gain",
             unit: "",
             default: Value::Number(1.1),
             domain: Domain::Range(1.0, 1.9),
-            doc: "pacing gain of the phase that probes; the phase after it paces at 2 minus this; our choice",
+            doc: "pacing gain of the probing phase of ProbeBW; the gain of the next phase is 2 minus this value; our choice",
         },
     ],
-    choices: &["a preset of bbr1 without reaction to losses, for want of a description"],
-    pitfalls: &["not the router protocol rcp", "learns of more bandwidth by a tenth per probe only"],
+    choices: &["a preset of bbr1 without response to losses, since no description is available"],
+    pitfalls: &["not the router-assisted scheme rcp", "the bandwidth estimate grows by at most a tenth per probe"],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
     refuses: &[],
@@ -71,10 +70,10 @@ mod tests {
     use cwndlab_control::testing::{loss, path};
     use cwndlab_control::CongestionControl;
 
-    /// By hand: 1000 segments/s × 100 ms are 100 segments; 1.25 of them, three quanta of two, 2 while
-    /// probing, and what ACKs bring at once.
+    /// By hand: 1000 segments/s × 100 ms are 100 segments. The window is 1.25 times that, plus three quanta of two,
+    /// plus 2 in the probing phase, plus the ACK aggregation.
     #[test]
-    fn the_window_is_a_quarter_above_the_product() {
+    fn the_window_is_a_quarter_above_the_bdp() {
         let mut flow = Bbr1::new(&path(10), &options(&Arguments::defaults(SPEC.parameters)));
         let mut clock = settled(&mut flow, 1000.0, 0.1);
         steady(&mut flow, &mut clock, 500);

@@ -1,6 +1,6 @@
-//! H-TCP where ns-3 differs from Linux.
+//! H-TCP of ns-3, where it differs from Linux.
 //!
-//! Source: ns-3.37, `TcpHtcp`, as its behaviour and documentation have it.
+//! Source: ns-3.37, `TcpHtcp`, by its behaviour and documentation.
 //!
 //! ```text
 //! each ack:  w += 1 / w + max(α, 1) / MSS, whole bytes                                        (1)
@@ -8,14 +8,14 @@
 //! β        = RTT_min / RTT_max of that time where B⁻ < B < 2 B⁻, else 1/2                       (3)
 //! ```
 //!
-//! Units: segments, bytes, nanoseconds. In (1) α is in bytes, where the paper has segments per round trip; in (3) the bound
-//! of a fifth is compared with a whole quotient, and β has no bounds of its own.
+//! Units: segments, bytes, nanoseconds. In (1) α is in bytes, where the paper has segments per round trip; in (3) the
+//! threshold of a fifth is compared with an integer quotient, and β has no bounds.
 
 use cwndlab_control::Ack;
 use cwndlab_units::maths::floor;
 use cwndlab_units::Time;
 
-/// What is known of the epoch.
+/// Measurements of the current epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Ns3 {
     rtt_min: u64,
@@ -33,7 +33,7 @@ impl Default for Ns3 {
 }
 
 impl Ns3 {
-    /// An ACK, of the epoch that began at `since`.
+    /// Adds an ACK of the epoch that began at `since`.
     #[inline]
     pub fn observe(&mut self, ack: &Ack, since: Time) {
         if !ack.recovering {
@@ -49,7 +49,7 @@ impl Ns3 {
         }
     }
 
-    /// (1): segments that an ACK adds.
+    /// (1): increment of an ACK, segments.
     #[inline]
     #[must_use]
     pub fn step(ack: &Ack, w: f64, alpha: f64) -> f64 {
@@ -57,7 +57,7 @@ impl Ns3 {
         f64::from(ack.acks) * floor(mss / w + alpha.max(1.0)) / mss
     }
 
-    /// (3), and a new epoch begins.
+    /// (3): β of the epoch. Starts a new epoch.
     pub fn beta(&mut self) -> f64 {
         let steady = self.b > self.b_before && self.b < 2.0 * self.b_before;
         let beta = if steady && self.rtt_max > 0 { self.rtt_min as f64 / self.rtt_max as f64 } else { 0.5 };
@@ -72,7 +72,7 @@ mod tests {
     use cwndlab_control::testing::ack_at;
     use cwndlab_units::Duration;
 
-    /// By hand: 100 segments of 1000 bytes and alpha 11 add 10 + 11 bytes; with alpha 0.4 it counts as 1.
+    /// By hand: w = 100 segments of 1000 bytes and α = 11 give 10 + 11 bytes; α = 0.4 counts as 1.
     #[test]
     fn alpha_is_in_bytes() {
         let ack = ack_at(Time(1_000_000_000), 2);
@@ -80,9 +80,9 @@ mod tests {
         assert!((Ns3::step(&ack, 100.0, 0.4) - 0.011).abs() < 1e-12);
     }
 
-    /// By hand: samples of 60 and 100 ms leave 0.6 of the window after a throughput that rose, half after one that fell.
+    /// By hand: samples of 60 and 100 ms give β = 0.6 after an increase of the throughput, 1/2 after a decrease.
     #[test]
-    fn beta_is_of_the_last_epoch_where_the_throughput_rose() {
+    fn beta_adapts_only_after_an_increase_of_the_throughput() {
         let mut epoch = Ns3::default();
         let mut beta = |bytes: u64, begin: u64| {
             for (ms, rtt) in [(500, 60), (1000, 100)] {

@@ -1,4 +1,4 @@
-//! The machine of BBR version 1, which [`crate::whole::bbr1`] describes; the numbers are its equations.
+//! The state machine of BBR version 1. Numbers in parentheses are the equations of [`crate::whole::bbr1`].
 
 use cwndlab_control::{
     Ack, Cause, Change, Congestion, CongestionControl, Event, EventKind, Extra, Path, Reason, Sent, Ssthresh, State,
@@ -6,7 +6,7 @@ use cwndlab_control::{
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::shared::bbr::{send_quantum, Chance, Departures, Mode, Repair};
+use crate::shared::bbr::{send_quantum, Departures, FlowRandom, Mode, RecoveryState};
 use crate::whole::bbr1::path_model::{Options, PathModel};
 
 const HIGH_GAIN: f64 = 739.0 / 256.0;
@@ -29,15 +29,15 @@ pub struct Bbr1 {
     phase: usize,
     phase_at: Time,
     departures: Departures,
-    chance: Chance,
-    repair: Repair,
+    random: FlowRandom,
+    repair: RecoveryState,
     seen_rtt: bool,
     idle_restart: bool,
     ssthresh: f64,
 }
 
 impl Bbr1 {
-    /// At the start of a flow.
+    /// The state at the start of a flow.
     #[must_use]
     pub fn new(path: &Path, options: &Options) -> Self {
         let path_model = PathModel::new(path, options);
@@ -53,13 +53,13 @@ impl Bbr1 {
             phase: 0,
             phase_at: Time::ZERO,
             departures: Departures::default(),
-            chance: Chance::new(path.seed),
-            repair: Repair::default(),
+            random: FlowRandom::new(path.seed),
+            repair: RecoveryState::default(),
             seen_rtt: false,
             idle_restart: false,
             ssthresh: f64::INFINITY,
         };
-        flow.pace_by_rtt(Duration::from_millis(1)); // Linux: 1 ms until the round-trip time is known
+        flow.pace_by_rtt(Duration::from_millis(1)); // Linux: an RTT of 1 ms before the first sample
         flow
     }
 
@@ -67,7 +67,7 @@ impl Bbr1 {
         self.pacing = MARGIN * HIGH_GAIN * self.w * self.mss * 8e9 / rtt.0 as f64;
     }
 
-    /// (3), raised only while the pipe is not known to be full.
+    /// (3); before the pipe is full the pacing rate only rises.
     fn pace(&mut self, gain: f64) {
         let rate = MARGIN * gain * self.path.rate() * self.mss * 8.0;
         if self.path.full.reached || rate > self.pacing {
@@ -75,17 +75,17 @@ impl Bbr1 {
         }
     }
 
-    /// (4): room for what sender and receiver handle at once.
+    /// (4): a window with room for the quanta of sender and receiver.
     #[inline]
     fn quantised(&self, w: f64) -> f64 {
         let even = ((w + 3.0 * send_quantum(self.pacing, self.mss) + 1.0) / 2.0).floor() * 2.0;
         even + if self.mode == Mode::ProbeBw && self.phase == 0 { 2.0 } else { 0.0 }
     }
 
-    /// (8).
+    /// (8): enters ProbeBW in a random phase.
     fn probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
-        self.phase = PHASES - 1 - self.chance.below(PHASES as u64 - 1) as usize;
+        self.phase = PHASES - 1 - self.random.below(PHASES as u64 - 1) as usize;
         self.advance(now);
     }
 
@@ -99,7 +99,7 @@ impl Bbr1 {
         self.departures.in_flight(now, in_flight, self.path.rate(), ahead)
     }
 
-    /// Whether the phase of the cycle is over.
+    /// Whether the phase of the gain cycle has ended.
     fn phase_done(&self, ack: &Ack) -> bool {
         let full = ack.now.saturating_since(self.phase_at) > self.path.min_rtt;
         if self.pacing_gain == 1.0 {
@@ -108,7 +108,7 @@ impl Bbr1 {
         let in_flight = self.in_network(ack.now, ack.prior_in_flight.0 as f64 / self.mss);
         let bw = self.path.bw.get();
         if self.pacing_gain > 1.0 {
-            // Long enough to fill what the gain asks for, unless losses tell that it does not fit.
+            // The phase lasts until the inflight of its gain is reached, or a loss occurs.
             return full && (ack.lost.0 > 0 || in_flight >= self.quantised(self.path.bdp(bw, self.pacing_gain)));
         }
         full || in_flight <= self.quantised(self.path.bdp(bw, 1.0))
@@ -229,10 +229,10 @@ impl CongestionControl for Bbr1 {
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.repair.save(self.w, self.mode == Mode::ProbeRtt);
-        self.repair.now |= event.cause != Cause::Ecn;
+        self.repair.active |= event.cause != Cause::Ecn;
         if event.restart {
             self.w = 1.0;
-            self.repair.before = true;
+            self.repair.was_active = true;
             self.path.on_timeout(event.now);
         }
     }
@@ -242,7 +242,7 @@ impl CongestionControl for Bbr1 {
     }
 
     fn on_sent(&mut self, sent: &Sent) {
-        // Nothing was in flight and the sender had been short of data: it comes back from idleness.
+        // Nothing was in flight and the sender was application-limited: an idle period ends.
         if sent.app_limited && !sent.retransmission && sent.in_flight == sent.size {
             self.idle_restart = true;
             self.path.aggregation.restart(sent.now);
@@ -269,10 +269,10 @@ impl CongestionControl for Bbr1 {
             }
             Change::Undo => {
                 self.path.on_undo(window.now);
-                self.repair.now = false;
+                self.repair.active = false;
             }
-            Change::Recovered => self.repair.now = false,
-            Change::Idle => {} // (5) and pacing see to it
+            Change::Recovered => self.repair.active = false,
+            Change::Idle => {} // (5) and pacing need no restart
         }
     }
 

@@ -1,31 +1,31 @@
-//! What BBR version 1 knows of the path; the numbers are the equations of [`crate::whole::bbr1`].
+//! BBR version 1's model of the path. Numbers in parentheses are the equations of [`crate::whole::bbr1`].
 
 use cwndlab_control::{Ack, Path};
 use cwndlab_units::{Duration, Time};
 
 use crate::shared::bbr::{over, Aggregation, FullPipe, ProbeRtt, Rounds};
 use crate::shared::windowed::WindowedMax;
-use crate::whole::bbr1::policer::{Policer, Seen};
+use crate::whole::bbr1::policer::{Policer, PolicerSample};
 
 const BW_ROUNDS: u64 = 10;
 const AGGREGATION_ROUNDS: u32 = 5;
-/// What aggregation adds at most: 100 ms of the bandwidth.
+/// Maximum addition to the window for ACK aggregation: 100 ms at the bandwidth.
 const AGGREGATION: Duration = Duration::from_millis(100);
 
-/// What a preset may choose.
+/// The parameters of the entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Window of ProbeBW in bandwidth-delay products.
+    /// Window in ProbeBW, as a multiple of the BDP.
     pub cwnd_gain: f64,
-    /// Pacing gain of the phase that probes; the next one paces at 2 minus this.
+    /// Pacing gain of the probing phase; that of the next phase is 2 minus this value.
     pub probe_gain: f64,
-    /// Age at which min_rtt is measured again.
+    /// Age of min_rtt at which ProbeRTT starts.
     pub min_rtt_window: Duration,
-    /// Add what ACKs bring at once.
+    /// The window includes the excess of aggregated ACKs.
     pub aggregation: bool,
-    /// Look for a policer.
+    /// Policers are detected.
     pub policer: bool,
-    /// Packet conservation in a recovery's first round; else losses are ignored.
+    /// Packet conservation in the first round of a recovery; otherwise losses are ignored.
     pub conserve: bool,
 }
 
@@ -48,7 +48,7 @@ pub struct PathModel {
 }
 
 impl PathModel {
-    /// Nothing known.
+    /// A model without samples.
     #[must_use]
     pub fn new(path: &Path, options: &Options) -> Self {
         let mss = path.mss.0 as f64;
@@ -69,14 +69,14 @@ impl PathModel {
         }
     }
 
-    /// The bandwidth in force, segments/s: the policer's while one is believed in.
+    /// The bandwidth of the model, segments/s: the rate of a policer while one is detected.
     #[inline]
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.policer.rate.unwrap_or_else(|| self.bw.get())
     }
 
-    /// The product of `bw` and min_rtt times `gain`, whole segments.
+    /// `bw` × min_rtt × `gain` in whole segments; the initial window before the first RTT sample.
     #[inline]
     #[must_use]
     pub fn bdp(&self, bw: f64, gain: f64) -> f64 {
@@ -86,13 +86,13 @@ impl PathModel {
         (over(bw, self.min_rtt) * gain).ceil()
     }
 
-    /// Fewer segments than the initial window were delivered.
+    /// Less than the initial window has been delivered.
     #[must_use]
     pub fn is_young(&self) -> bool {
         (self.delivered as f64) < self.initial * self.mss
     }
 
-    /// What ACKs bring at once beyond the bandwidth.
+    /// The excess of aggregated ACKs over the bandwidth, segments.
     #[inline]
     #[must_use]
     pub fn extra(&self) -> f64 {
@@ -103,14 +103,14 @@ impl PathModel {
         }
     }
 
-    fn seen(&self, now: Time, losses: bool, app_limited: bool) -> Seen {
+    fn seen(&self, now: Time, losses: bool, app_limited: bool) -> PolicerSample {
         let delivered = self.delivered as f64 / self.mss;
-        Seen { now, delivered, lost: self.lost, losses, app_limited, round: self.rounds.started }
+        PolicerSample { now, delivered, lost: self.lost, losses, app_limited, round: self.rounds.started }
     }
 
     /// The retransmission timer expired.
     pub fn on_timeout(&mut self, now: Time) {
-        self.full.forget();
+        self.full.restart();
         self.rounds.started = true;
         if self.options.policer {
             let seen = self.seen(now, true, false);
@@ -118,15 +118,15 @@ impl PathModel {
         }
     }
 
-    /// The last reduction was needless.
+    /// The last reduction was spurious.
     pub fn on_undo(&mut self, now: Time) {
-        self.full.forget();
+        self.full.restart();
         let seen = self.seen(now, false, false);
         self.policer.reset(&seen);
     }
 
-    /// (1), rounds, policer and aggregation, with the window `w`; `cycling`: in ProbeBW. Answers whether the cycle shall
-    /// begin anew.
+    /// Updates (1), rounds, policer and aggregation, with the window `w`; `cycling`: in ProbeBW. Returns whether the
+    /// gain cycle restarts.
     pub fn update(&mut self, ack: &Ack, w: f64, cycling: bool) -> bool {
         self.delivered = ack.delivered.0;
         self.lost += ack.lost.0 as f64 / self.mss;
@@ -134,10 +134,10 @@ impl PathModel {
         let Some(sample) = ack.delivery_rate else { return false };
         self.rounds.step(sample.prior_delivered.0, ack.delivered.0);
         let app_limited = sample.app_limited || self.probe.covers(sample.prior_delivered.0);
-        let mut anew = false;
+        let mut restart = false;
         if self.options.policer {
             let seen = self.seen(ack.now, ack.lost.0 > 0, app_limited);
-            anew = self.policer.update(&seen, cycling, self.mss);
+            restart = self.policer.update(&seen, cycling, self.mss);
         }
         let bw = sample.delivered.0 as f64 / self.mss / sample.interval.as_secs();
         if !app_limited || bw >= self.bw.get() {
@@ -150,6 +150,6 @@ impl PathModel {
         if self.rounds.started && !self.full.reached && !app_limited {
             self.full.step(self.bw.get()); // (6)
         }
-        anew
+        restart
     }
 }

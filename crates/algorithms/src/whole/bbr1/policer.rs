@@ -1,32 +1,32 @@
-//! Finds a token-bucket policer: two spans with heavy loss that delivered at the same rate.
+//! Detection of token-bucket policers by two intervals with high loss and the same delivery rate.
 //!
 //! Source: Linux `tcp_bbr.c`, "long-term bandwidth"; T. Flach and others, "An Internet-Wide Analysis of Traffic
 //! Policing", SIGCOMM 2016.
 
 use cwndlab_units::Time;
 
-/// Rounds that a span lasts at least, and four times that at most.
-const LEAST_ROUNDS: u32 = 4;
-/// Share of losses that makes a span count: 50/256.
+/// Minimum length of an interval in rounds; the maximum is four times that.
+const MIN_ROUNDS: u32 = 4;
+/// Minimum fraction of lost segments of an interval: 50/256.
 const LOSS: f64 = 50.0 / 256.0;
-/// Two spans are alike within this ratio, or within 4 kbit/s.
+/// Maximum difference of the rates of two intervals: relative, or 4 kbit/s.
 const RATIO: f64 = 0.125;
 const DIFFERENCE_BPS: f64 = 4_000.0;
-/// Rounds for which the rate is believed.
-const BELIEVED: u32 = 48;
+/// Rounds for which a detected rate is used.
+const MAX_RATE_ROUNDS: u32 = 48;
 
-/// What an ACK brought.
+/// The measurements of an ACK.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
-    /// Now.
+pub struct PolicerSample {
+    /// Time of the ACK.
     pub now: Time,
-    /// Delivered so far, segments.
+    /// Delivered in total, segments.
     pub delivered: f64,
-    /// Lost so far, segments.
+    /// Lost in total, segments.
     pub lost: f64,
-    /// Something was lost just now.
+    /// The ACK reports losses.
     pub losses: bool,
-    /// The sample was short of data.
+    /// The rate sample is application-limited.
     pub app_limited: bool,
     /// A round began.
     pub round: bool,
@@ -35,7 +35,7 @@ pub struct Seen {
 /// The detector.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Policer {
-    /// The rate that the policer allows, segments/s, while it is believed.
+    /// The detected rate of the policer, segments/s, while it is in use.
     pub rate: Option<f64>,
     candidate: f64,
     sampling: bool,
@@ -46,26 +46,27 @@ pub struct Policer {
 }
 
 impl Policer {
-    fn begin(&mut self, seen: &Seen) {
+    fn begin(&mut self, seen: &PolicerSample) {
         self.from_ms = seen.now.0 / 1_000_000;
         self.from_delivered = seen.delivered;
         self.from_lost = seen.lost;
         self.rounds = 0;
     }
 
-    /// Forgets all.
-    pub fn reset(&mut self, seen: &Seen) {
+    /// Resets the detector.
+    pub fn reset(&mut self, seen: &PolicerSample) {
         *self = Self::default();
         self.begin(seen);
     }
 
-    /// One ACK; answers whether belief ended and probing shall begin anew. `cycling`: the flow is in ProbeBW.
+    /// Adds an ACK. Returns whether the use of a detected rate has ended, after which probing restarts. `cycling`: the
+    /// flow is in ProbeBW.
     #[inline]
-    pub fn update(&mut self, seen: &Seen, cycling: bool, mss: f64) -> bool {
+    pub fn update(&mut self, seen: &PolicerSample, cycling: bool, mss: f64) -> bool {
         if self.rate.is_some() {
             if cycling && seen.round {
                 self.rounds += 1;
-                if self.rounds >= BELIEVED {
+                if self.rounds >= MAX_RATE_ROUNDS {
                     self.reset(seen);
                     return true;
                 }
@@ -84,15 +85,15 @@ impl Policer {
             return false;
         }
         self.rounds += u32::from(seen.round);
-        if self.rounds > 4 * LEAST_ROUNDS {
+        if self.rounds > 4 * MIN_ROUNDS {
             self.reset(seen);
-        } else if self.rounds >= LEAST_ROUNDS && seen.losses {
-            self.close(seen, mss);
+        } else if self.rounds >= MIN_ROUNDS && seen.losses {
+            self.end_interval(seen, mss);
         }
         false
     }
 
-    fn close(&mut self, seen: &Seen, mss: f64) {
+    fn end_interval(&mut self, seen: &PolicerSample, mss: f64) {
         let (lost, delivered) = (seen.lost - self.from_lost, seen.delivered - self.from_delivered);
         let span = (seen.now.0 / 1_000_000).saturating_sub(self.from_ms);
         if delivered <= 0.0 || lost < LOSS * delivered || span < 1 {
@@ -115,12 +116,13 @@ mod tests {
     use super::*;
     use cwndlab_units::Duration;
 
-    /// By hand: 25 segments delivered and 7.5 lost in each 100 ms are 250 segments/s, believed at the second span's end.
+    /// By hand: 25 segments delivered and 7.5 lost per 100 ms are 250 segments/s, detected at the end of the second
+    /// interval.
     #[test]
-    fn two_like_spans_with_a_fifth_lost_make_a_policer() {
+    fn two_similar_intervals_with_a_fifth_lost_indicate_a_policer() {
         let mut policer = Policer::default();
         let mut seen =
-            Seen { now: Time::ZERO, delivered: 0.0, lost: 0.0, losses: true, app_limited: false, round: true };
+            PolicerSample { now: Time::ZERO, delivered: 0.0, lost: 0.0, losses: true, app_limited: false, round: true };
         policer.update(&seen, true, 1448.0);
         for _ in 0..7 {
             seen.now += Duration::from_millis(100);

@@ -1,43 +1,46 @@
-//! What losses tell BBR version 3: bounds for a while and for long. The numbers are the equations of
+//! BBR version 3's short-term and long-term bounds from losses. Numbers in parentheses are the equations of
 //! [`crate::whole::bbr3`].
 
 use cwndlab_control::Ack;
 
-/// Losses so far as they stood when so much was delivered, for the last ACKs that brought some.
+/// Cumulative losses by amount delivered, for the last ACKs that reported losses.
 ///
-/// A rate sample says what was delivered when its segment was sent; with this follows what was lost since then, and so,
-/// where nothing is reordered, what was in flight when it was sent: all of that has been delivered or lost since.
+/// A rate sample contains the amount delivered when its segment was sent. The history gives the losses since then.
+/// Without reordering, the data in flight when the segment was sent is the sum of deliveries and losses since then.
 #[derive(Clone, Debug)]
-pub struct Ledger {
-    entries: [(u64, f64); LEDGER],
+pub struct LossHistory {
+    /// Bytes delivered, and segments lost in total, at an ACK with losses.
+    entries: [(u64, f64); LOSS_HISTORY],
     next: usize,
     total: f64,
     /// Losses before the oldest entry.
     before: f64,
 }
 
-const LEDGER: usize = 64;
+/// Number of entries of the history.
+const LOSS_HISTORY: usize = 64;
 
-impl Default for Ledger {
+impl Default for LossHistory {
     fn default() -> Self {
-        Self { entries: [(0, 0.0); LEDGER], next: 0, total: 0.0, before: 0.0 }
+        Self { entries: [(0, 0.0); LOSS_HISTORY], next: 0, total: 0.0, before: 0.0 }
     }
 }
 
-impl Ledger {
-    /// `lost` more segments, with `delivered` bytes delivered.
+impl LossHistory {
+    /// Adds `lost` segments, lost when `delivered` bytes were delivered.
     pub fn note(&mut self, delivered: u64, lost: f64) {
         self.total += lost;
         self.before = self.entries[self.next].1;
         self.entries[self.next] = (delivered, self.total);
-        self.next = (self.next + 1) % LEDGER;
+        self.next = (self.next + 1) % LOSS_HISTORY;
     }
 
     /// Segments lost since `prior` bytes were delivered.
     #[inline]
     #[must_use]
     pub fn since(&self, prior: u64) -> f64 {
-        let newest_first = (1..=LEDGER).map(|back| self.entries[(self.next + LEDGER - back) % LEDGER]);
+        let newest_first =
+            (1..=LOSS_HISTORY).map(|back| self.entries[(self.next + LOSS_HISTORY - back) % LOSS_HISTORY]);
         for (delivered, total) in newest_first {
             if delivered <= prior {
                 return self.total - total;
@@ -47,34 +50,34 @@ impl Ledger {
     }
 }
 
-/// What one ACK tells, in segments and segments/s.
+/// The rate sample of one ACK, in segments and segments/s.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckSample {
-    /// Its rate sample is valid.
+    /// The ACK has a rate sample.
     pub valid: bool,
     /// Delivery rate of the sample.
     pub bw: f64,
-    /// Delivered over the sample.
+    /// Delivered in the interval of the sample.
     pub delivered: f64,
-    /// In flight when the sample's segment was sent.
+    /// In flight when the segment of the sample was sent.
     pub tx_in_flight: f64,
     /// Lost since then.
     pub lost: f64,
-    /// Lost just now.
+    /// Losses detected by this ACK.
     pub losses: f64,
-    /// The sample was short of data.
+    /// The sample is application-limited.
     pub app_limited: bool,
 }
 
 impl AckSample {
-    /// Reads an ACK; `limited`: its sample was short of data for a reason of the algorithm's own.
+    /// The sample of an ACK; `limited`: the algorithm itself, in ProbeRTT, limited the flow.
     #[inline]
     #[must_use]
-    pub fn of(ack: &Ack, ledger: &Ledger, mss: f64, limited: bool) -> Self {
+    pub fn of(ack: &Ack, loss_history: &LossHistory, mss: f64, limited: bool) -> Self {
         let losses = ack.lost.0 as f64 / mss;
         let Some(sample) = ack.delivery_rate else { return Self { losses, ..Self::default() } };
         let delivered = sample.delivered.0 as f64 / mss;
-        let lost = ledger.since(sample.prior_delivered.0);
+        let lost = loss_history.since(sample.prior_delivered.0);
         Self {
             valid: true,
             bw: delivered / sample.interval.as_secs(),
@@ -86,14 +89,14 @@ impl AckSample {
         }
     }
 
-    /// (7): more was lost than the threshold allows.
+    /// (7): the losses exceed the threshold.
     #[inline]
     #[must_use]
     pub fn too_high(&self, threshold: f64) -> bool {
         self.lost > 0.0 && self.lost > self.tx_in_flight * threshold
     }
 
-    /// The flight at which losses passed the threshold, if what is lost just now was sent last.
+    /// The inflight at which losses exceeded the threshold, where the losses of this ACK were sent last.
     #[must_use]
     pub fn flight_at_loss(&self, threshold: f64) -> f64 {
         let size = self.losses.max(1.0);
@@ -103,22 +106,22 @@ impl AckSample {
     }
 }
 
-/// The bounds, segments and segments/s; infinite where nothing bounds.
+/// The bounds, segments and segments/s; infinite where there is no bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Bandwidth for a while.
+    /// Short-term bound of the bandwidth.
     pub bw_short: f64,
-    /// In flight for a while.
+    /// Short-term bound of the inflight.
     pub inflight_short: f64,
-    /// In flight for long.
+    /// Long-term bound of the inflight.
     pub inflight_long: f64,
-    /// Highest rate and flight delivered in the round.
+    /// Maximum delivery rate of the round.
     pub bw_latest: f64,
-    /// See `bw_latest`.
+    /// Maximum amount delivered in the interval of a sample of the round.
     pub inflight_latest: f64,
-    /// A round of losses began.
+    /// A loss round began with this ACK.
     pub round_started: bool,
-    /// ACKs in the round that brought losses.
+    /// ACKs with losses in the round.
     pub loss_events: u32,
     loss_in_round: bool,
     round_end: u64,
@@ -144,11 +147,11 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// An ACK: what the round delivered at most; a round of losses begins with its first loss.
+    /// Adds an ACK to the maxima of the round. A loss round begins with its first loss.
     #[inline]
     pub fn observe(&mut self, ack_sample: &AckSample, prior_delivered: u64, delivered: u64) {
         if ack_sample.losses > 0.0 {
-            self.note_loss(delivered);
+            self.on_loss(delivered);
         }
         self.round_started = false;
         if ack_sample.valid {
@@ -161,7 +164,7 @@ impl Bounds {
         }
     }
 
-    fn note_loss(&mut self, delivered: u64) {
+    fn on_loss(&mut self, delivered: u64) {
         self.loss_events += 1;
         if !self.loss_in_round {
             self.round_end = delivered;
@@ -169,7 +172,7 @@ impl Bounds {
         self.loss_in_round = true;
     }
 
-    /// (8), at the end of a round of losses outside of probes.
+    /// (8), at the end of a loss round outside of probes.
     #[inline]
     pub fn adapt(&mut self, probing: bool, max_bw: f64, w: f64, beta: f64) {
         if !self.round_started {
@@ -184,7 +187,7 @@ impl Bounds {
         self.loss_in_round = false;
     }
 
-    /// At the end of an ACK: a new round forgets what the last one delivered.
+    /// At the end of an ACK: a new round resets the maxima.
     #[inline]
     pub fn advance(&mut self, ack_sample: &AckSample) {
         if self.round_started {
@@ -193,23 +196,23 @@ impl Bounds {
         }
     }
 
-    /// After a probe.
+    /// Resets the signals of the round, after a probe.
     pub fn reset_signals(&mut self) {
         self.loss_in_round = false;
         (self.bw_latest, self.inflight_latest) = (0.0, 0.0);
     }
 
-    /// The bounds for a while are lifted.
-    pub fn lift(&mut self) {
+    /// Removes the short-term bounds.
+    pub fn reset_short_term(&mut self) {
         (self.bw_short, self.inflight_short) = (f64::INFINITY, f64::INFINITY);
     }
 
-    /// Remembers the bounds before a loss.
+    /// Saves the bounds before a loss.
     pub fn save(&mut self) {
         self.undo = (self.bw_short, self.inflight_short, self.inflight_long);
     }
 
-    /// The loss was none.
+    /// Restores the saved bounds after a spurious loss detection.
     pub fn undo(&mut self) {
         self.loss_in_round = false;
         self.bw_short = self.bw_short.max(self.undo.0);
@@ -217,13 +220,13 @@ impl Bounds {
         self.inflight_long = self.inflight_long.max(self.undo.2);
     }
 
-    /// (9): room for others below the bound for long.
+    /// (9): the long-term bound less the headroom, at least `floor`.
     #[must_use]
-    pub fn with_headroom(&self, headroom: f64, least: f64) -> f64 {
+    pub fn with_headroom(&self, headroom: f64, floor: f64) -> f64 {
         if self.inflight_long.is_infinite() {
             return self.inflight_long;
         }
-        (self.inflight_long - (headroom * self.inflight_long).max(1.0)).max(least)
+        (self.inflight_long - (headroom * self.inflight_long).max(1.0)).max(floor)
     }
 }
 
@@ -231,14 +234,14 @@ impl Bounds {
 mod tests {
     use super::*;
 
-    /// The sheet: 3 of 100 in flight are too many, 2 are not.
+    /// Reference values: 3 lost of 100 in flight exceed the threshold, 2 do not.
     #[test]
-    fn more_than_two_percent_is_too_much() {
+    fn losses_above_two_percent_exceed_the_threshold() {
         let ack_sample = |lost| AckSample { lost, tx_in_flight: 100.0, ..AckSample::default() };
         assert!(ack_sample(3.0).too_high(0.02) && !ack_sample(2.0).too_high(0.02));
     }
 
-    /// The sheet: of 100 segments 85 remain.
+    /// Reference values: 85 of 100 segments remain.
     #[test]
     fn headroom_is_fifteen_percent() {
         let bounds = Bounds { inflight_long: 100.0, ..Bounds::default() };
@@ -247,17 +250,17 @@ mod tests {
 
     /// By hand: losses at 10, 20 and 30 kB.
     #[test]
-    fn the_ledger_tells_what_was_lost_since() {
-        let mut ledger = Ledger::default();
+    fn the_history_gives_the_losses_since_an_amount_delivered() {
+        let mut history = LossHistory::default();
         for (at, lost) in [(10, 1.0), (20, 2.0), (30, 3.0)] {
-            ledger.note(at * 1000, lost);
+            history.note(at * 1000, lost);
         }
-        assert_eq!([0, 10_000, 19_999, 30_000].map(|prior| ledger.since(prior)), [6.0, 5.0, 5.0, 0.0]);
+        assert_eq!([0, 10_000, 19_999, 30_000].map(|prior| history.since(prior)), [6.0, 5.0, 5.0, 0.0]);
     }
 
-    /// By hand: two bad rounds cut bounds of 100 to 70 and 49, unless more was delivered.
+    /// By hand: two rounds with losses reduce bounds of 100 to 70 and 49, where less was delivered.
     #[test]
-    fn a_round_with_losses_cuts_once() {
+    fn a_round_with_losses_reduces_the_bounds_once() {
         let mut bounds = Bounds::default();
         let ack_sample = AckSample { valid: true, losses: 1.0, bw: 10.0, delivered: 10.0, ..AckSample::default() };
         for (round, bound) in [(1, 70.0), (2, 49.0)] {

@@ -1,51 +1,51 @@
-//! BBR version 3 in ProbeBW: when to probe, and how the bound for long rises. The numbers are the equations of
-//! [`crate::whole::bbr3`].
+//! BBR version 3's cycle of ProbeBW: the time of probes, and the increase of inflight_long. Numbers in parentheses are
+//! the equations of [`crate::whole::bbr3`].
 
 use cwndlab_units::{Duration, Time};
 
-use crate::shared::bbr::Chance;
+use crate::shared::bbr::FlowRandom;
 
 /// The phases of ProbeBW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Drains what the probe queued.
+    /// Drains the queue of the probe.
     Down,
-    /// Keeps to the bounds, with headroom.
+    /// Sends within the bounds, with headroom.
     Cruise,
     /// Fills the pipe for a round.
     Refill,
-    /// Sends faster than the path delivered so far.
+    /// Probes: sends faster than the bandwidth of the model.
     Up,
 }
 
-/// What the rate samples that arrive tell about.
+/// The part of the cycle to which the current ACKs belong (the draft's `ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Feedback {
-    None,
+enum AckPhase {
+    Init,
     Refilling,
-    Starting,
-    Probing,
-    Stopping,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
 }
 
-/// Between probes 2 s and up to 1 s more pass.
+/// Time between probes: 2 s plus a random time of up to 1 s.
 const WAIT: Duration = Duration::from_secs(2);
 const WAIT_MORE_MS: u64 = 1000;
-/// As many rounds as a Reno flow of this window would need, at most so many.
-const MOST_ROUNDS: f64 = 63.0;
+/// Maximum number of rounds between probes; the number is that of a Reno flow of the same window.
+const MAX_ROUNDS: f64 = 63.0;
 
-/// The cycle.
+/// The cycle of ProbeBW.
 #[derive(Clone, Copy, Debug)]
 pub struct Cycle {
-    /// Its phase.
+    /// The current phase.
     pub phase: Phase,
-    /// Samples show a probe.
+    /// The rate samples are those of a probe (the draft's `bw_probe_samples`).
     pub samples: bool,
-    /// The last probe lost too much.
+    /// The last probe lost too much (`prev_probe_too_high`).
     pub too_high: bool,
-    /// The last probe stopped where the one before it lost too much.
+    /// The last probe stopped at the level at which the one before lost too much (`stopped_risky_probe`).
     pub risky: bool,
-    feedback: Feedback,
+    ack_phase: AckPhase,
     started: Time,
     wait: Duration,
     rounds: f64,
@@ -61,7 +61,7 @@ impl Default for Cycle {
             samples: false,
             too_high: false,
             risky: false,
-            feedback: Feedback::None,
+            ack_phase: AckPhase::Init,
             started: Time::ZERO,
             wait: Duration::ZERO,
             rounds: 0.0,
@@ -73,14 +73,14 @@ impl Default for Cycle {
 }
 
 impl Cycle {
-    /// A round trip has passed. Answers whether the samples of the last probe have all arrived.
+    /// A round has ended. Returns whether all samples of the last probe have arrived.
     #[inline]
     pub fn on_round(&mut self) -> bool {
         self.rounds += 1.0;
-        match self.feedback {
-            Feedback::Starting => self.feedback = Feedback::Probing,
-            Feedback::Stopping => {
-                self.feedback = Feedback::None;
+        match self.ack_phase {
+            AckPhase::ProbeStarting => self.ack_phase = AckPhase::ProbeFeedback,
+            AckPhase::ProbeStopping => {
+                self.ack_phase = AckPhase::Init;
                 self.samples = false;
                 return true;
             }
@@ -89,45 +89,45 @@ impl Cycle {
         false
     }
 
-    /// ProbeRTT begins.
+    /// Stops a probe at the start of ProbeRTT.
     pub fn stop(&mut self) {
-        self.feedback = Feedback::Stopping;
+        self.ack_phase = AckPhase::ProbeStopping;
     }
 
-    /// Enters Down, with a new time until the next probe.
-    pub fn down(&mut self, now: Time, chance: &mut Chance) {
+    /// Enters Down and draws the time until the next probe.
+    pub fn down(&mut self, now: Time, random: &mut FlowRandom) {
         self.up_each = f64::INFINITY;
-        self.rounds = chance.below(2) as f64;
-        self.wait = WAIT + Duration::from_millis(chance.below(WAIT_MORE_MS));
+        self.rounds = random.below(2) as f64;
+        self.wait = WAIT + Duration::from_millis(random.below(WAIT_MORE_MS));
         self.started = now;
-        self.feedback = Feedback::Stopping;
+        self.ack_phase = AckPhase::ProbeStopping;
         self.phase = Phase::Down;
     }
 
     /// Enters Refill.
     pub fn refill(&mut self) {
         (self.up_rounds, self.up_acked, self.risky) = (0, 0.0, false);
-        self.feedback = Feedback::Refilling;
+        self.ack_phase = AckPhase::Refilling;
         self.phase = Phase::Refill;
     }
 
     /// Enters Up with the window `w`.
     pub fn up(&mut self, now: Time, w: f64) {
         self.samples = true;
-        self.feedback = Feedback::Starting;
+        self.ack_phase = AckPhase::ProbeStarting;
         self.started = now;
         self.phase = Phase::Up;
-        self.steepen(w);
+        self.raise_slope(w);
     }
 
-    /// (6): time for the next probe; `target` is what shall be in flight, segments.
+    /// (6): whether the next probe is due; `target` is the target inflight, segments.
     #[inline]
     #[must_use]
     pub fn is_due(&self, now: Time, target: f64) -> bool {
-        now > self.started + self.wait || self.rounds >= target.min(MOST_ROUNDS)
+        now > self.started + self.wait || self.rounds >= target.min(MAX_ROUNDS)
     }
 
-    /// By how many segments `acked` more raise the bound for long: 1, 2, 4, … per round trip.
+    /// The increase of inflight_long, segments, for `acked` segments: 1, 2, 4, … per round trip.
     #[inline]
     pub fn raise(&mut self, acked: f64, round: bool, w: f64) -> f64 {
         self.up_acked += acked;
@@ -136,12 +136,13 @@ impl Cycle {
             self.up_acked -= step * self.up_each;
         }
         if round {
-            self.steepen(w);
+            self.raise_slope(w);
         }
         step
     }
 
-    fn steepen(&mut self, w: f64) {
+    /// Doubles the increment of inflight_long per round (the draft's `BBRRaiseInflightLongSlope`).
+    fn raise_slope(&mut self, w: f64) {
         self.up_each = (w / f64::from(1u32 << self.up_rounds)).floor().max(1.0);
         self.up_rounds = (self.up_rounds + 1).min(30);
     }
@@ -151,23 +152,24 @@ impl Cycle {
 mod tests {
     use super::*;
 
-    /// The sheet: with ten segments in flight ten rounds pass, less the one that chance may take, or two to three seconds.
+    /// Reference values: with ten segments in flight the next probe is due after nine or ten rounds, by a random draw,
+    /// or after two to three seconds.
     #[test]
-    fn the_wait_is_that_of_a_reno_flow() {
+    fn the_time_between_probes_is_that_of_a_reno_flow() {
         let mut cycle = Cycle::default();
-        cycle.down(Time::ZERO, &mut Chance::new(3));
+        cycle.down(Time::ZERO, &mut FlowRandom::new(3));
         let rounds = (1..100).find(|_| {
             cycle.on_round();
             cycle.is_due(Time(1), 10.0)
         });
         assert!(matches!(rounds, Some(9 | 10)), "{rounds:?}");
-        cycle.down(Time::ZERO, &mut Chance::new(3));
+        cycle.down(Time::ZERO, &mut FlowRandom::new(3));
         assert!(!cycle.is_due(Time(1_999_000_000), 10.0) && cycle.is_due(Time(3_000_000_000), 10.0));
     }
 
-    /// By hand: a window of 16 adds 1, 2, 4 in three rounds of 16.
+    /// By hand: with a window of 16 the increases are 1, 2, 4 in three rounds of 16 segments.
     #[test]
-    fn the_bound_rises_faster_each_round() {
+    fn the_increase_of_inflight_long_doubles_each_round() {
         let mut cycle = Cycle::default();
         cycle.refill();
         cycle.up(Time::ZERO, 16.0);

@@ -1,11 +1,11 @@
-//! The machine of BBR version 3, which [`crate::whole::bbr3`] describes; the numbers are its equations.
+//! The state machine of BBR version 3. Numbers in parentheses are the equations of [`crate::whole::bbr3`].
 
 use cwndlab_control::{
     Ack, Cause, Change, Congestion, CongestionControl, Event, Extra, Path, Sent, Ssthresh, State, Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::shared::bbr::{over, send_quantum, Chance, Departures, Mode, ProbeRtt, Repair};
+use crate::shared::bbr::{over, send_quantum, Departures, FlowRandom, Mode, ProbeRtt, RecoveryState};
 use crate::whole::bbr3::bounds::AckSample;
 use crate::whole::bbr3::cycle::{Cycle, Phase};
 use crate::whole::bbr3::path_model::PathModel;
@@ -16,24 +16,24 @@ const MARGIN: f64 = 0.99;
 const AGGREGATION: Duration = Duration::from_millis(100);
 pub(super) const MIN_WINDOW: f64 = 4.0;
 
-/// What the entry's parameters choose.
+/// The parameters of the entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Pacing gain of Drain.
     pub drain_gain: f64,
-    /// Rounds after which Drain ends whatever is in flight.
+    /// Maximum duration of Drain in rounds; `None`: no limit.
     pub drain_rounds: Option<u64>,
     /// Pacing gain of Down.
     pub down_gain: f64,
-    /// Rounds for which the largest excess of ACKs is kept.
+    /// Window of the maximum excess of aggregated ACKs, rounds.
     pub aggregation_rounds: u32,
-    /// Window in bandwidth-delay products.
+    /// Window, as a multiple of the BDP.
     pub cwnd_gain: f64,
-    /// Share of losses that is too high.
+    /// Maximum fraction of lost segments.
     pub loss_threshold: f64,
-    /// What a bound keeps.
+    /// Multiplicative decrease factor of the bounds.
     pub beta: f64,
-    /// What is left to others.
+    /// Fraction of inflight_long that is left to other flows.
     pub headroom: f64,
     /// Time between two ProbeRTT.
     pub probe_rtt_interval: Duration,
@@ -52,17 +52,17 @@ pub struct Bbr3 {
     pub(super) cycle: Cycle,
     pub(super) probe: ProbeRtt,
     pub(super) departures: Departures,
-    pub(super) chance: Chance,
-    pub(super) repair: Repair,
+    pub(super) chance: FlowRandom,
+    pub(super) repair: RecoveryState,
     pub(super) seen_rtt: bool,
     pub(super) idle_restart: bool,
     pub(super) ssthresh: f64,
     /// The round in which Drain began.
-    pub(super) drains_since: u64,
+    pub(super) drain_start_round: u64,
 }
 
 impl Bbr3 {
-    /// At the start of a flow.
+    /// The state at the start of a flow.
     #[must_use]
     pub fn new(path: &Path, options: &Options) -> Self {
         let path_model = PathModel::new(path);
@@ -77,12 +77,12 @@ impl Bbr3 {
             cycle: Cycle::default(),
             probe: ProbeRtt::default(),
             departures: Departures::default(),
-            chance: Chance::new(path.seed),
-            repair: Repair::default(),
+            chance: FlowRandom::new(path.seed),
+            repair: RecoveryState::default(),
             seen_rtt: false,
             idle_restart: false,
             ssthresh: f64::INFINITY,
-            drains_since: 0,
+            drain_start_round: 0,
         };
         flow.pace_by_rtt(Duration::from_millis(1));
         flow
@@ -104,12 +104,13 @@ impl Bbr3 {
         self.mode == Mode::ProbeBw && self.cycle.phase == Phase::Up
     }
 
+    /// A window with room for the quanta of sender and receiver.
     pub(super) fn quantised(&self, w: f64) -> f64 {
-        let least = (3.0 * send_quantum(self.pacing, self.path.mss)).max(MIN_WINDOW);
-        w.max(least) + if self.is_up() { 2.0 } else { 0.0 }
+        let floor = (3.0 * send_quantum(self.pacing, self.path.mss)).max(MIN_WINDOW);
+        w.max(floor) + if self.is_up() { 2.0 } else { 0.0 }
     }
 
-    /// What shall be in flight: the product, unless the window is smaller.
+    /// The target inflight, segments: the BDP, or the window where it is smaller.
     pub(super) fn target(&self) -> f64 {
         self.quantised(self.path.bdp(self.path.rate(), 1.0)).min(self.w)
     }
@@ -170,8 +171,8 @@ impl CongestionControl for Bbr3 {
         }
         self.path.bounds.observe(&ack_sample, prior, delivered);
         if ack_sample.valid {
-            self.path.bw.offer(ack_sample.bw, ack_sample.app_limited);
-            self.path.bounds.adapt(self.probes(), self.path.bw.get(), self.w, self.options.beta); // (8)
+            self.path.bw.update(ack_sample.bw, ack_sample.app_limited);
+            self.path.bounds.adapt(self.is_probing(), self.path.bw.get(), self.w, self.options.beta); // (8)
             let window = if self.path.full.reached { self.options.aggregation_rounds } else { 1 };
             let bw = self.path.rate();
             self.path.aggregation.update(ack, self.path.rounds.started, window, bw, self.w);
@@ -187,18 +188,18 @@ impl CongestionControl for Bbr3 {
         self.pace(self.pacing_gain);
         self.set_window(ack);
         self.path.bounds.advance(&ack_sample);
-        self.repair.before = self.repair.now;
+        self.repair.was_active = self.repair.active;
         event
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.repair.save(self.w, self.mode == Mode::ProbeRtt);
         self.path.bounds.save();
-        self.repair.now |= event.cause != Cause::Ecn;
+        self.repair.active |= event.cause != Cause::Ecn;
         if event.restart {
-            self.repair.before = true;
+            self.repair.was_active = true;
             self.path.full.restart(0.0);
-            if !self.probes() && self.path.bounds.inflight_short.is_infinite() {
+            if !self.is_probing() && self.path.bounds.inflight_short.is_infinite() {
                 self.path.bounds.inflight_short = self.w.max(self.repair.prior);
             }
             self.w = 1.0;
@@ -210,7 +211,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_sent(&mut self, sent: &Sent) {
-        // Nothing was in flight and the sender had been short of data: it comes back from idleness.
+        // Nothing was in flight and the sender was application-limited: an idle period ends.
         if sent.app_limited && !sent.retransmission && sent.in_flight == sent.size {
             self.idle_restart = true;
             self.path.aggregation.restart(sent.now);
@@ -234,14 +235,14 @@ impl CongestionControl for Bbr3 {
             Change::Undo => {
                 self.path.full.restart(0.0);
                 self.path.bounds.undo();
-                self.repair.now = false;
+                self.repair.active = false;
                 self.w = self.w.max(self.repair.prior);
             }
             Change::Recovered => {
-                self.repair.now = false;
+                self.repair.active = false;
                 self.w = self.w.max(self.repair.prior);
             }
-            Change::Idle => {} // (11) and pacing see to it
+            Change::Idle => {} // (11) and pacing need no restart
         }
     }
 

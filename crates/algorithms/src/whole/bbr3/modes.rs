@@ -1,5 +1,4 @@
-//! BBR version 3: its modes and what leads from one to the next. The numbers are the equations of
-//! [`crate::whole::bbr3`].
+//! BBR version 3's modes and their transitions. Numbers in parentheses are the equations of [`crate::whole::bbr3`].
 
 use cwndlab_control::{Ack, Event, EventKind, Reason};
 use cwndlab_units::Time;
@@ -9,32 +8,32 @@ use crate::whole::bbr3::bounds::AckSample;
 use crate::whole::bbr3::cycle::Phase;
 use crate::whole::bbr3::machine::{Bbr3, MIN_WINDOW, STARTUP_GAIN};
 
-/// Discontiguous losses in a round that end Startup.
+/// Number of discontiguous losses in a round that ends Startup.
 const FULL_LOSS_EVENTS: u32 = 6;
 
 impl Bbr3 {
-    pub(super) fn probes(&self) -> bool {
+    pub(super) fn is_probing(&self) -> bool {
         let up = matches!(self.cycle.phase, Phase::Refill | Phase::Up);
         self.mode == Mode::Startup || (self.mode == Mode::ProbeBw && up)
     }
 
-    pub(super) fn go_down(&mut self, ack: &Ack) {
+    pub(super) fn start_down(&mut self, ack: &Ack) {
         self.path.bounds.reset_signals();
         self.cycle.down(ack.now, &mut self.chance);
         self.path.rounds.restart(ack.delivered.0);
     }
 
-    pub(super) fn go_refill(&mut self, ack: &Ack) {
-        self.path.bounds.lift();
+    pub(super) fn start_refill(&mut self, ack: &Ack) {
+        self.path.bounds.reset_short_term();
         self.cycle.refill();
         self.path.rounds.restart(ack.delivered.0);
     }
 
-    /// (4), by losses and by a plateau.
+    /// (4): the end of Startup, by losses or by a plateau of the bandwidth, and that of Drain.
     pub(super) fn check_startup(&mut self, ack: &Ack, ack_sample: &AckSample) -> Option<Event> {
         let mut event = None;
         let bounds = &self.path.bounds;
-        let lossy = bounds.round_started && self.repair.now && bounds.loss_events >= FULL_LOSS_EVENTS;
+        let lossy = bounds.round_started && self.repair.active && bounds.loss_events >= FULL_LOSS_EVENTS;
         if !self.path.full.reached && lossy && ack_sample.too_high(self.options.loss_threshold) {
             self.path.full.reached = true;
             self.path.bounds.inflight_long =
@@ -45,7 +44,7 @@ impl Bbr3 {
         }
         if self.mode == Mode::Startup && self.path.full.reached {
             self.mode = Mode::Drain;
-            self.drains_since = self.path.rounds.count;
+            self.drain_start_round = self.path.rounds.count;
             self.ssthresh = self.quantised(self.path.bdp(self.path.bw.get(), 1.0));
             self.path.bounds.reset_signals();
             let reason = if lossy { Reason::Loss } else { Reason::FullPipe };
@@ -54,16 +53,17 @@ impl Bbr3 {
         }
         if self.mode == Mode::Drain {
             let in_flight = self.in_network(ack.now, ack.in_flight.0 as f64 / self.path.mss);
-            let long = self.options.drain_rounds.is_some_and(|most| self.path.rounds.count > self.drains_since + most);
+            let long =
+                self.options.drain_rounds.is_some_and(|max| self.path.rounds.count > self.drain_start_round + max);
             if long || in_flight <= self.quantised(self.path.bdp(self.path.bw.get(), 1.0)) {
                 self.mode = Mode::ProbeBw;
-                self.go_down(ack);
+                self.start_down(ack);
             }
         }
         event
     }
 
-    /// (7): a probe lost too much.
+    /// (7): the losses of a probe exceed the threshold.
     fn on_too_high(&mut self, ack: &Ack, ack_sample: &AckSample) {
         self.cycle.too_high = true;
         self.cycle.samples = false;
@@ -76,18 +76,18 @@ impl Bbr3 {
             self.path.bounds.inflight_long = flight.max(self.options.beta * self.target());
         }
         if self.is_up() {
-            self.go_down(ack);
+            self.start_down(ack);
         }
     }
 
-    /// The bound for long follows what probes show; answers whether the phase was changed.
+    /// Updates inflight_long from the samples of probes. Returns whether the phase changed.
     fn adapt_long(&mut self, ack: &Ack, ack_sample: &AckSample) -> bool {
         if self.path.rounds.started && self.cycle.on_round() && self.mode == Mode::ProbeBw {
             if !ack_sample.app_limited {
                 self.path.bw.advance();
             }
             if self.cycle.risky && !self.cycle.too_high {
-                self.go_refill(ack);
+                self.start_refill(ack);
                 return true;
             }
         }
@@ -113,7 +113,7 @@ impl Bbr3 {
         let now = ack.now;
         let in_flight = self.in_network(now, ack.prior_in_flight.0 as f64 / self.path.mss);
         match self.cycle.phase {
-            Phase::Down | Phase::Cruise if self.cycle.is_due(now, self.target()) => self.go_refill(ack),
+            Phase::Down | Phase::Cruise if self.cycle.is_due(now, self.target()) => self.start_refill(ack),
             Phase::Down => {
                 let room = self.path.bounds.with_headroom(self.options.headroom, MIN_WINDOW);
                 if in_flight <= room.min(self.quantised(self.path.bdp(self.path.bw.get(), 1.0))) {
@@ -139,7 +139,7 @@ impl Bbr3 {
                 } else if risky || self.path.full.now {
                     self.cycle.risky |= risky;
                     self.cycle.too_high = false;
-                    self.go_down(ack);
+                    self.start_down(ack);
                 }
             }
         }
@@ -170,7 +170,7 @@ impl Bbr3 {
     pub(super) fn end_probe_rtt(&mut self, now: Time, delivered: u64) {
         self.path.min_rtt.probed(now);
         self.w = self.w.max(self.repair.prior);
-        self.path.bounds.lift();
+        self.path.bounds.reset_short_term();
         self.mode = Mode::Startup;
         if self.path.full.reached {
             self.mode = Mode::ProbeBw;

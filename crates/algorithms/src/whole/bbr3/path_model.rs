@@ -1,35 +1,35 @@
-//! What BBR version 3 knows of the path: bandwidth, round-trip time, bounds, and whether the bandwidth still grows. The
-//! numbers are the equations of [`crate::whole::bbr3`].
+//! BBR version 3's model of the path: bandwidth, round-trip time, bounds, and the plateau of the bandwidth. Numbers in
+//! parentheses are the equations of [`crate::whole::bbr3`].
 
 use cwndlab_control::{Ack, Path};
 use cwndlab_units::{Duration, Time};
 
 use crate::shared::bbr::{over, Aggregation, Rounds};
-use crate::whole::bbr3::bounds::{Bounds, Ledger};
+use crate::whole::bbr3::bounds::{Bounds, LossHistory};
 
-/// (1): the largest rate of this cycle of ProbeBW and of the one before, segments/s.
+/// (1): the maximum rate of this cycle of ProbeBW and of the one before, segments/s.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MaxBw {
     cycles: [f64; 2],
 }
 
 impl MaxBw {
-    /// The largest.
+    /// The maximum.
     #[inline]
     #[must_use]
     pub fn get(&self) -> f64 {
         self.cycles[0].max(self.cycles[1])
     }
 
-    /// A sample; one that was short of data counts where it is larger.
+    /// Adds a sample; an application-limited sample counts only above the maximum.
     #[inline]
-    pub fn offer(&mut self, bw: f64, app_limited: bool) {
+    pub fn update(&mut self, bw: f64, app_limited: bool) {
         if !app_limited || bw >= self.get() {
             self.cycles[1] = self.cycles[1].max(bw);
         }
     }
 
-    /// A new cycle begins; one without samples does not count.
+    /// Starts a new cycle; a cycle without samples does not count.
     pub fn advance(&mut self) {
         if self.cycles[1] > 0.0 {
             self.cycles = [self.cycles[1], 0.0];
@@ -37,7 +37,7 @@ impl MaxBw {
     }
 }
 
-/// (2) of the last 10 s, and the shorter window that times ProbeRTT.
+/// (2): the minimum RTT of the last 10 s, and of the shorter window that determines the time of ProbeRTT.
 #[derive(Clone, Copy, Debug)]
 pub struct MinRtt {
     value: Duration,
@@ -62,13 +62,13 @@ impl MinRtt {
         (self.value < Duration::MAX).then_some(self.value)
     }
 
-    /// The handshake is done.
+    /// Starts both windows at the end of the handshake.
     pub fn begin(&mut self, now: Time, rtt: Option<Duration>) {
         let value = rtt.unwrap_or(Duration::MAX);
         *self = Self { value, at: now, recent: value, recent_at: now };
     }
 
-    /// An ACK; answers whether the recent minimum is older than `interval`.
+    /// Adds an ACK. Returns whether the recent minimum is older than `interval`.
     #[inline]
     pub fn update(&mut self, ack: &Ack, interval: Duration) -> bool {
         let now = ack.now;
@@ -84,30 +84,30 @@ impl MinRtt {
         expired
     }
 
-    /// ProbeRTT is over.
+    /// ProbeRTT has ended.
     pub fn probed(&mut self, now: Time) {
         self.recent_at = now;
     }
 }
 
-/// (4): no quarter more in three rounds.
+/// (4): the plateau of the bandwidth, three rounds without growth by a quarter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plateau {
     bw: f64,
     rounds: u32,
-    /// It does not grow now.
+    /// The bandwidth is at a plateau (the draft's `full_bw_now`).
     pub now: bool,
-    /// It did not once: the pipe has been full.
+    /// The bandwidth has been at a plateau: the pipe was full (`full_bw_reached`).
     pub reached: bool,
 }
 
 impl Plateau {
-    /// Counts anew from `bw`.
+    /// Restarts the count at `bw`.
     pub fn restart(&mut self, bw: f64) {
         (self.bw, self.rounds, self.now) = (bw, 0, false);
     }
 
-    /// A sample that was not short of data; `round`: a round began.
+    /// Adds a sample that is not application-limited; `round`: a round began.
     #[inline]
     pub fn step(&mut self, bw: f64, round: bool) {
         if self.now {
@@ -135,11 +135,11 @@ pub struct PathModel {
     pub(super) full: Plateau,
     pub(super) aggregation: Aggregation,
     pub(super) bounds: Bounds,
-    pub(super) ledger: Ledger,
+    pub(super) ledger: LossHistory,
 }
 
 impl PathModel {
-    /// Nothing known.
+    /// A model without samples.
     #[must_use]
     pub fn new(path: &Path) -> Self {
         let mss = path.mss.0 as f64;
@@ -152,18 +152,18 @@ impl PathModel {
             full: Plateau::default(),
             aggregation: Aggregation::default(),
             bounds: Bounds::default(),
-            ledger: Ledger::default(),
+            ledger: LossHistory::default(),
         }
     }
 
-    /// (1): the bandwidth in force.
+    /// (1): the bandwidth of the model, segments/s.
     #[inline]
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.bw.get().min(self.bounds.bw_short)
     }
 
-    /// The product of `bw` and the minimum RTT times `gain`, whole segments.
+    /// `bw` × minimum RTT × `gain` in whole segments; the initial window before the first RTT sample.
     #[inline]
     #[must_use]
     pub fn bdp(&self, bw: f64, gain: f64) -> f64 {
@@ -179,20 +179,20 @@ mod tests {
     #[test]
     fn the_maximum_is_of_two_cycles() {
         let mut bw = MaxBw::default();
-        bw.offer(10.0, false);
-        bw.offer(12.0, true);
-        bw.offer(5.0, true);
+        bw.update(10.0, false);
+        bw.update(12.0, true);
+        bw.update(5.0, true);
         bw.advance();
         assert_eq!(bw.get(), 12.0);
-        bw.offer(8.0, false);
+        bw.update(8.0, false);
         bw.advance();
         bw.advance();
         assert_eq!(bw.get(), 8.0);
     }
 
-    /// By hand: 100 ms at 1 s; 120 ms after. The recent minimum is old after 5 s, the other after 10.
+    /// By hand: 100 ms at 1 s, 120 ms after that. The recent minimum expires after 5 s, the other after 10 s.
     #[test]
-    fn a_probe_is_due_after_five_seconds_and_a_minimum_holds_ten() {
+    fn probe_rtt_is_due_after_five_seconds_and_the_minimum_expires_after_ten() {
         let mut min = MinRtt::default();
         min.begin(Time(1_000_000_000), Some(Duration::from_millis(100)));
         let mut seen = |at_s: u64| {

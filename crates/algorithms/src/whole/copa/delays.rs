@@ -1,22 +1,22 @@
-//! Round-trip times in windows of their own: the smallest of long and of now, the largest of late.
+//! Copa's RTT statistics over sliding windows: long-term minimum, standing RTT, recent maximum.
 
 use cwndlab_control::Ack;
 use cwndlab_units::{Duration, Time};
 
 use crate::shared::windowed::WindowedMax;
 
-/// The smallest RTT, and the highest delivery rate, are of the last 10 s.
+/// Window of the minimum RTT and of the maximum delivery rate.
 const LONG: Duration = Duration::from_secs(10);
 
 /// RTTmin, RTTstanding, RTTmax, ns.
 #[derive(Clone, Debug)]
 pub struct Delays {
-    // Minima are kept negated.
+    // Minima are maxima of negated values.
     min: WindowedMax<Time>,
     standing: WindowedMax<Time>,
     max: WindowedMax<Time>,
     rate: WindowedMax<Time>,
-    /// The RTT that decides, ns; 0 before any is known.
+    /// The RTT of the control law, ns; 0 before the first.
     pub rtt: f64,
 }
 
@@ -29,8 +29,8 @@ impl Default for Delays {
 }
 
 impl Delays {
-    /// An ACK: minima of 10 s and of half the smoothed RTT, the maximum of `rounds` round trips. `by_last`: the last
-    /// sample decides, not the standing RTT.
+    /// Adds an ACK: minima over 10 s and over half the smoothed RTT, the maximum over `rounds` round trips. `by_last`:
+    /// the control law uses the last sample instead of the standing RTT.
     #[inline]
     pub fn update(&mut self, ack: &Ack, rounds: u64, by_last: bool) {
         let now = ack.now;
@@ -46,21 +46,21 @@ impl Delays {
         }
     }
 
-    /// The smallest RTT; infinite before the first sample.
+    /// The minimum RTT, ns; infinite before the first sample.
     #[inline]
     #[must_use]
     pub fn min(&self) -> f64 {
         -self.min.get()
     }
 
-    /// How far RTTs lately lay above the smallest.
+    /// RTTmax − RTTmin, ns.
     #[inline]
     #[must_use]
     pub fn range(&self) -> f64 {
         self.max.get() - self.min()
     }
 
-    /// The time of `bytes` at the highest delivery rate; 0 before one is known.
+    /// The time of `bytes` at the maximum delivery rate, ns; 0 before the first rate sample.
     #[inline]
     #[must_use]
     pub fn time_of(&self, bytes: f64) -> f64 {

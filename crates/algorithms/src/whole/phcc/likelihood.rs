@@ -1,7 +1,7 @@
-//! Probabilities of delay and of loss in the next round trip, from what followed what before.
+//! Probabilities of delay and of loss in the next round trip, estimated from counts of transitions between rounds.
 //!
-//! Source: S. Jamali, M. Talebi, R. Fotohi, "Congestion Control in High-speed Networks Using the Probabilistic Estimation
-//! Approach", 2021, which gives (1) and the sum of the two parts of (2), but no estimator: (3) is ours.
+//! Source: S. Jamali, M. Talebi, R. Fotohi, "Congestion Control in High-speed Networks Using the Probabilistic
+//! Estimation Approach", 2021, which gives (1) and the sum of the two parts of (2), but no estimator; (3) is ours.
 //!
 //! ```text
 //! P(D) = P(D_old) P(D|D_old) + (1 − P(D_old)) P(D|¬D_old)                   (1)   Eq. 2
@@ -10,11 +10,11 @@
 //! P(L|x) = (n_x1 + 100 p) / (n_x0 + n_x1 + 100), p = 1/100                  (3)
 //! ```
 //!
-//! Units: none; n_xy counts rounds of state y after rounds of state x, and forgets a share with every round.
+//! Units: none; n_xy is the number of rounds in state y after rounds in state x, with exponential decay per round.
 
 use cwndlab_control::Arguments;
 
-/// Rounds that the prior of a loss is worth.
+/// Weight of the prior of a loss, rounds.
 const PRIOR_ROUNDS: f64 = 100.0;
 
 /// The law of total probability: (1).
@@ -22,7 +22,7 @@ fn total(old: f64, given: f64, given_not: f64) -> f64 {
     old * given + (1.0 - old) * given_not
 }
 
-/// Transitions between rounds: `0[x][y]` from x to y.
+/// Counts of transitions between rounds: `0[x][y]` from x to y.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts([[f64; 2]; 2]);
 
@@ -46,14 +46,14 @@ impl Counts {
     }
 }
 
-/// What is known of the rounds that were.
+/// The estimators and their counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Likelihood {
     sum: bool,
     threshold: f64,
     memory: f64,
     loss_prior: f64,
-    /// Delayed, lost: the last round.
+    /// Whether the last round was delayed, and whether it had a loss.
     last: (bool, bool),
     delays: Counts,
     losses: Counts,
@@ -65,7 +65,7 @@ pub struct Likelihood {
 }
 
 impl Likelihood {
-    /// Nothing known; takes `eq3`, `threshold`, `memory` and `loss_prior`.
+    /// Estimators without evidence; uses the arguments `eq3`, `threshold`, `memory` and `loss_prior`.
     #[must_use]
     pub fn new(arguments: &Arguments) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Likelihood {
         }
     }
 
-    /// A round ended: `d` is its queueing delay as a share of the largest, `lost` whether anything was.
+    /// Adds a round: `d` is its queueing delay as a fraction of the maximum, `lost` whether it had a loss.
     pub fn round(&mut self, d: f64, lost: bool) {
         let delayed = d > self.threshold;
         let (was_delayed, had_lost) = self.last;
@@ -117,16 +117,16 @@ mod tests {
 
     /// `known-answers.csv`: P(D_est) of 0.3, 0.7, 0.2; P(L_est) as the mean of two parts, and as their sum.
     #[test]
-    fn the_probabilities_are_those_of_the_sheet() {
+    fn the_probabilities_match_the_known_answers() {
         assert!((total(0.3, 0.7, 0.2) - 0.35).abs() < 1e-15);
         let (in_loss, in_delay) = (total(0.1, 0.6, 0.05), total(0.3, 0.4, 0.1));
         assert!((of("").combine(in_loss, in_delay) - 0.1475).abs() < 1e-15);
         assert!((of("eq3=clamp").combine(in_loss, in_delay) - 0.295).abs() < 1e-15);
-        // Eq. 3 as printed with everything certain gives 2.
+        // Eq. 3 as printed gives 2 for certain events.
         assert_eq!((of("").combine(1.0, 1.0), of("eq3=clamp").combine(1.0, 1.0)), (1.0, 1.0));
     }
 
-    /// (3) by hand: no evidence is ½ and 1/100; then a round of delay after none, and one after that.
+    /// (3) by hand: ½ and 1/100 without evidence; then a delayed round after one without delay, and another one.
     #[test]
     fn likelihoods_are_counted_transitions() {
         let mut counts = Counts::default();
@@ -138,11 +138,11 @@ mod tests {
         assert_eq!(counts.likelihood(true, 1.0, 2.0), 2.0 / 3.0);
     }
 
-    /// By hand: a first round without queue or loss leaves P(D) = 1/3 and P(L) = 1/101.
+    /// By hand: a first round without queue or loss gives P(D) = 1/3 and P(L) = 1/101.
     #[test]
-    fn a_quiet_round_lowers_both() {
-        let mut known = of("");
-        known.round(0.0, false);
-        assert!((known.delay - 1.0 / 3.0).abs() < 1e-15 && (known.loss - 1.0 / 101.0).abs() < 1e-15);
+    fn a_round_without_delay_and_loss_lowers_both_probabilities() {
+        let mut estimate = of("");
+        estimate.round(0.0, false);
+        assert!((estimate.delay - 1.0 / 3.0).abs() < 1e-15 && (estimate.loss - 1.0 / 101.0).abs() < 1e-15);
     }
 }

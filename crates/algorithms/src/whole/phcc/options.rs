@@ -1,34 +1,34 @@
-//! What the parameters of PHCC's entry choose; the numbers are the equations of [`crate::whole::phcc`].
+//! The parameters of PHCC. Numbers in parentheses are the equations of [`crate::whole::phcc`].
 
 use cwndlab_control::Arguments;
 
-/// The choices.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Packets in the queue that (3) aims at.
+    /// Packets in the queue in the equilibrium of (3).
     pub alpha: f64,
-    /// R is the transport's smoothed RTT, not the mean of the round.
+    /// R is the smoothed RTT of the transport instead of the mean of the round.
     pub smoothed: bool,
-    /// Smallest q of (3), s.
+    /// Minimum q of (3), s.
     pub q_floor: f64,
-    /// W(D_tar) is 2 w at most.
+    /// W(D_tar) is at most 2 w.
     pub delay_cap: bool,
-    /// Before the first loss W_loss is 2 w; else (3) stands alone.
+    /// Before the first loss W_loss is 2 w; otherwise (3) alone is the target.
     pub unlost_double: bool,
-    /// D_max takes the first term of (6).
+    /// D_max includes the first term of (6).
     pub by_delay: bool,
-    /// D_max takes D_loss.
+    /// D_max includes D_loss.
     pub by_loss: bool,
-    /// (9) keeps the window.
+    /// The window is constant in (9).
     pub hold: bool,
-    /// A new window is reached over a round trip, not at once.
+    /// The window changes over a round trip instead of at once.
     pub spread: bool,
     /// The transport paces.
-    pub paces: bool,
+    pub pacing: bool,
 }
 
 impl Options {
-    /// Reads them.
+    /// The parameters from the arguments of the entry.
     #[must_use]
     pub fn new(arguments: &Arguments) -> Self {
         let d_max = arguments.word("d_max");
@@ -42,7 +42,7 @@ impl Options {
             by_loss: d_max != "delay",
             hold: arguments.word("critical") == "hold",
             spread: arguments.word("spread") == "on",
-            paces: arguments.word("pacing") == "on",
+            pacing: arguments.word("pacing") == "on",
         }
     }
 }
