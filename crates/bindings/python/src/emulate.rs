@@ -36,7 +36,7 @@ pub(crate) fn emulate<'py>(
 ) -> PyResult<(Records, Bound<'py, PyDict>)> {
     let datapath = match datapath {
         "kernel" => Datapath::Kernel,
-        "cwndlab" => Datapath::Ours,
+        "cwndlab" => Datapath::Cwndlab,
         other => return Err(PyValueError::new_err(format!("'{other}' is neither 'kernel' nor 'cwndlab'"))),
     };
     let scenario = scenario::read(py, text, format, folder)?;
