@@ -43,8 +43,8 @@ impl Side {
     }
 }
 
-/// The flow whose route a packet takes: the flow of the receiver's address. Where that address belongs to the first flow
-/// or to no flow, it is the flow of the sender's address. `None` for a packet that is not between the two sides.
+/// The flow whose route a packet takes: the flow of the receiver's address. Where that address belongs to the first
+/// flow or to no flow, it is the flow of the sender's address. `None` for a packet that is not between the two sides.
 ///
 /// Programs that choose no address use those of the first flow. A client selects a route by its destination address, or
 /// by binding to another flow's address.

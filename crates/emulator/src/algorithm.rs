@@ -15,8 +15,8 @@ pub enum Datapath {
     Cwndlab,
 }
 
-/// The kernel's name for the algorithm that programs of a path use: the kernel's own implementation where it is the same
-/// algorithm, else cwndlab's implementation where it is registered.
+/// The kernel's name for the algorithm that programs of a path use: the kernel's own implementation where it is the
+/// same algorithm, else cwndlab's implementation where it is registered.
 ///
 /// # Errors
 ///

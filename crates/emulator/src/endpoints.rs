@@ -1,7 +1,7 @@
 //! The emulator's own endpoints: kernel TCP connections that carry a flow's workload, and their sampling.
 //!
-//! As in the simulator, the state machines of [`cwndlab_traffic`] decide which data are sent when. Threads execute their
-//! decisions on sockets.
+//! As in the simulator, the state machines of [`cwndlab_traffic`] decide which data are sent when. Threads execute
+//! their decisions on sockets.
 //!
 //! - [`connection`]: the state that the threads of a flow share, connecting and sending;
 //! - [`stream`]: senders and receivers of one-way data;

@@ -1,9 +1,9 @@
 //! The emulator: a scenario's network on the wall clock, between the kernel TCP of two network namespaces.
 //!
 //! Senders run in one namespace and receivers in another. A TUN device in each namespace passes their packets to
-//! [`path`], which forwards them over the simulator's links, queues, loss models and media. The endpoints are kernel TCP
-//! ([`endpoints`]) or arbitrary programs. The records have the simulator's tables. The kernel removes namespaces, devices
-//! and programs when this process ends ([`cwndlab_linux::namespace`], [`cwndlab_linux::pid_namespace`]).
+//! [`path`], which forwards them over the simulator's links, queues, loss models and media. The endpoints are kernel
+//! TCP ([`endpoints`]) or arbitrary programs. The records have the simulator's tables. The kernel removes namespaces,
+//! devices and programs when this process ends ([`cwndlab_linux::namespace`], [`cwndlab_linux::pid_namespace`]).
 //!
 //! - [`session`]: two namespaces and the path between them;
 //! - [`emulate()`]: a run with the emulator's own endpoints;

@@ -2,8 +2,8 @@
 //!
 //! One thread reads packets from the devices, forwards them over the links of their flow, and writes them to the other
 //! device when they leave the last link. The times of a packet follow from the times that the links computed, not from
-//! the times at which the thread woke up, so that lateness does not accumulate. It affects only the delivery, where it is
-//! counted.
+//! the times at which the thread woke up, so that lateness does not accumulate. It affects only the delivery, where it
+//! is counted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -91,8 +91,8 @@ impl Path {
         }
     }
 
-    /// Measures the routes of the first flows with probes, then restarts with an empty path. Returns the measurements and
-    /// the time of the restart. Must be called by the thread that runs the path.
+    /// Measures the routes of the first flows with probes, then restarts with an empty path. Returns the measurements
+    /// and the time of the restart. Must be called by the thread that runs the path.
     pub fn calibrate(
         &mut self,
         stop: &AtomicBool,
@@ -214,8 +214,8 @@ impl Path {
         Ok(())
     }
 
-    /// The flow of a packet from `side`; `None` if the packet belongs to no flow, or to a flow over UDP, whose packets are
-    /// not the kernel's.
+    /// The flow of a packet from `side`; `None` if the packet belongs to no flow, or to a flow over UDP, whose packets
+    /// are not the kernel's.
     fn flow_of(&self, side: usize, headers: &Headers) -> Option<u32> {
         let (sender, receiver) = match side {
             0 => (headers.source, headers.destination),

@@ -42,8 +42,8 @@ pub struct Quality {
     pub unreliable: Option<String>,
     /// The release of the kernel.
     pub notes: Vec<String>,
-    /// The kernel's TCP counters on the senders' side over the whole run, by the kernel's names. They are exact sums over
-    /// all flows.
+    /// The kernel's TCP counters on the senders' side over the whole run, by the kernel's names. They are exact sums
+    /// over all flows.
     pub counters: Vec<(String, u64)>,
 }
 
@@ -87,9 +87,9 @@ pub struct Session {
     pub start: Instant,
 }
 
-/// Initial socket buffers of the emulator's own endpoints, bytes. They are large enough that neither endpoint is limited
-/// by the other's auto-tuning. The receiver then acknowledges as in `known-answers/linux`: each of about the first 700
-/// segments, then every second one.
+/// Initial socket buffers of the emulator's own endpoints, bytes. They are large enough that neither endpoint is
+/// limited by the other's auto-tuning. The receiver then acknowledges as in `known-answers/linux`: each of about the
+/// first 700 segments, then every second one.
 const INITIAL_BUFFER: u64 = 16 << 20;
 
 /// Writes the TCP settings of a namespace. Buffers must not limit a flow's window. Programs get the kernel's default
@@ -119,8 +119,8 @@ fn write_settings(plan: &Plan, programs: bool) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Creates the namespace of a side. Its prefix is local, as that of a loopback device is; packets to the other side leave
-/// through the TUN device.
+/// Creates the namespace of a side. Its prefix is local, as that of a loopback device is; packets to the other side
+/// leave through the TUN device.
 fn create_side(plan: &Plan, side: Side, options: &Options) -> Result<(Namespace, Tun), Fault> {
     let namespace = Namespace::new()?;
     let mtu = plan.flows.iter().map(|flow| flow.stack.mss + flow.stack.header).max().unwrap_or(Bytes(1500));
@@ -192,8 +192,8 @@ impl Session {
         &self.sides[usize::from(side == Side::Receivers)]
     }
 
-    /// Moves the calling thread into the namespace of a side permanently. Processes that the thread starts afterwards run
-    /// there and end with the session.
+    /// Moves the calling thread into the namespace of a side permanently. Processes that the thread starts afterwards
+    /// run there and end with the session.
     pub fn join(&self, side: Side) -> Result<(), Fault> {
         if let Some(programs) = &self.programs {
             programs.join()?;

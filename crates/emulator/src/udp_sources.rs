@@ -1,5 +1,5 @@
-//! Flows over UDP: sources and sinks of `traffic`, run by the path's thread without sockets. Their packets share the queues
-//! with those of the kernel's TCP.
+//! Flows over UDP: sources and sinks of `traffic`, run by the path's thread without sockets. Their packets share the
+//! queues with those of the kernel's TCP.
 
 use cwndlab_path::losses::Losses;
 use cwndlab_path::network::Network;

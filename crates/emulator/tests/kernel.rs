@@ -1,5 +1,5 @@
-//! Kernel TCP over the simulator's links. The tests check function, not timing. They are skipped where the kernel denies
-//! namespaces, unless `CWNDLAB_REQUIRE_EMULATION` is set.
+//! Kernel TCP over the simulator's links. The tests check function, not timing. They are skipped where the kernel
+//! denies namespaces, unless `CWNDLAB_REQUIRE_EMULATION` is set.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -110,7 +110,8 @@ fn pages_are_loaded_with_all_their_objects() {
     assert!(records.flows[0].end_ns.is_some());
 }
 
-/// A message every 100 ms from the connection on; a transfer with QoS 1 takes at least a round trip, with QoS 0 half of one.
+/// A message every 100 ms from the connection on; a transfer with QoS 1 takes at least a round trip, with QoS 0 half of
+/// one.
 #[test]
 fn sensors_publish_at_both_qos_levels() {
     let sensor = |qos: u8| json!({ "kind": "mqtt", "qos": qos, "payload": "200 B", "period": "100 ms" });

@@ -33,7 +33,9 @@ impl<'a> Application<'a> {
         let context = endpoint.plan.context(endpoint.flow, endpoint.seed, endpoint.stop_at());
         match endpoint.plan.workload.application(&context) {
             traffic::Application::ByteSource(source) => Some(Self::Stream(endpoint, Mutex::new(source))),
-            traffic::Application::Dialogue(dialogue) => Some(Self::Dialogue(DialogueEndpoints::new(endpoint, dialogue))),
+            traffic::Application::Dialogue(dialogue) => {
+                Some(Self::Dialogue(DialogueEndpoints::new(endpoint, dialogue)))
+            }
             traffic::Application::Arrivals(_) | traffic::Application::Datagrams(_) => None,
         }
     }

@@ -28,8 +28,8 @@ pub(crate) const ACCEPT_INTERVAL: Wait = Wait::from_millis(1);
 /// Real-time priority of the endpoints' threads, below that of the path.
 const PRIORITY: i32 = 20;
 
-/// Gives a thread of an endpoint real-time priority, where the kernel permits it. The thread represents a separate host,
-/// which other processes of this machine must not delay.
+/// Gives a thread of an endpoint real-time priority, where the kernel permits it. The thread represents a separate
+/// host, which other processes of this machine must not delay.
 pub(crate) fn set_priority() {
     let _ = set_realtime(Policy::RoundRobin, PRIORITY);
 }
@@ -240,8 +240,8 @@ pub(crate) fn read(socket: &TcpStream, limit: u64) -> std::io::Result<u64> {
     }
 }
 
-/// Creates the listener of a side, before any flow starts. On the senders' side accepted connections send data and inherit
-/// the listener's congestion control.
+/// Creates the listener of a side, before any flow starts. On the senders' side accepted connections send data and
+/// inherit the listener's congestion control.
 pub fn listener(flow: u32, plan: &FlowPlan, side: Side, algorithm: &str) -> Result<TcpListener, Fault> {
     let at = SocketAddrV4::new(side.address(flow), PORT);
     let failed = |error: std::io::Error| fault(format!("flow {}: listen on {at}", plan.name), error.to_string(), "");
