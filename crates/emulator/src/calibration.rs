@@ -27,8 +27,8 @@ pub(crate) const MEASURED_FLOWS: usize = 4;
 /// Size of the IPv4 header and the ICMP echo header, bytes.
 const HEADERS: usize = 28;
 
-/// An ICMP echo request from a flow's sender to its receiver, or an unsolicited reply, which a kernel discards (RFC
-/// 792).
+/// An ICMP echo request (RFC 792) from a flow's sender to its receiver, or an unsolicited reply, which a kernel
+/// discards.
 pub(crate) fn probe(flow: u32, request: bool, number: u16, size: usize) -> Vec<u8> {
     let mut packet = vec![0u8; size.max(HEADERS)];
     packet[0] = 0x45;

@@ -1,5 +1,4 @@
-//! The fields of an IPv4 packet that the path needs: addresses, payload, TCP sequence number, ECN (RFC 791, 9293,
-//! 3168).
+//! The IPv4 header fields that the path needs: addresses, payload, TCP sequence number, ECN (RFC 791, 9293, 3168).
 
 use std::net::Ipv4Addr;
 

@@ -32,8 +32,7 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    /// The quantile `share` (0 to 1) of the lateness, ns, rounded up to the bound of its bucket (at most 25 % too
-    /// high).
+    /// The quantile `share` (0 to 1) of the lateness, ns, rounded up to its bucket's bound (at most 25 % too high).
     #[must_use]
     pub fn quantile(&self, share: f64) -> u64 {
         let wanted = (self.total as f64 * share).ceil() as u64;

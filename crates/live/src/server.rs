@@ -61,7 +61,7 @@ fn resolve(listen: &str) -> Result<SocketAddr, Fault> {
 
 /// Checks that the process may open as many descriptors as the limits allow.
 fn check_descriptors(limits: &Limits) -> Result<(), Fault> {
-    let Some(soft) = rlimit::open_files() else { return Ok(()) };
+    let Some(soft) = rlimit::max_open_files() else { return Ok(()) };
     let needed = limits.descriptors();
     if needed <= soft {
         return Ok(());

@@ -76,7 +76,7 @@ impl Snapshot {
     /// The state of a socket, from Linux' `TCP_INFO`.
     #[must_use]
     pub fn of_tcp(socket: RawFd, time_ns: u64) -> Option<Self> {
-        TcpInfo::of(socket).map(|info| Self {
+        TcpInfo::read(socket).map(|info| Self {
             time_ns,
             cwnd_bytes: info.cwnd * info.mss.0,
             ssthresh_bytes: info.ssthresh.map(|segments| segments * info.mss.0),
