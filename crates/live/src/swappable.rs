@@ -21,7 +21,7 @@ pub(crate) fn offered() -> Vec<String> {
     static NAMES: OnceLock<Vec<String>> = OnceLock::new();
     let names = || {
         let entries = cwndlab_algorithms::catalogue();
-        let own = entries.specs.iter().map(|spec| spec.name).filter(|name| cwndlab_quic::controller(name).is_ok());
+        let own = entries.specs.iter().map(|spec| spec.name).filter(|name| cwndlab_quic::controller_factory(name).is_ok());
         let mut names: Vec<String> = own.map(str::to_owned).collect();
         names.extend(["quinn:bbr", "quinn:cubic", "quinn:newreno"].map(str::to_owned));
         names.sort_unstable();
@@ -41,7 +41,7 @@ pub(crate) fn factory(name: &str) -> Option<(String, Factory)> {
     if let Some(factory) = quinns {
         return Some((name.to_owned(), factory));
     }
-    let ours = cwndlab_quic::controller(name).ok()?;
+    let ours = cwndlab_quic::controller_factory(name).ok()?;
     Some((ours.name().to_owned(), ours))
 }
 
