@@ -144,7 +144,7 @@ pub(crate) fn serve(
         fresh.insert("client".to_owned(), token);
         line
     };
-    let tokens = Tokens::read(&text, tokens_from).map_err(wrong)?;
+    let tokens = Tokens::parse(&text, tokens_from).map_err(wrong)?;
     // A malformed address is a wrong argument; one that cannot be bound is a failure of the run.
     let is_address =
         listen.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
@@ -187,7 +187,7 @@ fn certificate_of(
 #[pyfunction]
 pub(crate) fn serve_limits() -> Vec<(&'static str, Option<f64>, f64, &'static str)> {
     let default = Limits::default();
-    LIMITS.iter().map(|limit| (limit.name, (limit.get)(&default), limit.least, limit.doc)).collect()
+    LIMITS.iter().map(|limit| (limit.name, (limit.get)(&default), limit.min, limit.doc)).collect()
 }
 
 #[pymethods]
