@@ -33,8 +33,8 @@ def running_server(quic: bool = False, **limits: float) -> Iterator[Server]:
 
 def fetch_from(server: Server, size: int, algorithm: str | None = "reno", **options: Any) -> dict[str, Any]:
     """Fetches `size` bytes with the token of the first client and a time limit of 30 s."""
-    options = {"token": TOKEN, "trust": server.fingerprint, "timeout_s": 30} | options
-    return fetch(f"https://{server.address}", algorithm=algorithm, size_bytes=size, **options)
+    defaults: dict[str, Any] = {"token": TOKEN, "trust": server.fingerprint, "timeout_s": 30}
+    return fetch(f"https://{server.address}", algorithm=algorithm, size_bytes=size, **(defaults | options))
 
 
 def payload(first: int, length: int) -> bytes:

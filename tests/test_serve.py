@@ -242,7 +242,7 @@ def test_invalid_options_of_the_command_are_reported(cli: Any, tmp_path: Path) -
         (("--limit", "connections"), "--limit: 'connections' has no '='\n  hint: write --limit connections=100"),
         (("--limit", "connections=many"), "--limit: 'many' is no number"),
         (("--limit", "connections=0"), "connections: 0 is out of range\n  hint: the minimum is 1"),
-        (("--certificate", "x.pem"), "certificate: a certificate and its key belong together"),
+        (("--certificate", "x.pem"), "certificate: a certificate needs its key, and a key its certificate"),
     ]:
         status, _, stderr = cli("serve", "--state", tmp_path / "state", *arguments)
         assert status == 2, stderr

@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import cwndlab
-from cwndlab.emulation import Between
+from cwndlab.emulation import EmulatedPath
 from cwndlab.errors import Fault
 from cwndlab.output import Format, write_rows
 
@@ -102,7 +102,7 @@ def download(path, paper, size, until):
 
 def once(scenario, algorithm, asked, folder):
     """One congestion control: a row of the table."""
-    with Between(scenario, seed=1, algorithm=algorithm) as path:
+    with EmulatedPath(scenario, seed=1, algorithm=algorithm) as path:
         zero = time.monotonic()
         address = path.address("sender")
         paper, key = certificate(folder, address)
