@@ -48,7 +48,7 @@ def latency() -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|"
     for algorithm, report in (("reno", "ack"), ("reno", "rtt"), ("bbr1", "ack")):
         for rate, rtt, queue in (("100 Mbps", "40 ms", 333), ("500 Mbps", "10 ms", 417)):
-            with attach([algorithm], report=report, patience_s=60) as datapath:
+            with attach([algorithm], report=report, timeout_s=60) as datapath:
                 question = scenario(algorithm, rate, rtt, queue)
                 records = emulate(question, seed=1, accept_late=True, datapath="cwndlab")
             total = datapath.totals[0]
@@ -96,7 +96,7 @@ def cost() -> Iterator[str]:
     yield "| algorithm | reports | calls of the program | ns per call | calls per report |"
     yield "|---|---|---|---|---|"
     for algorithm, report in (("reno", "ack"), ("reno", "rtt"), ("bbr1", "ack")):
-        with _counted(), attach([algorithm], report=report, patience_s=60) as datapath:
+        with _counted(), attach([algorithm], report=report, timeout_s=60) as datapath:
             emulate(scenario(algorithm, *PATHS[-1]), seed=1, accept_late=True, datapath="cwndlab")
             (spent, calls), reports = _calls(), datapath.totals[0]["reports"]
         yield f"| {algorithm} | {report} | {calls} | {spent / calls:.0f} | {calls / reports:.1f} |"
@@ -117,7 +117,7 @@ def beside() -> Iterator[str]:
     yield "| algorithm | path | goodput, kernel → ours | mean RTT | sent again |"
     yield "|---|---|---|---|---|"
     for algorithm in PAIRS:
-        with attach([algorithm], report="ack", patience_s=60):
+        with attach([algorithm], report="ack", timeout_s=60):
             for rate, rtt, queue in PATHS:
                 question = scenario(algorithm, rate, rtt, queue)
                 runs: dict[str, list[dict[str, float]]] = {"kernel": [], "cwndlab": []}

@@ -1,18 +1,18 @@
-"""The whole grid of the CCM-SS paper (Ahmad et al., IEEE Access 6, 2018, Table 3): 9,600 runs of 600 s.
+"""The complete grid of the CCM-SS paper (Ahmad et al., IEEE Access 6, 2018, Table 3): 9,600 runs of 600 s.
 
-5 bandwidths × 10 buffers × 32 RTT pairs × 2 modules × 3 repetitions, on the ns-2 era's sender.
+5 bandwidths × 10 buffers × 32 RTT pairs × 2 modules × 3 repetitions, with the stack of profile `ns2`.
 
     cwndlab sweep examples/ccm-ss-grid.py --dry-run
     cwndlab sweep examples/ccm-ss-grid.py --set 'duration=60 s' --out out/ccm-ss-grid
 
-Flow 1 begins at 1 s, flow 2 at 2 s. Buffers in "percent" of BDP are fractions of it, as in the Hamilton suite that the
-paper cites; the bottleneck's delay is a quarter of the shorter RTT, since the paper gives none.
+Flow 1 starts at 1 s, flow 2 at 2 s. Buffers in "percent" of BDP are fractions of it, as in the Hamilton suite that the
+paper cites. The bottleneck's delay is a quarter of the shorter RTT, because the paper gives none.
 """
 
 from cwndlab import Access, DropTail, Dumbbell, Flow, Link, Scenario
 from cwndlab.sweeps import Sweep
 
-# Flow 1 and the flows 2 of each set.
+# The RTT of flow 1 and the RTTs of flow 2 in each set, ms.
 SETS = {
     "long, different": (100, range(50, 191, 20)),
     "long, similar": (190, range(50, 191, 20)),

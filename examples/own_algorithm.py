@@ -1,4 +1,4 @@
-"""AIMD with delay back-off: grows as Reno does, but also yields to a queue before it overflows.
+"""AIMD with delay back-off: increases the window as Reno, and reduces it also when the queueing delay is large.
 
     each ACK:         w += n / w                      (1)   slow start: w += n
     each round trip:  w *= 0.9  if rtt > g min_rtt    (2)
@@ -17,10 +17,10 @@ class DelayAimd:
 
     def on_ack(self, ack):
         if ack.recovering or not ack.cwnd_limited:
-            return  # the transport owns the window, or nobody knows whether more would fit
+            return  # the transport sets the window, or an unused window gives no evidence of capacity
         if ack.round > self.round and ack.rtt is not None and ack.rtt > self.g * ack.min_rtt:
             self.w = self.ssthresh = max(0.9 * self.w, 2)  # (2)
-            self.round = ack.round + 1  # the next round trip still sees the old queue
+            self.round = ack.round + 1  # the RTTs of the next round still include the old queue
         elif self.w < self.ssthresh:
             self.w += ack.acked
         else:
@@ -33,7 +33,7 @@ class DelayAimd:
 
     def on_window(self, window):
         if window.change != "established":
-            self.w = window.cwnd  # after idleness or a recovery
+            self.w = window.cwnd  # after an idle period or a recovery
 
     def cwnd(self):
         return self.w

@@ -53,6 +53,8 @@ SYSTEM = frozenset(
         "preflight",
         "quic",
         "serve",
+        "serve_abuse",
+        "serve_fetch",
         "signals",
         "validate_kernel",
     }
@@ -67,12 +69,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
-        def _split_scope(self, nodeid: str) -> str:
-            module = Path(nodeid.split("::")[0]).stem.removeprefix("test_")
-            return "system" if module in SYSTEM else nodeid
+    def scope_of(nodeid: str) -> str:
+        module = Path(nodeid.split("::")[0]).stem.removeprefix("test_")
+        return "system" if module in SYSTEM else nodeid
 
-    return Scheduling(config, log)
+    scheduling = LoadScopeScheduling(config, log)
+    scheduling._split_scope = scope_of  # called once per test to find its group
+    return scheduling
 
 
 PATH = """\

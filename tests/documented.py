@@ -62,7 +62,7 @@ NO_COMMANDS = {"event time from to type size flags flow source destination seque
 
 #: Python that is not run, by a line of it: its imports are, and it compiles.
 NOT_RUN_PYTHON = {
-    "with Between(scenario, seed=1) as path:": "needs the kernel and its rights; tests/test_emulation_programs.py"
+    "with EmulatedPath(scenario, seed=1) as path:": "needs the kernel and its rights; tests/test_emulation_programs.py"
 }
 
 #: Pieces of TOML by their first line, and what makes a scenario of each.

@@ -123,7 +123,7 @@ def test_a_pipe_without_bound_is_left_out_of_qlog() -> None:
 def test_an_address_that_is_none_is_bad_input(cli: Cli, tmp_path: Path, listen: str) -> None:
     status, out, err = cli("serve", "--listen", listen, "--state", tmp_path / "state")
     assert (status, out) == (2, "")
-    assert err.startswith(f"--listen: '{listen}' is no address and port\n  hint: write ADDRESS:PORT")
+    assert err.startswith(f"--listen: '{listen}' is not an address and a port\n  hint: write ADDRESS:PORT")
 
 
 def test_an_algorithm_that_does_not_exist_is_bad_input(cli: Cli) -> None:
@@ -139,10 +139,10 @@ def test_an_algorithm_that_does_not_exist_is_bad_input(cli: Cli) -> None:
 
 def test_bbr_means_bbr3_also_where_the_kernel_has_a_bbr_of_its_own(scenario: cwndlab.Scenario) -> None:
     """One alias table: `bbr` is `bbr3`; Linux' module of that name is BBRv1 (tcp_bbr.c)."""
-    from cwndlab.emulation import Between
+    from cwndlab.emulation import EmulatedPath
 
     hint = r"this kernel has no 'bbr'; it has .*\n  hint: the kernel's own bbr is 'bbr1'"
-    with pytest.raises(cwndlab.RunError, match=hint), Between(scenario, seed=1, algorithm="bbr"):
+    with pytest.raises(cwndlab.RunError, match=hint), EmulatedPath(scenario, seed=1, algorithm="bbr"):
         pass
     with pytest.raises(cwndlab.ScenarioError, match="this kernel has no 'nope'"):
-        Between(scenario, seed=1, algorithm="nope").__enter__()
+        EmulatedPath(scenario, seed=1, algorithm="nope").__enter__()

@@ -48,7 +48,7 @@ def test_the_command_prints_a_row_per_course_and_place() -> None:
 def test_what_does_not_run_in_a_place_is_said() -> None:
     answer = command("conform", "rcp", "--replay")
     assert answer.returncode == 0, answer.stderr
-    assert "'rcp' asks the routers of the path, and QUIC encrypts what routers would read" in answer.stdout
+    assert "'rcp' needs router assistance, and QUIC encrypts the headers that routers would read" in answer.stdout
     assert "'rcp' asks the routers of the path, and the kernel's packets carry no such header" in answer.stdout
 
 

@@ -272,12 +272,12 @@ def test_a_right_class_keeps_every_rule() -> None:
         (
             NotANumber,
             "one-segment",
-            "cwnd() is nan segments after on_ack (a window is above 0 and at most 10^9 segments)",
+            "cwnd() is nan segments after on_ack (a window must be above 0 and at most 10^9 segments)",
         ),
-        (Infinite, "bounded", "cwnd() is inf segments after on_ack (a window is above 0 and at most 10^9 segments)"),
-        (Nothing, "no-panic", "cwnd() is None after on_ack (it returns a number of segments)"),
-        (Stands, "pacing", "pacing_rate() is 0 after on_ack (it returns segments per second, above 0 and"),
-        (Lists, "state", "state() is [1] (it returns a dict of names and numbers)"),
+        (Infinite, "bounded", "cwnd() is inf segments after on_ack (a window must be above 0 and at most 10^9"),
+        (Nothing, "no-panic", "cwnd() is None after on_ack (it must return a number of segments)"),
+        (Stands, "pacing", "pacing_rate() is 0 after on_ack (it must return segments per second, above 0 and"),
+        (Lists, "state", "state() is [1] (it must return a dict of names and numbers)"),
         (GrowsUnused, "unused-window", "on_ack grows the window although `cwnd_limited` is false"),
         (CopiesNothing, "undo", "the undo of a reduction restores the"),
         (HoldsALock, "no-panic", "copy.deepcopy of the object raised TypeError: cannot pickle '_thread.lock' object"),
@@ -303,7 +303,7 @@ def test_a_wrong_class_breaks_the_rule_that_is_meant(
 def test_a_class_in_full_size_says_that_it_was_told_less() -> None:
     found = cwndlab.check(Raises)
     assert found.notes == (
-        "raises: the long case has 2000000 ACKs instead of 10000000, since a class in Python takes microseconds for "
+        "raises: the long case has 2000000 ACKs instead of 10000000, because a Python class takes microseconds for "
         "each",
     )
 

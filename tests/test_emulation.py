@@ -133,7 +133,7 @@ def test_what_the_kernel_does_not_have_is_said() -> None:
     arrivals = {"kind": "arrivals", "per_second": 5, "size": "10 kB"}
     with pytest.raises(cwndlab.RunError, match=r"flow\[0\].workload: the emulator's own endpoints do not send"):
         emulate(scenario("reno").with_({"flow[0].workload": arrivals}), seed=1)
-    with pytest.raises(cwndlab.RunError, match="packets: the emulator does not write them down"):
+    with pytest.raises(cwndlab.RunError, match="packets: the emulator does not record packets"):
         emulate(scenario("reno").with_(packets=True), seed=1)
 
 

@@ -28,7 +28,7 @@ from cwndlab.run import entries
 from programs import finish, start_ignoring_sigint
 
 #: Names are the machine's: another test run may have them for a while.
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
@@ -46,7 +46,7 @@ def attached(*algorithms: str, report: str | None = None) -> Attached:
     if not Path("/sys/kernel/btf/vmlinux").exists():
         pytest.skip("this kernel has no BTF")
     try:
-        return attach(algorithms, report=report, patience_s=PATIENCE_S)
+        return attach(algorithms, report=report, timeout_s=TIMEOUT_S)
     except cwndlab.RunError as error:
         if "the kernel rejected the program" in str(error) and "ermission" in str(error):
             pytest.skip(str(error))

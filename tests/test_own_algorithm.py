@@ -250,8 +250,8 @@ def test_records_say_which_class_made_them(scenario: Scenario, tmp_path: Path) -
     with pytest.raises(ScenarioError) as told:
         cwndlab.run(again.scenario, seed=1)
     assert str(told.value) == (
-        f"algorithms.py-reno: the class PyReno of {entry['file']} is not at hand\n"
-        "  hint: name its file by --algorithm-file, or hand over the class by `algorithms=`"
+        f"algorithms.py-reno: the class PyReno of {entry['file']} is not available\n"
+        "  hint: give its file by --algorithm-file, or the class by `algorithms=`"
     )
     assert cwndlab.run(again.scenario, seed=1, algorithms={"py-reno": PyReno}).hash() == records.hash()
 
@@ -361,9 +361,9 @@ def test_an_exception_ends_the_run_with_its_traceback_and_time(scenario: Scenari
         ("-1 if self.acks == 9 else 10", "cwnd() is -1 segments", "above 0 and at most 10^9 segments"),
         ("1e12 if self.acks == 9 else 10", "cwnd() is 1000000000000.0 segments", "above 0 and at most 10^9 segments"),
         ("float('inf') if self.acks == 9 else 10", "cwnd() is inf segments", "above 0 and at most 10^9 segments"),
-        ("None if self.acks == 9 else 10", "cwnd() is None", "it returns a number of segments"),
-        ("'ten' if self.acks == 9 else 10", "cwnd() is 'ten'", "it returns a number of segments"),
-        ("10**400 if self.acks == 9 else 10", "cwnd() is 1000", "it returns a number of segments"),
+        ("None if self.acks == 9 else 10", "cwnd() is None", "it must return a number of segments"),
+        ("'ten' if self.acks == 9 else 10", "cwnd() is 'ten'", "it must return a number of segments"),
+        ("10**400 if self.acks == 9 else 10", "cwnd() is 1000", "it must return a number of segments"),
     ],
 )
 def test_an_impossible_window_is_named(scenario: Scenario, tmp_path: Path, cwnd: str, what: str, hint: str) -> None:

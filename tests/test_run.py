@@ -75,7 +75,7 @@ def test_a_cancelled_run_says_so(scenario: Scenario) -> None:
     assert cancel.is_set()
     with pytest.raises(RunError) as told:
         _engine.run(scenario.with_(duration="1000 s").to_json(), "json", 1, cancel)
-    assert str(told.value) == "run: stopped before its end"
+    assert str(told.value) == "run: cancelled before its end"
     assert told.value.exit_status == 1
 
 

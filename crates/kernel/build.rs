@@ -1,4 +1,4 @@
-//! Compiles the program of the kernel's datapath, where it is asked for.
+//! Compiles the eBPF program if the feature `datapath` is enabled.
 
 fn main() {
     #[cfg(feature = "datapath")]
@@ -10,7 +10,7 @@ mod datapath {
     use std::path::PathBuf;
     use std::process::Command;
 
-    /// Where the program lies.
+    /// Path of the program's source.
     const SOURCE: &str = "bpf/datapath.bpf.c";
 
     pub(super) fn build() {
@@ -18,7 +18,7 @@ mod datapath {
         let has_clang = Command::new("clang").arg("--version").output().is_ok_and(|output| output.status.success());
         assert!(
             has_clang,
-            "the kernel's datapath is compiled by clang, which is not there; on Debian: apt-get install clang"
+            "the kernel's datapath is compiled with clang, which is not installed; on Debian: apt-get install clang"
         );
         let object = PathBuf::from(std::env::var("OUT_DIR").expect("cargo sets it")).join("datapath.bpf.o");
         libbpf_cargo::SkeletonBuilder::new()

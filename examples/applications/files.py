@@ -1,4 +1,4 @@
-"""An HTTPS server of one endless kind of file: `/N` has N bytes. `run.py` starts it at one end of an emulated path."""
+"""An HTTPS server of generated files: `/N` has N bytes. `run.py` starts it at one endpoint of an emulated path."""
 
 import argparse
 import ssl
@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 BLOCK = bytes(1 << 16)
 
 
-class Files(BaseHTTPRequestHandler):
-    """Answers with as many zeros as the path says, at most a gigabyte."""
+class FileHandler(BaseHTTPRequestHandler):
+    """Responds with the number of zero bytes that the path gives, at most a gigabyte."""
 
     protocol_version = "HTTP/1.1"
 
@@ -35,11 +35,11 @@ def main():
     parser.add_argument("certificate")
     parser.add_argument("key")
     parser.add_argument("--port", type=int, default=8443)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(asked.certificate, asked.key)
-    server = ThreadingHTTPServer((asked.address, asked.port), Files)
-    # The handshake belongs to the connection's own thread: a slow client must not hold up the others.
+    context.load_cert_chain(arguments.certificate, arguments.key)
+    server = ThreadingHTTPServer((arguments.address, arguments.port), FileHandler)
+    # The thread of a connection does its handshake, so that a slow client does not delay the others.
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     server.serve_forever()
 

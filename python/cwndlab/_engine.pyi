@@ -6,10 +6,10 @@ from typing import Any, Literal, Self, final
 
 __all__ = [
     "Ack",
-    "Between",
     "Cancel",
     "Congestion",
     "DeliveryRate",
+    "EmulatedPath",
     "Path",
     "Records",
     "Sent",
@@ -29,6 +29,8 @@ __all__ = [
     "engine_version",
     "entry_in_kernel",
     "fetch",
+    "make_trace",
+    "parse_trace",
     "read",
     "replay",
     "replay_courses",
@@ -40,8 +42,6 @@ __all__ = [
     "tables",
     "to_toml",
     "trace_kinds",
-    "trace_make",
-    "trace_moments",
     "version",
 ]
 
@@ -81,7 +81,7 @@ def conformance(
     quick: bool = False,
     cancel: Cancel | None = None,
     scenario: str | None = None,
-    makers: Mapping[str, Callable[..., object]] | None = None,
+    constructors: Mapping[str, Callable[..., object]] | None = None,
 ) -> tuple[list[dict[str, Any]], float | None, list[str]]: ...
 def replay(text: str) -> list[dict[str, Any]]: ...
 def replay_courses() -> list[tuple[str, str]]: ...
@@ -94,7 +94,7 @@ def run(
     cancel: Cancel | None = None,
     *,
     folder: str | PathLike[str] | None = None,
-    makers: Mapping[str, Callable[..., object]] | None = None,
+    constructors: Mapping[str, Callable[..., object]] | None = None,
 ) -> Records: ...
 def emulate(
     text: str,
@@ -138,8 +138,8 @@ def scenario_schema() -> str: ...
 def declarations() -> str: ...
 def stack_fields() -> tuple[list[str], list[tuple[str, str, str, list[str]]]]: ...
 def trace_kinds() -> tuple[list[str], int, int]: ...
-def trace_make(kind: str, seed: int, seconds: int) -> list[int] | None: ...
-def trace_moments(text: str, name: str) -> list[int]: ...
+def make_trace(kind: str, seed: int, seconds: int) -> list[int] | None: ...
+def parse_trace(text: str, name: str) -> list[int]: ...
 def read(folder: str | PathLike[str]) -> Records: ...
 def assemble(header: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Records: ...
 
@@ -282,7 +282,7 @@ class Cancel:
     def is_set(self) -> bool: ...
 
 @final
-class Between:
+class EmulatedPath:
     def __new__(
         cls,
         text: str,
@@ -292,7 +292,7 @@ class Between:
         folder: str | PathLike[str] | None = None,
         algorithm: str | None = None,
         late_ns: int = ...,
-    ) -> Between: ...
+    ) -> EmulatedPath: ...
     def join(self, side: _Side) -> None: ...
     def flows(self) -> list[str]: ...
     def is_broken(self) -> bool: ...

@@ -134,7 +134,7 @@ def on_a_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
         from cwndlab.emulation import emulate
         from cwndlab.kernel import attach, timing
 
-        with attach([algorithm], report="ack", patience_s=60) as datapath:
+        with attach([algorithm], report="ack", timeout_s=60) as datapath:
             records = emulate(scenario, seed=seed, accept_late=True, datapath="cwndlab")
         notes.append(timing(datapath.totals, real_time=datapath.real_time))
         return records

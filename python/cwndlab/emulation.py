@@ -2,7 +2,7 @@
 
 Needs Linux, and root or user namespaces; and ``/dev/net/tun``. Flows whose growth is ``reno``, ``cubic`` or
 ``cubic-linux``, or ``bbr1`` are sent by the kernel's own ``reno``, ``cubic`` and ``bbr``; the kernel's slow start and
-recovery come with them. `Between` puts any program at the ends instead.
+recovery come with them. `EmulatedPath` puts any program at the ends instead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cwndlab.run import emulate as engine
 if TYPE_CHECKING:
     from cwndlab.run import Question
 
-__all__ = ["LATE_S", "Between", "Datapath", "Side", "become_root", "beside", "emulate"]
+__all__ = ["LATE_S", "Datapath", "EmulatedPath", "Side", "become_root", "beside", "emulate"]
 
 #: Where a program runs: ``sender`` is the side from which the flows' data comes.
 Side: TypeAlias = Literal["sender", "receiver"]
@@ -71,7 +71,7 @@ def refuse_late(timing: dict[str, Any]) -> None:
     raise RunError(Fault("emulate", timing["unreliable"], hint))
 
 
-class Between:
+class EmulatedPath:
     """The two sides of a scenario's network, with the path at work between them and programs at its ends.
 
     The flows of the scenario are routes here: their workloads do not run. The senders' end of flow *n* has the address
@@ -84,7 +84,7 @@ class Between:
     the deliveries were later than ``late_s``, ``timing["unreliable"]`` and a note say so. Raises
     ``RunError`` where the machine may not emulate.
 
-        with Between(scenario, seed=1) as path:
+        with EmulatedPath(scenario, seed=1) as path:
             path.serve("receiver", ["iperf3", "-s"])
             client = path.popen("sender", ["iperf3", "-c", path.address("receiver")])
             client.wait()
@@ -99,7 +99,7 @@ class Between:
         self._programs: list[subprocess.Popen[Any]] = []
         self._closed = False
 
-    def __enter__(self) -> Between:
+    def __enter__(self) -> EmulatedPath:
         self._engine = between(self._scenario, seed=self._seed, algorithm=self._algorithm, late_s=self._late_s)
         return self
 

@@ -58,8 +58,8 @@ class Attached:
     def flows(self) -> list[dict[str, Any]]:
         """The open connections.
 
-        Keys: ``algorithm, near_port, far, cwnd_segments, window_segments`` (the last answer taken)``, pacing_rate_bps,
-        srtt_ns, min_rtt_ns, delivery_rate_bps, delivered_bytes, reports, fallback, fallbacks, state``.
+        Keys: ``algorithm, local_port, remote, cwnd_segments, window_segments`` (the last decision applied)``,
+        pacing_rate_bps, srtt_ns, min_rtt_ns, delivery_rate_bps, delivered_bytes, reports, fallback, fallbacks, state``.
         """
         return self._datapath.flows()
 
@@ -81,17 +81,17 @@ class Attached:
             self._datapath.close()
 
 
-def attach(algorithms: Sequence[str], *, report: str | None = None, patience_s: float = 0.0) -> Attached:
+def attach(algorithms: Sequence[str], *, report: str | None = None, timeout_s: float = 0.0) -> Attached:
     """Registers algorithms with the kernel, each under its own name, and begins to decide.
 
     ``report`` is ``ack``, ``rtt`` or a time such as ``2ms``; by default what each entry asks for. Names are the
-    machine's: where another process has one, it is waited for as long as ``patience_s``. Raises ``RunError`` where the
+    machine's: where another process has one, it is waited for as long as ``timeout_s``. Raises ``RunError`` where the
     module, the right or the kernel's BTF is missing, where an algorithm asks routers, and where a name is taken, and
     ``ScenarioError`` where an algorithm does not exist.
     """
     for text in algorithms:
         canonical_algorithm(text)  # what no library has is no fault of this kernel
-    return Attached(_module()(list(algorithms), report, patience_s))
+    return Attached(_module()(list(algorithms), report, timeout_s))
 
 
 @contextmanager

@@ -42,10 +42,10 @@ tables = _engine.tables
 read_records = _engine.read
 assemble_records = _engine.assemble
 become_root = _engine.become_root
-address = _engine.Between.address
+address = _engine.EmulatedPath.address
 trace_kinds = _engine.trace_kinds
-trace_make = _engine.trace_make
-trace_moments = _engine.trace_moments
+make_trace = _engine.make_trace
+parse_trace = _engine.parse_trace
 conformance_texts = _engine.conformance_texts
 serve = _engine.serve
 serve_limits = _engine.serve_limits
@@ -106,8 +106,8 @@ def run(scenario: Question, *, seed: int, algorithms: Classes | None = None) -> 
     scenario. The same scenario, seed and version give the same bits on any machine. Ctrl-C stops it within
     milliseconds. Raises ``AlgorithmError`` where such a class fails.
     """
-    text, makers = _asked(scenario, _own(algorithms))
-    return Records(_engine.run(text, "json", seed, makers=makers))
+    text, constructors = _asked(scenario, _own(algorithms))
+    return Records(_engine.run(text, "json", seed, constructors=constructors))
 
 
 def run_text(text: str, *, seed: int) -> Records:
@@ -152,10 +152,10 @@ def emulate_many(
             yield index, (Records(records), timing)
 
 
-def between(scenario: Question, *, seed: int, late_s: float, algorithm: str | None) -> _engine.Between:
-    """The two sides of ``scenario`` for programs (`cwndlab.emulation.Between`)."""
+def between(scenario: Question, *, seed: int, late_s: float, algorithm: str | None) -> _engine.EmulatedPath:
+    """The two sides of ``scenario`` for programs (`cwndlab.emulation.EmulatedPath`)."""
     text, _ = _asked(scenario, {})
-    return _engine.Between(text, "json", seed, algorithm=algorithm, late_ns=round(late_s * 1e9))
+    return _engine.EmulatedPath(text, "json", seed, algorithm=algorithm, late_ns=round(late_s * 1e9))
 
 
 #: Said where several seeds gave the same run.
@@ -207,8 +207,8 @@ def run_jobs(
 
     def simulate(job: tuple[Question, int], cancel: _engine.Cancel) -> _engine.Records:
         scenario, seed = job
-        text, makers = _asked(scenario, given)
-        return _engine.run(text, "json", seed, cancel, makers=makers)
+        text, constructors = _asked(scenario, given)
+        return _engine.run(text, "json", seed, cancel, constructors=constructors)
 
     with closing(_spread(simulate, jobs, workers, progress)) as several:
         for index, found in several:
@@ -229,7 +229,7 @@ def conformance_many(
     """
     given = _own(algorithms)
     document = described(given)
-    makers = {name: own.make for name, own in given.items()}
+    constructors = {name: own.make for name, own in given.items()}
     alone = Lock()
 
     def examine(text: str, cancel: _engine.Cancel) -> tuple[list[dict[str, Any]], float | None, list[str]]:
@@ -241,7 +241,7 @@ def conformance_many(
                 quick=quick,
                 cancel=cancel,
                 scenario=document if own else None,
-                makers=makers if own else None,
+                constructors=constructors if own else None,
             )
 
     yield from _spread(examine, texts, workers, progress)
@@ -260,11 +260,11 @@ def run_each(
     while nothing runs. Yields (mark, what ``measure`` found), or the error of a run that failed. Records are let go at
     once: memory does not grow with the number of runs.
     """
-    makers = {name: own.make for name, own in _own(algorithms).items()} or None
+    constructors = {name: own.make for name, own in _own(algorithms).items()} or None
 
     def simulate(job: tuple[_Job, str, int], cancel: _engine.Cancel) -> _Found | RunError:
         try:
-            return measure(Records(_engine.run(job[1], "json", job[2], cancel, makers=makers)))
+            return measure(Records(_engine.run(job[1], "json", job[2], cancel, constructors=constructors)))
         except RunError as error:
             return error
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.run import trace_kinds, trace_make, trace_moments
+from cwndlab.run import make_trace, parse_trace, trace_kinds
 
 __all__ = ["Description", "describe", "load", "make", "names", "picture"]
 
@@ -28,7 +28,7 @@ def make(kind: str, *, seed: int | None = None, duration_s: int | None = None) -
     """
     kinds, usual_seed, usual_duration = trace_kinds()
     seed = usual_seed if seed is None else seed
-    moments = trace_make(kind, seed, usual_duration if duration_s is None else duration_s)
+    moments = make_trace(kind, seed, usual_duration if duration_s is None else duration_s)
     if moments is None:
         raise ScenarioError(Fault(kind, "no trace is called so", f"one of {', '.join(kinds)}"))
     return moments
@@ -46,7 +46,7 @@ def load(name: str | Path) -> list[int]:
     except (OSError, UnicodeDecodeError) as cause:
         hint = f"a file in Mahimahi's format, or one of {', '.join(names())}"
         raise ScenarioError(Fault(str(name), f"cannot be read: {cause}", hint)) from None
-    return trace_moments(text, str(name))
+    return parse_trace(text, str(name))
 
 
 @dataclass(frozen=True)

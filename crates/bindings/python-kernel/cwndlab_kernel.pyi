@@ -1,11 +1,11 @@
-"""Types of the compiled module; ``cwndlab.kernel`` is what programs use."""
+"""Types of the compiled module. Programs use ``cwndlab.kernel``."""
 
 from typing import Any, Self
 
 def version() -> str: ...
 
 class Datapath:
-    def __new__(cls, algorithms: list[str], report: str | None = None, patience_s: float = 0.0) -> Self: ...
+    def __new__(cls, algorithms: list[str], report: str | None = None, timeout_s: float = 0.0) -> Self: ...
     @property
     def real_time(self) -> bool: ...
     @property

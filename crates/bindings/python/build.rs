@@ -1,22 +1,22 @@
-//! Computes a digest of the sources that determine the numbers of a simulated run. Caches of results use it as their key:
-//! the engine may change between two versions.
+//! Computes a digest of the sources that determine the results of a simulation. It is the key of cached results,
+//! because the engine may change without a change of its version.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// The crates that a simulated run goes through; exact versions of foreign ones that matter stand in the workspace's file.
+/// The crates that a simulation uses. The exact versions of relevant dependencies are in the workspace's `Cargo.toml`.
 const CRATES: [&str; 10] =
     ["units", "control", "algorithms", "transport", "network", "traffic", "path", "scenario", "records", "simulator"];
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.is_dir() {
-            sources(&path, found);
+            collect_sources(&path, files);
         } else if path.extension().is_some_and(|end| end == "rs") {
-            found.push(path);
+            files.push(path);
         }
     }
 }
@@ -27,7 +27,7 @@ fn main() {
     for name in CRATES {
         let folder = root.join("crates").join(name).join("src");
         println!("cargo::rerun-if-changed={}", folder.display());
-        sources(&folder, &mut files);
+        collect_sources(&folder, &mut files);
     }
     println!("cargo::rerun-if-changed={}", files[0].display());
     files.sort();

@@ -1,4 +1,4 @@
-//! Addresses of the flows' endpoints: the side of the path and the number of the flow.
+//! Addresses of the flows' endpoints, which encode the side of the path and the number of the flow.
 
 use std::net::Ipv4Addr;
 
@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 pub enum Side {
     /// The flows' senders: 10.101.0.0/16.
     Senders,
-    /// Their receivers: 10.102.0.0/16.
+    /// The flows' receivers: 10.102.0.0/16.
     Receivers,
 }
 
@@ -21,7 +21,7 @@ impl Side {
         }
     }
 
-    /// The side across the path.
+    /// The opposite side of the path.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -43,11 +43,11 @@ impl Side {
     }
 }
 
-/// The flow on whose route a packet travels: that of the receiver's address or, where this is the first flow's or no
-/// flow's, that of the sender's address. `None` for a packet that is not between the two sides.
+/// The flow whose route a packet takes: the flow of the receiver's address. Where that address belongs to the first
+/// flow or to no flow, it is the flow of the sender's address. `None` for a packet that is not between the two sides.
 ///
-/// Programs that choose no address have those of the first flow. A client selects a route by the address that it calls,
-/// or by binding to another flow's address.
+/// Programs that choose no address use those of the first flow. A client selects a route by its destination address, or
+/// by binding to another flow's address.
 #[must_use]
 pub fn flow_of(sender: Ipv4Addr, receiver: Ipv4Addr, flows: u32) -> Option<u32> {
     if !Side::Senders.contains(sender) || !Side::Receivers.contains(receiver) {
@@ -67,7 +67,7 @@ mod tests {
 
     /// By hand from the rule, with three flows.
     #[test]
-    fn the_receivers_address_names_the_flow_unless_it_is_the_first() {
+    fn the_receivers_address_selects_the_flow_unless_it_is_the_first_flows() {
         let (from, to) = (|n| Side::Senders.address(n), |n| Side::Receivers.address(n));
         for (sender, receiver, flow) in
             [(0, 0, 0), (2, 2, 2), (0, 1, 1), (2, 0, 2), (2, 1, 1), (9, 0, 0), (0, 9, 0), (1, 9, 1)]

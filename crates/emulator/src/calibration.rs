@@ -1,12 +1,12 @@
 //! Calibration: probes through the path before a run, on the wall clock.
 //!
-//! - *Base RTT*: ICMP echo requests, one at a time, answered by the kernel of the receivers' side; the minimum counts.
-//!   Expected: the flow's propagation delays, and the serialisation of a probe by every line of both directions.
-//! - *Rate* and *capacity*: a train of full packets that enters at one instant, more than the queue holds. Of n packets
-//!   in service or waiting n arrive, and between the first and the last arrival the line sent n − 1.
+//! - *Base RTT*: the minimum over ICMP echo requests, sent one at a time; the kernel on the receivers' side replies.
+//!   Expected value: the flow's propagation delays, plus the serialisation of a probe by every line in both directions.
+//! - *Rate* and *capacity*: a train of full packets that enters at one instant and exceeds the queue's capacity. If n
+//!   packets are in service or waiting, n arrive, and the line serialises n − 1 between the first and the last arrival.
 //!
-//! Rate and capacity are measured where the slowest line is the first of its route with a rate, has a constant rate, a
-//! drop-tail queue and a wire without losses. Elsewhere they have no single expected value.
+//! Rate and capacity are measured where the slowest line is the first line of its route with a finite rate, the rate is
+//! constant, the queue is drop-tail and the wire loses no packets. Elsewhere they have no single expected value.
 
 use cwndlab_records::rows::CalibrationRow;
 use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan, Plan};
@@ -16,18 +16,19 @@ use crate::ipv4::checksum;
 
 /// Echo requests per flow.
 pub(crate) const ECHOES: u16 = 10;
-/// Packets of a train beyond those that the queue holds.
+/// Packets of a train beyond the capacity of the queue.
 const EXCESS: u64 = 20;
-/// The longest train, packets.
+/// Maximum length of a train, packets.
 const MAX_TRAIN_PACKETS: u64 = 20_000;
-/// The longest train, ns on its line.
+/// Maximum serialisation time of a train on its line, ns.
 const MAX_TRAIN_NS: u64 = 2_000_000_000;
-/// How many flows are measured.
+/// Number of flows that are measured.
 pub(crate) const MEASURED_FLOWS: usize = 4;
-/// Bytes of the headers of IPv4 and of an ICMP echo.
+/// Size of the IPv4 header and the ICMP echo header, bytes.
 const HEADERS: usize = 28;
 
-/// An ICMP echo request of a flow's sender to its receiver, or an unsolicited reply, which a kernel discards (RFC 792).
+/// An ICMP echo request (RFC 792) from a flow's sender to its receiver, or an unsolicited reply, which a kernel
+/// discards.
 pub(crate) fn probe(flow: u32, request: bool, number: u16, size: usize) -> Vec<u8> {
     let mut packet = vec![0u8; size.max(HEADERS)];
     packet[0] = 0x45;
@@ -63,7 +64,7 @@ pub(crate) fn base_rtt(plan: &Plan, flow: u32) -> Option<f64> {
     Some(total)
 }
 
-/// Whether the link treats every packet alike at any time.
+/// Whether the link's rate and delay are constant and its wire loses and duplicates no packets.
 fn is_constant(link: &LinkPlan) -> bool {
     link.radio.is_none()
         && link.harq.is_none()
@@ -77,23 +78,23 @@ fn is_constant(link: &LinkPlan) -> bool {
 /// A train of packets that fills the queue of a flow's slowest line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Train {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes of each.
+    /// Size of each packet, bytes.
     pub size: usize,
-    /// Packets expected to arrive: those in service and waiting.
-    pub fit: u64,
+    /// Packets expected to arrive: the packet in service and those waiting.
+    pub expected_arrivals: u64,
     /// Rate of the line, bit/s.
     pub rate: u64,
-    /// The packet in service counts towards the capacity.
+    /// The capacity includes the packet in service.
     counts_in_service: bool,
     /// The train has more packets than the queue holds.
     overflows: bool,
 }
 
 impl Train {
-    /// The train of a flow, where its route can be measured.
-    pub(crate) fn of(plan: &Plan, flow: u32) -> Option<Self> {
+    /// The train of a flow; `None` where its route cannot be measured.
+    pub(crate) fn for_flow(plan: &Plan, flow: u32) -> Option<Self> {
         let flow = &plan.flows[flow as usize];
         let links: Vec<&LinkPlan> = flow.forward.iter().map(|&link| &plan.links[link as usize]).collect();
         let rate = links.iter().filter_map(|link| link.rate).map(|rate| rate.0).min()?;
@@ -114,12 +115,12 @@ impl Train {
         let counts = computed.counts_in_service;
         let held = waiting.saturating_add(u64::from(!counts));
         let overflows = held < max_packets;
-        let fit = if overflows { held } else { max_packets };
+        let expected_arrivals = if overflows { held } else { max_packets };
         let packets = if overflows { held + EXCESS } else { max_packets };
-        Some(Self { packets, size: size as usize, fit, rate, counts_in_service: counts, overflows })
+        Some(Self { packets, size: size as usize, expected_arrivals, rate, counts_in_service: counts, overflows })
     }
 
-    /// Rate and capacity from the arrival times, ns.
+    /// Measured rate and capacity, from the arrival times in ns.
     pub(crate) fn rows(&self, flow: u32, arrivals: &[u64]) -> Vec<CalibrationRow> {
         let mut rows = Vec::new();
         let number = arrivals.len() as u64;
@@ -132,7 +133,7 @@ impl Train {
         }
         if self.overflows {
             let waiting = |held: u64| held.saturating_sub(u64::from(!self.counts_in_service)) as f64;
-            let (expected, measured) = (waiting(self.fit), waiting(number));
+            let (expected, measured) = (waiting(self.expected_arrivals), waiting(number));
             rows.push(CalibrationRow { flow, quantity: "capacity_packets", expected, measured });
         }
         rows
@@ -157,8 +158,14 @@ mod tests {
     /// By hand: 51 packets of 1500 bytes at 12 Mbit/s are 1 ms apart; 50 waited and one was in service.
     #[test]
     fn rate_and_capacity_follow_from_the_arrivals() {
-        let train =
-            Train { packets: 71, size: 1500, fit: 51, rate: 12_000_000, counts_in_service: false, overflows: true };
+        let train = Train {
+            packets: 71,
+            size: 1500,
+            expected_arrivals: 51,
+            rate: 12_000_000,
+            counts_in_service: false,
+            overflows: true,
+        };
         let arrivals: Vec<u64> = (0..51).map(|n| 7_000 + n * 1_000_000).collect();
         let rows = train.rows(2, &arrivals);
         let values: Vec<_> = rows.iter().map(|row| (row.quantity, row.expected, row.measured)).collect();

@@ -1,4 +1,4 @@
-//! Counters of the path: what each flow carried, what was dropped, how late deliveries were.
+//! Counters of the path: traffic and drops of each flow, lateness of deliveries.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,27 +8,27 @@ use cwndlab_units::{Duration, Time};
 
 use crate::lateness::Lateness;
 
-/// What the path's thread counts and samples.
+/// Counters and samples of the path's thread.
 #[derive(Debug, Default)]
 pub struct PathCounters {
     /// Lateness of deliveries.
     pub lateness: Lateness,
     /// Packets that belong to no flow (neighbour discovery, stray resets).
     pub unmatched: u64,
-    /// Packets that the receiving kernel refused.
+    /// Packets that the receiving kernel rejected.
     pub refused: u64,
     /// Samples of the links.
     pub link_samples: Vec<LinkSampleRow>,
-    /// What each flow carried.
+    /// Traffic of each flow.
     pub traffic: Vec<FlowTraffic>,
-    /// Samples of the flows, where the path takes them.
+    /// Samples of the flows that the path samples itself.
     pub flow_samples: Vec<SampleRow>,
     /// The thread had real-time priority.
     pub real_time: bool,
 }
 
 impl PathCounters {
-    /// Zero, for so many flows.
+    /// Zero counters for `flows` flows.
     #[must_use]
     pub fn new(flows: usize) -> Self {
         Self { traffic: vec![FlowTraffic::default(); flows], ..Self::default() }
@@ -38,15 +38,15 @@ impl PathCounters {
 /// One-way delays to the receivers' side.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DelayCounters {
-    /// Packets.
+    /// Number of packets.
     pub count: u64,
     /// Sum of their delays.
     pub sum: Duration,
-    /// Smallest.
+    /// Minimum delay.
     pub min: Duration,
-    /// Largest.
+    /// Maximum delay.
     pub max: Duration,
-    /// That of the last packet.
+    /// Delay of the last packet.
     pub last: Duration,
 }
 
@@ -60,24 +60,24 @@ impl DelayCounters {
     }
 }
 
-/// What the path carried of a flow. Of the flow of a program this is everything that is recorded.
+/// Traffic of a flow on the path. A program's flow has no other records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowTraffic {
     /// Packets from the senders' side.
     pub sent_packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets, headers included.
     pub sent_bytes: u64,
-    /// Their payload.
+    /// Payload of these packets, bytes.
     pub sent_payload: u64,
     /// Packets from the receivers' side.
     pub reverse_packets: u64,
-    /// Payload delivered to the receivers' side.
+    /// Payload delivered to the receivers' side, bytes.
     pub delivered_payload: u64,
     /// Arrival of the first packet from either side.
     pub first: Option<Time>,
-    /// Arrival of the last one.
+    /// Arrival of the last packet from either side.
     pub last: Time,
-    /// Delays to the receivers' side.
+    /// One-way delays to the receivers' side.
     pub delay: DelayCounters,
 }
 
@@ -95,7 +95,7 @@ impl FlowTraffic {
         self.delay.add(delay);
     }
 
-    /// The flow as a sample.
+    /// A sample of the flow.
     #[must_use]
     pub fn sample(&self, time: Time, flow: u32, losses: Losses) -> SampleRow {
         SampleRow {
@@ -111,7 +111,7 @@ impl FlowTraffic {
     }
 }
 
-/// Data packets of each flow that queues dropped and wires lost, shared with the threads that sample the flows.
+/// Data packets of each flow that queues dropped or wires lost, shared with the threads that sample the flows.
 #[derive(Debug)]
 pub struct DropCounters {
     queue: Vec<AtomicU64>,
@@ -119,20 +119,20 @@ pub struct DropCounters {
 }
 
 impl DropCounters {
-    /// Zero, for so many flows.
+    /// Zero counters for `flows` flows.
     #[must_use]
     pub fn new(flows: usize) -> Self {
         let zeros = || (0..flows).map(|_| AtomicU64::new(0)).collect();
         Self { queue: zeros(), wire: zeros() }
     }
 
-    /// Those of a flow now.
+    /// The current losses of a flow.
     #[must_use]
     pub fn get(&self, flow: usize) -> Losses {
         Losses { queue: self.queue[flow].load(Ordering::Relaxed), wire: self.wire[flow].load(Ordering::Relaxed) }
     }
 
-    /// Publishes those of all flows.
+    /// Publishes the losses of all flows.
     pub fn set(&self, losses: &[Losses]) {
         for (flow, one) in losses.iter().enumerate() {
             self.queue[flow].store(one.queue, Ordering::Relaxed);
@@ -140,7 +140,7 @@ impl DropCounters {
         }
     }
 
-    /// Sets all to zero.
+    /// Sets all counters to zero.
     pub fn reset(&self) {
         for count in self.queue.iter().chain(&self.wire) {
             count.store(0, Ordering::Relaxed);

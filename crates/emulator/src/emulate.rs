@@ -1,4 +1,4 @@
-//! A run of a scenario between the emulator's own endpoints.
+//! Runs of a scenario between the emulator's own endpoints.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,12 +18,12 @@ use crate::endpoints::tcp_sampler::TcpSampler;
 use crate::path::Path;
 use crate::session::{Options, Quality, Session};
 
-/// Interval of reads of the kernel's state of a connection. A recovery lasts a round trip and must not be missed.
+/// Interval of `TCP_INFO` reads. It must be shorter than a recovery, which lasts a round trip.
 const READ_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A flow of the run.
 struct FlowRun {
-    /// Its congestion control, by its name in the kernel; empty for a flow over UDP.
+    /// The kernel's name of its congestion control; empty for a flow over UDP.
     algorithm: String,
     listener: Option<TcpListener>,
     start: Time,
@@ -35,7 +35,7 @@ fn check_workload(index: usize, flow: &FlowPlan) -> Result<(), Fault> {
     if matches!(flow.workload, Workload::Arrivals(_)) {
         return Err(fault(
             format!("flow[{index}].workload"),
-            "the emulator's own endpoints do not send transfers that arrive at random",
+            "the emulator's own endpoints do not support workloads of random arrivals",
             "write 'transfers' with 'new_connection', or use programs as endpoints: `cwndlab emulate`",
         ));
     }
@@ -48,7 +48,7 @@ fn create_flows(session: &Session, algorithms: Vec<String>, seed: u64) -> Result
     let flows = (0u32..).zip(&plan.flows).zip(start_times(plan, seed)).zip(algorithms);
     flows
         .map(|(((flow, one), start), algorithm)| {
-            let side = Application::opener(one).other();
+            let side = Application::client_side(one).other();
             let listen = || listener(flow, one, side, &algorithm);
             let listener = if algorithm.is_empty() { None } else { Some(session.namespace(side).enter(listen)?) };
             let (state, sampler) = (FlowState::default(), TcpSampler::default());
@@ -57,10 +57,15 @@ fn create_flows(session: &Session, algorithms: Vec<String>, seed: u64) -> Result
         .collect()
 }
 
-/// Runs the plan between real TCP senders and receivers of this machine, for the duration of the scenario.
+/// Runs the plan between kernel TCP senders and receivers on this machine, for the duration of the scenario.
 ///
-/// `seed` draws losses and starts, as in the simulator; the kernel's timing is not reproducible, so that two runs
-/// differ. A run is unreliable where 1 % of its deliveries are later than `max_lateness`.
+/// `seed` determines losses and start times, as in the simulator. The kernel's timing is not reproducible, so that two
+/// runs differ. A run is unreliable if more than 1 % of its deliveries are later than `max_lateness`.
+///
+/// # Errors
+///
+/// An algorithm that this kernel lacks, a workload of random arrivals, a failed system call, or a run that `cancel`
+/// stopped.
 pub fn emulate(
     plan: Arc<Plan>,
     seed: u64,
@@ -82,7 +87,7 @@ pub fn emulate(
         return Err(fault);
     }
     if cancel.load(Ordering::Relaxed) {
-        return Err(fault("emulate", "stopped before its end", ""));
+        return Err(fault("emulate", "the run was cancelled before its end", ""));
     }
     let (records, quality) = session.path_records(&mut path, Time(plan.duration.0));
     let mut records = Records { samples: sampled.samples, events: sampled.events, ..records };
@@ -96,7 +101,7 @@ pub fn emulate(
     Ok((records, quality))
 }
 
-/// Runs all endpoints until the end of the run. Returns samples and events, and the first failure of an endpoint.
+/// Runs all endpoints until the end of the run. Returns samples and events, and the first error of an endpoint.
 fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &AtomicBool) -> (Records, Option<Fault>) {
     let stop = AtomicBool::new(false);
     let run = RunClock { start: session.start, stop: &stop };
@@ -111,20 +116,20 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
         })
         .collect();
     std::thread::scope(|scope| {
-        let mut openers = Vec::new();
+        let mut clients = Vec::new();
         for ((application, one), plan) in applications.iter().zip(shared).zip(&session.plan().flows) {
             let (Some(application), Some(listener)) = (application, &one.listener) else { continue };
-            let side = Application::opener(plan);
+            let side = Application::client_side(plan);
             scope.spawn(move || {
                 if session.join(side.other()).is_ok() {
                     set_priority();
-                    application.run_acceptor(listener);
+                    application.run_server(listener);
                 }
             });
-            openers.push(scope.spawn(move || {
+            clients.push(scope.spawn(move || {
                 session.join(side)?;
                 set_priority();
-                application.run_opener()
+                application.run_client()
             }));
         }
         let (sampled, samplers) = (&mut sampled, &mut samplers);
@@ -135,8 +140,8 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
             })
             .join();
         stop.store(true, Ordering::Relaxed);
-        for opener in openers {
-            let ended = opener.join().unwrap_or_else(|_| Err(fault("emulate", "an endpoint panicked", "")));
+        for client in clients {
+            let ended = client.join().unwrap_or_else(|_| Err(fault("emulate", "an endpoint panicked", "")));
             if let Err(fault) = ended {
                 failure.get_or_insert(fault);
             }

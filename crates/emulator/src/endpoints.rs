@@ -1,11 +1,12 @@
-//! The emulator's own endpoints: kernel TCP connections that carry a flow's workload, and what is sampled of them.
+//! The emulator's own endpoints: kernel TCP connections that carry a flow's workload, and their sampling.
 //!
-//! The state machines of [`cwndlab_traffic`] decide what is sent and when, as in the simulator; here threads carry it out.
+//! As in the simulator, the state machines of [`cwndlab_traffic`] decide which data are sent when. Threads execute
+//! their decisions on sockets.
 //!
 //! - [`connection`]: the state that the threads of a flow share, connecting and sending;
 //! - [`stream`]: senders and receivers of one-way data;
-//! - [`dialogue`]: both ends of a dialogue;
-//! - [`application`]: selects among them by the workload;
+//! - [`dialogue`]: both endpoints of a dialogue;
+//! - [`application`]: selects one of these by the workload;
 //! - [`tcp_sampler`]: samples and events from `TCP_INFO`.
 
 pub mod application;

@@ -1,4 +1,4 @@
-//! The fields of an IPv4 packet that the path needs: addresses, payload, TCP sequence number, ECN (RFC 791, 9293, 3168).
+//! The IPv4 header fields that the path needs: addresses, payload, TCP sequence number, ECN (RFC 791, 9293, 3168).
 
 use std::net::Ipv4Addr;
 
@@ -14,9 +14,9 @@ pub struct Headers {
     pub destination: Ipv4Addr,
     /// TCP sequence number; 0 for other protocols.
     pub sequence: u32,
-    /// Bytes of payload.
+    /// Payload, bytes.
     pub payload: u32,
-    /// TCP's SYN flag.
+    /// The SYN flag of TCP.
     pub syn: bool,
     /// The ECN field is ECT(0) or ECT(1).
     pub ecn_capable: bool,
@@ -83,7 +83,7 @@ pub fn checksum(data: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
-    /// RFC 1071: the sum over a header with its checksum is 0, also after the mark.
+    /// RFC 1071: the sum over a header with its checksum is 0, also after marking.
     #[test]
     fn a_marked_header_has_a_valid_checksum() {
         for ecn in [1u8, 2] {
@@ -99,7 +99,7 @@ mod tests {
         }
     }
 
-    /// RFC 791: the offset of a later fragment is not 0, and what follows its header is data.
+    /// RFC 791: the offset of a later fragment is not 0, and data follow its IPv4 header.
     #[test]
     fn a_later_fragment_has_no_tcp_header() {
         let mut packet = vec![0x45, 0, 0, 60, 0, 0, 0, 185, 64, 6, 0, 0, 10, 101, 0, 1, 10, 102, 0, 1];

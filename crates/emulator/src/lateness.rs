@@ -1,6 +1,6 @@
-//! Lateness of deliveries: a histogram of fixed size, whatever the length of the run.
+//! Lateness of deliveries, as a histogram whose size does not depend on the length of the run.
 
-/// Buckets of a quarter of an octave, from 1 µs.
+/// Number of buckets. Each covers a quarter of an octave, from 1 µs.
 const BUCKETS: usize = 96;
 
 /// A histogram of lateness.
@@ -24,7 +24,7 @@ fn upper_bound(bucket: usize) -> u64 {
 }
 
 impl Lateness {
-    /// Counts a packet that was this late, ns.
+    /// Counts a packet that was delivered `late` ns after its computed time.
     pub fn add(&mut self, late: u64) {
         let bucket = (0..BUCKETS).find(|&bucket| late <= upper_bound(bucket)).unwrap_or(BUCKETS - 1);
         self.counts[bucket] += 1;
@@ -32,7 +32,7 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    /// The quantile `share` of the lateness, ns, rounded up to the bound of its bucket (at most 25 % too high).
+    /// The quantile `share` (0 to 1) of the lateness, ns, rounded up to its bucket's bound (at most 25 % too high).
     #[must_use]
     pub fn quantile(&self, share: f64) -> u64 {
         let wanted = (self.total as f64 * share).ceil() as u64;
@@ -46,13 +46,13 @@ impl Lateness {
         self.max
     }
 
-    /// The largest lateness, ns.
+    /// The maximum lateness, ns.
     #[must_use]
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Packets later than `late` ns. Those in the bucket of `late` itself are not counted.
+    /// Number of packets later than `late` ns. Packets in the bucket of `late` itself are not counted.
     #[must_use]
     pub fn beyond(&self, late: u64) -> u64 {
         let buckets = self.counts.iter().enumerate();
@@ -65,7 +65,7 @@ impl Lateness {
         self.total
     }
 
-    /// Upper bound in ns and count of each bucket that is not empty.
+    /// Upper bound (ns) and count of each bucket that is not empty.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.counts
             .iter()
@@ -79,7 +79,7 @@ impl Lateness {
 mod tests {
     use super::*;
 
-    /// Lateness of 1 to 1000 µs, once each: the quantiles are known; a bucket is a quarter of an octave.
+    /// Lateness of 1 to 1000 µs, one packet each: the quantiles are known; a bucket is a quarter of an octave.
     #[test]
     fn quantiles_are_at_most_a_quarter_too_high() {
         let mut late = Lateness::default();

@@ -1,17 +1,17 @@
-//! The emulator: a scenario's network on the wall clock, between the real TCP of two network namespaces.
+//! The emulator: a scenario's network on the wall clock, between the kernel TCP of two network namespaces.
 //!
-//! Senders run in one namespace and receivers in another. A TUN device in each carries their packets to [`path`], which
-//! carries them over the links, queues, losses and media that the simulator has. The endpoints are kernel TCP ([`endpoints`]) or any
-//! program. The records have the simulator's tables. Namespaces, devices and programs end with this process
-//! ([`cwndlab_linux::namespace`], [`cwndlab_linux::pid_namespace`]).
+//! Senders run in one namespace and receivers in another. A TUN device in each namespace passes their packets to
+//! [`path`], which forwards them over the simulator's links, queues, loss models and media. The endpoints are kernel
+//! TCP ([`endpoints`]) or arbitrary programs. The records have the simulator's tables. The kernel removes namespaces,
+//! devices and programs when this process ends ([`cwndlab_linux::namespace`], [`cwndlab_linux::pid_namespace`]).
 //!
-//! - [`session`]: two namespaces with the path between them;
+//! - [`session`]: two namespaces and the path between them;
 //! - [`emulate()`]: a run with the emulator's own endpoints;
 //! - [`path`]: the network on the wall clock; [`packet_store`], [`counters`], [`lateness`], [`udp_sources`]: its parts;
 //! - [`calibration`]: probes before a run;
 //! - [`addresses`], [`ipv4`]: addresses of the flows, headers of packets;
-//! - [`endpoints`]: senders, receivers and what is sampled of their connections;
-//! - [`algorithm`]: the names of congestion controls in the kernel.
+//! - [`endpoints`]: senders, receivers and the sampling of their connections;
+//! - [`algorithm`]: the kernel's names of congestion controls.
 
 pub mod addresses;
 pub mod algorithm;

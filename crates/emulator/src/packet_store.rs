@@ -1,6 +1,6 @@
-//! The bytes of the packets on the path, by number: the links carry the number alone.
+//! Storage of the bytes of packets on the path. The links carry only the number of a packet.
 
-/// Packets with the number of their copies on the path. Freed buffers are used again.
+/// Packets by number, with a count of their copies on the path. Freed buffers are reused.
 #[derive(Debug, Default)]
 pub struct PacketStore {
     packets: Vec<(Vec<u8>, u32)>,
@@ -8,7 +8,7 @@ pub struct PacketStore {
 }
 
 impl PacketStore {
-    /// Stores a packet with one copy and returns its number.
+    /// Stores a packet, with a copy count of one, and returns its number.
     pub fn insert(&mut self, bytes: &[u8]) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.packets.push((Vec::with_capacity(2048), 0));
@@ -26,12 +26,12 @@ impl PacketStore {
         &mut self.packets[number as usize].0
     }
 
-    /// Counts one more copy of a packet.
+    /// Increments the copy count of a packet.
     pub fn add_copy(&mut self, number: u32) {
         self.packets[number as usize].1 += 1;
     }
 
-    /// Removes one copy; the last one frees the packet.
+    /// Decrements the copy count of a packet, and frees the packet at zero.
     pub fn remove_copy(&mut self, number: u32) {
         let copies = &mut self.packets[number as usize].1;
         *copies -= 1;
@@ -45,9 +45,9 @@ impl PacketStore {
 mod tests {
     use super::*;
 
-    /// By the definition: a number is free when all of its copies are gone.
+    /// By the definition: a number is free when its last copy has been removed.
     #[test]
-    fn a_number_is_used_again_when_its_last_copy_is_gone() {
+    fn a_number_is_reused_after_its_last_copy_is_removed() {
         let mut store = PacketStore::default();
         let first = store.insert(b"one");
         store.add_copy(first);

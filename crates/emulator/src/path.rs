@@ -1,8 +1,9 @@
 //! The path: the network of a plan on the wall clock, between two TUN devices.
 //!
-//! One thread reads packets from the devices, puts them on the links of their flow, and writes them to the other device
-//! when they leave the last link. The times of a packet follow from the times that the links computed before, not from
-//! when this thread woke up: lateness does not accumulate. It shows in the delivery alone, where it is counted.
+//! One thread reads packets from the devices, forwards them over the links of their flow, and writes them to the other
+//! device when they leave the last link. The times of a packet follow from the times that the links computed, not from
+//! the times at which the thread woke up, so that lateness does not accumulate. It affects only the delivery, where it
+//! is counted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -25,44 +26,44 @@ use crate::ipv4::{set_ce, Headers};
 use crate::packet_store::PacketStore;
 use crate::udp_sources::UdpSources;
 
-/// Longest packet that a device returns.
+/// Maximum size of a packet that a device returns, bytes.
 const MAX_PACKET: usize = 65_536;
 /// Packets read from a device before the event queue is checked again.
 const BATCH: usize = 32;
-/// How long a probe may take beyond two round trips.
+/// Timeout of a probe, in addition to two round trips.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(50);
-/// Real-time priority of the path's thread, above that of everything that waits for it.
+/// Real-time priority of the path's thread, above that of all threads that wait for it.
 const PRIORITY: i32 = 50;
-/// The thread wakes up at least this often to check whether it must stop.
+/// Maximum sleep of the thread before it checks the stop flag.
 const STOP_CHECK: Duration = Duration::from_millis(20);
-/// No time of a run.
+/// A time after the end of every run.
 const NEVER: Time = Time(u64::MAX);
 
-/// A delivery during calibration: the index of the side that received it, and when.
+/// A delivery during calibration: the index of the receiving side, and the time.
 type Delivery = (usize, Time);
 
-/// The network of a plan between two devices. Side 0 is the senders', side 1 the receivers'.
+/// The network of a plan between two devices. Index 0 is the senders' side, 1 the receivers' side.
 #[derive(Debug)]
 pub struct Path {
     plan: Arc<Plan>,
-    /// The network, as the simulator runs it.
+    /// The network, the same as in the simulator.
     pub network: Network,
     devices: [Tun; 2],
     store: PacketStore,
-    /// What the path counted and sampled.
+    /// Counters and samples.
     pub counters: PathCounters,
     start: Instant,
     next_sample: Time,
-    /// Samples the flows, which no other thread does.
+    /// The path samples the flows. False where another thread reads their `TCP_INFO`.
     samples_flows: bool,
     seed: u64,
-    /// Flows over UDP, which the path sends itself.
+    /// Flows over UDP, whose datagrams the path generates.
     pub sources: UdpSources,
-    /// Deliveries, recorded during calibration.
+    /// Deliveries during calibration; `None` otherwise.
     delivered: Option<Vec<Delivery>>,
 }
 
-/// The network of a plan at rest, with drops and duplicates observed.
+/// The network of a plan without packets. It reports lost and duplicated packets.
 fn observed_network(plan: &Plan, seed: u64) -> Network {
     let mut network = Network::new(plan, seed);
     network.observed = Some(Observed::default());
@@ -70,8 +71,8 @@ fn observed_network(plan: &Plan, seed: u64) -> Network {
 }
 
 impl Path {
-    /// Builds the plan's network between the senders' and the receivers' device. With `samples_flows` it samples what
-    /// each flow carried.
+    /// Builds the plan's network between the senders' and the receivers' device. With `samples_flows` it samples the
+    /// traffic of each flow.
     #[must_use]
     pub fn new(plan: Arc<Plan>, seed: u64, devices: [Tun; 2], start: Instant, samples_flows: bool) -> Self {
         let interval = plan.sample_interval.0;
@@ -90,8 +91,8 @@ impl Path {
         }
     }
 
-    /// Measures the routes of the first flows with probes, then restarts with the path at rest. Returns the
-    /// measurements and the time of the restart. Called by the thread that runs the path.
+    /// Measures the routes of the first flows with probes, then restarts with an empty path. Returns the measurements
+    /// and the time of the restart. Must be called by the thread that runs the path.
     pub fn calibrate(
         &mut self,
         stop: &AtomicBool,
@@ -108,10 +109,10 @@ impl Path {
         self.delivered = None;
         self.next_sample = next_sample;
         if !self.samples_flows {
-            self.sources = UdpSources::of(&self.plan, self.seed);
+            self.sources = UdpSources::from_plan(&self.plan, self.seed);
         }
         self.network = observed_network(&self.plan, self.seed);
-        drops.reset(); // those of the probes do not count
+        drops.reset(); // drops of probes are not part of the run
         self.store = PacketStore::default();
         self.counters = PathCounters::new(self.plan.flows.len());
         #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]
@@ -121,7 +122,7 @@ impl Path {
         Ok((rows, self.start))
     }
 
-    /// How long a probe of a flow is awaited.
+    /// The timeout of a flow's probe.
     fn probe_timeout(&self, flow: u32) -> Duration {
         self.plan.flows[flow as usize].base_rtt * 2 + PROBE_TIMEOUT
     }
@@ -138,8 +139,8 @@ impl Path {
             let sent = self.now();
             self.receive(sent, 0, &calibration::probe(flow, true, number, calibration::ECHO_SIZE));
             let until = sent + self.probe_timeout(flow);
-            let is_back = |seen: &[Delivery]| seen.iter().any(|one| one.0 == 0);
-            for (_, at) in self.run_probe(until, stop, drops, is_back)?.iter().filter(|one| one.0 == 0) {
+            let has_returned = |seen: &[Delivery]| seen.iter().any(|one| one.0 == 0);
+            for (_, at) in self.run_probe(until, stop, drops, has_returned)?.iter().filter(|one| one.0 == 0) {
                 min = Some(min.map_or(*at - sent, |min: Duration| min.min(*at - sent)));
             }
         }
@@ -153,13 +154,13 @@ impl Path {
         stop: &AtomicBool,
         drops: &DropCounters,
     ) -> Result<Vec<CalibrationRow>, Fault> {
-        let Some(train) = calibration::Train::of(&self.plan, flow) else { return Ok(Vec::new()) };
+        let Some(train) = calibration::Train::for_flow(&self.plan, flow) else { return Ok(Vec::new()) };
         let (now, packet) = (self.now(), calibration::probe(flow, false, 0, train.size));
         for _ in 0..train.packets {
             self.receive(now, 0, &packet);
         }
         self.settle_losses(drops);
-        let duration = Duration(train.fit * train.size as u64 * 8_000_000_000 / train.rate);
+        let duration = Duration(train.expected_arrivals * train.size as u64 * 8_000_000_000 / train.rate);
         let is_complete = |seen: &[Delivery]| seen.len() as u64 >= train.packets;
         let seen = self.run_probe(now + duration + self.probe_timeout(flow), stop, drops, is_complete)?;
         let arrivals: Vec<u64> = seen.iter().filter(|one| one.0 == 1).map(|one| one.1 .0).collect();
@@ -213,7 +214,8 @@ impl Path {
         Ok(())
     }
 
-    /// The flow of a packet from `side`; `None` where it belongs to none, or to one that the path sends itself.
+    /// The flow of a packet from `side`; `None` if the packet belongs to no flow, or to a flow over UDP, whose packets
+    /// are not the kernel's.
     fn flow_of(&self, side: usize, headers: &Headers) -> Option<u32> {
         let (sender, receiver) = match side {
             0 => (headers.source, headers.destination),
@@ -238,7 +240,7 @@ impl Path {
         traffic.first.get_or_insert(now);
         traffic.last = now;
         let kind = match (side, headers.payload) {
-            (0, 0) => SYN, // no payload in the direction of data: handshake, window updates, the last ACK
+            (0, 0) => SYN, // no payload in the direction of data: handshake, window update or final ACK
             (0, _) => DATA,
             _ => ACK,
         };
@@ -250,7 +252,7 @@ impl Path {
         self.network.forward(now, packet);
     }
 
-    /// Processes everything that is due by `now`, each event at its own time.
+    /// Processes all events that are due by `now`, each at its own time.
     fn advance_to(&mut self, now: Time) {
         loop {
             let due = self.network.agenda.peek().filter(|(at, _)| *at <= now);
@@ -265,7 +267,7 @@ impl Path {
         }
     }
 
-    /// Hands a packet that left its last link at `at` to the kernel of the other side.
+    /// Delivers a packet that left its last link at `at` to the kernel of the other side.
     fn deliver(&mut self, at: Time, packet: Packet) {
         if self.sources.has(packet.flow()) {
             self.sources.receive(at, &packet);
@@ -291,7 +293,7 @@ impl Path {
         self.counters.lateness.add(done.0.saturating_sub(at.0));
     }
 
-    /// Adjusts the store for packets that were dropped or duplicated, and publishes the drops.
+    /// Updates the packet store for lost and duplicated packets, and publishes the drop counters.
     fn settle_losses(&mut self, drops: &DropCounters) {
         let counted = self.network.settle_losses(self.now());
         let Some(observed) = &mut self.network.observed else { return };
@@ -329,7 +331,7 @@ impl Path {
         }
     }
 
-    /// Sleeps until something is due or a packet arrives.
+    /// Sleeps until an event is due or a packet arrives.
     fn wait(&self) {
         let now = self.now();
         let next = self.network.agenda.peek().map_or(NEVER, |(at, _)| at).min(self.next_sample);

@@ -1,4 +1,4 @@
-//! A session: two network namespaces with the path at work between them.
+//! A session: two network namespaces and the running path between them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Arc};
@@ -20,14 +20,14 @@ use crate::counters::{DropCounters, FlowTraffic};
 use crate::lateness::Lateness;
 use crate::path::Path;
 
-/// The device in both namespaces.
+/// The name of the TUN device in both namespaces.
 const DEVICE: &str = "path0";
 /// RFC 791: every host accepts datagrams of 576 bytes.
 const MIN_MTU: Bytes = Bytes(576);
 /// The default of [`Options::max_lateness`].
 pub const MAX_LATENESS: Duration = Duration::from_millis(1);
 
-/// How accurately a run was emulated.
+/// The accuracy of an emulated run.
 #[derive(Clone, Debug, Default)]
 pub struct Quality {
     /// Lateness of deliveries.
@@ -36,25 +36,25 @@ pub struct Quality {
     pub real_time: bool,
     /// Packets that belong to no flow.
     pub unmatched: u64,
-    /// Packets that the receiving kernel refused.
+    /// Packets that the receiving kernel rejected.
     pub refused: u64,
-    /// Why the results are unreliable; `None` where they are reliable.
+    /// The reason why the results are unreliable; `None` where they are reliable.
     pub unreliable: Option<String>,
     /// The release of the kernel.
     pub notes: Vec<String>,
-    /// The kernel's TCP counters on the senders' side over the whole run, by their names in the kernel. They are exact,
-    /// and sums over all flows.
+    /// The kernel's TCP counters on the senders' side over the whole run, by the kernel's names. They are exact sums
+    /// over all flows.
     pub counters: Vec<(String, u64)>,
 }
 
-/// How a session is set up.
+/// The configuration of a session.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The congestion control of every connection, whatever programs choose; `None` leaves the choice to them.
+    /// The congestion control of every connection, whatever programs select; `None` leaves the selection to them.
     pub algorithm: Option<String>,
-    /// A run is unreliable where 1 % of its deliveries are later than this.
+    /// A run is unreliable if more than 1 % of its deliveries are later than this.
     pub max_lateness: Duration,
-    /// The endpoints are programs: only what the path carries of a flow is recorded.
+    /// The endpoints are programs: only the traffic on the path is recorded.
     pub programs: bool,
 }
 
@@ -64,7 +64,7 @@ impl Default for Options {
     }
 }
 
-/// What the path's thread shares with the others.
+/// The state that the path's thread shares with other threads.
 #[derive(Debug)]
 struct Shared {
     stop: AtomicBool,
@@ -73,7 +73,7 @@ struct Shared {
 
 type PathThread = JoinHandle<(Path, Result<(), Fault>)>;
 
-/// Two sides with the path at work between them. Dropped, everything ends.
+/// Two network namespaces and the running path between them. Dropping it ends programs, path and namespaces.
 #[derive(Debug)]
 pub struct Session {
     plan: Arc<Plan>,
@@ -83,13 +83,13 @@ pub struct Session {
     path: Option<PathThread>,
     calibration: Vec<CalibrationRow>,
     max_lateness: Duration,
-    /// When the run began.
+    /// Start of the run.
     pub start: Instant,
 }
 
-/// Initial socket buffers of the emulator's own endpoints, bytes: so large that neither end waits for the other's
-/// auto-tuning, and that the receiver acknowledges as in `known-answers/linux`, each of the first 700 segments or so and
-/// then every second one.
+/// Initial socket buffers of the emulator's own endpoints, bytes. They are large enough that neither endpoint is
+/// limited by the other's auto-tuning. The receiver then acknowledges as in `known-answers/linux`: each of about the
+/// first 700 segments, then every second one.
 const INITIAL_BUFFER: u64 = 16 << 20;
 
 /// Writes the TCP settings of a namespace. Buffers must not limit a flow's window. Programs get the kernel's default
@@ -119,7 +119,8 @@ fn write_settings(plan: &Plan, programs: bool) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Creates a side: its addresses are local as a loopback's are, and packets to the other side leave by the device.
+/// Creates the namespace of a side. Its prefix is local, as that of a loopback device is; packets to the other side
+/// leave through the TUN device.
 fn create_side(plan: &Plan, side: Side, options: &Options) -> Result<(Namespace, Tun), Fault> {
     let namespace = Namespace::new()?;
     let mtu = plan.flows.iter().map(|flow| flow.stack.mss + flow.stack.header).max().unwrap_or(Bytes(1500));
@@ -134,11 +135,15 @@ fn create_side(plan: &Plan, side: Side, options: &Options) -> Result<(Namespace,
 }
 
 impl Session {
-    /// Creates the two sides, calibrates the path and starts it. `seed` draws losses as in the simulator.
+    /// Creates the two sides, calibrates the path and starts it. `seed` determines losses, as in the simulator.
+    ///
+    /// # Errors
+    ///
+    /// A plan that records packets, or a failed system call.
     pub fn open(plan: Arc<Plan>, seed: u64, options: &Options) -> Result<Self, Fault> {
         if plan.packets {
-            let hint = "leave it out; a capture on the device path0 has the real ones";
-            return Err(fault("packets", "the emulator does not write them down", hint));
+            let hint = "remove it; capture on the device path0 instead";
+            return Err(fault("packets", "the emulator does not record packets", hint));
         }
         let (left, left_tun) = create_side(&plan, Side::Senders, options)?;
         let (right, right_tun) = create_side(&plan, Side::Receivers, options)?;
@@ -187,8 +192,8 @@ impl Session {
         &self.sides[usize::from(side == Side::Receivers)]
     }
 
-    /// Moves the calling thread to a side permanently. Processes that it starts from then on run there and end with the
-    /// session.
+    /// Moves the calling thread into the namespace of a side permanently. Processes that the thread starts afterwards
+    /// run there and end with the session.
     pub fn join(&self, side: Side) -> Result<(), Fault> {
         if let Some(programs) = &self.programs {
             programs.join()?;
@@ -196,25 +201,25 @@ impl Session {
         self.namespace(side).join()
     }
 
-    /// The time since the run began.
+    /// The time since the start of the run.
     #[must_use]
     pub fn now(&self) -> Time {
         Time(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// Whether the path's thread has ended by itself: it failed.
+    /// Whether the path's thread ended before the run was stopped, which indicates an error.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.path.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Data packets of the flows dropped so far.
+    /// Data packets lost so far, by flow.
     #[must_use]
     pub fn drops(&self) -> &DropCounters {
         &self.shared.drops
     }
 
-    /// Stops the path and returns it. Packets still on it are lost.
+    /// Stops the path and returns it. Packets in transit are lost.
     pub(crate) fn stop(&mut self) -> Result<Path, Fault> {
         self.shared.stop.store(true, Ordering::Relaxed);
         let Some(thread) = self.path.take() else {
@@ -238,7 +243,7 @@ impl Session {
         Ok((records, quality, Duration(end.0)))
     }
 
-    /// What every run records of its path, which ended at `end`.
+    /// The records and the quality of the path of a run that ended at `end`.
     pub(crate) fn path_records(&self, path: &mut Path, end: Time) -> (Records, Quality) {
         let lateness = std::mem::take(&mut path.counters.lateness);
         // The path's thread may have forwarded a packet after the end of the run.
@@ -255,7 +260,7 @@ impl Session {
             real_time: counters.real_time,
             unmatched: counters.unmatched,
             refused: counters.refused,
-            unreliable: self.why_unreliable(&lateness),
+            unreliable: self.unreliable_reason(&lateness),
             notes: vec![format!("kernel {}", sysctl::read("kernel.osrelease").unwrap_or_default())],
             counters: self.namespace(Side::Senders).enter(|| Ok(sender_counters())).unwrap_or_default(),
             lateness,
@@ -263,7 +268,7 @@ impl Session {
         (records, quality)
     }
 
-    fn why_unreliable(&self, lateness: &Lateness) -> Option<String> {
+    fn unreliable_reason(&self, lateness: &Lateness) -> Option<String> {
         let max = self.max_lateness;
         let is_late = lateness.beyond(max.0) > (lateness.total() / 100).max(1);
         is_late.then(|| {
@@ -283,7 +288,7 @@ impl Drop for Session {
     }
 }
 
-/// The row of a program's flow, from what the path carried of it.
+/// The row of a program's flow, from its traffic on the path.
 fn program_row(flow: u32, plan: &FlowPlan, traffic: &FlowTraffic, path: &Path) -> FlowRow {
     let (losses, delay) = (path.network.losses[flow as usize], traffic.delay);
     let measured = |delay: Duration| (traffic.delay.count > 0).then_some(delay.0);

@@ -1,4 +1,4 @@
-//! Flows over UDP: sources and sinks of `traffic`, run by the path itself. They need no kernel, and their packets share the
+//! Flows over UDP: sources and sinks of `traffic`, run by the path's thread without sockets. Their packets share the
 //! queues with those of the kernel's TCP.
 
 use cwndlab_path::losses::Losses;
@@ -15,7 +15,7 @@ use cwndlab_units::{Duration, Time};
 #[derive(Debug, Default)]
 pub struct UdpSources {
     by_flow: Vec<Option<Source>>,
-    /// When the next packet is due; the largest time where none is.
+    /// Time of the next packet; the largest time where none is scheduled.
     pub next: Time,
 }
 
@@ -36,7 +36,7 @@ impl UdpSources {
 
     /// The sources of a plan.
     #[must_use]
-    pub fn of(plan: &Plan, seed: u64) -> Self {
+    pub fn from_plan(plan: &Plan, seed: u64) -> Self {
         let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
         let by_flow = (0u32..).zip(&plan.flows).zip(start_times(plan, seed)).map(|((flow, one), start)| {
             let stop = Time(one.stop.map_or(plan.duration, |stop| stop.min(plan.duration)).0);
@@ -56,13 +56,13 @@ impl UdpSources {
         self.next = self.by_flow.iter().flatten().map(|one| one.next).min().unwrap_or(NEVER);
     }
 
-    /// Whether the flow has a source: its packets are not the kernel's.
+    /// Whether the flow has a UDP source, so that its packets are not the kernel's.
     #[must_use]
     pub fn has(&self, flow: usize) -> bool {
         self.by_flow.get(flow).is_some_and(Option::is_some)
     }
 
-    /// Sends the packets of the source that is due first.
+    /// Sends the packets of the source with the earliest due time.
     pub fn send(&mut self, network: &mut Network) {
         let now = self.next;
         let due = (0u32..).zip(&mut self.by_flow).find_map(|(flow, one)| {
@@ -87,7 +87,7 @@ impl UdpSources {
         }
     }
 
-    /// The flow as a sample, where it has a source that has started.
+    /// A sample of the flow; `None` before the start of its source, or without one.
     #[must_use]
     pub fn sample(&self, time: Time, flow: u32, losses: Losses) -> Option<SampleRow> {
         let one = self.by_flow.get(flow as usize)?.as_ref().filter(|one| one.start <= time)?;
@@ -107,7 +107,7 @@ impl UdpSources {
         })
     }
 
-    /// The totals of the flow, where it has a source.
+    /// The totals of the flow; `None` without a UDP source.
     #[must_use]
     pub fn row(&self, flow: u32, plan: &FlowPlan, losses: Losses) -> Option<FlowRow> {
         let one = self.by_flow.get(flow as usize)?.as_ref()?;

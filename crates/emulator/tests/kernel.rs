@@ -1,5 +1,5 @@
-//! Real TCP over the simulator's links: tests assert function, not timing. They skip where the kernel refuses namespaces,
-//! unless `CWNDLAB_REQUIRE_EMULATION` is set.
+//! Kernel TCP over the simulator's links. The tests check function, not timing. They are skipped where the kernel
+//! denies namespaces, unless `CWNDLAB_REQUIRE_EMULATION` is set.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -13,7 +13,7 @@ use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
 use serde_json::{json, Value};
 
-/// Stops an emulation that does not end by itself; a run of these tests takes seconds.
+/// Time limit of an emulation; the runs of these tests take seconds.
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn within_limit<T>(work: impl FnOnce(&AtomicBool) -> T) -> T {
@@ -57,7 +57,7 @@ fn dumbbell(duration: &str, queue: Value, flows: Value) -> Value {
 /// A bulk flow at 20 Mbit/s for 3 s delivers 7.5 MB at most; the queue of 100 packets and the base RTT of 20 ms are the
 /// scenario's.
 #[test]
-fn the_kernels_tcp_fills_the_simulators_link() {
+fn kernel_tcp_uses_the_rate_of_the_simulators_link() {
     let flows = json!([{ "algorithm": "cubic", "rtt": "20 ms" }]);
     let Some((records, quality)) = run(&dumbbell("3 s", json!({ "capacity": "100 packets" }), flows)) else { return };
     let flow = &records.flows[0];
@@ -110,7 +110,8 @@ fn pages_are_loaded_with_all_their_objects() {
     assert!(records.flows[0].end_ns.is_some());
 }
 
-/// A message every 100 ms from the connection on; QoS 1 waits for a round trip, QoS 0 for half of one.
+/// A message every 100 ms from the connection on; a transfer with QoS 1 takes at least a round trip, with QoS 0 half of
+/// one.
 #[test]
 fn sensors_publish_at_both_qos_levels() {
     let sensor = |qos: u8| json!({ "kind": "mqtt", "qos": qos, "payload": "200 B", "period": "100 ms" });
@@ -119,10 +120,10 @@ fn sensors_publish_at_both_qos_levels() {
         { "algorithm": "cubic", "rtt": "20 ms", "workload": sensor(1) },
     ]);
     let Some((records, _)) = run(&dumbbell("2 s", json!({ "capacity": "100 packets" }), flows)) else { return };
-    for (flow, least) in [(0u32, 10_000_000), (1, 20_000_000)] {
+    for (flow, min_ns) in [(0u32, 10_000_000), (1, 20_000_000)] {
         let rows: Vec<_> = records.transfers.iter().filter(|row| row.flow == flow).collect();
         assert!((5..=20).contains(&rows.len()), "{}", rows.len());
-        assert!(rows.iter().all(|row| row.size_bytes == 200 && row.end_ns - row.start_ns >= least));
+        assert!(rows.iter().all(|row| row.size_bytes == 200 && row.end_ns - row.start_ns >= min_ns));
     }
 }
 
@@ -138,7 +139,7 @@ fn datagrams_share_the_queue_with_kernel_tcp() {
     let datagrams = &records.flows[1];
     assert!((333..=335).contains(&datagrams.sent_packets), "{}", datagrams.sent_packets);
     assert!(datagrams.min_delay_ns.expect("some arrived") >= 10_600_000);
-    assert!(datagrams.mean_delay_ns > datagrams.min_delay_ns, "TCP's queue is theirs, too");
+    assert!(datagrams.mean_delay_ns > datagrams.min_delay_ns, "datagrams wait behind TCP's packets");
     assert!(records.flows[0].delivered_bytes > 500_000);
     assert!(records.samples.iter().any(|row| row.flow == 1 && row.delivered_bytes > 0));
 }

@@ -1,9 +1,10 @@
-// The datapath: measures, reports, and enforces the decisions of the decider. One program for every algorithm.
+// The datapath: measures, reports, and applies the decisions of the decider. All algorithms use the same program.
 //
-// Reports pass through a ring buffer to the process, decisions through an array that the process writes with plain stores.
-// The program is a `cong_control`, so it computes itself: the window during recovery (proportional rate reduction as in
-// tcp_cwnd_reduction, unless the algorithm is model-based), the window after idleness (tcp_cwnd_restart), and the rate that
-// sizes bursts (tcp_update_pacing_rate). Without decisions a watchdog runs Reno.
+// Reports pass to the process through a ring buffer. Decisions pass to the program through an array, which the process
+// writes with plain stores. With a `cong_control` the kernel leaves some computations to the program: the window during
+// recovery (proportional rate reduction as in tcp_cwnd_reduction, unless the algorithm is model-based), the window
+// after an idle period (tcp_cwnd_restart), and the rate that determines burst sizes (tcp_update_pacing_rate). If
+// decisions are overdue, a watchdog activates Reno.
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -65,24 +66,24 @@ static __always_inline __u32 state_of(const struct tcp_sock *tp)
 	return BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state);
 }
 
-static __always_inline bool reduces(__u32 state)
+static __always_inline bool is_reducing(__u32 state)
 {
 	return state == CWR || state == RECOVERY;
 }
 
-static __always_inline struct totals *sums(void)
+static __always_inline struct totals *get_totals(void)
 {
 	__u32 zero = 0;
 	return bpf_map_lookup_elem(&totals, &zero);
 }
 
-// Slot and generation are in the connection's private area, written by `init`.
-static __always_inline struct flow *find(const struct tcp_sock *tp, __u32 *slot)
+// The state of the connection. `init` stores slot and generation in the connection's private area.
+static __always_inline struct flow *find_flow(const struct tcp_sock *tp, __u32 *slot)
 {
-	__u64 kept = tp->inet_conn.icsk_ca_priv[0];
-	*slot = (__u32)kept;
+	__u64 stored = tp->inet_conn.icsk_ca_priv[0];
+	*slot = (__u32)stored;
 	struct flow *f = bpf_map_lookup_elem(&flows, slot);
-	return f && f->generation == (__u32)(kept >> 32) ? f : (void *)0;
+	return f && f->generation == (__u32)(stored >> 32) ? f : (void *)0;
 }
 
 static __always_inline void set_window(struct tcp_sock *tp, __u32 cwnd)
@@ -100,11 +101,11 @@ static __always_inline bool is_cwnd_limited(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
-// Sends the accumulated sums. Where the ring is full, the sums stay for the next report.
-static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot, __u64 now, __u8 kind, __u8 state,
-				 __u64 idle_ns, __u64 wake)
+// Sends the accumulated sums. If the ring is full, the next report includes them.
+static __always_inline void send_report(struct tcp_sock *tp, struct flow *f, __u32 slot, __u64 now, __u8 kind,
+					__u8 state, __u64 idle_ns, __u64 wake)
 {
-	struct totals *t = sums();
+	struct totals *t = get_totals();
 	struct report *r = bpf_ringbuf_reserve(&reports, sizeof(*r), 0);
 
 	if (!r) {
@@ -179,7 +180,7 @@ static __always_inline void tell(struct tcp_sock *tp, struct flow *f, __u32 slot
 	f->state = state;
 }
 
-// Bucket of a histogram in quarters of an octave, in units of 256 ns: 0-3 linear, then (octave, quarter).
+// The bucket of a latency. Buckets are quarters of an octave in units of 256 ns: 0-3 linear, then (octave, quarter).
 static __always_inline __u32 bucket(__u64 ns)
 {
 	__u64 x = ns >> 8;
@@ -205,9 +206,9 @@ static __always_inline __u32 bucket(__u64 ns)
 
 #define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
 
-// Orders loads before it ahead of loads after it, also on arm64. Atomic operations that return a value are fully ordered
-// (the kernel's Documentation/atomic_t.txt; the JIT of arm64 makes an exchange SWPAL). BPF_LOAD_ACQ (Linux 6.15) would
-// suffice and needs clang 21.
+// Orders preceding loads before following loads, also on arm64. Atomic operations that return a value are fully ordered
+// (the kernel's Documentation/atomic_t.txt; the JIT of arm64 compiles an exchange to SWPAL). BPF_LOAD_ACQ (Linux 6.15)
+// would suffice and needs clang 21.
 static __always_inline void full_barrier(void)
 {
 	__u64 scratch = 0;
@@ -215,54 +216,55 @@ static __always_inline void full_barrier(void)
 	asm volatile("" : : "r"(__sync_lock_test_and_set(&scratch, 1)) : "memory");
 }
 
-// Reads the decision on a report, where there is a new one. The process writes `begun`, the decision, `number`, in this
-// order: a sequence lock without waiting.
-static __always_inline void take(struct flow *f, __u32 slot, __u64 now)
+// Reads and stores a new decision, if there is one. The process writes `begun`, the decision and `number` in this
+// order: a sequence lock whose reader does not wait.
+static __always_inline void read_decision(struct flow *f, __u32 slot, __u64 now)
 {
 	struct decision *d = bpf_map_lookup_elem(&decisions, &slot);
 
 	if (!d)
 		return;
 	__u32 number = READ_ONCE(d->number);
-	if (number == f->answered)
+	if (number == f->decided)
 		return;
-	full_barrier(); // the decision is as new as its number, or newer
+	full_barrier(); // the fields read next are at least as new as `number`
 	__u32 generation = READ_ONCE(d->generation);
 	__u32 cwnd = READ_ONCE(d->cwnd);
 	__u32 ssthresh = READ_ONCE(d->ssthresh);
 	__u64 pacing = READ_ONCE(d->pacing_Bps);
-	__u64 asked = READ_ONCE(d->report_ns);
-	full_barrier(); // the next decision was not being written
+	__u64 report_ns = READ_ONCE(d->report_ns);
+	full_barrier(); // orders the fields before `begun`, which shows whether the next decision is being written
 	if (generation != f->generation)
 		return;
 	if (READ_ONCE(d->begun) != number || (__s32)(number - f->number) > 0)
-		return; // partly written: try again at the next ACK
+		return; // partly written: read again at the next ACK
 	f->window = cwnd;
 	f->ssthresh = ssthresh;
 	f->pacing_Bps = pacing;
-	f->answered = number;
-	// Reports without a decision are younger than the one decided now; the age of the last report is known.
-	f->waiting_since_ns = number == f->number ? 0 : number + 1 == f->number ? f->report_ns : asked;
+	f->decided = number;
+	// Reports without a decision are younger than the report of this decision. Of their times, only that of the
+	// last report is known.
+	f->waiting_since_ns = number == f->number ? 0 : number + 1 == f->number ? f->report_ns : report_ns;
 	f->fallback = 0;
-	struct totals *t = sums();
-	if (t && now > asked) {
-		__u32 b = bucket(now - asked);
+	struct totals *t = get_totals();
+	if (t && now > report_ns) {
+		__u32 b = bucket(now - report_ns);
 		if (b < BUCKETS)
 			__sync_fetch_and_add(&t->latency[b], 1);
 		__sync_fetch_and_add(&t->applied, 1);
-		__sync_fetch_and_add(&t->applied_sum_ns, now - asked);
-		if (now - asked > t->applied_max_ns)
-			t->applied_max_ns = now - asked;
+		__sync_fetch_and_add(&t->applied_sum_ns, now - report_ns);
+		if (now - report_ns > t->applied_max_ns)
+			t->applied_max_ns = now - report_ns;
 	}
 }
 
-// The first report without a decision is too old: Reno takes over until a decision arrives.
-static __always_inline void watch(const struct tcp_sock *tp, struct flow *f, __u64 now)
+// Activates Reno until a decision arrives, if the oldest report without a decision has timed out.
+static __always_inline void check_watchdog(const struct tcp_sock *tp, struct flow *f, __u64 now)
 {
-	__u64 patience = (__u64)(tp->srtt_us >> 1) * 1000; // 4 srtt: srtt_us counts eighths
-	patience = patience > WATCHDOG_NS ? patience : WATCHDOG_NS;
-	if (!f->fallback && f->waiting_since_ns && now > f->waiting_since_ns + patience) {
-		struct totals *t = sums();
+	__u64 timeout = (__u64)(tp->srtt_us >> 1) * 1000; // 4 srtt: the unit of srtt_us is 1/8 us
+	timeout = timeout > WATCHDOG_NS ? timeout : WATCHDOG_NS;
+	if (!f->fallback && f->waiting_since_ns && now > f->waiting_since_ns + timeout) {
+		struct totals *t = get_totals();
 		f->fallback = 1;
 		f->fallbacks++;
 		if (t)
@@ -270,13 +272,14 @@ static __always_inline void watch(const struct tcp_sock *tp, struct flow *f, __u
 	}
 }
 
-static __always_inline bool leads(const struct flow *f)
+// Whether the last decision controls the window: it is not older than the last event that changed the window.
+static __always_inline bool decision_applies(const struct flow *f)
 {
-	return !f->fallback && f->answered && (__s32)(f->answered - f->hold) >= 0;
+	return !f->fallback && f->decided && (__s32)(f->decided - f->hold) >= 0;
 }
 
-// tcp_cwnd_reduction: proportional rate reduction, RFC 6937 with the slow-start reduction bound where an ACK is safe.
-static __always_inline void reduce(struct tcp_sock *tp, struct flow *f, __u32 delivered, __u32 lost, int flag)
+// tcp_cwnd_reduction: proportional rate reduction of RFC 6937, with the slow-start reduction bound for a safe ACK.
+static __always_inline void reduce_cwnd(struct tcp_sock *tp, struct flow *f, __u32 delivered, __u32 lost, int flag)
 {
 	__u32 pipe = in_flight(tp), ssthresh = tp->snd_ssthresh, out = tp->prr_out;
 	__s32 allowed;
@@ -302,10 +305,10 @@ static __always_inline void reduce(struct tcp_sock *tp, struct flow *f, __u32 de
 	set_window(tp, pipe + allowed);
 }
 
-// The algorithm's rate, or tcp_update_pacing_rate: twice the window per round trip in slow start, 1.2 times after.
-static __always_inline void pace(struct sock *sk, struct tcp_sock *tp, __u64 rate)
+// Sets the algorithm's rate, or that of tcp_update_pacing_rate: the window per RTT, times 2 in slow start and 1.2 else.
+static __always_inline void set_pacing_rate(struct sock *sk, struct tcp_sock *tp, __u64 rate)
 {
-	__u64 most = sk->sk_max_pacing_rate;
+	__u64 max_rate = sk->sk_max_pacing_rate;
 
 	if (rate) {
 		if (sk->sk_pacing_status == SK_PACING_NONE)
@@ -316,21 +319,21 @@ static __always_inline void pace(struct sock *sk, struct tcp_sock *tp, __u64 rat
 		if (tp->srtt_us)
 			rate /= tp->srtt_us;
 	}
-	sk->sk_pacing_rate = rate > most ? most : rate;
+	sk->sk_pacing_rate = rate > max_rate ? max_rate : rate;
 }
 
-// Applies the decision to a connection that is not reducing its window.
-static __always_inline void enforce(struct sock *sk, struct tcp_sock *tp, struct flow *f, __u32 state)
+// Applies the last decision. While the kernel reduces the window (PRR), only the threshold and the pacing rate apply.
+static __always_inline void apply_decision(struct sock *sk, struct tcp_sock *tp, struct flow *f, __u32 state)
 {
-	if (leads(f)) {
-		bool falls = reduces(state) && !settings.model_based;
+	if (decision_applies(f)) {
+		bool prr = is_reducing(state) && !settings.model_based;
 		if (f->ssthresh)
 			tp->snd_ssthresh = f->ssthresh;
-		if (!falls)
+		if (!prr)
 			set_window(tp, f->window);
-		pace(sk, tp, f->pacing_Bps);
+		set_pacing_rate(sk, tp, f->pacing_Bps);
 	} else {
-		pace(sk, tp, f->fallback ? 0 : f->pacing_Bps);
+		set_pacing_rate(sk, tp, f->fallback ? 0 : f->pacing_Bps);
 	}
 }
 
@@ -338,15 +341,15 @@ SEC("struct_ops")
 void BPF_PROG(init, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct totals *t = sums();
+	struct totals *t = get_totals();
 	__u32 slot = NO_SLOT;
 	struct flow *f = (void *)0;
 
 	tp->inet_conn.icsk_ca_priv[0] = NO_SLOT;
-	// A socket that began under another algorithm keeps that one's pacing rate and pacing status.
+	// A socket that switches to this algorithm has the pacing rate and pacing status of the previous algorithm.
 	if (sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0ul)
 		sk->sk_pacing_status = SK_PACING_NONE;
-	pace(sk, tp, 0);
+	set_pacing_rate(sk, tp, 0);
 	for (int i = 0; i < 128; i++) {
 		slot = __sync_fetch_and_add(&next_slot, 1) % SLOTS;
 		f = bpf_map_lookup_elem(&flows, &slot);
@@ -372,12 +375,12 @@ void BPF_PROG(init, struct sock *sk)
 	f->delivered_first = tp->delivered;
 	f->round_end = tp->snd_nxt;
 	f->address = sk->__sk_common.skc_daddr;
-	f->near_port = sk->__sk_common.skc_num;
-	f->far_port = sk->__sk_common.skc_dport;
+	f->local_port = sk->__sk_common.skc_num;
+	f->remote_port = sk->__sk_common.skc_dport;
 	tp->inet_conn.icsk_ca_priv[0] = slot | (__u64)generation << 32;
 	if (t)
 		__sync_fetch_and_add(&t->connections, 1);
-	tell(tp, f, slot, bpf_ktime_get_ns(), KIND_OPEN, state_of(tp), 0, BPF_RB_FORCE_WAKEUP);
+	send_report(tp, f, slot, bpf_ktime_get_ns(), KIND_OPEN, state_of(tp), 0, BPF_RB_FORCE_WAKEUP);
 }
 
 SEC("struct_ops")
@@ -385,11 +388,11 @@ void BPF_PROG(release, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u32 slot;
-	struct flow *f = find(tp, &slot);
+	struct flow *f = find_flow(tp, &slot);
 
 	if (!f)
 		return;
-	tell(tp, f, slot, bpf_ktime_get_ns(), KIND_CLOSE, state_of(tp), 0, BPF_RB_FORCE_WAKEUP);
+	send_report(tp, f, slot, bpf_ktime_get_ns(), KIND_CLOSE, state_of(tp), 0, BPF_RB_FORCE_WAKEUP);
 	tp->inet_conn.icsk_ca_priv[0] = NO_SLOT;
 	f->used = 0;
 }
@@ -398,20 +401,20 @@ SEC("struct_ops")
 void BPF_PROG(in_ack_event, struct sock *sk, __u32 flags)
 {
 	__u32 slot;
-	struct flow *f = find(tcp_sk(sk), &slot);
+	struct flow *f = find_flow(tcp_sk(sk), &slot);
 
 	if (f)
 		f->ece = flags & CA_ACK_ECE;
 }
 
-// Congestion, once per window. The kernel needs a value at once: half of the window, until the decision arrives, which is
-// well before PRR depends on it. The report is sent with the change of state that follows.
+// A congestion event, at most one per window. The kernel needs a value immediately: half of the window until the
+// decision arrives, which is well before PRR depends on it. The report is sent with the following change of state.
 SEC("struct_ops")
 __u32 BPF_PROG(ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u32 slot, half = tp->snd_cwnd / 2;
-	struct flow *f = find(tp, &slot);
+	struct flow *f = find_flow(tp, &slot);
 
 	if (f) {
 		f->flags |= FLAG_CONGESTION;
@@ -423,14 +426,14 @@ __u32 BPF_PROG(ssthresh, struct sock *sk)
 	return half < 2 ? 2 : half;
 }
 
-// Runs before the state changes: `state` is the new one.
+// Called before the state changes: `state` is the new state.
 SEC("struct_ops")
 void BPF_PROG(set_state, struct sock *sk, __u8 state)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u32 slot, old = state_of(tp);
-	struct flow *f = find(tp, &slot);
-	bool ends = reduces(old) && state < CWR;
+	struct flow *f = find_flow(tp, &slot);
+	bool ends = is_reducing(old) && state < CWR;
 
 	if (!f) {
 		if (ends && tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
@@ -444,7 +447,7 @@ void BPF_PROG(set_state, struct sock *sk, __u8 state)
 	    (old == CWR || tp->undo_marker))
 		set_window(tp, tp->snd_ssthresh);
 	__u64 now = bpf_ktime_get_ns();
-	tell(tp, f, slot, now, KIND_STATE, state, 0, BPF_RB_FORCE_WAKEUP);
+	send_report(tp, f, slot, now, KIND_STATE, state, 0, BPF_RB_FORCE_WAKEUP);
 	if (state >= CWR)
 		f->hold = f->number;
 }
@@ -454,18 +457,18 @@ __u32 BPF_PROG(undo_cwnd, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u32 slot, cwnd = tp->snd_cwnd;
-	struct flow *f = find(tp, &slot);
+	struct flow *f = find_flow(tp, &slot);
 
 	if (!f)
 		return cwnd;
-	tell(tp, f, slot, bpf_ktime_get_ns(), KIND_UNDO, state_of(tp), 0, BPF_RB_FORCE_WAKEUP);
+	send_report(tp, f, slot, bpf_ktime_get_ns(), KIND_UNDO, state_of(tp), 0, BPF_RB_FORCE_WAKEUP);
 	f->hold = f->number;
 	if (settings.model_based && !f->fallback)
 		return cwnd;
 	return cwnd > f->prior_cwnd ? cwnd : f->prior_cwnd;
 }
 
-// tcp_slow_start_after_idle_check and tcp_cwnd_restart, which the kernel does not run for a `cong_control`.
+// tcp_slow_start_after_idle_check and tcp_cwnd_restart, which the kernel does not call for a `cong_control`.
 SEC("struct_ops")
 void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
 {
@@ -474,12 +477,12 @@ void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
 
 	if (event != CA_EVENT_TX_START || tp->packets_out)
 		return;
-	struct flow *f = find(tp, &slot);
+	struct flow *f = find_flow(tp, &slot);
 	if (!f || tp->delivered == f->delivered_first)
 		return;
 	__u64 now = bpf_ktime_get_ns();
 	if (settings.model_based && !f->fallback) {
-		tell(tp, f, slot, now, KIND_IDLE, state_of(tp), now - f->report_ns, BPF_RB_FORCE_WAKEUP);
+		send_report(tp, f, slot, now, KIND_IDLE, state_of(tp), now - f->report_ns, BPF_RB_FORCE_WAKEUP);
 		return;
 	}
 	struct net *net = sk->__sk_common.skc_net.net;
@@ -488,7 +491,7 @@ void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
 	__s32 idle = (__u32)bpf_jiffies64() - tp->lsndtime;
 	if (idle <= (__s32)rto)
 		return;
-	__u32 restart = cwnd < 10 ? cwnd : 10, kept = tp->snd_ssthresh, most = (cwnd >> 1) + (cwnd >> 2);
+	__u32 restart = cwnd < 10 ? cwnd : 10, ssthresh = tp->snd_ssthresh, three_quarters = (cwnd >> 1) + (cwnd >> 2);
 	__s32 left = idle;
 	for (int i = 0; i < 32; i++) {
 		left -= rto;
@@ -496,13 +499,15 @@ void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
 			break;
 		cwnd >>= 1;
 	}
-	tp->snd_ssthresh = kept > most ? kept : most; // tcp_current_ssthresh
+	tp->snd_ssthresh = ssthresh > three_quarters ? ssthresh : three_quarters; // tcp_current_ssthresh
 	set_window(tp, cwnd > restart ? cwnd : restart);
-	tell(tp, f, slot, now, KIND_IDLE, state_of(tp), now - f->report_ns, BPF_RB_FORCE_WAKEUP);
+	send_report(tp, f, slot, now, KIND_IDLE, state_of(tp), now - f->report_ns, BPF_RB_FORCE_WAKEUP);
 	f->hold = f->number;
 }
 
-static __always_inline void add(struct tcp_sock *tp, struct flow *f, const struct rate_sample *rs, int flag, __u64 now)
+// Adds an ACK to the sums of the next report.
+static __always_inline void accumulate(struct tcp_sock *tp, struct flow *f, const struct rate_sample *rs, int flag,
+				       __u64 now)
 {
 	if (!f->acks) {
 		f->first_ns = now;
@@ -524,7 +529,7 @@ static __always_inline void add(struct tcp_sock *tp, struct flow *f, const struc
 		f->flags |= FLAG_CWND_LIMITED;
 }
 
-// Slow start is reported for each ACK: one decision per round would send the round in one burst.
+// In slow start each ACK is reported: with one decision per round, the growth of a round would be sent in one burst.
 static __always_inline bool is_due(const struct tcp_sock *tp, struct flow *f, __u64 now)
 {
 	bool round = (__s32)(tp->snd_una - f->round_end) > 0;
@@ -543,27 +548,27 @@ void BPF_PROG(cong_control, struct sock *sk, __u32 ack, int flag, const struct r
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u32 slot, state = state_of(tp);
-	struct flow *f = find(tp, &slot);
+	struct flow *f = find_flow(tp, &slot);
 
-	if (!f) { // there was no slot
-		if (!reduces(state) && (flag & FLAG_DATA_ACKED))
+	if (!f) { // the connection has no slot
+		if (!is_reducing(state) && (flag & FLAG_DATA_ACKED))
 			tcp_reno_cong_avoid(sk, ack, rs->acked_sacked);
-		pace(sk, tp, 0);
+		set_pacing_rate(sk, tp, 0);
 		return;
 	}
 	__u64 now = bpf_ktime_get_ns();
-	take(f, slot, now);
+	read_decision(f, slot, now);
 	if (rs->acked_sacked)
-		add(tp, f, rs, flag, now);
-	watch(tp, f, now);
-	enforce(sk, tp, f, state);
-	if (reduces(state) && (!settings.model_based || f->fallback))
-		reduce(tp, f, rs->acked_sacked, rs->losses, flag);
+		accumulate(tp, f, rs, flag, now);
+	check_watchdog(tp, f, now);
+	apply_decision(sk, tp, f, state);
+	if (is_reducing(state) && (!settings.model_based || f->fallback))
+		reduce_cwnd(tp, f, rs->acked_sacked, rs->losses, flag);
 	else if (f->fallback && (flag & FLAG_DATA_ACKED))
 		tcp_reno_cong_avoid(sk, ack, rs->acked_sacked);
 	f->cwnd = tp->snd_cwnd;
 	if (f->acks && is_due(tp, f, now))
-		tell(tp, f, slot, now, KIND_ACKS, state, 0, BPF_RB_NO_WAKEUP);
+		send_report(tp, f, slot, now, KIND_ACKS, state, 0, BPF_RB_NO_WAKEUP);
 }
 
 SEC(".struct_ops.link")

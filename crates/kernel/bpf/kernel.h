@@ -1,4 +1,5 @@
-// What the program sees of the kernel: only the fields that it uses, found by name in the running kernel's BTF (CO-RE).
+// The kernel's types and constants that the program uses. Fields are located by their names in the running kernel's
+// BTF (CO-RE).
 #pragma once
 
 typedef unsigned char __u8;
@@ -25,11 +26,11 @@ enum { OPEN = 0, DISORDER = 1, CWR = 2, RECOVERY = 3, LOSS = 4 };
 // enum tcp_ca_event and tcp_ca_ack_event_flags, include/net/tcp.h
 enum { CA_EVENT_TX_START = 0 };
 enum { CA_ACK_ECE = 1 << 2 };
-// net/ipv4/tcp_input.c: what an ACK was
+// net/ipv4/tcp_input.c: properties of an ACK
 enum { FLAG_DATA_ACKED = 0x04, FLAG_SND_UNA_ADVANCED = 0x400 };
 // enum sk_pacing, include/net/sock.h
 enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1 };
-// enum tcp_congestion_ops flags: child namespaces and users without rights may choose it
+// flags of struct tcp_congestion_ops: unprivileged users and child namespaces may select the algorithm
 enum { TCP_CONG_NON_RESTRICTED = 1 };
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 

@@ -1,4 +1,4 @@
-// The memory that the program and the decider's process share; `src/datapath/shared.rs` declares the same in Rust.
+// The memory that the program and the decider's process share. `src/datapath/shared.rs` declares it in Rust.
 #pragma once
 
 enum { SLOTS = 4096, BUCKETS = 96 };
@@ -8,7 +8,7 @@ enum report_when { PER_ACK = 0, PER_RTT = 1, PER_TIME = 2 };
 // Set before the program is loaded.
 struct settings {
 	__u32 when;        // enum report_when
-	__u32 model_based; // the algorithm sets the window during recovery and after idleness
+	__u32 model_based; // the algorithm sets the window during recovery and after idle periods
 	__u64 every_ns;    // for PER_TIME
 };
 
@@ -26,13 +26,13 @@ enum {
 // A report, 120 bytes.
 struct report {
 	__u64 now_ns;
-	__u64 first_ns; // time of the first ACK in it
+	__u64 first_ns; // time of the first ACK in the report
 	__u64 idle_ns;  // for KIND_IDLE
 	__u32 slot;
 	__u32 generation;
 	__u32 number;
 	__u8 kind;
-	__u8 state; // KIND_STATE: the state that begins; else the current state
+	__u8 state; // KIND_STATE: the new state; otherwise the current state
 	__u8 flags;
 	__u8 padding;
 	__u32 acked; // segments
@@ -42,7 +42,7 @@ struct report {
 	__u32 sent;
 	__u32 prior_in_flight;
 	__u32 in_flight;
-	__u32 flight; // without what SACK reported
+	__u32 flight; // FlightSize without SACKed segments
 	__u32 lost_out;
 	__u32 rtt_us; // 0: none
 	__u32 srtt_us;
@@ -61,11 +61,11 @@ struct report {
 struct decision {
 	__u32 begun;
 	__u32 generation;
-	__u64 report_ns;  // `now_ns` of the report that it is for
-	__u64 pacing_Bps; // bytes a second; 0: none
+	__u64 report_ns;  // `now_ns` of its report
+	__u64 pacing_Bps; // byte/s; 0: none
 	__u32 cwnd;
-	__u32 ssthresh; // 0: leave it
-	__u32 number;   // of the report that it is for
+	__u32 ssthresh; // 0: unchanged
+	__u32 number;   // of its report
 	__u32 unused[5];
 };
 
@@ -74,10 +74,10 @@ struct flow {
 	__u32 used;
 	__u32 generation;
 	__u32 number;   // of the last report
-	__u32 answered; // the last report whose decision was read
-	__u32 hold;     // windows apply from the decision on this report on
-	__u32 fallback; // the watchdog controls it
-	__u64 waiting_since_ns;
+	__u32 decided;  // number of the last report whose decision was read
+	__u32 hold;     // number of the first report whose decision may set the window
+	__u32 fallback; // the watchdog controls the connection
+	__u64 waiting_since_ns; // time of the oldest report without a decision; 0: none
 	__u64 report_ns; // of the last report
 	__u64 first_ns;
 	__u64 pacing_Bps;
@@ -109,15 +109,15 @@ struct flow {
 	__u32 fallbacks;
 	__u32 state;
 	__u32 address; // remote, network order
-	__u16 near_port;
-	__u16 far_port; // network order
+	__u16 local_port;
+	__u16 remote_port; // network order
 };
 
 struct totals {
 	__u64 reports;
-	__u64 lost;      // reports for which the ring had no room
-	__u64 refused;   // connections for which there was no slot
-	__u64 fallbacks; // number of times that the watchdog took over
+	__u64 lost;      // reports that found the ring full
+	__u64 refused;   // connections without a slot
+	__u64 fallbacks; // activations of the watchdog
 	__u64 applied;
 	__u64 applied_sum_ns;
 	__u64 applied_max_ns;

@@ -1,4 +1,4 @@
-//! Reports of the kernel become the calls of the contract; the algorithm's window becomes the answer.
+//! Translates the kernel's reports to calls of the contract, and the algorithm's window to decisions.
 
 use cwndlab_control::{
     Ack, Algorithm, BeforeReduction, Cause, Change, Congestion, CongestionControl, DeliveryRate, Path, Sent, Window,
@@ -7,11 +7,11 @@ use cwndlab_units::{Bytes, Duration, Rate};
 
 use crate::report::{Decision, Kind, Report, State};
 
-/// An algorithm that decides for one connection of the kernel.
+/// The algorithm of one connection in the kernel, driven by the kernel's reports.
 ///
-/// The first report is the one of [`Kind::Open`]. As in the simulator's transport the algorithm hears of a congestion event
-/// before the ACK that brought it, may grow only where `cwnd_limited` and not while a loss is repaired, and a model-based
-/// one hears of the end of each recovery.
+/// The first report must be [`Kind::Open`]. As in the simulator's transport, the algorithm is notified of a congestion
+/// event before the ACK that caused it. It may increase the window only if `cwnd_limited` is set and no loss is being
+/// repaired. A model-based algorithm is also notified of the end of each recovery.
 #[derive(Debug)]
 pub struct Decider {
     control: Box<dyn CongestionControl>,
@@ -19,71 +19,72 @@ pub struct Decider {
     model_based: bool,
     mss: u64,
     state: State,
-    /// Where the reduction at hand leads, segments.
-    target: u32,
+    /// The window after the current reduction, segments.
+    reduced_cwnd: u32,
     round: u64,
     round_end: u32,
-    /// The kernel's count of deliveries when the connection began or was reported last, and ours, segments.
-    delivered_before: u32,
+    /// The kernel's `delivered` at the last report, segments; wraps.
+    kernel_delivered: u32,
+    /// Segments delivered since the connection began.
     delivered: u64,
-    begun: bool,
+    is_open: bool,
 }
 
-/// `a` comes after `b` in a sequence space that wraps.
+/// Whether `a` is after `b` in a sequence space that wraps.
 fn after(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() > 0
 }
 
 impl Decider {
-    /// One for a connection over `path`, with what the entry asks of its transport.
+    /// A decider for a connection over `path`, with an algorithm of the catalogue.
     #[must_use]
     pub fn new(algorithm: &Algorithm, path: &Path) -> Self {
-        Self::of(algorithm.build(path), algorithm.growth.spec.model_based, path)
+        Self::with_control(algorithm.build(path), algorithm.growth.spec.model_based, path)
     }
 
-    /// The same with a control made elsewhere.
+    /// A decider for a connection over `path`, with the congestion control `control`.
     #[must_use]
-    pub fn of(control: Box<dyn CongestionControl>, model_based: bool, path: &Path) -> Self {
+    pub fn with_control(control: Box<dyn CongestionControl>, model_based: bool, path: &Path) -> Self {
         let mss = path.mss.0.max(1);
-        let target = (control.cwnd().0 / mss).max(1) as u32;
+        let reduced_cwnd = (control.cwnd().0 / mss).max(1) as u32;
         Self {
             control,
             before: BeforeReduction::default(),
             model_based,
             mss,
             state: State::Open,
-            target,
+            reduced_cwnd,
             round: 0,
             round_end: 0,
-            delivered_before: 0,
+            kernel_delivered: 0,
             delivered: 0,
-            begun: false,
+            is_open: false,
         }
     }
 
-    /// Hears a report, and answers it.
-    pub fn report(&mut self, report: &Report) -> Decision {
-        if !self.begun {
-            self.begin(report);
+    /// Passes a report to the algorithm and returns the decision on it.
+    pub fn on_report(&mut self, report: &Report) -> Decision {
+        if !self.is_open {
+            self.on_open(report);
         }
-        self.count(report);
-        // What a report sums up happened before what it tells.
+        self.update_counters(report);
+        // The ACKs that a report sums up arrived before the event that caused the report.
         if report.acked.segments > 0 {
-            self.acknowledge(report);
+            self.on_acks(report);
         }
         match report.kind {
             Kind::Open | Kind::Close | Kind::Acks => {}
-            Kind::State { congestion, ece } => self.change(report, congestion, ece),
+            Kind::State { congestion, ece } => self.on_state_change(report, congestion, ece),
             Kind::Undo => {
                 self.before.restore(&mut self.control);
-                self.impose(report, Change::Undo, Duration::ZERO);
+                self.notify_window(report, Change::Undo, Duration::ZERO);
             }
-            Kind::Idle(idle) => self.wake(report, idle),
+            Kind::Idle(idle) => self.on_idle(report, idle),
         }
         self.decision()
     }
 
-    /// The algorithm, for its `state`.
+    /// The algorithm.
     #[must_use]
     pub fn control(&self) -> &dyn CongestionControl {
         &*self.control
@@ -99,15 +100,15 @@ impl Decider {
         Bytes(u64::from(segments) * self.mss)
     }
 
-    fn window(&self) -> u32 {
+    fn cwnd_segments(&self) -> u32 {
         (self.control.cwnd().0 / self.mss).clamp(1, u64::from(u32::MAX >> 1)) as u32
     }
 
-    fn begin(&mut self, report: &Report) {
-        self.begun = true;
+    fn on_open(&mut self, report: &Report) {
+        self.is_open = true;
         self.state = report.state;
         self.round_end = report.una;
-        self.delivered_before = report.delivered;
+        self.kernel_delivered = report.delivered;
         self.control.on_window(&Window {
             now: report.now,
             change: Change::Established,
@@ -116,12 +117,12 @@ impl Decider {
             rtt: Some(report.rtt.smoothed).filter(|srtt| srtt.0 > 0),
             feedback: None,
         });
-        self.target = self.window();
+        self.reduced_cwnd = self.cwnd_segments();
     }
 
-    fn count(&mut self, report: &Report) {
-        self.delivered += u64::from(report.delivered.wrapping_sub(self.delivered_before));
-        self.delivered_before = report.delivered;
+    fn update_counters(&mut self, report: &Report) {
+        self.delivered += u64::from(report.delivered.wrapping_sub(self.kernel_delivered));
+        self.kernel_delivered = report.delivered;
         if report.advanced && after(report.una, self.round_end) {
             self.round += 1;
             self.round_end = report.nxt;
@@ -132,21 +133,21 @@ impl Decider {
                 size: self.bytes(report.sent),
                 in_flight: self.bytes(report.in_flight.max(report.sent)),
                 retransmission: false,
-                // Of a first segment after a pause `Kind::Idle` tells.
+                // The first segment after an idle period has a report of its own: `Kind::Idle`.
                 app_limited: report.app_limited && report.in_flight > report.sent,
             });
         }
     }
 
-    fn change(&mut self, report: &Report, congestion: bool, ece: bool) {
+    fn on_state_change(&mut self, report: &Report, congestion: bool, ece: bool) {
         let before = std::mem::replace(&mut self.state, report.state);
         let cause = match report.state {
             State::Loss => Cause::Timeout,
             State::Cwr if ece => Cause::Ecn,
             _ => Cause::Loss,
         };
-        // The kernel asks for no new ssthresh when its timer expires again, or while it repairs a loss of the same window:
-        // the window begins anew and the threshold stays (tcp_enter_loss).
+        // The kernel requests no new ssthresh when its timer expires again, or while it repairs a loss of the same
+        // window: the window restarts and the threshold remains (tcp_enter_loss).
         let repeated = report.state == State::Loss && !congestion;
         if congestion || (repeated && before >= State::Cwr) {
             let event = Congestion {
@@ -163,30 +164,30 @@ impl Decider {
             };
             self.before.save(&*self.control, &event);
             self.control.on_congestion(&event);
-            self.target = self.window();
+            self.reduced_cwnd = self.cwnd_segments();
         }
         if self.model_based && before >= State::Cwr && report.state < State::Cwr {
-            self.impose(report, Change::Recovered, Duration::ZERO);
+            self.notify_window(report, Change::Recovered, Duration::ZERO);
         }
     }
 
-    fn wake(&mut self, report: &Report, idle: Duration) {
+    fn on_idle(&mut self, report: &Report, idle: Duration) {
         if self.model_based {
-            // What left is the first segment after the pause.
+            // The report announces the first segment after the idle period.
             let size = Bytes(self.mss);
             let sent = Sent { now: report.now, size, in_flight: size, retransmission: false, app_limited: true };
             self.control.on_sent(&sent);
         } else {
-            self.impose(report, Change::Idle, idle);
+            self.notify_window(report, Change::Idle, idle);
         }
     }
 
-    fn impose(&mut self, report: &Report, change: Change, idle: Duration) {
+    fn notify_window(&mut self, report: &Report, change: Change, idle: Duration) {
         let cwnd = self.bytes(report.cwnd);
         self.control.on_window(&Window { now: report.now, change, cwnd, idle, rtt: None, feedback: None });
     }
 
-    fn acknowledge(&mut self, report: &Report) {
+    fn on_acks(&mut self, report: &Report) {
         let delivered = self.bytes_of(self.delivered);
         let delivery_rate = report.rate.filter(|rate| rate.interval.0 > 0).map(|rate| {
             let over = self.bytes(rate.delivered);
@@ -199,8 +200,8 @@ impl Decider {
                 app_limited: rate.app_limited,
             }
         });
-        let loses = self.state == State::Loss;
-        // The kernel keeps no records for the events of an algorithm.
+        let in_loss = self.state == State::Loss;
+        // The kernel's datapath does not record the events of an algorithm.
         let _ = self.control.on_ack(&Ack {
             now: report.now,
             mss: Bytes(self.mss),
@@ -219,7 +220,7 @@ impl Decider {
             app_limited: report.app_limited,
             cwnd_limited: report.cwnd_limited,
             recovering: matches!(self.state, State::Cwr | State::Recovery)
-                || (!report.advanced && (!loses || report.lost_out > 0)),
+                || (!report.advanced && (!in_loss || report.lost_out > 0)),
             round: self.round,
             feedback: None,
         });
@@ -229,17 +230,17 @@ impl Decider {
         Bytes(segments * self.mss)
     }
 
-    /// The answer as things stand.
+    /// The decision for the current state.
     #[must_use]
     pub fn decision(&self) -> Decision {
-        let falls = matches!(self.state, State::Cwr | State::Recovery) && !self.model_based;
+        let is_reducing = matches!(self.state, State::Cwr | State::Recovery) && !self.model_based;
         let threshold = self.control.state(None).ssthresh.bytes().map(|bytes| bytes.0.div_ceil(self.mss));
-        let ssthresh = if falls {
-            Some(self.target)
+        let ssthresh = if is_reducing {
+            Some(self.reduced_cwnd)
         } else {
             threshold.map(|segments| segments.clamp(1, u64::from(u32::MAX >> 1)) as u32)
         };
-        let cwnd = if falls { self.target } else { self.window() };
+        let cwnd = if is_reducing { self.reduced_cwnd } else { self.cwnd_segments() };
         Decision { cwnd, ssthresh, pacing: self.control.pacing_rate() }
     }
 }
@@ -256,7 +257,7 @@ mod tests {
         let algorithm = cwndlab_algorithms::catalogue().parse("reno").expect("an entry");
         let open = Report { cwnd: 10, mss: 1000, ..report(Kind::Open) };
         let mut decider = Decider::new(&algorithm, &open.path(1));
-        assert_eq!(decider.report(&open), Decision { cwnd: 10, ssthresh: None, pacing: None });
+        assert_eq!(decider.on_report(&open), Decision { cwnd: 10, ssthresh: None, pacing: None });
         decider
     }
 
@@ -283,74 +284,75 @@ mod tests {
         Report { state, flight, ..report(Kind::State { congestion, ece: false }) }
     }
 
-    /// RFC 5681 by hand: slow start 10 → 20; half of 20 in flight is 10, held until the repair ends; 10 more acknowledged in
-    /// avoidance is one segment.
+    /// RFC 5681 by hand: slow start 10 → 20. Half of 20 in flight is 10, which applies until the end of recovery. 10
+    /// more acknowledged segments in congestion avoidance add one segment.
     #[test]
     fn reno_grows_halves_once_and_grows_again() {
         let mut decider = reno();
-        assert_eq!(decider.report(&acks(10, State::Open)).cwnd, 20);
+        assert_eq!(decider.on_report(&acks(10, State::Open)).cwnd, 20);
         let halved = Decision { cwnd: 10, ssthresh: Some(10), pacing: None };
-        assert_eq!(decider.report(&state(State::Recovery, true, 20)), halved);
-        assert_eq!(decider.report(&acks(7, State::Recovery)), halved);
-        assert_eq!(decider.report(&state(State::Open, false, 10)), halved);
-        assert_eq!(decider.report(&acks(10, State::Open)).cwnd, 11);
+        assert_eq!(decider.on_report(&state(State::Recovery, true, 20)), halved);
+        assert_eq!(decider.on_report(&acks(7, State::Recovery)), halved);
+        assert_eq!(decider.on_report(&state(State::Open, false, 10)), halved);
+        assert_eq!(decider.on_report(&acks(10, State::Open)).cwnd, 11);
     }
 
-    /// From CWR to Recovery within a window the kernel asks for no second ssthresh (tcp_enter_recovery).
+    /// From CWR to Recovery within a window the kernel requests no second ssthresh (tcp_enter_recovery).
     #[test]
     fn a_window_is_reduced_once() {
         let mut decider = reno();
-        assert_eq!(decider.report(&state(State::Cwr, true, 10)).cwnd, 5);
-        assert_eq!(decider.report(&state(State::Recovery, false, 10)).cwnd, 5);
+        assert_eq!(decider.on_report(&state(State::Cwr, true, 10)).cwnd, 5);
+        assert_eq!(decider.on_report(&state(State::Recovery, false, 10)).cwnd, 5);
     }
 
-    /// RFC 5681, equation 4: a timer that expires again leaves ssthresh, and the window begins at one segment.
+    /// RFC 5681, equation 4: a repeated timeout does not change ssthresh, and the window restarts at one segment.
     #[test]
-    fn a_second_timeout_leaves_the_threshold() {
+    fn a_repeated_timeout_keeps_the_threshold() {
         let mut decider = reno();
-        let first = decider.report(&state(State::Loss, true, 10));
+        let first = decider.on_report(&state(State::Loss, true, 10));
         assert_eq!(first, Decision { cwnd: 1, ssthresh: Some(5), pacing: None });
-        assert_eq!(decider.report(&acks(2, State::Loss)).cwnd, 3);
-        assert_eq!(decider.report(&state(State::Loss, false, 2)), first);
+        assert_eq!(decider.on_report(&acks(2, State::Loss)).cwnd, 3);
+        assert_eq!(decider.on_report(&state(State::Loss, false, 2)), first);
     }
 
-    /// A path that shrank puts the kernel into Loss without a congestion (tcp_simple_retransmit).
+    /// After a decrease of the path MTU the kernel enters Loss without a congestion event (tcp_simple_retransmit).
     #[test]
-    fn a_smaller_path_is_no_congestion() {
+    fn a_smaller_path_mtu_is_no_congestion_event() {
         let mut decider = reno();
-        assert_eq!(decider.report(&state(State::Loss, false, 10)).cwnd, 10);
+        assert_eq!(decider.on_report(&state(State::Loss, false, 10)).cwnd, 10);
     }
 
     #[test]
-    fn what_a_report_sums_up_happened_before_its_congestion() {
+    fn the_acks_of_a_report_precede_its_congestion_event() {
         let mut decider = reno();
         let both = Report { acked: acked(10), advanced: true, ..state(State::Recovery, true, 20) };
-        assert_eq!(decider.report(&both).cwnd, 10);
-        decider.report(&Report { cwnd: 20, ..report(Kind::Undo) });
-        decider.report(&state(State::Open, false, 20));
+        assert_eq!(decider.on_report(&both).cwnd, 10);
+        decider.on_report(&Report { cwnd: 20, ..report(Kind::Undo) });
+        decider.on_report(&state(State::Open, false, 20));
         assert_eq!(decider.decision().cwnd, 20, "slow start had brought it to 20");
     }
 
-    /// RFC 2861: the kernel restarted at 10, so growth goes on from there.
+    /// RFC 2861: the kernel restarts at 10 segments after an idle period.
     #[test]
-    fn idleness_sets_the_window_back() {
+    fn an_idle_period_resets_the_window() {
         let mut decider = reno();
-        decider.report(&acks(30, State::Open));
+        decider.on_report(&acks(30, State::Open));
         let idle = Report { cwnd: 10, ..report(Kind::Idle(Duration::from_millis(700))) };
-        assert_eq!(decider.report(&idle).cwnd, 10);
+        assert_eq!(decider.on_report(&idle).cwnd, 10);
     }
 
     #[test]
-    fn a_window_that_is_not_used_does_not_grow() {
+    fn an_unused_window_does_not_grow() {
         let mut decider = reno();
-        assert_eq!(decider.report(&Report { cwnd_limited: false, ..acks(10, State::Open) }).cwnd, 10);
-        assert_eq!(decider.report(&Report { advanced: false, ..acks(3, State::Disorder) }).cwnd, 10);
+        assert_eq!(decider.on_report(&Report { cwnd_limited: false, ..acks(10, State::Open) }).cwnd, 10);
+        assert_eq!(decider.on_report(&Report { advanced: false, ..acks(3, State::Disorder) }).cwnd, 10);
     }
 
+    /// Sends a line for each call that it receives.
     #[derive(Clone, Debug)]
-    struct Told(Sender<String>);
+    struct CallRecorder(Sender<String>);
 
-    impl CongestionControl for Told {
+    impl CongestionControl for CallRecorder {
         fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
             let rate = ack.delivery_rate.map(|rate| (rate.rate.0, rate.prior_delivered.0));
             let (round, delivered) = (ack.round, ack.delivered.0);
@@ -379,38 +381,38 @@ mod tests {
         }
     }
 
-    fn told(model_based: bool) -> (Decider, Receiver<String>) {
-        let (say, hear) = channel();
+    fn recorded_decider(model_based: bool) -> (Decider, Receiver<String>) {
+        let (sender, calls) = channel();
         let open = Report { cwnd: 10, una: u32::MAX - 999, delivered: 1, ..report(Kind::Open) };
-        let mut decider = Decider::of(Box::new(Told(say)), model_based, &open.path(1));
-        let answer = decider.report(&open);
-        assert_eq!(answer, Decision { cwnd: 7, ssthresh: None, pacing: Some(Rate(8_000_000)) });
-        (decider, hear)
+        let mut decider = Decider::with_control(Box::new(CallRecorder(sender)), model_based, &open.path(1));
+        let decision = decider.on_report(&open);
+        assert_eq!(decision, Decision { cwnd: 7, ssthresh: None, pacing: Some(Rate(8_000_000)) });
+        (decider, calls)
     }
 
-    /// By hand: 10 segments of 1000 bytes over 10 ms are 8 Mbit/s; 4 of the 14 delivered came before. Sequence and delivery
-    /// counts wrap; the SYN's delivery does not count.
+    /// By hand: 10 segments of 1000 bytes over 10 ms are 8 Mbit/s; 4 of the 14 delivered segments preceded them.
+    /// Sequence and delivery counts wrap; the delivery of the SYN does not count.
     #[test]
-    fn rates_and_rounds_are_reckoned_from_counts_that_wrap() {
-        let (mut decider, hear) = told(false);
+    fn rates_and_rounds_are_computed_from_counts_that_wrap() {
+        let (mut decider, calls) = recorded_decider(false);
         let sample = |prior| RateSample {
             delivered: 10,
             interval: Duration::from_millis(10),
             prior_delivered: prior,
             app_limited: false,
         };
-        decider.report(&Report {
+        decider.on_report(&Report {
             una: 9_000,
             nxt: 20_000,
             delivered: 15,
             rate: Some(sample(5)),
             ..acks(14, State::Open)
         });
-        decider.report(&Report { una: 19_000, nxt: 30_000, delivered: 25, ..acks(10, State::Open) });
-        decider.report(&Report { una: 20_001, nxt: 40_000, delivered: 26, ..acks(1, State::Recovery) });
-        let said: Vec<_> = hear.try_iter().collect();
+        decider.on_report(&Report { una: 19_000, nxt: 30_000, delivered: 25, ..acks(10, State::Open) });
+        decider.on_report(&Report { una: 20_001, nxt: 40_000, delivered: 26, ..acks(1, State::Recovery) });
+        let recorded: Vec<_> = calls.try_iter().collect();
         assert_eq!(
-            said,
+            recorded,
             [
                 "Established",
                 "ack round 1 delivered 14000 rate Some((8000000, 4000)) false",
@@ -420,17 +422,18 @@ mod tests {
         );
     }
 
-    /// Its window is its own in a recovery, of whose end it hears; idleness is a departure after a pause.
+    /// A model-based algorithm sets the window during recovery and is notified of its end. After an idle period it is
+    /// notified of an application-limited segment.
     #[test]
-    fn a_model_based_algorithm_owns_its_window() {
-        let (mut decider, hear) = told(true);
-        let answer = decider.report(&state(State::Recovery, true, 10));
-        assert_eq!((answer.cwnd, answer.ssthresh), (7, None));
-        decider.report(&state(State::Open, false, 10));
-        decider.report(&report(Kind::Idle(Duration::from_millis(300))));
+    fn a_model_based_algorithm_controls_its_window() {
+        let (mut decider, calls) = recorded_decider(true);
+        let decision = decider.on_report(&state(State::Recovery, true, 10));
+        assert_eq!((decision.cwnd, decision.ssthresh), (7, None));
+        decider.on_report(&state(State::Open, false, 10));
+        decider.on_report(&report(Kind::Idle(Duration::from_millis(300))));
         let ecn = Report { state: State::Cwr, ..report(Kind::State { congestion: true, ece: true }) };
-        decider.report(&Report { sent: 3, in_flight: 5, ..ecn });
-        let said: Vec<_> = hear.try_iter().collect();
-        assert_eq!(said, ["Established", "Loss", "Recovered", "sent 1000 true", "sent 3000 false", "Ecn"]);
+        decider.on_report(&Report { sent: 3, in_flight: 5, ..ecn });
+        let recorded: Vec<_> = calls.try_iter().collect();
+        assert_eq!(recorded, ["Established", "Loss", "Recovered", "sent 1000 true", "sent 3000 false", "Ecn"]);
     }
 }

@@ -1,9 +1,9 @@
-//! Algorithms inside the kernel's TCP: an eBPF program measures and enforces, [`decider`] decides.
+//! Congestion control algorithms in the kernel's TCP: an eBPF program measures and enforces, [`decider`] decides.
 //!
 //! - [`report`]: reports of the kernel and decisions on them;
-//! - [`decider`]: turns reports into calls of the contract, and its window into decisions. It has no clock and no kernel, so
-//!   that a recorded stream of reports gives the same decisions anywhere;
-//! - `datapath` (feature of that name): the eBPF program, its loader, and the thread that runs the deciders.
+//! - [`decider`]: translates reports to calls of the contract, and the algorithm's window to decisions. It uses no
+//!   clock and no system call, so that a recorded stream of reports yields the same decisions everywhere;
+//! - `datapath` (with the feature `datapath`): the eBPF program, its loader, and the thread that runs the deciders.
 
 #[cfg(feature = "datapath")]
 pub mod datapath;

@@ -1,5 +1,4 @@
-//! The reports of the kernel's datapath on a connection, and the decisions on them. Windows are in segments, as in the
-//! kernel.
+//! Reports of the kernel's datapath on a connection, and decisions on them. Windows are in segments, as in the kernel.
 
 use cwndlab_control::Path;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
@@ -7,16 +6,17 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 /// The congestion state of the kernel's TCP (`enum tcp_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// No sign of congestion.
+    /// No indication of congestion.
     #[default]
     Open = 0,
     /// Duplicate ACKs or SACKs arrive.
     Disorder = 1,
-    /// The window is reduced: an ECN echo, a tail loss probe that repaired a loss, or a full queue of this host.
+    /// Window reduction after an ECN echo, a tail loss probe that repaired a loss, or congestion in a queue of this
+    /// host.
     Cwr = 2,
-    /// A loss is being repaired.
+    /// Fast recovery.
     Recovery = 3,
-    /// The retransmission timer expired.
+    /// Recovery after an expired retransmission timer.
     Loss = 4,
 }
 
@@ -25,20 +25,20 @@ pub enum State {
 pub enum Kind {
     /// The connection begins or switches to this algorithm.
     Open,
-    /// Data was acknowledged.
+    /// Data were acknowledged.
     #[default]
     Acks,
-    /// [`Report::state`] begins.
+    /// The connection enters [`Report::state`].
     State {
-        /// The kernel requests a new `ssthresh`: a congestion event, once per window.
+        /// The kernel requests a new `ssthresh`: a congestion event, at most one per window.
         congestion: bool,
         /// The current ACK echoes an ECN mark.
         ece: bool,
     },
-    /// The last reduction was spurious and is undone.
+    /// The kernel undoes the last reduction, which was spurious.
     Undo,
-    /// The connection was idle this long and sends again; its window is now [`Report::cwnd`] (RFC 2861), which a model-based
-    /// algorithm keeps.
+    /// The connection sends again after an idle period of this duration. The kernel has set the window to
+    /// [`Report::cwnd`] (RFC 2861), except for a model-based algorithm.
     Idle(Duration),
     /// The connection ends or switches to another algorithm.
     Close,
@@ -47,26 +47,26 @@ pub enum Kind {
 /// A delivery-rate sample (`struct rate_sample`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
-    /// Segments delivered over it.
+    /// Segments delivered in the interval.
     pub delivered: u32,
-    /// How long it lasted.
+    /// Length of the sampling interval.
     pub interval: Duration,
-    /// [`Report::delivered`] when its segment was sent.
+    /// [`Report::delivered`] at the time when the acknowledged segment was sent.
     pub prior_delivered: u32,
-    /// The sender was application-limited then.
+    /// The sender was application-limited at that time.
     pub app_limited: bool,
 }
 
-/// What the ACKs of a report told.
+/// The sums over the ACKs of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acked {
     /// Segments newly acknowledged, cumulatively or by SACK.
     pub segments: u32,
-    /// ACKs that acknowledged them.
+    /// Number of ACKs that acknowledged them.
     pub acks: u32,
-    /// Time between the first and the last of them.
+    /// Time between the first and the last of these ACKs.
     pub interval: Duration,
-    /// In flight before the first of them, segments.
+    /// In flight before the first of these ACKs, segments.
     pub prior_in_flight: u32,
     /// Segments newly marked lost.
     pub lost: u32,
@@ -77,44 +77,44 @@ pub struct Acked {
 /// The round-trip times of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rtt {
-    /// The last sample.
+    /// The last RTT sample.
     pub latest: Option<Duration>,
-    /// Smoothed; zero before the first sample.
+    /// Smoothed RTT; zero before the first sample.
     pub smoothed: Duration,
-    /// The smallest; zero before the first sample.
+    /// Minimum RTT; zero before the first sample.
     pub min: Duration,
 }
 
-/// What the kernel measured since its last report, and the current state.
+/// The kernel's measurements since the last report, and the current state of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The time of the report.
     pub now: Time,
-    /// Its cause.
+    /// The event that caused the report.
     pub kind: Kind,
-    /// The current state; for [`Kind::State`] the one that begins.
+    /// The current state; for [`Kind::State`] the new state.
     pub state: State,
-    /// What was acknowledged.
+    /// The sums over the ACKs.
     pub acked: Acked,
     /// SND.UNA advanced.
     pub advanced: bool,
     /// Segments sent, retransmissions included.
     pub sent: u32,
-    /// In flight, segments (`tcp_packets_in_flight`).
+    /// Segments in flight (`tcp_packets_in_flight`).
     pub in_flight: u32,
-    /// FlightSize without what SACK reported, segments.
+    /// FlightSize without SACKed segments, segments.
     pub flight: u32,
-    /// Marked lost and not retransmitted, segments.
+    /// Segments marked lost (`lost_out` of `struct tcp_sock`).
     pub lost_out: u32,
     /// The round-trip times.
     pub rtt: Rtt,
-    /// Last delivery-rate sample.
+    /// The last delivery-rate sample.
     pub rate: Option<RateSample>,
     /// Segments delivered so far; wraps.
     pub delivered: u32,
     /// The sender is application-limited.
     pub app_limited: bool,
-    /// The sender is limited by the window (`tcp_is_cwnd_limited`).
+    /// The congestion window limits the sender (`tcp_is_cwnd_limited`).
     pub cwnd_limited: bool,
     /// First unacknowledged sequence number; wraps.
     pub una: u32,
@@ -127,7 +127,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The path that an algorithm is built for at the first report.
+    /// The path for the construction of an algorithm, from the first report.
     #[must_use]
     pub fn path(&self, seed: u64) -> Path {
         let mss = Bytes(u64::from(self.mss.max(1)));
@@ -142,13 +142,13 @@ impl Report {
     }
 }
 
-/// A decision for the kernel to enforce.
+/// A decision that the kernel applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The window, segments, at least 1. While the kernel reduces the window (PRR), its final value.
+    /// The window, segments, at least 1. While the kernel reduces the window (PRR), the window after the reduction.
     pub cwnd: u32,
-    /// The slow-start threshold, segments, which is also the target of a current reduction; `None` keeps the kernel's.
+    /// The slow-start threshold, segments, to which PRR also reduces the window; `None` keeps the kernel's threshold.
     pub ssthresh: Option<u32>,
-    /// The pacing rate of payload; `None` leaves bursts to the kernel.
+    /// The pacing rate, payload per time; `None` leaves the rate to the kernel.
     pub pacing: Option<Rate>,
 }

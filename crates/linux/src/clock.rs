@@ -1,8 +1,8 @@
-//! The clock of the kernel's own timestamps: `CLOCK_MONOTONIC` of clock_gettime(2).
+//! The clock of the kernel's timestamps: `CLOCK_MONOTONIC` of clock_gettime(2).
 
 use cwndlab_units::Time;
 
-/// The time that `ktime_get_ns()` and `bpf_ktime_get_ns()` return in the kernel.
+/// The current time of the clock that `ktime_get_ns()` and `bpf_ktime_get_ns()` read in the kernel.
 #[must_use]
 pub fn monotonic() -> Time {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,15 +1,15 @@
-//! The error type: where something failed, what failed, and what would help.
+//! The error type: the place of a failure, its description, and a hint.
 
 use std::fmt;
 
-/// A failed operation of the system, or a wrong argument to one.
+/// A failed system operation, or an invalid argument to one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The system call, file, option or field concerned; empty where there is none.
     pub place: String,
-    /// What is wrong.
+    /// The description of the failure.
     pub what: String,
-    /// What would help; may be empty.
+    /// A suggested remedy; may be empty.
     pub hint: String,
 }
 
@@ -27,13 +27,13 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Builds a fault from its three texts.
+/// Builds a fault from place, description and hint.
 pub fn fault(place: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Fault {
     Fault { place: place.into(), what: what.into(), hint: hint.into() }
 }
 
-/// Builds a fault from `errno`, directly after the system call that set it.
-pub fn system(place: impl Into<String>, hint: impl Into<String>) -> Fault {
+/// Builds a fault from `errno`. Must be called directly after the failed system call.
+pub fn os_fault(place: impl Into<String>, hint: impl Into<String>) -> Fault {
     fault(place, std::io::Error::last_os_error().to_string(), hint)
 }
 
@@ -41,7 +41,7 @@ pub fn system(place: impl Into<String>, hint: impl Into<String>) -> Fault {
 mod tests {
     use super::*;
 
-    /// The form of house-style 2.6: place, colon, what; the hint on a line of its own.
+    /// The form of house-style 2.6: place, colon, description; the hint on a separate line.
     #[test]
     fn display_shows_place_text_and_hint() {
         assert_eq!(fault("lo: up", "denied", "run as root").to_string(), "lo: up: denied\n  hint: run as root");

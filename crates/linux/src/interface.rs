@@ -5,9 +5,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use cwndlab_units::Bytes;
 
-use crate::fault::{system, Fault};
+use crate::fault::{os_fault, Fault};
 
-/// The hint where the kernel refuses a change of a device.
+/// The hint where the kernel denies a change of a device.
 pub(crate) const HINT: &str = "emulation needs CAP_NET_ADMIN in its namespaces";
 
 /// `struct ifreq`: a name and a union of 24 bytes.
@@ -46,12 +46,12 @@ impl InterfaceRequest {
     }
 }
 
-/// Opens a socket through which the kernel accepts requests for devices.
+/// Opens a socket for `ioctl` requests on devices.
 fn control_socket() -> Result<OwnedFd, Fault> {
     // SAFETY: no pointers; the result is checked.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
-        return Err(system("socket", ""));
+        return Err(os_fault("socket", ""));
     }
     // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(socket) })
@@ -63,12 +63,12 @@ fn request(place: &str, command: libc::c_ulong, request: &mut InterfaceRequest) 
     if unsafe { libc::ioctl(socket.as_raw_fd(), command as _, std::ptr::from_mut(request)) } == 0 {
         Ok(())
     } else {
-        Err(system(place, HINT))
+        Err(os_fault(place, HINT))
     }
 }
 
 /// Activates the device `name`.
-pub fn up(name: &str) -> Result<(), Fault> {
+pub fn set_up(name: &str) -> Result<(), Fault> {
     let flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
     request(
         &format!("{name}: up"),
@@ -77,7 +77,7 @@ pub fn up(name: &str) -> Result<(), Fault> {
     )
 }
 
-/// Sets the largest packet of the device `name`.
+/// Sets the MTU of the device `name`.
 pub fn set_mtu(name: &str, mtu: Bytes) -> Result<(), Fault> {
     let mtu = i32::try_from(mtu.0).unwrap_or(i32::MAX);
     request(
@@ -87,7 +87,8 @@ pub fn set_mtu(name: &str, mtu: Bytes) -> Result<(), Fault> {
     )
 }
 
-/// Makes all of `address`/16 local, as 127.0.0.0/8 is: the kernel accepts every address of a loopback's prefix as its own.
+/// Makes the prefix `address`/16 local, like 127.0.0.0/8: the kernel treats every address of a loopback device's prefix
+/// as an address of the host.
 pub fn add_local_prefix(address: Ipv4Addr) -> Result<(), Fault> {
     let alias = InterfaceRequest::new("lo:1");
     request("lo:1: address", libc::SIOCSIFADDR as libc::c_ulong, &mut alias.with_address(address))?;

@@ -1,10 +1,10 @@
 //! The Linux interfaces that the engines share: namespaces, TUN devices, netlink, sockets, `TCP_INFO`, scheduling.
 //!
-//! Each module wraps one interface of the kernel, names its man page, and holds the `unsafe` that its system calls need,
-//! so that the crates above it contain none. Nothing here knows of scenarios, links or algorithms.
+//! Each module wraps one interface of the kernel, names its man page, and contains the `unsafe` blocks of its system
+//! calls, so that most crates above it need none. The crate has no notion of scenarios, links or algorithms.
 //!
 //! - [`fault`]: the error type;
-//! - [`privileges`]: capabilities, and root in a user namespace;
+//! - [`privileges`]: capabilities and user namespaces;
 //! - [`namespace`], [`pid_namespace`]: network and PID namespaces;
 //! - [`interface`], [`tun`], [`netlink`]: devices, addresses, routes;
 //! - [`socket`], [`tcp_info`], [`netstat`]: TCP sockets and their state;

@@ -1,12 +1,12 @@
 //! Network namespaces without names: network_namespaces(7), setns(2), unshare(2).
 //!
-//! A namespace exists as long as a file descriptor of this process refers to it. However the process ends, the kernel
-//! removes the namespace with its devices, routes and sockets.
+//! A namespace exists as long as a file descriptor of this process refers to it. When the process ends, even by a
+//! signal, the kernel removes the namespace with its devices, routes and sockets.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-use crate::fault::{fault, system, Fault};
+use crate::fault::{fault, os_fault, Fault};
 use crate::interface;
 use crate::privileges::NAMESPACE_HINT;
 
@@ -22,18 +22,19 @@ fn of_thread() -> Result<File, Fault> {
 }
 
 impl Namespace {
-    /// Creates a namespace with its loopback device up.
+    /// Creates a namespace with an active loopback device.
     pub fn new() -> Result<Self, Fault> {
-        let made = std::thread::spawn(|| {
+        let created = std::thread::spawn(|| {
             // SAFETY: unshare takes a flag; with CLONE_NEWNET it changes this thread alone.
             if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-                return Err(system("unshare(CLONE_NEWNET)", NAMESPACE_HINT));
+                return Err(os_fault("unshare(CLONE_NEWNET)", NAMESPACE_HINT));
             }
             let handle = of_thread()?;
-            interface::up("lo")?;
+            interface::set_up("lo")?;
             Ok(Self { handle })
         });
-        made.join().unwrap_or_else(|_| Err(fault("unshare(CLONE_NEWNET)", "the thread that made it panicked", "")))
+        let panicked = "the thread that creates the namespace panicked";
+        created.join().unwrap_or_else(|_| Err(fault("unshare(CLONE_NEWNET)", panicked, "")))
     }
 
     /// Runs `work` on a new thread within this namespace and returns its result.
@@ -53,7 +54,7 @@ impl Namespace {
         if unsafe { libc::setns(self.handle.as_raw_fd(), libc::CLONE_NEWNET) } == 0 {
             Ok(())
         } else {
-            Err(system("setns", NAMESPACE_HINT))
+            Err(os_fault("setns", NAMESPACE_HINT))
         }
     }
 }
@@ -69,7 +70,7 @@ mod tests {
     #[test]
     fn two_namespaces_bind_the_same_port() {
         if !has_capability(CAP_SYS_ADMIN) {
-            return; // creating one takes privileges
+            return; // creating a namespace requires privileges
         }
         let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 7)).map_err(|error| fault("bind", error.to_string(), ""));
         let (one, other) = (Namespace::new().expect("created"), Namespace::new().expect("created"));

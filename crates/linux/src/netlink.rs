@@ -1,11 +1,11 @@
-//! Routes and device queues through rtnetlink(7), for what an `ioctl` cannot set: the congestion control of a route, and
-//! the queue of a device in the namespace of a user other than root.
+//! Routes and device queues through rtnetlink(7), for settings that no `ioctl` provides: the congestion control of a
+//! route, and the queue length of a device in the network namespace of an unprivileged user.
 
 use std::ffi::CString;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::fault::{fault, system, Fault};
+use crate::fault::{fault, os_fault, Fault};
 use crate::interface::HINT;
 use crate::sysctl;
 
@@ -27,7 +27,7 @@ fn push_attribute(into: &mut Vec<u8>, kind: u16, value: &[u8]) {
     into.resize(into.len().next_multiple_of(4), 0);
 }
 
-/// A request for a route to `prefix`/16 through the device of this index.
+/// A request for a route to `prefix`/16 through the device with the index `device`.
 fn route_request(prefix: Ipv4Addr, source: Ipv4Addr, device: u32, algorithm: Option<&str>) -> Vec<u8> {
     // struct rtmsg: family, prefix lengths, TOS, table (main), protocol (static), scope (link), type (unicast), flags.
     let mut body = vec![libc::AF_INET as u8, 16, 0, 0, 254, 4, 253, 1, 0, 0, 0, 0];
@@ -52,13 +52,13 @@ fn request(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     message
 }
 
-/// The index of a device of the calling thread's namespace; 0 where there is none.
+/// The index of a device in the calling thread's namespace; 0 for an unknown device.
 fn index_of(device: &str) -> u32 {
     // SAFETY: the name is a C string that outlives the call.
     CString::new(device).map_or(0, |name| unsafe { libc::if_nametoindex(name.as_ptr()) })
 }
 
-/// Sets how many packets may wait in the queue of a device (`txqueuelen`).
+/// Sets the queue length of a device (`txqueuelen`), packets.
 pub fn set_queue_length(device: &str, packets: u32) -> Result<(), Fault> {
     let mut body = vec![0; 4]; // struct ifinfomsg: family, type; then index, flags, change mask
     body.extend(index_of(device).to_ne_bytes());
@@ -67,50 +67,52 @@ pub fn set_queue_length(device: &str, packets: u32) -> Result<(), Fault> {
     let place = format!("{device}: queue length");
     match exchange(&place, &request(libc::RTM_NEWLINK, 0, &body))? {
         0 => Ok(()),
-        error => Err(refused(place, error)),
+        error => Err(errno_fault(place, error)),
     }
 }
 
-fn refused(place: String, error: i32) -> Fault {
+/// Builds a fault from the kernel's error, a negative `errno`.
+fn errno_fault(place: String, error: i32) -> Fault {
     fault(place, std::io::Error::from_raw_os_error(-error).to_string(), HINT)
 }
 
-/// Adds a route to `prefix`/16 through a device of the calling thread's namespace. Sockets that are not bound send from
-/// `source`. With `algorithm` all TCP connections over the route use this congestion control (`congctl` of ip-route(8)).
+/// Adds a route to `prefix`/16 through a device in the calling thread's namespace. Unbound sockets send from `source`.
+/// With `algorithm`, all TCP connections over the route use this congestion control (`congctl` of ip-route(8)).
 pub fn add_route(prefix: Ipv4Addr, source: Ipv4Addr, device: &str, algorithm: Option<&str>) -> Result<(), Fault> {
     let place = format!("{device}: route");
     match (exchange(&place, &route_request(prefix, source, index_of(device), algorithm))?, algorithm) {
         (0, _) => Ok(()),
         (error, Some(name)) if error == -libc::EINVAL => Err(no_such_algorithm("algorithm", name)),
-        (error, _) => Err(refused(place, error)),
+        (error, _) => Err(errno_fault(place, error)),
     }
 }
 
-/// Sends a request and returns the kernel's error, negative, or 0.
+/// Sends a request. Returns 0, or the kernel's error as a negative `errno`.
 fn exchange(place: &str, request: &[u8]) -> Result<i32, Fault> {
     let mut reply = [0u8; 512];
-    // SAFETY: both buffers outlive their calls and their lengths are their own; the descriptor is new.
+    // SAFETY: both buffers outlive their calls and are passed with their own lengths; the descriptor is new.
     let length = unsafe {
         let raw = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE);
         if raw < 0 {
-            return Err(system(place, ""));
+            return Err(os_fault(place, ""));
         }
         let socket = OwnedFd::from_raw_fd(raw);
         if libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) < 0 {
-            return Err(system(place, ""));
+            return Err(os_fault(place, ""));
         }
         libc::recv(socket.as_raw_fd(), reply.as_mut_ptr().cast(), reply.len(), 0)
     };
     if length < 20 {
-        return Err(system(place, ""));
+        return Err(os_fault(place, ""));
     }
     // struct nlmsgerr: the error follows the header.
     Ok(i32::from_ne_bytes([reply[16], reply[17], reply[18], reply[19]]))
 }
 
-/// The fault where the kernel has no congestion control of this name.
+/// The fault for a congestion control that the kernel lacks.
 fn no_such_algorithm(place: &str, name: &str) -> Fault {
-    let hint = format!("it has {}; `cwndlab kernel run` adds ours", sysctl::available_congestion_controls().join(", "));
+    let available = sysctl::available_congestion_controls().join(", ");
+    let hint = format!("it has {available}; `cwndlab kernel run` adds those of cwndlab");
     fault(place, format!("this kernel has no congestion control '{name}'"), hint)
 }
 
@@ -118,8 +120,8 @@ fn no_such_algorithm(place: &str, name: &str) -> Fault {
 mod tests {
     use super::*;
 
-    /// By hand from rtnetlink(7): 16 bytes of header, 12 of rtmsg, 8 per attribute of 4 bytes; the metric's name of 5 with
-    /// its terminator takes 4 + 6, padded to 12, in a nest of 4 more.
+    /// By hand from rtnetlink(7): a header of 16 bytes, rtmsg of 12, and 8 for each attribute of 4 bytes. The name of 5
+    /// bytes with its terminator takes 4 + 6 bytes, padded to 12, in a nested attribute with 4 more.
     #[test]
     fn a_request_has_the_lengths_of_the_protocol() {
         let (prefix, source) = (Ipv4Addr::new(10, 102, 0, 0), Ipv4Addr::new(10, 101, 0, 1));

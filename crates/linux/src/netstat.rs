@@ -1,6 +1,6 @@
 //! TCP counters of a network namespace: the `TcpExt` lines of `/proc/net/netstat` (proc_pid_net(5)).
 
-/// The counters that describe the work of TCP senders (`include/uapi/linux/snmp.h`, `net/ipv4/proc.c`).
+/// The counters of TCP senders (`include/uapi/linux/snmp.h`, `net/ipv4/proc.c`).
 const SENDER_COUNTERS: &[&str] = &[
     "TCPSackRecovery",
     "TCPRenoRecovery",
@@ -23,7 +23,7 @@ pub fn sender_counters() -> Vec<(String, u64)> {
     parse(&std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap_or_default())
 }
 
-/// A line of names and a line of values, both with the prefix `TcpExt:`.
+/// Parses a line of names and a line of values, both with the prefix `TcpExt:`.
 fn parse(text: &str) -> Vec<(String, u64)> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
     let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Waits for readable file descriptors with a timeout in nanoseconds: ppoll(2).
+//! Waiting for readable file descriptors with a timeout in nanoseconds: ppoll(2).
 
 use std::os::fd::RawFd;
 
@@ -10,7 +10,7 @@ pub fn wait_readable<const N: usize>(descriptors: [RawFd; N], timeout: Duration)
     let second = Duration::from_secs(1).0;
     let time =
         libc::timespec { tv_sec: (timeout.0 / second).cast_signed(), tv_nsec: (timeout.0 % second).cast_signed() };
-    // SAFETY: the array and the time outlive the call, the count is the array's; no signal mask.
+    // SAFETY: the array and the time outlive the call, and the count is the array's length; there is no signal mask.
     unsafe { libc::ppoll(polled.as_mut_ptr(), N as libc::nfds_t, &raw const time, std::ptr::null()) };
 }
 
@@ -24,9 +24,9 @@ mod tests {
     /// ppoll(2): returns at once where a descriptor is readable.
     #[test]
     fn a_readable_descriptor_ends_the_wait() {
-        let (quiet, mut pipe) = (std::io::pipe().expect("a pipe"), std::io::pipe().expect("a pipe"));
+        let (empty, mut pipe) = (std::io::pipe().expect("a pipe"), std::io::pipe().expect("a pipe"));
         pipe.1.write_all(b"x").expect("it has room");
-        wait_readable([quiet.0.as_raw_fd(), pipe.0.as_raw_fd()], Duration::from_secs(3_600));
-        wait_readable([quiet.0.as_raw_fd()], Duration(1_000));
+        wait_readable([empty.0.as_raw_fd(), pipe.0.as_raw_fd()], Duration::from_secs(3_600));
+        wait_readable([empty.0.as_raw_fd()], Duration(1_000));
     }
 }

@@ -1,6 +1,6 @@
-//! Capabilities of the calling thread, and root in a user namespace: capabilities(7), user_namespaces(7).
+//! Capabilities of the calling thread, and user namespaces: capabilities(7), user_namespaces(7).
 
-use crate::fault::{fault, system, Fault};
+use crate::fault::{fault, os_fault, Fault};
 
 /// `CAP_NET_ADMIN`: devices, routes, settings of a network namespace (`include/uapi/linux/capability.h`).
 pub const CAP_NET_ADMIN: u32 = 12;
@@ -11,8 +11,8 @@ pub const CAP_PERFMON: u32 = 38;
 /// `CAP_BPF`: loading BPF programs.
 pub const CAP_BPF: u32 = 39;
 
-/// The hint where the kernel refuses a namespace.
-pub(crate) const NAMESPACE_HINT: &str = "emulation needs root, or a machine that lets users make user namespaces \
+/// The hint where the kernel denies a namespace.
+pub(crate) const NAMESPACE_HINT: &str = "emulation needs root, or a machine that lets users create user namespaces \
     (/proc/sys/user/max_user_namespaces, kernel.unprivileged_userns_clone): try `sudo`";
 
 /// Whether the capability is in the effective set of the calling thread (`CapEff` of proc_pid_status(5)).
@@ -23,10 +23,10 @@ pub fn has_capability(capability: u32) -> bool {
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> capability & 1 == 1)
 }
 
-/// Enters a new user namespace as its root, unless the process has the capabilities for network namespaces already.
-/// Returns whether it entered one.
+/// Enters a new user namespace as its root user, unless the process already has the capabilities for network
+/// namespaces. Returns whether it entered one.
 ///
-/// The kernel allows this to single-threaded processes only (unshare(2)): call it before any thread starts.
+/// The kernel permits this only to single-threaded processes (unshare(2)): call it before any thread starts.
 pub fn become_root() -> Result<bool, Fault> {
     if has_capability(CAP_SYS_ADMIN) && has_capability(CAP_NET_ADMIN) {
         return Ok(false);
@@ -40,7 +40,7 @@ pub fn become_root() -> Result<bool, Fault> {
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     // SAFETY: unshare takes a flag; there is one thread.
     if unsafe { libc::unshare(libc::CLONE_NEWUSER) } != 0 {
-        return Err(system("unshare(CLONE_NEWUSER)", NAMESPACE_HINT));
+        return Err(os_fault("unshare(CLONE_NEWUSER)", NAMESPACE_HINT));
     }
     // The kernel accepts gid_map only after setgroups is denied (user_namespaces(7)).
     for (file, text) in

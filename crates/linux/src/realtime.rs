@@ -5,14 +5,14 @@
 pub enum Policy {
     /// `SCHED_FIFO`: runs until it blocks.
     Fifo,
-    /// `SCHED_RR`: takes turns with threads of its priority.
+    /// `SCHED_RR`: alternates with threads of the same priority.
     RoundRobin,
 }
 
-/// Gives the calling thread a real-time policy and priority (1 to 99). Returns whether the kernel granted it.
+/// Gives the calling thread a real-time policy and priority (1 to 99). Returns whether the kernel permitted it.
 ///
-/// Without real-time priority the kernel rounds sleeps up by the timer slack, 50 µs by default: it is set to its
-/// minimum of 1 ns as well.
+/// Without real-time priority the kernel extends sleeps by the timer slack, 50 µs by default. The function also sets
+/// the slack to its minimum of 1 ns.
 #[must_use]
 pub fn set_realtime(policy: Policy, priority: i32) -> bool {
     let policy = match policy {

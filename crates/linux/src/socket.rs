@@ -7,7 +7,7 @@ use std::time::Duration as Wait;
 use cwndlab_units::Bytes;
 
 fn set_option(socket: RawFd, level: i32, name: i32, value: &[u8]) -> std::io::Result<()> {
-    // SAFETY: the value outlives the call and its length is its own.
+    // SAFETY: the value outlives the call and is passed with its own length.
     let status =
         unsafe { libc::setsockopt(socket, level, name, value.as_ptr().cast(), value.len() as libc::socklen_t) };
     if status == 0 {
@@ -17,18 +17,19 @@ fn set_option(socket: RawFd, level: i32, name: i32, value: &[u8]) -> std::io::Re
     }
 }
 
-/// Selects the congestion control of a socket by its name in the kernel (`TCP_CONGESTION`).
+/// Selects the congestion control of a socket by the kernel's name (`TCP_CONGESTION`).
 pub fn set_congestion_control(socket: RawFd, algorithm: &str) -> std::io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, algorithm.as_bytes())
 }
 
-/// Limits the segments of a socket (`TCP_MAXSEG`), TCP options included.
+/// Limits the segment size of a socket, TCP options included (`TCP_MAXSEG`).
 pub fn set_max_segment(socket: RawFd, size: Bytes) -> std::io::Result<()> {
     let size = i32::try_from(size.0).unwrap_or(i32::MAX);
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &size.to_ne_bytes())
 }
 
-/// Payload in the send buffer that the far end has not acknowledged (`SIOCOUTQ` of tcp(7)); 0 where the socket is closed.
+/// Payload in the send buffer that the remote endpoint has not acknowledged (`SIOCOUTQ` of tcp(7)); 0 for a closed
+/// socket.
 #[must_use]
 pub fn unacknowledged(socket: &TcpStream) -> Bytes {
     let mut bytes: libc::c_int = 0;
@@ -41,12 +42,12 @@ pub fn unacknowledged(socket: &TcpStream) -> Bytes {
     }
 }
 
-/// What a connection has before its handshake.
+/// The options of a connection, which are set before its handshake.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The congestion control, by its name in the kernel.
+    /// The congestion control, by the kernel's name.
     pub algorithm: &'a str,
-    /// The limit of [`set_max_segment`].
+    /// The argument of [`set_max_segment`].
     pub max_segment: Bytes,
     /// The write timeout. The kernel applies it to each wait for the handshake as well (socket(7), `SO_SNDTIMEO`).
     pub write_timeout: Wait,
@@ -61,11 +62,11 @@ fn socket_address(address: SocketAddrV4) -> [u8; 16] {
     out
 }
 
-/// Connects from `near` to `far`, with TCP_NODELAY. Tries again until the handshake is complete; returns `None` where
-/// `cancelled` says so before that.
+/// Connects from `local` to `remote`, with TCP_NODELAY. Repeats the call until the handshake is complete, or until
+/// `cancelled` returns true; then it returns `None`.
 pub fn connect(
-    near: SocketAddrV4,
-    far: SocketAddrV4,
+    local: SocketAddrV4,
+    remote: SocketAddrV4,
     options: Options<'_>,
     cancelled: impl Fn() -> bool,
 ) -> std::io::Result<Option<TcpStream>> {
@@ -80,14 +81,14 @@ pub fn connect(
     set_max_segment(raw, options.max_segment)?;
     socket.set_nodelay(true)?;
     socket.set_write_timeout(Some(options.write_timeout))?;
-    let (near, far) = (socket_address(near), socket_address(far));
+    let (local, remote) = (socket_address(local), socket_address(remote));
     // SAFETY: the address is a `struct sockaddr_in`, which has 16 bytes, and outlives the call.
-    if unsafe { libc::bind(raw, near.as_ptr().cast(), 16) } != 0 {
+    if unsafe { libc::bind(raw, local.as_ptr().cast(), 16) } != 0 {
         return Err(std::io::Error::last_os_error());
     }
     while !cancelled() {
         // SAFETY: as for bind.
-        if unsafe { libc::connect(raw, far.as_ptr().cast(), 16) } == 0 {
+        if unsafe { libc::connect(raw, remote.as_ptr().cast(), 16) } == 0 {
             return Ok(Some(socket));
         }
         let error = std::io::Error::last_os_error();
@@ -113,7 +114,8 @@ mod tests {
     const OPTIONS: Options<'static> =
         Options { algorithm: "reno", max_segment: Bytes(1448), write_timeout: Wait::from_millis(20) };
 
-    /// connect(2): a listening port accepts, a closed one refuses; tcp(7): nothing is unacknowledged before data is sent.
+    /// connect(2): a connection to a listening port succeeds, one to a closed port is refused. tcp(7): before the first
+    /// data no byte is unacknowledged.
     #[test]
     fn a_connection_succeeds_where_a_socket_listens() {
         let listener = TcpListener::bind(local(0)).expect("a free port");

@@ -15,7 +15,7 @@ pub fn write(name: &str, value: &str) -> Result<(), Fault> {
         fault(
             path,
             error.to_string(),
-            "emulation writes the settings of its own namespaces; a read-only /proc/sys forbids it",
+            "emulation writes settings of its own namespaces, which needs a writable /proc/sys",
         )
     })
 }
@@ -26,7 +26,7 @@ pub fn read(name: &str) -> Option<String> {
     std::fs::read_to_string(path_of(name)).ok().map(|text| text.trim().to_owned())
 }
 
-/// The congestion controls that this kernel's TCP has loaded (`net.ipv4.tcp_available_congestion_control`).
+/// The congestion controls loaded in the kernel (`net.ipv4.tcp_available_congestion_control`).
 #[must_use]
 pub fn available_congestion_controls() -> Vec<String> {
     let names = read("net.ipv4.tcp_available_congestion_control").unwrap_or_default();

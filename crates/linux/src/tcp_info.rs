@@ -1,7 +1,7 @@
 //! The state of a TCP connection: `TCP_INFO` of tcp(7), `struct tcp_info` of `include/uapi/linux/tcp.h`.
 //!
-//! The structure only ever grows at its end, so the fields are read by their offsets; a field that an older kernel does
-//! not write reads as zero.
+//! The fields are read by their offsets, because newer kernels only append fields to the structure. A field that an
+//! older kernel does not write reads as zero.
 
 use std::os::fd::RawFd;
 
@@ -43,7 +43,7 @@ pub struct TcpInfo {
     pub notsent: Bytes,
     /// Counters since the connection began.
     pub counters: TcpCounters,
-    /// What limited the sender since the connection began.
+    /// Times for which the sender was busy or limited.
     pub busy: BusyTimes,
 }
 
@@ -82,25 +82,25 @@ impl std::ops::Add for TcpCounters {
     }
 }
 
-/// How long a connection had data to send, and what limited it meanwhile.
+/// Times since the connection began for which the sender had data to send, in total and by limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BusyTimes {
-    /// `tcpi_busy_time`: there was data to send.
+    /// `tcpi_busy_time`: time with data to send.
     pub total: Duration,
-    /// `tcpi_rwnd_limited`: of it, limited by the receive window.
+    /// `tcpi_rwnd_limited`: part of it in which the receive window limited the sender.
     pub rwnd_limited: Duration,
-    /// `tcpi_sndbuf_limited`: of it, limited by the send buffer.
+    /// `tcpi_sndbuf_limited`: part of it in which the send buffer limited the sender.
     pub sndbuf_limited: Duration,
 }
 
 const LENGTH: usize = 256;
 
 impl TcpInfo {
-    /// Reads the state of a socket; `None` where it is no TCP socket any more.
+    /// Reads the state of a socket; `None` where `getsockopt` fails, such as for a closed descriptor.
     #[must_use]
-    pub fn of(socket: RawFd) -> Option<Self> {
+    pub fn read(socket: RawFd) -> Option<Self> {
         let (mut raw, mut length) = ([0u8; LENGTH], LENGTH as libc::socklen_t);
-        // SAFETY: the buffer and its length outlive the call, and the kernel writes no more than the length says.
+        // SAFETY: the buffer and its length outlive the call, and the kernel writes at most `length` bytes.
         let status = unsafe {
             libc::getsockopt(socket, libc::IPPROTO_TCP, libc::TCP_INFO, raw.as_mut_ptr().cast(), &raw mut length)
         };
@@ -153,15 +153,15 @@ mod tests {
 
     use super::*;
 
-    /// tcp(7) and RFC 6928: an idle connection is established, in state "open", with an initial window of 10 segments.
+    /// tcp(7) and RFC 6928: a new connection is established, in state "open", with an initial window of 10 segments.
     #[test]
     fn a_new_connection_is_established_with_the_initial_window() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let mut stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
-        let info = TcpInfo::of(stream.as_raw_fd()).expect("a TCP socket");
+        let info = TcpInfo::read(stream.as_raw_fd()).expect("a TCP socket");
         assert_eq!((info.state, info.ca_state, info.cwnd, info.ssthresh), (1, 0, 10, None));
         stream.write_all(b"twelve bytes").expect("it has room");
-        let sent = TcpInfo::of(stream.as_raw_fd()).expect("a TCP socket").counters;
+        let sent = TcpInfo::read(stream.as_raw_fd()).expect("a TCP socket").counters;
         assert_eq!((sent.sent, sent.data_segments, sent.timeouts), (Bytes(12), 1, 0));
     }
 

@@ -7,26 +7,26 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use cwndlab_units::Bytes;
 
-use crate::fault::{fault, system, Fault};
+use crate::fault::{fault, os_fault, Fault};
 use crate::interface::{self, InterfaceRequest};
 use crate::netlink;
 
 const TUNSETIFF: libc::c_ulong = 0x4004_54ca; // include/uapi/linux/if_tun.h
 const IFF_TUN: i16 = 0x0001;
-const IFF_NO_PI: i16 = 0x1000; // packets without a header of their own
+const IFF_NO_PI: i16 = 0x1000; // no packet information header before the packets
 
-/// Packets that may wait for the process that reads the device. They wait outside of the emulated path: the queue must
-/// not overflow while its reader sleeps.
+/// Queue length of a device, packets. This queue is not part of the emulated path: it must not overflow while the
+/// reader of the device sleeps.
 const QUEUE_PACKETS: u32 = 10_000;
 
-/// A TUN device: each read returns one IP packet that the kernel sends, each write is one that it receives.
+/// A TUN device: each read returns one IP packet that the kernel sent, each write passes one IP packet to the kernel.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
 }
 
 impl Tun {
-    /// Creates `name` in the network namespace of the calling thread, active, with this MTU.
+    /// Creates the device `name` with this MTU in the network namespace of the calling thread, and activates it.
     pub fn new(name: &str, mtu: Bytes) -> Result<Self, Fault> {
         const NODE: &str = "/dev/net/tun";
         let file = OpenOptions::new()
@@ -44,15 +44,15 @@ impl Tun {
         let mut request = InterfaceRequest::new(name).with_flags(IFF_TUN | IFF_NO_PI);
         // SAFETY: TUNSETIFF takes a `struct ifreq`, which outlives the call.
         if unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF as _, std::ptr::from_mut(&mut request)) } != 0 {
-            return Err(system(format!("{NODE}: TUNSETIFF"), interface::HINT));
+            return Err(os_fault(format!("{NODE}: TUNSETIFF"), interface::HINT));
         }
         interface::set_mtu(name, mtu)?;
         netlink::set_queue_length(name, QUEUE_PACKETS)?;
-        interface::up(name)?;
+        interface::set_up(name)?;
         Ok(Self { file })
     }
 
-    /// Reads the next packet into `buffer` and returns its length; `None` where none waits.
+    /// Reads the next packet into `buffer` and returns its length; `None` where none is queued.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Fault> {
         match self.file.read(buffer) {
             Ok(length) => Ok(Some(length)),
@@ -61,7 +61,7 @@ impl Tun {
         }
     }
 
-    /// Hands a packet to the kernel; returns whether the kernel accepted it.
+    /// Passes a packet to the kernel; returns whether the kernel accepted it.
     pub fn write(&mut self, packet: &[u8]) -> bool {
         self.file.write(packet).is_ok()
     }
@@ -81,20 +81,20 @@ mod tests {
     use crate::namespace::Namespace;
     use crate::privileges::{has_capability, CAP_SYS_ADMIN};
 
-    /// tuntap.rst: what is routed to the device is read from it. RFC 791 and 768: version 4, protocol 17, and a
+    /// tuntap.rst: a read returns a packet that is routed to the device. RFC 791 and 768: version 4, protocol 17, and a
     /// datagram of 28 bytes of headers and its payload.
     #[test]
     fn a_routed_datagram_is_read_from_the_device() {
         if !has_capability(CAP_SYS_ADMIN) || !std::path::Path::new("/dev/net/tun").exists() {
-            return; // it takes privileges and the driver
+            return; // a TUN device requires privileges and the driver
         }
         let packet = Namespace::new().expect("created").enter(|| {
             let mut tun = Tun::new("test0", Bytes(1500))?;
-            let (own, far) = (Ipv4Addr::new(10, 101, 0, 1), Ipv4Addr::new(10, 102, 0, 0));
-            interface::add_local_prefix(own)?;
-            netlink::add_route(far, own, "test0", None)?;
+            let (local, remote) = (Ipv4Addr::new(10, 101, 0, 1), Ipv4Addr::new(10, 102, 0, 0));
+            interface::add_local_prefix(local)?;
+            netlink::add_route(remote, local, "test0", None)?;
             let io = |error: std::io::Error| fault("socket", error.to_string(), "");
-            let socket = UdpSocket::bind((own, 0)).map_err(io)?;
+            let socket = UdpSocket::bind((local, 0)).map_err(io)?;
             socket.send_to(b"hello", (Ipv4Addr::new(10, 102, 3, 4), 9)).map_err(io)?;
             let mut buffer = [0; 2048];
             // The kernel may send IPv6 neighbour discovery first.

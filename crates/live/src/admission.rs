@@ -1,11 +1,12 @@
 //! Admission control under overload: token buckets per address and per prefix, and eviction of the oldest waiting
 //! connection.
 //!
-//! A flood from one address or one network empties its own buckets. A flood from everywhere cannot be distinguished
-//! from honest newcomers before they send something. So nothing is spent on a connection before its first byte, silent
-//! connections are evicted first, and only a TLS client hello counts against the handshakes that all newcomers share.
+//! A flood from one address or one network empties its own buckets. A flood from many networks cannot be distinguished
+//! from legitimate new clients before they send data. Therefore a connection gets no resources except its socket before
+//! its first byte, idle connections are evicted first, and only a TLS client hello consumes one of the handshakes that
+//! all new clients share.
 //!
-//! Every table is ordered by whole keys and hashes nothing: two hosts never share an entry.
+//! Tables are ordered by complete keys instead of hashes, so that two hosts never share an entry.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,17 +20,17 @@ use crate::limits::Limits;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Largest number of entries of a table.
+/// Maximum number of entries of a table.
 const MAX_ENTRIES: usize = 1 << 16;
 
-/// Number of entries from which a table looks for expired ones.
+/// Number of entries at which a table first removes expired entries.
 const FIRST_SWEEP: usize = 1 << 10;
 
-/// Shortest time between two sweeps of a full table.
+/// Minimum time between two sweeps of a full table.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long an address counts as known after a valid token.
-const KNOWN: Duration = Duration::from_secs(24 * 3600);
+/// Time for which an address is known after a valid token.
+const KNOWN_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
 /// Depth of a bucket, in seconds of its rate.
 const BURST: u64 = 4;
@@ -46,15 +47,14 @@ impl TokenBucket {
         Self { gap_ns: SECOND / u64::from(per_s.max(1)), depth_ns: seconds * SECOND }
     }
 
-    /// The time at which the bucket is full again if one token is taken at `now`; `None` where it is empty.
+    /// Takes one token at `now`. Returns the time at which the bucket is full again; `None` where it is empty.
     fn take(self, full_ns: u64, now_ns: u64) -> Option<u64> {
         let full = full_ns.max(now_ns) + self.gap_ns;
         (full - now_ns <= self.depth_ns.max(self.gap_ns)).then_some(full)
     }
 }
 
-/// Times by key. An entry matters until its time has come and is then dropped, so that a table holds live entries only;
-/// there are at most `MAX_ENTRIES`.
+/// Expiry times by key, at most `MAX_ENTRIES`. Sweeps remove expired entries.
 #[derive(Debug)]
 struct Table<K> {
     times: BTreeMap<K, u64>,
@@ -67,7 +67,7 @@ impl<K: Ord + Copy> Table<K> {
         Self { times: BTreeMap::new(), sweep_at_len: FIRST_SWEEP, next_sweep_ns: 0 }
     }
 
-    /// The time of this key; 0 where there is none.
+    /// The time of this key; 0 for a missing key.
     fn get(&self, key: K) -> u64 {
         self.times.get(&key).copied().unwrap_or(0)
     }
@@ -76,7 +76,7 @@ impl<K: Ord + Copy> Table<K> {
     fn has_room(&mut self, key: K, now_ns: u64) -> bool {
         if self.times.len() >= self.sweep_at_len && now_ns >= self.next_sweep_ns {
             self.times.retain(|_, time| *time > now_ns);
-            // Each sweep of n entries follows n / 2 insertions at least, or the interval.
+            // A sweep of n entries follows at least n / 2 insertions, or the interval.
             self.sweep_at_len = (2 * self.times.len()).clamp(FIRST_SWEEP, MAX_ENTRIES);
             self.next_sweep_ns =
                 if self.times.len() < MAX_ENTRIES { 0 } else { now_ns + SWEEP_INTERVAL.as_nanos() as u64 };
@@ -108,11 +108,12 @@ pub(crate) struct Admission {
     address: TokenBucket,
     prefix: TokenBucket,
     handshake: TokenBucket,
-    /// When the bucket of a host is full again.
+    /// Times at which the buckets of hosts are full again.
     addresses: Table<Host>,
-    /// When the bucket of a network is full again.
+    /// Times at which the buckets of networks are full again.
     prefixes: Table<Prefix>,
-    /// Until when a host is known. Known hosts have buckets of their own, which a flood of others cannot fill.
+    /// Times until which hosts are known. Known hosts have separate buckets, which floods from other hosts cannot
+    /// empty.
     known: Table<Host>,
     known_addresses: Table<Host>,
     handshakes: u64,
@@ -132,7 +133,7 @@ fn prefix(address: IpAddr) -> Prefix {
     }
 }
 
-/// The key of a host: an IPv6 host has a /64 at its disposal.
+/// The key of a host: an IPv6 host can use all addresses of its /64.
 pub(crate) fn host(address: IpAddr) -> Host {
     let mut key = [0; 9];
     match address.to_canonical() {
@@ -162,11 +163,11 @@ impl Admission {
         }
     }
 
-    /// Whether this address may connect now; otherwise its connection is closed at once. Times in ns since the server's
-    /// start.
+    /// Whether this address may connect now; otherwise its connection is closed immediately. Times are in ns since the
+    /// server's start.
     ///
-    /// A new host is refused where a table is full of hosts whose buckets are not: by default that takes more than half
-    /// a million admitted attempts a second.
+    /// A new host is rejected while a table is full of hosts whose buckets are not full again. With the default limits
+    /// that takes more than half a million admitted attempts per second.
     pub(crate) fn attempt(&mut self, address: IpAddr, now_ns: u64) -> bool {
         let (host, net) = (host(address), prefix(address));
         // A known host does not share its prefix's bucket.
@@ -187,23 +188,24 @@ impl Admission {
         true
     }
 
-    /// Whether one more handshake may begin.
+    /// Whether another handshake may begin.
     pub(crate) fn handshake(&mut self, address: IpAddr, now_ns: u64) -> bool {
         if self.known.get(host(address)) > now_ns {
             return true;
         }
-        let more = self.handshake.take(self.handshakes, now_ns);
-        self.handshakes = more.unwrap_or(self.handshakes);
-        more.is_some()
+        let full = self.handshake.take(self.handshakes, now_ns);
+        self.handshakes = full.unwrap_or(self.handshakes);
+        full.is_some()
     }
 
-    /// A client at this address presented a valid token. A full table drops the host whose token is the oldest.
-    pub(crate) fn proved(&mut self, address: IpAddr, now_ns: u64) {
+    /// Records that a client at this address presented a valid token. A full table drops the host with the oldest
+    /// token.
+    pub(crate) fn on_valid_token(&mut self, address: IpAddr, now_ns: u64) {
         let host = host(address);
         if !self.known.has_room(host, now_ns) {
             self.known.drop_earliest();
         }
-        self.known.set(host, now_ns + KNOWN.as_nanos() as u64);
+        self.known.set(host, now_ns + KNOWN_LIFETIME.as_nanos() as u64);
     }
 }
 
@@ -216,7 +218,7 @@ const PROTECTED: u8 = 1;
 const EVICTED: u8 = 2;
 
 impl Evictable {
-    /// Protects the connection from eviction; false where it was evicted before.
+    /// Protects the connection from eviction; false if it has been evicted.
     pub(crate) fn protect(&self) -> bool {
         self.0.compare_exchange(OPEN, PROTECTED, Ordering::AcqRel, Ordering::Acquire).is_ok()
             || self.0.load(Ordering::Acquire) == PROTECTED
@@ -227,7 +229,7 @@ impl Evictable {
     }
 }
 
-/// Waiting connections, a fixed number of them: a new one evicts the oldest that still waits.
+/// A fixed number of waiting connections. A new connection evicts the oldest one that is still waiting.
 #[derive(Debug)]
 pub(crate) struct WaitingList {
     entries: Vec<Option<(Evictable, AbortHandle)>>,
@@ -287,8 +289,8 @@ mod tests {
     #[test]
     fn a_flooding_network_is_limited_and_others_and_known_hosts_are_not() {
         let mut admission = Admission::new(&limits());
-        admission.proved(four(250), 0);
-        // By hand: a burst is four seconds of the prefix's hundred, though 250 hosts may have 40 each.
+        admission.on_valid_token(four(250), 0);
+        // By hand: a burst is four seconds of the prefix's 100 per second, although each of 250 hosts may burst to 40.
         let admitted: usize = (0..250).map(|host| (0..10).filter(|_| admission.attempt(four(host), 1)).count()).sum();
         assert_eq!(admitted, 400);
         assert!((0..250).all(|host| !admission.attempt(four(host), 1)));
@@ -296,33 +298,33 @@ mod tests {
         assert!(admission.attempt(Ipv4Addr::new(198, 51, 100, 1).into(), 1), "elsewhere");
     }
 
-    /// With 65,536 slots by hash some of 4,000 hosts would share one, some of them with a known host.
+    /// In a hash table of 65,536 slots without collision handling, some of 4,000 hosts would share a slot.
     #[test]
-    fn every_host_has_a_bucket_of_its_own_among_many_hosts() {
+    fn every_host_has_a_separate_bucket_among_many_hosts() {
         let mut admission = Admission::new(&without_prefix_limit());
         let host = |n: u32| IpAddr::from(Ipv4Addr::from(n << 8));
-        (0..1000).for_each(|n| admission.proved(host(1 << 20 | n), 0));
+        (0..1000).for_each(|n| admission.on_valid_token(host(1 << 20 | n), 0));
         for n in 0..4000 {
             assert_eq!((0..50).filter(|_| admission.attempt(host(n), 0)).count(), 40, "{n}");
         }
         assert_eq!((0..50).filter(|_| admission.attempt(host(1 << 20), 0)).count(), 40, "known");
-        // No newcomer counts as known: all share the rate of handshakes.
+        // New hosts are not known: they share the rate of handshakes.
         assert_eq!((0..4000).filter(|&n| admission.handshake(host(n), 0)).count(), 50);
     }
 
-    /// The rate of an address is 10 a second: the bucket of one attempt is full again after 100 ms.
+    /// The rate of an address is 10 per second: after one attempt its bucket is full again in 100 ms.
     #[test]
     fn a_table_is_bounded_and_drops_hosts_whose_buckets_are_full() {
         let mut admission = Admission::new(&without_prefix_limit());
         let newcomer = |n: u32| IpAddr::from(Ipv4Addr::from(n << 8));
-        admission.proved(newcomer(200_000), 0);
-        let most = MAX_ENTRIES as u32;
-        assert!((0..most).all(|n| admission.attempt(newcomer(n), 0)));
-        assert!(!admission.attempt(newcomer(most), 1), "full");
+        admission.on_valid_token(newcomer(200_000), 0);
+        let max = MAX_ENTRIES as u32;
+        assert!((0..max).all(|n| admission.attempt(newcomer(n), 0)));
+        assert!(!admission.attempt(newcomer(max), 1), "full");
         assert!(admission.attempt(newcomer(200_000), 1), "a known host has its entry");
         assert!(admission.attempt(newcomer(5), 1), "a host with an entry has its bucket");
         let later = 200_000_000;
-        assert!((0..most).all(|n| admission.attempt(newcomer(most + n), later)));
+        assert!((0..max).all(|n| admission.attempt(newcomer(max + n), later)));
         assert!(admission.addresses.times.len() <= MAX_ENTRIES);
         assert!(admission.attempt(newcomer(9), 2 * later));
         assert_eq!(admission.addresses.times.len(), 1);
@@ -332,10 +334,10 @@ mod tests {
     fn a_full_table_of_known_hosts_drops_the_oldest() {
         let mut admission = Admission::new(&limits());
         let host = |n: u32| IpAddr::from(Ipv4Addr::from(n));
-        let most = MAX_ENTRIES as u32;
-        (0..=most).for_each(|n| admission.proved(host(n), u64::from(n)));
+        let max = MAX_ENTRIES as u32;
+        (0..=max).for_each(|n| admission.on_valid_token(host(n), u64::from(n)));
         let known = |n: u32| admission.known.get(super::host(host(n))) > 0;
-        assert_eq!([known(0), known(1), known(most)], [false, true, true]);
+        assert_eq!([known(0), known(1), known(max)], [false, true, true]);
     }
 
     #[test]
@@ -351,7 +353,7 @@ mod tests {
         let mut admission = Admission::new(&limits());
         let elsewhere = |n: u32| IpAddr::from(Ipv4Addr::from(n * 65_536));
         assert_eq!((0..1000).filter(|&n| admission.handshake(elsewhere(n), 0)).count(), 50);
-        admission.proved(four(1), 0);
+        admission.on_valid_token(four(1), 0);
         assert!(admission.handshake(four(1), 0));
     }
 

@@ -1,4 +1,4 @@
-//! The body of a response: text, or the stream of a transfer at the rate of its client.
+//! The body of a response: text, or the stream of a transfer, limited to the rate of its client.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -15,7 +15,7 @@ use crate::clock::since_ns;
 use crate::payload;
 use crate::transfer::{lock, Client, Transfer};
 
-/// Bytes of the stream that are generated at a time.
+/// Maximum size of a generated chunk, bytes.
 const CHUNK: u64 = 64 << 10;
 
 /// The stream of a transfer, chunk by chunk.
@@ -35,13 +35,13 @@ struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// Reserves the time of the next chunk; returns how long it must wait, ns.
+    /// Reserves the transmission time of the next chunk; returns the time until its start, ns.
     fn reserve(&self, bytes: u64) -> u64 {
         let now = since_ns(self.epoch);
         let mut free = lock(&self.client.free_ns);
-        let begin = (*free).max(now);
-        *free = begin + (u128::from(bytes) * 8_000_000_000 / u128::from(self.rate_bps.max(1))) as u64;
-        begin - now
+        let start = (*free).max(now);
+        *free = start + (u128::from(bytes) * 8_000_000_000 / u128::from(self.rate_bps.max(1))) as u64;
+        start - now
     }
 }
 
@@ -59,7 +59,7 @@ impl TransferStream {
             return Poll::Ready(None);
         }
         if let Some(limiter) = &mut self.limiter {
-            // Smaller chunks at a low rate: about twenty a second at least.
+            // Smaller chunks at low rates: at least about twenty per second.
             length = length.min((limiter.rate_bps / 160).max(1448));
             if limiter.sleep.is_none() {
                 let wait = limiter.reserve(length);

@@ -1,6 +1,6 @@
-//! A circuit breaker in the sense of RFC 8084: it measures a transfer over periods much longer than a round trip, and ends
-//! the transfer when several consecutive measurements are outside an envelope. It is slow on purpose: congestion control
-//! reacts first.
+//! A circuit breaker (RFC 8084): it measures a transfer over periods much longer than a round trip, and ends the
+//! transfer when several consecutive measurements are outside an envelope. It is slow by design, so that congestion
+//! control reacts first.
 
 use crate::limits::Envelope;
 use crate::snapshot::Snapshot;
@@ -15,10 +15,10 @@ pub(crate) struct Breaker {
     outside: u32,
 }
 
-/// Number of packets below which a ratio is not meaningful.
+/// Minimum number of packets for a meaningful ratio.
 const MIN_PACKETS: u64 = 20;
 
-/// Shortest measurement, round trips.
+/// Minimum length of a measurement, round trips.
 const MIN_ROUNDS: u64 = 10;
 
 impl Breaker {
@@ -26,7 +26,7 @@ impl Breaker {
         Self { envelope, start, outside: 0 }
     }
 
-    /// Checks a snapshot; returns why the transfer must end, if it must.
+    /// Checks a snapshot; returns the reason if the transfer must end.
     pub(crate) fn check(&mut self, now: &Snapshot) -> Option<String> {
         let interval = (self.envelope.interval.as_nanos() as u64).max(MIN_ROUNDS * now.srtt_ns);
         if now.time_ns.saturating_sub(self.start.time_ns) < interval {
@@ -38,8 +38,9 @@ impl Breaker {
             Some(why) => {
                 self.outside += 1;
                 if self.outside >= self.envelope.intervals {
-                    let times = self.outside;
-                    return Some(format!("{why}, in {times} measurements of {:.1} s in a row", interval as f64 * 1e-9));
+                    let count = self.outside;
+                    let seconds = interval as f64 * 1e-9;
+                    return Some(format!("{why}, in {count} consecutive measurements of {seconds:.1} s"));
                 }
             }
         }
@@ -54,18 +55,18 @@ impl Breaker {
         if sent >= MIN_PACKETS && retransmitted as f64 > envelope.loss * sent as f64 {
             let share = 100.0 * retransmitted as f64 / sent as f64;
             return Some(format!(
-                "{share:.0} % of the packets were retransmitted, {:.0} % are allowed",
+                "{share:.0} % of the packets were retransmitted; the limit is {:.0} %",
                 100.0 * envelope.loss
             ));
         }
         if timeouts >= envelope.timeouts {
-            return Some(format!("{timeouts} retransmission timeouts, {} are too many", envelope.timeouts));
+            return Some(format!("{timeouts} retransmission timeouts; the limit is {}", envelope.timeouts - 1));
         }
         let min_rtt = now.min_rtt_ns.unwrap_or(u64::MAX);
         let rtt = now.srtt_ns;
         if rtt > envelope.rtt.as_nanos() as u64 && rtt as f64 > envelope.inflation * min_rtt as f64 {
             return Some(format!(
-                "the round trip took {:.1} s, {:.0} times the shortest, {:.0} times are allowed",
+                "the RTT is {:.1} s, {:.0} times the minimum; the limit is {:.0} times",
                 rtt as f64 * 1e-9,
                 rtt as f64 / min_rtt as f64,
                 envelope.inflation
@@ -103,14 +104,14 @@ mod tests {
         assert_eq!(second, 9);
         assert_eq!(
             why,
-            "33 % of the packets were retransmitted, 20 % are allowed, in 3 measurements of 3.0 s in a row"
+            "33 % of the packets were retransmitted; the limit is 20 %, in 3 consecutive measurements of 3.0 s"
         );
     }
 
     #[test]
     fn losses_that_congestion_control_handles_do_not_end_a_transfer() {
         assert_eq!(end_of((1..600).map(|at| snapshot(at, at * 300, at * 30))), None);
-        // Six bad seconds, then three good ones, and so on.
+        // Six seconds outside the envelope and three within it, alternately.
         let waves = (1..600).map(|at: u64| snapshot(at, at * 300, at.div_ceil(9) * 600));
         assert_eq!(end_of(waves), None);
         // Too few packets for a ratio.
@@ -120,12 +121,12 @@ mod tests {
     #[test]
     fn timeouts_and_an_rtt_of_twenty_times_the_minimum_end_a_transfer() {
         let (_, why) = end_of((1..60).map(|at| Snapshot { timeouts: 2 * at, ..snapshot(at, at, 0) })).unwrap();
-        assert!(why.starts_with("6 retransmission timeouts, 4 are too many"), "{why}");
+        assert!(why.starts_with("6 retransmission timeouts; the limit is 3"), "{why}");
         let slow = |at| Snapshot { srtt_ns: 2 * SECOND, ..snapshot(at, at * 10, 0) };
         let (second, why) = end_of((1..90).map(slow)).unwrap();
-        // Ten round trips of two seconds a measurement.
+        // A measurement takes ten round trips of two seconds.
         assert_eq!(second, 60);
-        assert!(why.starts_with("the round trip took 2.0 s, 100 times the shortest, 20 times are allowed"), "{why}");
+        assert!(why.starts_with("the RTT is 2.0 s, 100 times the minimum; the limit is 20 times"), "{why}");
         let long = |at| Snapshot { srtt_ns: 2 * SECOND, min_rtt_ns: Some(SECOND), ..snapshot(at, at * 10, 0) };
         assert_eq!(end_of((1..600).map(long)), None);
     }

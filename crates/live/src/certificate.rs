@@ -1,4 +1,4 @@
-//! The server's certificate: read from PEM files, or generated once and stored so that only its owner can read it.
+//! The server's certificate: read from PEM files, or generated once and stored with access for the owner only.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write as _;
@@ -17,7 +17,7 @@ pub struct Certificate {
     pub(crate) key: PrivateKeyDer<'static>,
 }
 
-/// SHA-256 of a certificate as DER, lower-case hex: what `openssl x509 -fingerprint -sha256` prints, without colons.
+/// SHA-256 of a DER certificate in lower-case hex: the output of `openssl x509 -fingerprint -sha256` without colons.
 #[must_use]
 pub fn fingerprint(certificate: &[u8]) -> String {
     hex(&Sha256::digest(certificate))
@@ -39,18 +39,18 @@ impl Certificate {
     /// Reads PEM files.
     pub fn read(chain: &Path, key: &Path) -> Result<Self, Fault> {
         let (chain_name, key_name) = (chain.display().to_string(), key.display().to_string());
-        let found = CertificateDer::pem_file_iter(chain)
+        let certificates = CertificateDer::pem_file_iter(chain)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(|cause| fault(&chain_name, cause.to_string(), "a certificate is a PEM file"))?;
-        if found.is_empty() {
-            return Err(fault(chain_name, "holds no certificate", "a certificate is a PEM file"));
+        if certificates.is_empty() {
+            return Err(fault(chain_name, "contains no certificate", "a certificate is a PEM file"));
         }
         let key = PrivateKeyDer::from_pem_file(key)
             .map_err(|cause| fault(key_name, cause.to_string(), "a key is a PEM file without a password"))?;
-        Ok(Self { chain: found, key })
+        Ok(Self { chain: certificates, key })
     }
 
-    /// A new self-signed certificate that is not stored.
+    /// Generates a self-signed certificate without storing it.
     pub fn self_signed(names: &[String]) -> Result<Self, Fault> {
         let (chain, key) = pem(names)?;
         let broken = |cause: rustls::pki_types::pem::Error| fault("certificate", cause.to_string(), "");
@@ -58,7 +58,7 @@ impl Certificate {
         Ok(Self { chain: vec![chain], key: PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(broken)? })
     }
 
-    /// The certificate stored in `folder`; generated for `names` where there is none.
+    /// Reads the certificate stored in `folder`, or generates and stores one for `names`.
     pub fn load_or_create(folder: &Path, names: &[String]) -> Result<Self, Fault> {
         let (chain, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
         if !chain.exists() || !key.exists() {
@@ -66,7 +66,7 @@ impl Certificate {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|cause| {
                 fault(folder.display().to_string(), cause.to_string(), "name another folder by --state")
             })?;
-            // The certificate last: where it exists, its key does.
+            // The certificate is written last: if it exists, its key exists.
             write_private(&key, &secret)?;
             write_private(&chain, &certificate)?;
         }
@@ -74,14 +74,14 @@ impl Certificate {
     }
 }
 
-/// A new self-signed certificate for `names`, and its key.
+/// Generates a self-signed certificate for `names` and its key, both in PEM.
 fn pem(names: &[String]) -> Result<(String, String), Fault> {
-    let made = rcgen::generate_simple_self_signed(names)
-        .map_err(|cause| fault("certificate", cause.to_string(), "names are those of hosts, or addresses"))?;
-    Ok((made.cert.pem(), made.signing_key.serialize_pem()))
+    let generated = rcgen::generate_simple_self_signed(names)
+        .map_err(|cause| fault("certificate", cause.to_string(), "a name is a host name or an address"))?;
+    Ok((generated.cert.pem(), generated.signing_key.serialize_pem()))
 }
 
-/// Writes a file atomically that only its owner can read.
+/// Writes a file atomically, with access for the owner only.
 pub fn write_private(file: &Path, text: &str) -> Result<(), Fault> {
     let unfinished = file.with_extension(format!("{}.part", std::process::id()));
     let write = || {
@@ -105,15 +105,15 @@ mod tests {
     fn a_certificate_is_generated_once_and_only_its_owner_can_read_the_key() {
         let folder = std::env::temp_dir().join(format!("cwndlab-certificate-{}", std::process::id()));
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let made = Certificate::load_or_create(&folder, &names).unwrap();
-        assert_eq!(made.fingerprint().len(), 64);
-        assert_eq!(Certificate::load_or_create(&folder, &names).unwrap().fingerprint(), made.fingerprint());
+        let created = Certificate::load_or_create(&folder, &names).unwrap();
+        assert_eq!(created.fingerprint().len(), 64);
+        assert_eq!(Certificate::load_or_create(&folder, &names).unwrap().fingerprint(), created.fingerprint());
         for file in ["key.pem", "certificate.pem"] {
             assert_eq!(fs::metadata(folder.join(file)).unwrap().permissions().mode() & 0o777, 0o600);
         }
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
-        let wrong = Certificate::read(&folder.join("key.pem"), &folder.join("key.pem")).unwrap_err();
-        assert_eq!(wrong.what, "holds no certificate");
+        let fault = Certificate::read(&folder.join("key.pem"), &folder.join("key.pem")).unwrap_err();
+        assert_eq!(fault.what, "contains no certificate");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

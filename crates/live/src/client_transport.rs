@@ -1,4 +1,4 @@
-//! What the client's TCP and QUIC connections share: options, the server's address, times, and the interface of both.
+//! The common interface of the client's TCP and QUIC connections, and their options, server address and times.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -18,15 +18,15 @@ pub struct FetchOptions {
     pub url: String,
     /// The client's token.
     pub token: String,
-    /// The congestion control of the server; its default without.
+    /// The congestion control of the server; `None` selects its default.
     pub algorithm: Option<String>,
     /// Length of the stream.
     pub size_bytes: u64,
-    /// First byte to fetch: the client has those before it.
+    /// Offset of the first byte to fetch.
     pub first_byte: u64,
     /// `tcp` or `quic`.
     pub transport: String,
-    /// A PEM file or a fingerprint; the system's certificate authorities without.
+    /// A PEM file or a fingerprint; `None` trusts the system's certificate authorities.
     pub trust: Option<String>,
     /// Time limit of the whole fetch.
     pub timeout: Duration,
@@ -42,11 +42,11 @@ pub(crate) struct ServerAddress {
 
 impl ServerAddress {
     /// Parses `https://HOST[:PORT]`.
-    pub(crate) fn read(url: &str) -> Result<Self, Fault> {
+    pub(crate) fn parse(url: &str) -> Result<Self, Fault> {
         let hint = "write https://HOST:PORT";
         let uri: Uri = url.parse().map_err(|cause| fault("url", format!("'{url}': {cause}"), hint))?;
         let authority = uri.authority().filter(|_| uri.scheme_str() == Some("https"));
-        let authority = authority.ok_or_else(|| fault("url", format!("'{url}' is no https address"), hint))?;
+        let authority = authority.ok_or_else(|| fault("url", format!("'{url}' is not an https address"), hint))?;
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
             return Err(fault("url", format!("'{url}' has a path"), hint));
         }
@@ -59,27 +59,27 @@ impl ServerAddress {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// A request for a path; with `whole_uri` in absolute form, without a header `Host`.
+    /// A request for a path. With `absolute_form` its URI is absolute and it has no header `Host`.
     pub(crate) fn request<B: Default>(
         &self,
         options: &FetchOptions,
         path: &str,
-        whole_uri: bool,
+        absolute_form: bool,
     ) -> Result<Request<B>, Fault> {
-        let uri = if whole_uri { format!("https://{}{path}", self.authority) } else { path.to_owned() };
+        let uri = if absolute_form { format!("https://{}{path}", self.authority) } else { path.to_owned() };
         let mut request = Request::get(uri).header(AUTHORIZATION, format!("Bearer {}", options.token));
-        if !whole_uri {
+        if !absolute_form {
             request = request.header(HOST, &self.authority);
         }
         if options.first_byte > 0 && path.starts_with("/bytes/") {
             request = request.header(RANGE, format!("bytes={}-", options.first_byte));
         }
-        let hint = "a token is plain text without blanks";
+        let hint = "a token is ASCII text without spaces";
         request.body(B::default()).map_err(|cause| fault("request", cause.to_string(), hint))
     }
 }
 
-/// Times of a connection, since `began`.
+/// Times of a connection, relative to `began`.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     pub(crate) began: Instant,
@@ -90,11 +90,11 @@ pub(crate) struct Times {
     pub(crate) address: SocketAddr,
 }
 
-/// Why a connection attempt failed.
+/// The failure of a connection attempt.
 pub(crate) enum Failure {
-    /// Another attempt may succeed.
+    /// A further attempt may succeed.
     Transient(Fault),
-    /// No other attempt will succeed.
+    /// Every further attempt fails as well.
     Permanent(Fault),
 }
 
@@ -126,14 +126,14 @@ mod tests {
 
     #[test]
     fn a_server_address_is_https_with_host_and_port() {
-        let server = ServerAddress::read("https://[::1]:8443").unwrap();
+        let server = ServerAddress::parse("https://[::1]:8443").unwrap();
         assert_eq!((server.host.as_str(), server.port), ("::1", 8443));
-        assert_eq!(ServerAddress::read("https://example.org/").unwrap().port, 443);
-        for wrong in
+        assert_eq!(ServerAddress::parse("https://example.org/").unwrap().port, 443);
+        for invalid in
             ["http://example.org", "example.org", "https://example.org/bytes/1", "https://", "https://a?b", "…"]
         {
-            let fault = ServerAddress::read(wrong).unwrap_err();
-            assert_eq!(fault.place, "url", "{wrong}");
+            let fault = ServerAddress::parse(invalid).unwrap_err();
+            assert_eq!(fault.place, "url", "{invalid}");
         }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// The wall clock, ns since 1970.
+/// The wall clock, ns since 1970 (UTC).
 #[allow(clippy::disallowed_methods, reason = "a live measurement runs on the wall clock")]
 #[must_use]
 pub(crate) fn unix_ns() -> u64 {

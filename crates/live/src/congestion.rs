@@ -1,15 +1,15 @@
-//! The congestion control of one TCP connection, by its name in the kernel.
+//! The congestion control of one TCP connection, by the kernel's name.
 
 use cwndlab_control::kernel_name::{library_name, resolve};
 use cwndlab_linux::sysctl;
 use socket2::{Domain, SockRef, Socket, Type};
 
-/// The algorithm of a connection before its first request: unpaced, with a fresh window. A connection that begins with
-/// `bbr` stays paced (bbr sets `sk_pacing_status`, and nothing resets it).
+/// The algorithm of a connection before its first request, which is unpaced. A connection that begins with `bbr`
+/// remains paced under another algorithm (bbr sets `sk_pacing_status`, and the kernel does not reset it).
 pub(crate) const INITIAL: &str = "reno";
 
-/// The algorithms that this process may select, sorted. They are read each time, since `cwndlab kernel` registers more,
-/// and tried on a socket, since some need privileges.
+/// The algorithms that this process may select, sorted. Each call reads them from the kernel, because `cwndlab kernel`
+/// may register further ones, and tries them on a socket, because some need privileges.
 #[must_use]
 pub fn offered() -> Vec<String> {
     let Ok(socket) = Socket::new(Domain::IPV4, Type::STREAM, None) else { return Vec::new() };
@@ -25,19 +25,19 @@ pub fn system_default() -> String {
     sysctl::read("net.ipv4.tcp_congestion_control").unwrap_or_else(|| INITIAL.to_owned())
 }
 
-/// The names of a request for the kernel's names.
+/// Translates the kernel's names to the names of requests.
 #[must_use]
-pub fn names(kernels: &[String]) -> Vec<String> {
-    kernels.iter().map(|name| library_name(name).to_owned()).collect()
+pub fn request_names(kernel_names: &[String]) -> Vec<String> {
+    kernel_names.iter().map(|name| library_name(name).to_owned()).collect()
 }
 
-/// The kernel's name for a name of a request.
+/// The kernel's name for the name of a request.
 #[must_use]
 pub fn kernel_name(name: &str, offered: &[String]) -> Option<String> {
     resolve(name, &cwndlab_algorithms::catalogue(), offered)
 }
 
-/// Selects an algorithm; returns the one that the kernel reports.
+/// Selects an algorithm; returns the name that the kernel then reports.
 pub(crate) fn set(socket: SockRef<'_>, name: &str) -> std::io::Result<String> {
     socket.set_tcp_congestion(name.as_bytes())?;
     read(&socket)
@@ -68,7 +68,8 @@ mod tests {
             ("bbr", None),
             ("bbr3", None),
             ("westwood", Some("cwndlab_westwoo")),
-            // Modules of the kernel: the library has no algorithm of the first name, and the same of the second.
+            // Modules of the kernel: the library has no algorithm with the first name, and the same algorithm with the
+            // second.
             ("cdg", Some("cdg")),
             ("htcp", Some("htcp")),
             ("ctcp", Some("cwndlab_ctcp")),
@@ -88,6 +89,6 @@ mod tests {
         for name in offered() {
             assert_eq!(set(SockRef::from(&socket), &name).unwrap(), name);
         }
-        assert!(set(SockRef::from(&socket), "nobody").is_err());
+        assert!(set(SockRef::from(&socket), "unknown").is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Counters, which only increase.
+        /// Monotonic counters.
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[$doc])* pub $name: AtomicU64,)*
@@ -23,13 +23,13 @@ macro_rules! counters {
 counters! {
     /// Accepted connections.
     attempts,
-    /// Closed at once: too many from that address or prefix.
+    /// Closed immediately because of the rate limit of the address or prefix.
     over_rate,
     /// Evicted before their first byte.
     displaced_waiting,
-    /// Sent nothing, or no TLS, in time.
+    /// Closed because they sent no data within the time limit, or data other than TLS.
     silent,
-    /// Closed after their first byte: too many handshakes.
+    /// Closed after their first byte because of the rate limit of handshakes.
     over_handshakes,
     /// Evicted before they presented a valid token.
     displaced_unproven,
@@ -41,15 +41,15 @@ counters! {
     requests,
     /// Requests without a valid token.
     unauthorized,
-    /// Requests refused for another reason.
+    /// Requests rejected for other reasons.
     refused,
     /// Transfers started.
     transfers,
-    /// Transfers of which every byte was acknowledged.
+    /// Transfers with every byte acknowledged.
     whole,
     /// Transfers ended by the circuit breaker.
     broken,
-    /// Connections whose code panicked: a defect of the server.
+    /// Connections whose task panicked, which is a defect of the server.
     panics,
 }
 

@@ -1,4 +1,4 @@
-//! The client: fetches part of a server's stream and measures the times.
+//! The client: fetches part of a server's stream and measures arrival times.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -20,10 +20,10 @@ use crate::handler::{ALGORITHM, TRANSFER};
 use crate::snapshot::Snapshot;
 use crate::trust;
 
-/// The result of a fetch. Times are since `started_unix_ns`.
+/// The result of a fetch. Times are relative to `started_unix_ns`.
 #[derive(Clone, Debug, Default)]
 pub struct FetchResult {
-    /// The server's name for the transfer.
+    /// The server's ID of the transfer.
     pub transfer: String,
     /// The congestion control that the server reports.
     pub algorithm: String,
@@ -35,7 +35,7 @@ pub struct FetchResult {
     pub started_unix_ns: u64,
     /// End of the name look-up.
     pub lookup_ns: u64,
-    /// The connection was established; over QUIC the same as the handshake.
+    /// End of connection establishment; over QUIC the same as `handshake_ns`.
     pub connect_ns: u64,
     /// End of the TLS handshake.
     pub handshake_ns: u64,
@@ -45,24 +45,24 @@ pub struct FetchResult {
     pub last_byte_ns: Option<u64>,
     /// Bytes received.
     pub received_bytes: u64,
-    /// Times with the bytes received by then: at most 2,001, the last one included.
+    /// Times and cumulative bytes received: at most 2,001 entries, the last arrival included.
     pub arrivals: Vec<(u64, u64)>,
-    /// The state of the receiving side at the end, where the system reports it.
+    /// The receiver's state at the end, where the system reports it.
     pub receiver: Option<Snapshot>,
     /// The server's account of the transfer.
     pub sender: Option<Value>,
-    /// `whole`, `cancelled`, `timeout`, `broken`, or why the server ended it: `breaker`, `slow`, `long`, `stopped`.
+    /// `whole`, `cancelled`, `timeout`, `broken`, or the server's reason: `breaker`, `slow`, `long`, `stopped`.
     pub ended: String,
-    /// The reason in words, where there is one.
+    /// A description of the reason; may be empty.
     pub why: String,
     /// Number of connection attempts.
     pub attempts: u32,
 }
 
-/// Largest number of arrivals kept.
+/// Maximum number of stored arrivals.
 const MAX_ARRIVALS: usize = 2000;
 
-/// Largest number of connection attempts: a flooded server closes new connections at random.
+/// Maximum number of connection attempts. An overloaded server closes some new connections.
 const MAX_ATTEMPTS: u32 = 6;
 
 /// Interval of checks for a cancellation.
@@ -71,50 +71,52 @@ const STOP_CHECK: Duration = Duration::from_millis(50);
 /// Time limit of a request for the account of a transfer.
 const ACCOUNT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Times and bytes received; when full, every other entry is dropped.
+/// Times and cumulative bytes received. When the table is full, every other entry is dropped.
 #[derive(Debug, Default)]
 struct Arrivals {
-    kept: Vec<(u64, u64)>,
+    entries: Vec<(u64, u64)>,
     gap_ns: u64,
 }
 
 impl Arrivals {
     fn add(&mut self, at_ns: u64, bytes: u64) {
-        if self.kept.last().is_some_and(|&(last, _)| at_ns < last + self.gap_ns) {
+        if self.entries.last().is_some_and(|&(last, _)| at_ns < last + self.gap_ns) {
             return;
         }
-        if self.kept.len() == MAX_ARRIVALS {
+        if self.entries.len() == MAX_ARRIVALS {
             let mut index = 0;
-            self.kept.retain(|_| {
+            self.entries.retain(|_| {
                 index += 1;
                 index % 2 == 1
             });
-            let span = at_ns.saturating_sub(self.kept[0].0);
+            let span = at_ns.saturating_sub(self.entries[0].0);
             self.gap_ns = (2 * self.gap_ns).max(span / MAX_ARRIVALS as u64 * 2);
         }
-        self.kept.push((at_ns, bytes));
+        self.entries.push((at_ns, bytes));
     }
 
-    fn finished(mut self, last: Option<(u64, u64)>) -> Vec<(u64, u64)> {
-        if let Some(last) = last.filter(|last| self.kept.last() != Some(last)) {
-            self.kept.push(last);
+    fn into_entries(mut self, last: Option<(u64, u64)>) -> Vec<(u64, u64)> {
+        if let Some(last) = last.filter(|last| self.entries.last() != Some(last)) {
+            self.entries.push(last);
         }
-        self.kept
+        self.entries
     }
 }
 
 /// Fetches part of a server's stream. `progress` is called with the bytes received and returns whether to continue;
 /// `stop` cancels as well.
 ///
-/// A fault means that no byte of the stream was received; later failures are part of the result.
+/// # Errors
+///
+/// A failure before the first byte of the stream. Later failures are part of the result.
 pub fn fetch(
     options: &FetchOptions,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<FetchResult, Fault> {
-    let server = ServerAddress::read(&options.url)?;
+    let server = ServerAddress::parse(&options.url)?;
     if options.first_byte >= options.size_bytes.max(1) {
-        return Err(fault("first_byte", "lies beyond the end", "begin before size_bytes"));
+        return Err(fault("first_byte", "is beyond the end of the stream", "give a value below size_bytes"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -124,11 +126,11 @@ pub fn fetch(
     match options.transport.as_str() {
         "tcp" => runtime.block_on(run::<Tcp>(options, &server, stop, progress)),
         "quic" => runtime.block_on(run::<Quic>(options, &server, stop, progress)),
-        other => Err(fault("transport", format!("'{other}' is none"), "write tcp or quic")),
+        other => Err(fault("transport", format!("'{other}' is not a transport"), "write tcp or quic")),
     }
 }
 
-/// Connects, with further attempts after transient failures; returns their number.
+/// Connects, with further attempts after transient failures; returns the number of attempts as well.
 async fn connect<T: Transport>(
     options: &FetchOptions,
     server: &ServerAddress,
@@ -145,8 +147,8 @@ async fn connect<T: Transport>(
             Ok(Err(Failure::Permanent(fault))) => return Err(fault),
             Ok(Err(Failure::Transient(fault))) => fault,
             Err(_) => {
-                let hint = "is its port open between here and there?";
-                return Err(fault(&options.url, "no connection within the time allowed", hint));
+                let hint = "check that no firewall blocks its port";
+                return Err(fault(&options.url, "no connection within the time limit", hint));
             }
         };
         if attempt == MAX_ATTEMPTS || until.saturating_duration_since(now()) < pause {
@@ -163,18 +165,18 @@ async fn connect_once<T: Transport>(
     config: rustls::ClientConfig,
 ) -> Result<(T, Times), Failure> {
     let (began, started_unix_ns) = (now(), unix_ns());
-    let found = tokio::net::lookup_host((server.host.as_str(), server.port)).await;
-    let addresses: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
+    let resolved = tokio::net::lookup_host((server.host.as_str(), server.port)).await;
+    let addresses: Vec<SocketAddr> = resolved.map(Iterator::collect).unwrap_or_default();
     let Some(&address) = addresses.first() else {
         let what = format!("'{}' has no address", server.host);
-        return Err(Failure::Permanent(fault("url", what, "is the name right, and is there a network?")));
+        return Err(Failure::Permanent(fault("url", what, "check the name and the network connection")));
     };
     let lookup_ns = since_ns(began);
     let times = Times { began, started_unix_ns, lookup_ns, connect_ns: 0, handshake_ns: 0, address };
     T::connect(server, config, &addresses, times).await
 }
 
-/// The text of a refusal, at most its first 500 bytes.
+/// The text of an error response, at most its first 500 bytes.
 async fn refusal_text<T: Transport>(connection: &mut T) -> String {
     let mut text = Vec::new();
     while let Ok(Some(chunk)) = connection.chunk().await {
@@ -227,7 +229,7 @@ async fn run<T: Transport>(
         ..FetchResult::default()
     };
     if result.transfer.is_empty() {
-        return Err(fault(&options.url, "is no server of cwndlab", "`cwndlab serve` starts one"));
+        return Err(fault(&options.url, "is not a cwndlab server", "`cwndlab serve` starts one"));
     }
     receive(options, &mut connection, &mut result, until, times.began, stop, progress).await;
     result.receiver = connection.snapshot();
@@ -256,7 +258,7 @@ async fn request_transfer<T: Transport>(
         path.push_str(name);
     }
     let left = until.saturating_duration_since(now());
-    let late = || fault(&options.url, "no answer within the time allowed", "allow more time");
+    let late = || fault(&options.url, "no response within the time limit", "increase the time limit");
     let response = unless_stopped(stop, timeout(left, connection.get(server, options, &path))).await?;
     let (status, headers) = response.map_err(|_| late())??;
     if status != StatusCode::OK && status != StatusCode::PARTIAL_CONTENT {
@@ -266,7 +268,7 @@ async fn request_transfer<T: Transport>(
     Ok(headers)
 }
 
-/// The server's account of a transfer: over its connection where the transfer is complete, else over a new one.
+/// Fetches the server's account of a transfer: over its connection if the transfer is complete, else over a new one.
 async fn fetch_account<T: Transport>(
     options: &FetchOptions,
     server: &ServerAddress,
@@ -274,21 +276,21 @@ async fn fetch_account<T: Transport>(
     result: &FetchResult,
     stop: &AtomicBool,
 ) -> Option<Value> {
-    let mut found = None;
+    let mut received = None;
     if result.ended == "whole" {
         let request = account(options, server, &mut connection, &result.transfer);
-        found = timeout(ACCOUNT_TIMEOUT, request).await.unwrap_or(None);
+        received = timeout(ACCOUNT_TIMEOUT, request).await.unwrap_or(None);
     }
-    if found.is_none() && !stop.load(Ordering::Relaxed) {
+    if received.is_none() && !stop.load(Ordering::Relaxed) {
         // The connection that carried the transfer is closed first.
         drop(connection);
         let request = async {
             let (mut connection, ..) = connect::<T>(options, server, now() + ACCOUNT_TIMEOUT).await.ok()?;
             account(options, server, &mut connection, &result.transfer).await
         };
-        found = timeout(ACCOUNT_TIMEOUT, request).await.unwrap_or(None);
+        received = timeout(ACCOUNT_TIMEOUT, request).await.unwrap_or(None);
     }
-    found
+    received
 }
 
 /// Waits for `work` unless the fetch is cancelled.
@@ -297,7 +299,9 @@ async fn unless_stopped<O>(stop: &AtomicBool, work: impl Future<Output = O>) -> 
     loop {
         match timeout(STOP_CHECK, &mut work).await {
             Ok(done) => return Ok(done),
-            Err(_) if stop.load(Ordering::Relaxed) => return Err(fault("fetch", "stopped before its begin", "")),
+            Err(_) if stop.load(Ordering::Relaxed) => {
+                return Err(fault("fetch", "cancelled before the transfer began", ""))
+            }
             Err(_) => {}
         }
     }
@@ -339,25 +343,25 @@ async fn receive<T: Transport>(
                 break ("cancelled", String::new());
             }
             if last_progress >= until {
-                break ("timeout", format!("{} s are over", options.timeout.as_secs_f64()));
+                break ("timeout", format!("the time limit of {} s expired", options.timeout.as_secs_f64()));
             }
         }
     };
-    // A complete transfer counts as such even if it was cancelled at its last chunk.
+    // A complete transfer counts as complete even if it was cancelled at its last chunk.
     let ended = if result.received_bytes >= length { "whole" } else { ended };
     result.ended = String::from(ended);
     result.why = why;
-    result.arrivals = arrivals.finished(result.last_byte_ns.map(|at| (at, result.received_bytes)));
+    result.arrivals = arrivals.into_entries(result.last_byte_ns.map(|at| (at, result.received_bytes)));
 }
 
-/// The server's account, requested until the transfer has ended on the server as well.
+/// Requests the server's account until the transfer has ended at the server as well.
 async fn account<T: Transport>(
     options: &FetchOptions,
     server: &ServerAddress,
     connection: &mut T,
     id: &str,
 ) -> Option<Value> {
-    let mut found = None;
+    let mut latest = None;
     for _ in 0..20 {
         let (status, _) = connection.get(server, options, &format!("/transfers/{id}")).await.ok()?;
         let mut text = Vec::new();
@@ -366,13 +370,13 @@ async fn account<T: Transport>(
         }
         let account: Value = serde_json::from_slice(&text).ok().filter(|_| status == StatusCode::OK)?;
         let has_ended = !account["ended"].is_null();
-        found = Some(account);
+        latest = Some(account);
         if has_ended {
             break;
         }
         sleep(Duration::from_millis(100)).await;
     }
-    found
+    latest
 }
 
 #[cfg(test)]
@@ -385,10 +389,10 @@ mod tests {
         for at in 0..1_000_000 {
             arrivals.add(at * 1000, at);
         }
-        let kept = arrivals.finished(Some((999_999_000, 999_999)));
-        assert!(kept.len() <= MAX_ARRIVALS + 1 && kept.len() > MAX_ARRIVALS / 4, "{}", kept.len());
-        assert_eq!(kept[0], (0, 0));
-        assert_eq!(kept[kept.len() - 1], (999_999_000, 999_999));
-        assert!(kept.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        let entries = arrivals.into_entries(Some((999_999_000, 999_999)));
+        assert!(entries.len() <= MAX_ARRIVALS + 1 && entries.len() > MAX_ARRIVALS / 4, "{}", entries.len());
+        assert_eq!(entries[0], (0, 0));
+        assert_eq!(entries[entries.len() - 1], (999_999_000, 999_999));
+        assert!(entries.windows(2).all(|pair| pair[0].0 < pair[1].0));
     }
 }

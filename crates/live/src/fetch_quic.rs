@@ -18,7 +18,7 @@ use crate::client_transport::{Failure, FetchOptions, ServerAddress, Times, Trans
 use crate::clock::since_ns;
 use crate::snapshot::Snapshot;
 
-/// Receive window: so large that only the network limits the transfer.
+/// Receive window, bytes: large enough that only the network limits the transfer.
 const RECEIVE_WINDOW: u32 = 64 << 20;
 
 /// A connection over QUIC.
@@ -43,19 +43,19 @@ fn failed(server: &ServerAddress, cause: &ConnectionError) -> Failure {
     let reason = cause.to_string();
     match cause {
         ConnectionError::TransportError(error) if error.to_string().contains("fingerprint") => {
-            let hint = "is it the right server? `cwndlab serve` prints its fingerprint when it starts";
-            Failure::Permanent(fault(at, format!("shows another certificate than the one trusted: {reason}"), hint))
+            let hint = "check the address of the server; `cwndlab serve` prints its fingerprint when it starts";
+            Failure::Permanent(fault(at, format!("presents a certificate other than the trusted one: {reason}"), hint))
         }
         ConnectionError::TransportError(error) if error.to_string().contains("certificate") => {
             let hint = "name it by --trust: a PEM file, or the fingerprint that `cwndlab serve` printed";
             Failure::Permanent(fault(at, format!("its certificate is not trusted ({reason})"), hint))
         }
         ConnectionError::TimedOut => {
-            let hint = "does `cwndlab serve --quic` run there, and does UDP pass on the way?";
+            let hint = "check that `cwndlab serve --quic` runs there, and that no firewall blocks UDP";
             Failure::Transient(fault(at, "no response over QUIC", hint))
         }
         _ => {
-            let hint = "it may be overloaded, or your address has too many connections: try again later";
+            let hint = "the server may be overloaded, or your address has too many connections: try again later";
             Failure::Transient(fault(at, format!("no connection over QUIC: {reason}"), hint))
         }
     }
@@ -104,7 +104,7 @@ impl Transport for Quic {
         path: &str,
     ) -> Result<(StatusCode, HeaderMap), Fault> {
         let broken = |cause: String| {
-            fault(server.name(), format!("closed the connection before it answered ({cause})"), "try again later")
+            fault(server.name(), format!("closed the connection before its response ({cause})"), "try again later")
         };
         let request = server.request(options, path, true)?;
         let mut stream = self.requests.send_request(request).await.map_err(|cause| broken(cause.to_string()))?;

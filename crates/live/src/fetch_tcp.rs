@@ -48,14 +48,14 @@ fn handshake_failed(server: &ServerAddress, cause: std::io::Error) -> Failure {
         )),
         Some(rustls::Error::General(why)) => Failure::Permanent(fault(
             server.name(),
-            format!("shows another certificate than the one trusted: {why}"),
-            "is it the right server? `cwndlab serve` prints its fingerprint when it starts",
+            format!("presents a certificate other than the trusted one: {why}"),
+            "check the address of the server; `cwndlab serve` prints its fingerprint when it starts",
         )),
-        Some(other) => Failure::Permanent(fault(server.name(), format!("no TLS with it: {other}"), "")),
+        Some(other) => Failure::Permanent(fault(server.name(), format!("the TLS handshake failed: {other}"), "")),
         None => Failure::Transient(fault(
             server.name(),
             format!("closed the connection before the end of the TLS handshake ({cause})"),
-            "it may be overloaded, or your address has too many connections: try again later",
+            "the server may be overloaded, or your address has too many connections: try again later",
         )),
     }
 }
@@ -76,7 +76,7 @@ impl Transport for Tcp {
             }
         }
         let stream = connected.map_err(|cause| {
-            let hint = "does `cwndlab serve` run there, and is its port open?";
+            let hint = "check that `cwndlab serve` runs there, and that its port is open";
             Failure::Transient(fault(server.name(), cause.to_string(), hint))
         })?;
         times.connect_ns = since_ns(times.began);
@@ -104,7 +104,7 @@ impl Transport for Tcp {
         path: &str,
     ) -> Result<(StatusCode, HeaderMap), Fault> {
         let broken = |cause: hyper::Error| {
-            fault(server.name(), format!("closed the connection before it answered ({cause})"), "try again later")
+            fault(server.name(), format!("closed the connection before its response ({cause})"), "try again later")
         };
         self.requests.ready().await.map_err(broken)?;
         let request = server.request(options, path, false)?;

@@ -1,4 +1,5 @@
-//! Handles HTTP requests over TCP and QUIC. Checks are ordered so that a client without a token learns nothing.
+//! Handles HTTP requests over TCP and QUIC. The token is checked before the path, so that a client without a token
+//! receives no information.
 
 use std::sync::Arc;
 
@@ -22,10 +23,10 @@ pub const TRANSFER: HeaderName = HeaderName::from_static("cwndlab-transfer");
 /// The header with the congestion control that the sender reports.
 pub const ALGORITHM: HeaderName = HeaderName::from_static("cwndlab-congestion-control");
 
-/// Retry-After of a client that reached a limit, seconds.
+/// Value of Retry-After for a client that reached a limit, seconds.
 const RETRY_AFTER_S: &str = "5";
 
-/// A response, and whether the connection closes after it.
+/// A response, and whether the server closes the connection after it.
 pub(crate) struct Reply {
     pub(crate) response: Response<Content>,
     pub(crate) close: bool,
@@ -59,7 +60,7 @@ impl Reply {
     }
 }
 
-/// Handles a request. `has_body` says that it has a body, which no path accepts.
+/// Handles a request. `has_body`: the request has a body, which no path accepts.
 pub(crate) fn handle(server: &Arc<ServerState>, served: &ServedConnection, request: &Parts, has_body: bool) -> Reply {
     count(&server.counters.requests);
     let mut reply = match route(server, served, request, has_body) {
@@ -81,16 +82,18 @@ pub(crate) fn handle(server: &Arc<ServerState>, served: &ServedConnection, reque
 
 /// Checks the token of a request and the limits on connections; returns the index of the client.
 fn admit(server: &Arc<ServerState>, served: &ServedConnection, request: &Parts) -> Result<usize, Box<Reply>> {
-    // RFC 9112, section 3.2: a request of HTTP/1.1 without Host, or any with more than one, is answered with 400. A proxy
-    // could select another of several.
+    // RFC 9112, section 3.2: the response to an HTTP/1.1 request without Host, or to any request with several, is 400.
+    // With several, a proxy could use another of them.
     let hosts = request.headers.get_all(header::HOST).iter().count();
     if hosts > 1 || (hosts == 0 && request.version == Version::HTTP_11) {
-        return Err(Box::new(Reply::line(StatusCode::BAD_REQUEST, "a request has one header Host").closing()));
+        return Err(Box::new(
+            Reply::line(StatusCode::BAD_REQUEST, "a request needs exactly one header Host").closing(),
+        ));
     }
     let Some(owner) = server.tokens.authenticate(&request.headers) else {
         let reply = Reply::line(
             StatusCode::UNAUTHORIZED,
-            "a token is needed: send the header 'Authorization: Bearer TOKEN' with one of this server's",
+            "a token is required: send the header 'Authorization: Bearer TOKEN' with a token of this server",
         );
         let reply = reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"cwndlab\"");
         return Err(Box::new(reply.with(header::WWW_AUTHENTICATE, "Basic realm=\"cwndlab\"").closing()));
@@ -98,10 +101,10 @@ fn admit(server: &Arc<ServerState>, served: &ServedConnection, request: &Parts) 
     served.authenticate(server).map_err(|limit| {
         let (status, line) = match limit {
             LimitReached::Server => {
-                (StatusCode::SERVICE_UNAVAILABLE, "the server has as many connections as it allows")
+                (StatusCode::SERVICE_UNAVAILABLE, "the server has reached its limit of connections")
             }
             LimitReached::Address => {
-                (StatusCode::TOO_MANY_REQUESTS, "your address has as many connections as the server allows it")
+                (StatusCode::TOO_MANY_REQUESTS, "your address has reached its limit of connections")
             }
         };
         Box::new(Reply::line(status, line).with(header::RETRY_AFTER, RETRY_AFTER_S).closing())
@@ -120,21 +123,21 @@ fn route(
     let refuse = |status, line: &str| Box::new(Reply::line(status, line));
     let target = target(request.uri.path(), request.uri.query()).map_err(|refusal| match refusal {
         Refusal::Unknown => {
-            refuse(StatusCode::NOT_FOUND, "there is /bytes/N?cc=NAME, /transfers/ID and /algorithms, nothing else")
+            refuse(StatusCode::NOT_FOUND, "the resources are /bytes/N?cc=NAME, /transfers/ID and /algorithms")
         }
-        Refusal::Wrong(line) => refuse(StatusCode::BAD_REQUEST, &line),
+        Refusal::Invalid(line) => refuse(StatusCode::BAD_REQUEST, &line),
     })?;
     if request.method != Method::GET && request.method != Method::HEAD {
-        let reply = Reply::line(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD");
+        let reply = Reply::line(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are supported");
         return Err(Box::new(reply.with(header::ALLOW, "GET, HEAD")));
     }
     if has_body {
-        return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, "a request carries nothing here"));
+        return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, "a request must not have a body"));
     }
     match target {
         Target::Algorithms => {
             let quic = server.quic.then(|| json!({"usual": swappable::DEFAULT, "algorithms": swappable::offered()}));
-            let names = congestion::names(&congestion::offered());
+            let names = congestion::request_names(&congestion::offered());
             let tcp = json!({"usual": library_name(&congestion::system_default()), "algorithms": names});
             let offered = json!({"tcp": tcp, "quic": quic});
             Ok(Reply::text(StatusCode::OK, "application/json", format!("{offered}\n")))
@@ -147,17 +150,18 @@ fn route(
 /// The account of a transfer.
 fn account(server: &Arc<ServerState>, served: &ServedConnection, owner: usize, id: &str) -> Result<Reply, Box<Reply>> {
     let Some(transfer) = lock(&server.accounts).find(id, owner) else {
-        let line = "you have no transfer of this name, or it was so long ago that it is forgotten";
+        let line = "you have no transfer with this ID, or its account has expired";
         return Err(Box::new(Reply::line(StatusCode::NOT_FOUND, line)));
     };
     complete_previous(server, served)?;
     Ok(Reply::text(StatusCode::OK, "application/json", format!("{}\n", transfer.json())))
 }
 
-/// Completes the previous transfer of the connection: a client that sends another request has its data.
+/// Completes the previous transfer of the connection: a client that sends another request has received all data.
 fn complete_previous(server: &ServerState, served: &ServedConnection) -> Result<(), Box<Reply>> {
     if served.observe(server).is_some_and(|end| end != End::Whole) {
-        let line = "the transfer before was ended, and the connection with it: its account says why";
+        let line =
+            "the server ended the previous transfer and its connection; the account of the transfer has the reason";
         return Err(Box::new(Reply::line(StatusCode::SERVICE_UNAVAILABLE, line).closing()));
     }
     if let Some(previous) = served.running() {
@@ -171,9 +175,9 @@ fn complete_previous(server: &ServerState, served: &ServedConnection) -> Result<
 
 /// The part of a stream that a request selects.
 struct Part {
-    /// Bytes of the whole stream.
+    /// Size of the complete stream, bytes.
     size: u64,
-    /// First byte.
+    /// Offset of the first byte.
     first: u64,
     /// Number of bytes.
     length: u64,
@@ -184,17 +188,18 @@ struct Part {
 }
 
 impl Part {
-    /// The part that the headers `Range` and `If-Range` select of a stream of `size` bytes.
-    fn of(request: &Parts, size: u64) -> Result<Self, Box<Reply>> {
+    /// The part of a stream of `size` bytes that the headers `Range` and `If-Range` select.
+    fn from_request(request: &Parts, size: u64) -> Result<Self, Box<Reply>> {
         let tag = format!("\"splitmix64-0-{size}\"");
         let whole = |tag| Self { size, first: 0, length: size, partial: false, tag };
         let mut values = request.headers.get_all(header::RANGE).iter();
         let Some(value) = values.next() else { return Ok(whole(tag)) };
-        // The client has a part of another stream and needs all of this one (RFC 9110, section 13.1.5).
+        // The client has a part of another stream and needs the complete new one (RFC 9110, section 13.1.5).
         if request.headers.get(header::IF_RANGE).is_some_and(|known| known.as_bytes() != tag.as_bytes()) {
             return Ok(whole(tag));
         }
-        let range = if values.next().is_some() { Err("one range at a time") } else { range(value.as_bytes(), size) };
+        let range =
+            if values.next().is_some() { Err("only one range is supported") } else { range(value.as_bytes(), size) };
         match range {
             Ok(None) => Ok(whole(tag)),
             Ok(Some((first, length))) => Ok(Self { size, first, length, partial: true, tag }),
@@ -227,7 +232,7 @@ impl Part {
     }
 }
 
-/// A part of the stream, as a transfer.
+/// Responds with a part of the stream, as a transfer.
 fn bytes(
     server: &Arc<ServerState>,
     served: &ServedConnection,
@@ -236,10 +241,10 @@ fn bytes(
     size: u64,
     algorithm: Option<&str>,
 ) -> Result<Reply, Box<Reply>> {
-    let part = Part::of(request, size)?;
+    let part = Part::from_request(request, size)?;
     if part.length > server.limits.transfer_bytes {
         let line =
-            format!("a transfer has at most {} bytes here; ask for a part by Range", server.limits.transfer_bytes);
+            format!("the limit of a transfer is {} bytes; request a part by Range", server.limits.transfer_bytes);
         return Err(Box::new(Reply::line(StatusCode::PAYLOAD_TOO_LARGE, line)));
     }
     let name = resolve_algorithm(served, algorithm)?;
@@ -250,7 +255,8 @@ fn bytes(
     let client = &server.clients[owner];
     if !client.begin(server.limits.transfers_per_token) {
         let max = server.limits.transfers_per_token;
-        let reply = Reply::line(StatusCode::TOO_MANY_REQUESTS, format!("a token has at most {max} transfers at once"));
+        let reply =
+            Reply::line(StatusCode::TOO_MANY_REQUESTS, format!("the limit of a token is {max} simultaneous transfers"));
         return Err(Box::new(reply.with(header::RETRY_AFTER, RETRY_AFTER_S)));
     }
     let transfer = start_transfer(server, served, owner, &part, &name)?;
@@ -282,14 +288,14 @@ fn start_transfer(
     };
     let base = served.transport.snapshot().unwrap_or_default();
     let (client, limits) = (Arc::clone(&server.clients[owner]), Arc::clone(&server.limits));
-    // From here on the transfer holds its place in the client's count, and frees it however it ends.
+    // From here on the transfer owns its entry in the client's count, and releases it when it is dropped or ends.
     let transfer = Arc::new(Transfer::new(id.clone().unwrap_or_default(), owner, client, request, base, limits));
     let actual = actual.map_err(|cause| refuse(format!("'{name}' cannot be set: {cause}")))?;
     if id.is_none() {
-        return Err(refuse("the system gives no random bytes".to_owned()));
+        return Err(refuse("the system supplies no random bytes".to_owned()));
     }
     if !lock(&server.accounts).add(Arc::clone(&transfer)) {
-        let reply = *refuse("as many transfers run as the server keeps account of".to_owned());
+        let reply = *refuse("the server has reached its limit of transfers".to_owned());
         return Err(Box::new(reply.with(header::RETRY_AFTER, RETRY_AFTER_S)));
     }
     let mut state = lock(&served.state);
@@ -300,8 +306,8 @@ fn start_transfer(
     Ok(transfer)
 }
 
-/// The full name of the algorithm of a request. A connection keeps its first algorithm, since a window that another
-/// algorithm has grown would bias the transfer.
+/// The full name of the algorithm of a request. A connection keeps its first algorithm, because a window that another
+/// algorithm has set would bias the transfer.
 fn resolve_algorithm(served: &ServedConnection, requested: Option<&str>) -> Result<String, Box<Reply>> {
     let current = lock(&served.state).algorithm.clone();
     let Some(requested) = requested else {
@@ -315,7 +321,7 @@ fn resolve_algorithm(served: &ServedConnection, requested: Option<&str>) -> Resu
     match current {
         Some(current) if current != name => {
             let line = format!(
-                "this connection has sent under '{current}', whose window is no fair start for '{name}': open a new one"
+                "this connection has used '{current}', whose window would bias '{name}': open a new connection"
             );
             Err(Box::new(Reply::line(StatusCode::CONFLICT, line).closing()))
         }

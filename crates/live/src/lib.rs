@@ -1,12 +1,13 @@
-//! Live measurement: a server that sends under the congestion control of each request, and a client that measures.
+//! Live measurement: a server that sends with the congestion control of each request, and a measuring client.
 //!
-//! The server ([`server`]) speaks HTTP/1.1 over TLS, so that any client can fetch, and HTTP/3. It generates its payload
-//! ([`payload`]) without reading a disk. It is meant for the open Internet: a client without a token learns nothing, every
-//! resource is bounded ([`limits`]), and a circuit breaker (`breaker`) ends a transfer that harms its path.
+//! The server ([`server`]) supports HTTP/1.1 over TLS, so that any client can fetch, and HTTP/3. It generates its
+//! payload ([`payload`]) without reading a disk. It is designed for the open Internet: a client without a token
+//! receives no information, every resource is bounded ([`limits`]), and a circuit breaker (`breaker`) ends a transfer
+//! that harms its path.
 //!
-//! - `admission`, `tcp`, `quic`, `tls`: accepting connections; `server_state`: what they share;
+//! - `admission`, `tcp`, `quic`, `tls`: accepting connections; `server_state`: their shared state;
 //! - `request`, `handler`, `body`: HTTP requests and responses;
-//! - `transfer`, [`snapshot`], `breaker`: a transfer, its samples, its end;
+//! - `transfer`, [`snapshot`], `breaker`: a transfer, its samples, its circuit breaker;
 //! - [`congestion`], `swappable`: the sender's algorithm over TCP and over QUIC;
 //! - [`fetch`], `client_transport`, `fetch_tcp`, `fetch_quic`, `trust`: the client.
 

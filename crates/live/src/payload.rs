@@ -1,13 +1,14 @@
-//! The payload of transfers: an endless pseudo-random stream that any client can generate again. No disk is read, and no
-//! middlebox can compress it.
+//! The payload of transfers: an infinite pseudo-random stream that any client can reproduce. The server reads no disk,
+//! and middleboxes cannot compress the stream.
 //!
 //! Its words are the outputs of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-//! OOPSLA 2014) with seed 0, little-endian. The n-th output needs none of those before it: any range costs its length.
+//! OOPSLA 2014) with seed 0, little-endian. The n-th output does not depend on earlier outputs, so that the cost of a
+//! range is proportional to its length.
 
 /// Bytes of a word.
 const WORD: u64 = 8;
 
-/// The word of this index.
+/// The word with this index.
 fn word(index: u64) -> u64 {
     let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

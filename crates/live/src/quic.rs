@@ -1,4 +1,4 @@
-//! Connections over QUIC with HTTP/3, as [`crate::tcp`] serves those over TCP.
+//! Server connections over QUIC with HTTP/3; [`crate::tcp`] has those over TCP.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -25,17 +25,17 @@ use crate::swappable::{self, SwappableFactory, SwappableState};
 use crate::tls;
 use crate::transfer::{lock, End};
 
-/// Bytes that a client may send before the server has sent any.
+/// Bytes that a client may send before the server has sent data.
 const FREE_RECEIVE_BYTES: u64 = 1 << 18;
-/// Interval of checks of that budget.
+/// Interval of checks of the receive budget.
 const BUDGET_CHECK: Duration = Duration::from_millis(20);
-/// Receive window: requests are small.
+/// Receive window, bytes; requests are small.
 const RECEIVE_WINDOW: u32 = 64 << 10;
 
-/// Largest number of clients with a validated address that wait to be accepted.
+/// Maximum number of clients with a validated address that wait to be accepted.
 const PENDING: usize = 1024;
 
-/// Largest amount of unacknowledged data: a window of 10 Gbit/s over 10 ms, or of 1 Gbit/s over 100 ms.
+/// Maximum amount of unacknowledged data, bytes: the BDP of 10 Gbit/s and 10 ms, or of 1 Gbit/s and 100 ms.
 const SEND_WINDOW: u64 = 12_500_000;
 
 /// The sender of a QUIC connection.
@@ -62,7 +62,7 @@ impl ServerTransport for QuicSender {
     }
 
     fn select(&self, name: &str) -> Result<String, String> {
-        let (full, factory) = swappable::factory(name).ok_or("there is none")?;
+        let (full, factory) = swappable::factory(name).ok_or("unknown algorithm")?;
         lock(&self.state).replace(factory);
         Ok(full)
     }
@@ -90,7 +90,7 @@ impl ServerTransport for QuicSender {
     }
 }
 
-/// A transport configuration whose controller can be replaced.
+/// A transport configuration with a replaceable controller.
 fn transport(server: &ServerState, factory: Arc<SwappableFactory>) -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport
@@ -105,7 +105,7 @@ fn transport(server: &ServerState, factory: Arc<SwappableFactory>) -> TransportC
     transport
 }
 
-/// The endpoint; called within a runtime.
+/// Creates the endpoint. Must be called within a runtime.
 pub(crate) fn listen(
     address: SocketAddr,
     certificate: &Certificate,
@@ -116,13 +116,13 @@ pub(crate) fn listen(
     let mut config = quinn::ServerConfig::with_crypto(Arc::<QuicServerConfig>::clone(&crypto));
     config.max_incoming(PENDING).incoming_buffer_size(1 << 16).incoming_buffer_size_total(PENDING as u64 * (1 << 14));
     let endpoint = Endpoint::server(config, address).map_err(|cause| {
-        let hint = "another port, or port 0 for a free one";
+        let hint = "choose another port, or port 0 for a free one";
         fault("--listen", format!("UDP '{address}': {cause}"), hint)
     })?;
     Ok((endpoint, crypto))
 }
 
-/// Accepts until the server stops.
+/// Accepts connections until the server stops.
 pub(crate) async fn accept(server: Arc<ServerState>, endpoint: Endpoint, crypto: Arc<QuicServerConfig>) {
     let mut stop = server.stop.clone();
     loop {
@@ -131,7 +131,7 @@ pub(crate) async fn accept(server: Arc<ServerState>, endpoint: Endpoint, crypto:
             incoming = endpoint.accept() => incoming,
         };
         let Some(incoming) = incoming else { return };
-        // A source address may be spoofed until it is validated (RFC 9000, section 8.1): until then it does not count.
+        // A source address may be spoofed until it is validated (RFC 9000, section 8.1), so attempts count only then.
         if !incoming.remote_address_validated() {
             let _ = incoming.retry();
             continue;
@@ -159,7 +159,7 @@ pub(crate) async fn accept(server: Arc<ServerState>, endpoint: Endpoint, crypto:
     endpoint.wait_idle().await;
 }
 
-/// Serves a connection: the handshake, then its requests.
+/// Serves a connection: handshake and requests.
 async fn serve(server: Arc<ServerState>, incoming: Incoming, crypto: Arc<QuicServerConfig>, evictable: Evictable) {
     let _guard = PanicCounter(Arc::clone(&server));
     let peer = incoming.remote_address().ip().to_canonical();
@@ -193,21 +193,22 @@ async fn serve_requests(server: &Arc<ServerState>, served: &ServedConnection, co
     let Ok(Ok(mut requests)) = timeout(server.limits.header, opening).await else { return };
     while let Some(close) = serve_one(server, served, connection, &mut requests).await {
         if close {
-            // The client closes the connection when it has read the response.
+            // The client closes the connection after it has read the response.
             let _ = timeout(Duration::from_secs(1), connection.closed()).await;
             return;
         }
     }
 }
 
-/// Whether a client has sent more than requests and acknowledgements need: a quarter of what the server sent, and an
-/// initial budget. `h3` buffers a whole frame before it checks its size, so the bound is here.
+/// Whether a client has exceeded its receive budget: a quarter of the bytes that the server sent, plus an initial
+/// budget. Requests and acknowledgements need less. `h3` buffers a complete frame before it checks the size of the
+/// frame.
 fn exceeds_receive_budget(connection: &quinn::Connection) -> bool {
     let stats = connection.stats();
     stats.udp_rx.bytes > FREE_RECEIVE_BYTES + stats.udp_tx.bytes / 4
 }
 
-/// Serves one request; returns whether the connection closes after it, `None` where it has ended.
+/// Serves one request; returns whether the connection closes after it, `None` if the connection has ended.
 async fn serve_one(
     server: &Arc<ServerState>,
     served: &ServedConnection,
@@ -242,7 +243,7 @@ async fn serve_one(
 
 /// Reads a request and sends its response; returns whether the connection closes after it.
 async fn respond(server: &Arc<ServerState>, served: &ServedConnection, requests: &mut Requests) -> Option<bool> {
-    // No request is due while the last bytes of a transfer are in flight.
+    // The time limit of a request does not apply while the last bytes of a transfer are in flight.
     let resolver = loop {
         match timeout(server.limits.header, requests.accept()).await {
             Ok(accepted) => break accepted.ok()??,
@@ -255,11 +256,11 @@ async fn respond(server: &Arc<ServerState>, served: &ServedConnection, requests:
     let has_body = parts.headers.get(CONTENT_LENGTH).is_some_and(|length| length.as_bytes() != b"0");
     let reply = handle(server, served, &parts, has_body);
     let (head, content) = reply.response.into_parts();
-    // A response must be read within the time of a request, unless it is a transfer, which has limits of its own.
-    let patience = server.limits.header;
-    timeout(patience, stream.send_response(Response::from_parts(head, ()))).await.ok()?.ok()?;
+    // The client must read a response within the time limit of a request. Transfers have separate limits.
+    let limit = server.limits.header;
+    timeout(limit, stream.send_response(Response::from_parts(head, ()))).await.ok()?.ok()?;
     match content {
-        Content::Text(Some(text)) => timeout(patience, stream.send_data(text)).await.ok()?.ok()?,
+        Content::Text(Some(text)) => timeout(limit, stream.send_data(text)).await.ok()?.ok()?,
         Content::Text(None) => {}
         Content::Stream(mut body) => {
             while let Some(chunk) = poll_fn(|cx| body.poll_chunk(cx)).await {
@@ -267,6 +268,6 @@ async fn respond(server: &Arc<ServerState>, served: &ServedConnection, requests:
             }
         }
     }
-    timeout(patience, stream.finish()).await.ok()?.ok()?;
+    timeout(limit, stream.finish()).await.ok()?.ok()?;
     Some(reply.close)
 }

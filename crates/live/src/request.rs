@@ -16,31 +16,31 @@ pub(crate) enum Target {
     Algorithms,
 }
 
-/// Why a path has no resource.
+/// The error for a path without a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// 404.
+    /// Status 404.
     Unknown,
-    /// 400, with the reason.
-    Wrong(String),
+    /// Status 400, with the reason.
+    Invalid(String),
 }
 
-/// Largest N, so that no sum with it overflows anywhere.
-pub(crate) const LARGEST: u64 = 1 << 60;
+/// Maximum of N, small enough that no sum with it overflows.
+pub(crate) const MAX_SIZE: u64 = 1 << 60;
 
-/// Parses path and query. No percent-decoding: no valid name needs it.
+/// Parses path and query, without percent-decoding, which no valid name needs.
 pub(crate) fn target(path: &str, query: Option<&str>) -> Result<Target, Refusal> {
     if let Some(number) = path.strip_prefix("/bytes/") {
         let digits = !number.is_empty() && number.len() <= 19 && number.bytes().all(|byte| byte.is_ascii_digit());
-        let size = number.parse().ok().filter(|&size: &u64| digits && size <= LARGEST);
+        let size = number.parse().ok().filter(|&size: &u64| digits && size <= MAX_SIZE);
         let size = size.ok_or_else(|| {
-            Refusal::Wrong("after /bytes/ comes a whole number of bytes, such as /bytes/1000000".to_owned())
+            Refusal::Invalid("a number of bytes must follow /bytes/, such as /bytes/1000000".to_owned())
         })?;
         return Ok(Target::Bytes { size, algorithm: algorithm(query)? });
     }
     if query.is_some_and(|query| !query.is_empty()) {
-        return Err(if known(path) {
-            Refusal::Wrong("only /bytes/N takes a question mark".to_owned())
+        return Err(if is_known(path) {
+            Refusal::Invalid("only /bytes/N has parameters".to_owned())
         } else {
             Refusal::Unknown
         });
@@ -56,62 +56,62 @@ pub(crate) fn target(path: &str, query: Option<&str>) -> Result<Target, Refusal>
     }
 }
 
-fn known(path: &str) -> bool {
+fn is_known(path: &str) -> bool {
     path == "/algorithms" || path.starts_with("/transfers/")
 }
 
 fn algorithm(query: Option<&str>) -> Result<Option<String>, Refusal> {
-    let mut found = None;
+    let mut algorithm = None;
     for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
         let Some(("cc", name)) = pair.split_once('=') else {
-            return Err(Refusal::Wrong("the only parameter is ?cc=NAME".to_owned()));
+            return Err(Refusal::Invalid("the only parameter is ?cc=NAME".to_owned()));
         };
-        if found.is_some() {
-            return Err(Refusal::Wrong("?cc= stands there twice".to_owned()));
+        if algorithm.is_some() {
+            return Err(Refusal::Invalid("the parameter ?cc= is given twice".to_owned()));
         }
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+/.:,=()".contains(&byte);
         if name.is_empty() || name.len() > 200 || !name.bytes().all(plain) {
-            return Err(Refusal::Wrong("?cc= names no algorithm".to_owned()));
+            return Err(Refusal::Invalid("the value of ?cc= is not the name of an algorithm".to_owned()));
         }
-        found = Some(name.to_owned());
+        algorithm = Some(name.to_owned());
     }
-    Ok(found)
+    Ok(algorithm)
 }
 
-/// Parses a `Range` header for `size` bytes: first byte and length. `None` means that the header is to be ignored (RFC
-/// 9110, section 14.2), an error that the range is not satisfiable.
+/// Parses a `Range` header for `size` bytes. Returns first byte and length, or `None` for a header that is ignored (RFC
+/// 9110, section 14.2). An error is a range that is not satisfiable.
 pub(crate) fn range(value: &[u8], size: u64) -> Result<Option<(u64, u64)>, &'static str> {
-    let Some(text) = std::str::from_utf8(value).ok().map(str::trim) else { return Err("the range is no text") };
-    let Some((unit, set)) = text.split_once('=') else { return Err("a range looks like bytes=0-99") };
+    let Some(text) = std::str::from_utf8(value).ok().map(str::trim) else { return Err("the range is not text") };
+    let Some((unit, set)) = text.split_once('=') else { return Err("a range has the form bytes=0-99") };
     if !unit.trim().eq_ignore_ascii_case("bytes") {
         return Ok(None);
     }
     if set.contains(',') {
-        return Err("one range at a time");
+        return Err("only one range is supported");
     }
-    let Some((first, last)) = set.trim().split_once('-') else { return Err("a range looks like bytes=0-99") };
+    let Some((first, last)) = set.trim().split_once('-') else { return Err("a range has the form bytes=0-99") };
     let number = |text: &str| -> Option<u64> {
         // Numbers beyond u64 saturate: a last byte beyond the end means the end.
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| text.parse().unwrap_or(u64::MAX))
     };
     let (from, to) = match (first.is_empty(), last.is_empty()) {
-        (true, true) => return Err("a range looks like bytes=0-99"),
+        (true, true) => return Err("a range has the form bytes=0-99"),
         (true, false) => {
-            let tail = number(last).ok_or("a range looks like bytes=-99")?;
+            let tail = number(last).ok_or("a range has the form bytes=-99")?;
             (size - tail.min(size), u64::MAX)
         }
         (false, open) => {
-            let from = number(first).ok_or("a range looks like bytes=0-99")?;
+            let from = number(first).ok_or("a range has the form bytes=0-99")?;
             let to = if open { Some(u64::MAX) } else { number(last) };
-            (from, to.ok_or("a range looks like bytes=0-99")?)
+            (from, to.ok_or("a range has the form bytes=0-99")?)
         }
     };
     if from > to {
-        return Err("a range ends after it begins");
+        return Err("the end of the range is before its beginning");
     }
     if from >= size {
-        return Err("the range begins beyond the end");
+        return Err("the range begins beyond the end of the stream");
     }
     Ok(Some((from, to.min(size - 1) - from + 1)))
 }
@@ -121,12 +121,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn wrong<T: std::fmt::Debug>(found: Result<T, Refusal>) -> bool {
-        matches!(found, Err(Refusal::Wrong(_)))
+    fn is_invalid<T: std::fmt::Debug>(result: Result<T, Refusal>) -> bool {
+        matches!(result, Err(Refusal::Invalid(_)))
     }
 
     #[test]
-    fn three_kinds_of_path_are_known() {
+    fn the_three_resources_are_parsed() {
         let bytes = |size, algorithm: Option<&str>| Ok(Target::Bytes { size, algorithm: algorithm.map(str::to_owned) });
         assert_eq!(target("/bytes/1000", None), bytes(1000, None));
         assert_eq!(target("/bytes/0", Some("cc=cubic-linux")), bytes(0, Some("cubic-linux")));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn other_paths_and_queries_are_refused() {
+    fn other_paths_and_queries_are_rejected() {
         for path in
             ["/", "", "/bytes", "/etc/passwd", "/../etc/passwd", "/transfers/../x", "/transfers/", "//bytes/1", "*"]
         {
@@ -151,10 +151,10 @@ mod tests {
             "/bytes/99999999999999999999",
             "/bytes/+1",
         ] {
-            assert!(wrong(target(path, None)), "{path}");
+            assert!(is_invalid(target(path, None)), "{path}");
         }
         for query in ["cc", "cc=", "cc=a&cc=b", "x=1", "cc=a%20b", "cc=..\\x"] {
-            assert!(wrong(target("/bytes/1", Some(query))), "{query}");
+            assert!(is_invalid(target("/bytes/1", Some(query))), "{query}");
         }
     }
 
@@ -168,8 +168,10 @@ mod tests {
         assert_eq!(range(b"bytes=9500-99999999999999999999", 10_000), Ok(Some((9500, 500))));
         assert_eq!(range(b"bytes=-20000", 10_000), Ok(Some((0, 10_000))));
         assert_eq!(range(b"lines=1-2", 10_000), Ok(None));
-        for none in ["bytes=10000-", "bytes=5-4", "bytes=0-0,-1", "bytes=", "bytes=-", "bytes=a-b", "bytes=-0", "0-4"] {
-            assert!(range(none.as_bytes(), 10_000).is_err(), "{none}");
+        for invalid in
+            ["bytes=10000-", "bytes=5-4", "bytes=0-0,-1", "bytes=", "bytes=-", "bytes=a-b", "bytes=-0", "0-4"]
+        {
+            assert!(range(invalid.as_bytes(), 10_000).is_err(), "{invalid}");
         }
         assert!(range(b"bytes=0-", 0).is_err());
     }
@@ -184,7 +186,7 @@ mod tests {
         }
 
         #[test]
-        fn a_valid_range_is_within_the_stream(first: u64, last: u64, size in 0..LARGEST) {
+        fn a_valid_range_is_within_the_stream(first: u64, last: u64, size in 0..MAX_SIZE) {
             if let Ok(Some((from, length))) = range(format!("bytes={first}-{last}").as_bytes(), size) {
                 prop_assert!(from == first && length > 0 && from + length <= size && length - 1 <= last - first);
             }

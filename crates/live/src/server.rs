@@ -1,4 +1,4 @@
-//! The server: starting, stopping and its counters.
+//! The server: start, stop and counters.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::Ordering;
@@ -24,13 +24,13 @@ use crate::{quic, tcp, tls};
 /// The settings of a server.
 #[derive(Debug)]
 pub struct Settings {
-    /// Address and port; port 0 takes a free one.
+    /// Address and port; port 0 selects a free port.
     pub listen: String,
-    /// Its certificate.
+    /// The certificate.
     pub certificate: Certificate,
     /// The clients' tokens.
     pub tokens: Tokens,
-    /// Its limits.
+    /// The limits.
     pub limits: Limits,
     /// Accept QUIC as well, on the same port.
     pub quic: bool,
@@ -46,46 +46,46 @@ pub struct Server {
     runtime: Option<Runtime>,
 }
 
-/// How long connections may take to end when the server stops.
+/// Maximum time for connections to end when the server stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Interval of dropping expired accounts and returning memory.
-const TIDY_INTERVAL: Duration = Duration::from_secs(5);
+/// Interval at which expired accounts are dropped and memory is returned.
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 
 fn resolve(listen: &str) -> Result<SocketAddr, Fault> {
     let hint = "write ADDRESS:PORT, such as 127.0.0.1:8443 or [::]:8443";
-    let mut found =
+    let mut addresses =
         listen.to_socket_addrs().map_err(|cause| fault("--listen", format!("'{listen}': {cause}"), hint))?;
-    found.next().ok_or_else(|| fault("--listen", format!("'{listen}' has no address"), hint))
+    addresses.next().ok_or_else(|| fault("--listen", format!("'{listen}' has no address"), hint))
 }
 
-/// Checks that the process may open as many descriptors as the limits allow.
+/// Checks that the process may open the number of descriptors that the limits require.
 fn check_descriptors(limits: &Limits) -> Result<(), Fault> {
-    let Some(soft) = rlimit::open_files() else { return Ok(()) };
+    let Some(soft) = rlimit::max_open_files() else { return Ok(()) };
     let needed = limits.descriptors();
     if needed <= soft {
         return Ok(());
     }
-    let what = format!("{needed} descriptors are needed for so many connections, this process may have {soft}");
-    Err(fault("limits", what, format!("`ulimit -n {needed}`, or fewer connections")))
+    let what = format!("the connections need {needed} file descriptors, but the limit of this process is {soft}");
+    Err(fault("limits", what, format!("run `ulimit -n {needed}`, or reduce the number of connections")))
 }
 
-/// Notes on kernel settings under which transfers depend on earlier ones.
+/// Notes on kernel settings that make transfers depend on earlier transfers.
 fn notes() -> Vec<String> {
     let mut notes = Vec::new();
     if sysctl::read("net.ipv4.tcp_no_metrics_save").is_some_and(|value| value == "0") {
         notes.push(
-            "the kernel remembers a path's metrics from one connection to the next (net.ipv4.tcp_no_metrics_save=0): \
-             set it to 1 for independent transfers"
+            "the kernel saves the metrics of a path for later connections (net.ipv4.tcp_no_metrics_save=0): set it to 1 \
+             for independent transfers"
                 .to_owned(),
         );
     }
     notes
 }
 
-/// Drops expired accounts, and returns the memory of ended connections to the system, which the allocator would keep.
+/// Drops expired accounts, and returns the memory of ended connections to the system, which the allocator would retain.
 async fn maintain(server: Arc<ServerState>) {
-    let mut tick = interval(TIDY_INTERVAL);
+    let mut tick = interval(MAINTENANCE_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut stop = server.stop.clone();
     let (mut attempts, mut was_busy) = (0, false);
@@ -97,7 +97,7 @@ async fn maintain(server: Arc<ServerState>) {
         let has_expired = lock(&server.accounts).expire();
         let now = server.counters.attempts.load(Ordering::Relaxed);
         let is_busy = now != attempts || server.connections() > 0;
-        // Once more after the end of the last connection.
+        // `was_busy`: once more after the end of the last connection.
         if is_busy || was_busy || has_expired {
             memory::trim();
         }
@@ -106,7 +106,11 @@ async fn maintain(server: Arc<ServerState>) {
 }
 
 impl Server {
-    /// Starts a server on threads of its own.
+    /// Starts a server on new threads.
+    ///
+    /// # Errors
+    ///
+    /// An invalid or used address, or too few file descriptors.
     pub fn start(settings: Settings) -> Result<Self, Fault> {
         check_descriptors(&settings.limits)?;
         let address = resolve(&settings.listen)?;
@@ -118,17 +122,18 @@ impl Server {
             .enable_time()
             .build()
             .map_err(|cause| fault("serve", cause.to_string(), ""))?;
-        let busy = |cause: std::io::Error| {
-            fault("--listen", format!("'{}': {cause}", settings.listen), "another port, or port 0 for a free one")
+        let bind_fault = |cause: std::io::Error| {
+            let hint = "choose another port, or port 0 for a free one";
+            fault("--listen", format!("'{}': {cause}", settings.listen), hint)
         };
-        let listener = tcp::listen(address).map_err(busy)?;
-        let address = listener.local_addr().map_err(busy)?;
+        let listener = tcp::listen(address).map_err(bind_fault)?;
+        let address = listener.local_addr().map_err(bind_fault)?;
         let (stop, stopped) = watch::channel(false);
         let server = Arc::new(ServerState::new(settings.limits, settings.tokens, stopped, settings.quic));
         let counters = Arc::clone(&server.counters);
         let listener = {
             let _runtime = runtime.enter();
-            TcpListener::from_std(listener).map_err(busy)?
+            TcpListener::from_std(listener).map_err(bind_fault)?
         };
         if settings.quic {
             let _runtime = runtime.enter();
@@ -140,19 +145,19 @@ impl Server {
         Ok(Self { address, fingerprint, counters, notes: notes(), stop, runtime: Some(runtime) })
     }
 
-    /// The address on which it listens.
+    /// The address on which the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// SHA-256 of its certificate, hex.
+    /// SHA-256 of the certificate, hex.
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
-    /// Its counters.
+    /// The counters.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
@@ -164,7 +169,7 @@ impl Server {
         &self.notes
     }
 
-    /// Ends every transfer and connection, and waits for them.
+    /// Ends all transfers and connections, and waits for them.
     pub fn stop(&mut self) {
         let _ = self.stop.send(true);
         if let Some(runtime) = self.runtime.take() {

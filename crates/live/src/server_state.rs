@@ -1,4 +1,4 @@
-//! The state that all connections of a server share, and that of one connection.
+//! The state that all connections of a server share, and the state of one connection.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -36,7 +36,7 @@ pub(crate) struct ServerState {
     authenticated: Mutex<Authenticated>,
 }
 
-/// The limit that refuses a client with a valid token.
+/// The limit that a client with a valid token has reached.
 pub(crate) enum LimitReached {
     /// Connections of the server.
     Server,
@@ -63,7 +63,7 @@ impl ServerState {
         }
     }
 
-    /// Time since the server's start, ns.
+    /// Time since the start of the server, ns.
     pub(crate) fn age_ns(&self) -> u64 {
         since_ns(self.epoch)
     }
@@ -73,8 +73,8 @@ impl ServerState {
         lock(&self.authenticated).0
     }
 
-    /// Takes a slot for a connection from `address` that presented a valid token.
-    fn take_slot(self: &Arc<Self>, address: IpAddr) -> Result<Slot, LimitReached> {
+    /// Acquires a slot for a connection from `address` that presented a valid token.
+    fn acquire_slot(self: &Arc<Self>, address: IpAddr) -> Result<Slot, LimitReached> {
         let host = host(address);
         let mut authenticated = lock(&self.authenticated);
         let of_host = authenticated.1.get(&host).copied().unwrap_or(0);
@@ -90,7 +90,7 @@ impl ServerState {
     }
 }
 
-/// One of the connections that a server allows; dropped, it is free again.
+/// The slot of one of the connections that a server allows. Dropping it releases the slot.
 pub(crate) struct Slot {
     server: Arc<ServerState>,
     host: [u8; 9],
@@ -109,7 +109,7 @@ impl Drop for Slot {
     }
 }
 
-/// Counts a panic in the code of a connection.
+/// Counts a panic in the task of a connection.
 pub(crate) struct PanicCounter(pub(crate) Arc<ServerState>);
 
 impl Drop for PanicCounter {
@@ -120,17 +120,17 @@ impl Drop for PanicCounter {
     }
 }
 
-/// The sender of a connection: what differs between TCP and QUIC.
+/// The sender of a connection: the interface that TCP and QUIC implement.
 pub(crate) trait ServerTransport: Send + Sync {
     /// `tcp` or `quic`.
     fn name(&self) -> &'static str;
-    /// The algorithms that `?cc=` may name.
+    /// The algorithms that `?cc=` can select.
     fn offered(&self) -> Vec<String>;
     /// The full name of an algorithm; `None` where the transport does not have it.
     fn resolve(&self, name: &str) -> Option<String>;
-    /// The algorithm where none is named.
+    /// The algorithm of requests without `?cc=`.
     fn default_algorithm(&self) -> String;
-    /// Selects the algorithm; returns its name as the transport reports it.
+    /// Selects the algorithm; returns the name that the transport then reports.
     fn select(&self, name: &str) -> Result<String, String>;
     /// The state of the sender.
     fn snapshot(&self) -> Option<Snapshot>;
@@ -148,9 +148,9 @@ pub(crate) struct ServedConnection {
 #[derive(Default)]
 pub(crate) struct ServedState {
     slot: Option<Slot>,
-    /// The algorithm of its first transfer.
+    /// The algorithm of the first transfer.
     pub(crate) algorithm: Option<String>,
-    /// Number of its transfers.
+    /// Number of transfers.
     pub(crate) transfers: u32,
     pub(crate) current: Option<Arc<Transfer>>,
 }
@@ -160,15 +160,15 @@ impl ServedConnection {
         Self { peer, evictable, transport, state: Mutex::default() }
     }
 
-    /// Admits the connection: a client presented a valid token.
+    /// Admits the connection, whose client presented a valid token.
     pub(crate) fn authenticate(&self, server: &Arc<ServerState>) -> Result<(), LimitReached> {
         let mut state = lock(&self.state);
         if state.slot.is_none() {
             if !self.evictable.protect() {
                 return Err(LimitReached::Server);
             }
-            state.slot = Some(server.take_slot(self.peer)?);
-            lock(&server.admission).proved(self.peer, server.age_ns());
+            state.slot = Some(server.acquire_slot(self.peer)?);
+            lock(&server.admission).on_valid_token(self.peer, server.age_ns());
         }
         Ok(())
     }
@@ -178,7 +178,7 @@ impl ServedConnection {
         lock(&self.state).current.clone().filter(|transfer| !transfer.has_ended())
     }
 
-    /// Updates the current transfer with the state of the sender; returns how it ended, if it ends now.
+    /// Updates the current transfer with the state of the sender; returns how it ends if it ends now.
     pub(crate) fn observe(&self, server: &ServerState) -> Option<End> {
         let transfer = self.running()?;
         let end = transfer.observe(&self.transport.snapshot()?)?;
@@ -200,6 +200,6 @@ impl ServedConnection {
 
 impl Drop for ServedConnection {
     fn drop(&mut self) {
-        self.end(End::Gone, "the connection was closed before all was acknowledged");
+        self.end(End::Gone, "the connection was closed before all data were acknowledged");
     }
 }

@@ -6,30 +6,30 @@ use std::os::fd::{AsRawFd, RawFd};
 use cwndlab_linux::tcp_info::{BusyTimes, TcpInfo, CLOSED};
 use serde_json::{json, Value};
 
-/// The state of a sender. Counters are those of the connection; unknown values are absent or zero.
+/// The state of a sender. Counters are of the connection; unknown values are absent or zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Since the transfer began, ns.
+    /// Time since the transfer began, ns.
     pub time_ns: u64,
     /// Congestion window.
     pub cwnd_bytes: u64,
-    /// Slow-start threshold, where there is one.
+    /// Slow-start threshold; `None` while it is infinite.
     pub ssthresh_bytes: Option<u64>,
-    /// In flight as the sender estimates it.
+    /// The sender's estimate of the bytes in flight.
     pub in_flight_bytes: u64,
     /// Smoothed RTT.
     pub srtt_ns: u64,
-    /// Smallest RTT.
+    /// Minimum RTT.
     pub min_rtt_ns: Option<u64>,
     /// Pacing rate.
     pub pacing_rate_bps: Option<u64>,
     /// Last delivery-rate sample.
     pub delivery_rate_bps: Option<u64>,
-    /// Acknowledged, with the overhead of encryption.
+    /// Bytes acknowledged, the overhead of encryption included.
     pub acked_bytes: u64,
-    /// Sent, retransmissions included.
+    /// Bytes sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Retransmitted.
+    /// Bytes retransmitted.
     pub retransmitted_bytes: u64,
     /// Packets with data sent, retransmissions included.
     pub sent_packets: u64,
@@ -39,11 +39,11 @@ pub struct Snapshot {
     pub timeouts: u64,
     /// 0 open, 1 disorder, 2 cwr, 3 recovery, 4 loss.
     pub state: Option<u8>,
-    /// Waiting in the send buffer.
+    /// Unsent bytes in the send buffer.
     pub unsent_bytes: u64,
-    /// How long there was data to send, and what limited it; of TCP alone.
+    /// Times for which the sender was busy or limited; only over TCP.
     pub busy: Option<BusyTimes>,
-    /// Everything is acknowledged.
+    /// All data are acknowledged.
     pub idle: bool,
     /// The connection is closed.
     pub closed: bool,
@@ -76,7 +76,7 @@ impl Snapshot {
     /// The state of a socket, from Linux' `TCP_INFO`.
     #[must_use]
     pub fn of_tcp(socket: RawFd, time_ns: u64) -> Option<Self> {
-        TcpInfo::of(socket).map(|info| Self {
+        TcpInfo::read(socket).map(|info| Self {
             time_ns,
             cwnd_bytes: info.cwnd * info.mss.0,
             ssthresh_bytes: info.ssthresh.map(|segments| segments * info.mss.0),
@@ -99,7 +99,7 @@ impl Snapshot {
         })
     }
 
-    /// The same with counters since `base`, so that each transfer of a connection begins at zero.
+    /// The snapshot with counters relative to `base`, so that the counters of each transfer begin at zero.
     #[must_use]
     pub(crate) fn since(&self, base: &Self) -> Self {
         let busy = self.busy.zip(base.busy).map(|(now, then)| BusyTimes {
@@ -168,7 +168,7 @@ impl Samples {
         Self { max: max.max(2), interval_ns: interval_ns.max(1), next_ns: 0, rows: Vec::new() }
     }
 
-    /// Adds a sample where the next one is due.
+    /// Adds a sample if the next one is due.
     pub(crate) fn offer(&mut self, snapshot: Snapshot) {
         if snapshot.time_ns < self.next_ns {
             return;
@@ -185,7 +185,7 @@ impl Samples {
         self.rows.push(snapshot);
     }
 
-    /// Adds the last sample in any case.
+    /// Adds the last sample, whether or not it is due.
     pub(crate) fn close(&mut self, last: &Snapshot) {
         if self.rows.last().is_some_and(|snapshot| snapshot.time_ns < last.time_ns) {
             self.rows.push(last.clone());
@@ -227,7 +227,7 @@ mod tests {
             samples.offer(Snapshot { time_ns, ..Snapshot::default() });
         }
         let times: Vec<u64> = samples.rows.iter().map(|snapshot| snapshot.time_ns).collect();
-        // 0 10 20 30 is full at 40: 0 20 40 60.
+        // The table 0, 10, 20, 30 is full at 40; then it becomes 0, 20, 40, 60.
         assert_eq!(times, [0, 20, 40, 60]);
         assert_eq!(samples.interval_ns, 20);
     }

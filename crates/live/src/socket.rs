@@ -1,4 +1,4 @@
-//! A TCP stream with two holders: the connection reads and writes it, the server reads its `TCP_INFO`.
+//! A TCP stream with two owners: the connection reads and writes it, the server reads its `TCP_INFO`.
 
 use std::io;
 use std::net::Shutdown;
@@ -11,7 +11,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// The stream, for one reader and writer.
+/// The stream as seen by the connection.
 #[derive(Debug)]
 pub(crate) struct SharedStream(pub(crate) Arc<TcpStream>);
 
@@ -76,7 +76,7 @@ impl AsyncWrite for SharedStream {
     }
 }
 
-/// Undoes [`reset_on_close`]: closing sends a FIN after the data in the send buffer.
+/// Makes closing send a FIN after the data in the send buffer, the opposite of [`reset_on_close`].
 pub(crate) fn close_gracefully(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_linger(None);
 }

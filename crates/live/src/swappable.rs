@@ -1,5 +1,5 @@
-//! A congestion controller of `quinn` that can be replaced before a transfer begins, with counters of its calls. The
-//! handshake precedes the request that names the algorithm.
+//! A congestion controller of `quinn` that can be replaced before a transfer begins, with counters of its calls. It
+//! must be replaceable because the handshake precedes the request that selects the algorithm.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,15 +13,16 @@ use crate::transfer::lock;
 /// A factory of controllers.
 pub(crate) type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
-/// The controller of the handshake, and of transfers that name none.
+/// The controller of the handshake, and of transfers without a selected algorithm.
 pub(crate) const DEFAULT: &str = "quinn:newreno";
 
-/// The algorithms over QUIC: those of the library that QUIC supports, and quinn's own.
+/// The algorithms over QUIC: those of the library that QUIC supports, and the controllers of `quinn`.
 pub(crate) fn offered() -> Vec<String> {
     static NAMES: OnceLock<Vec<String>> = OnceLock::new();
     let names = || {
         let entries = cwndlab_algorithms::catalogue();
-        let own = entries.specs.iter().map(|spec| spec.name).filter(|name| cwndlab_quic::controller(name).is_ok());
+        let own =
+            entries.specs.iter().map(|spec| spec.name).filter(|name| cwndlab_quic::controller_factory(name).is_ok());
         let mut names: Vec<String> = own.map(str::to_owned).collect();
         names.extend(["quinn:bbr", "quinn:cubic", "quinn:newreno"].map(str::to_owned));
         names.sort_unstable();
@@ -32,17 +33,17 @@ pub(crate) fn offered() -> Vec<String> {
 
 /// The full name of an algorithm and the factory of its controllers.
 pub(crate) fn factory(name: &str) -> Option<(String, Factory)> {
-    let quinns: Option<Factory> = match name {
+    let builtin: Option<Factory> = match name {
         "quinn:newreno" => Some(Arc::new(NewRenoConfig::default())),
         "quinn:cubic" => Some(Arc::new(CubicConfig::default())),
         "quinn:bbr" => Some(Arc::new(BbrConfig::default())),
         _ => None,
     };
-    if let Some(factory) = quinns {
+    if let Some(factory) = builtin {
         return Some((name.to_owned(), factory));
     }
-    let ours = cwndlab_quic::controller(name).ok()?;
-    Some((ours.name().to_owned(), ours))
+    let factory = cwndlab_quic::controller_factory(name).ok()?;
+    Some((factory.name().to_owned(), factory))
 }
 
 /// The current controller and the counters.
@@ -56,7 +57,7 @@ pub(crate) struct SwappableState {
 }
 
 impl SwappableState {
-    /// Replaces the controller by one with a fresh window.
+    /// Replaces the controller by a new one with the initial window.
     pub(crate) fn replace(&mut self, factory: Factory) {
         self.controller = factory.build(now(), self.mtu);
     }
@@ -66,7 +67,7 @@ impl SwappableState {
     }
 }
 
-/// Builds the controller of one connection and keeps its state.
+/// Builds the controller of one connection and stores a reference to its state.
 #[derive(Default)]
 pub(crate) struct SwappableFactory(Mutex<Option<Arc<Mutex<SwappableState>>>>);
 
@@ -138,7 +139,7 @@ impl Controller for SwappableController {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        // A path under validation has a controller of its own.
+        // A path under validation has a separate controller.
         let state = lock(&self.0);
         state.controller.clone_box()
     }

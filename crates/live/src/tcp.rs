@@ -1,4 +1,4 @@
-//! Connections over TCP and TLS, from their acceptance to the last acknowledgement.
+//! Server connections over TCP and TLS, from their acceptance to the last acknowledgement.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -29,10 +29,10 @@ use crate::snapshot::Snapshot;
 use crate::socket::{close_gracefully, reset_on_close, SharedStream};
 use crate::transfer::{lock, End};
 
-/// First byte of a TLS record that begins a handshake (RFC 8446, section 5.1).
+/// First byte of a TLS handshake record (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;
 
-/// Pause after `accept` failed for lack of descriptors or memory.
+/// Pause after `accept` failed because of missing descriptors or memory.
 const ACCEPT_RETRY: Duration = Duration::from_millis(20);
 
 /// The sender of a TCP connection.
@@ -44,7 +44,7 @@ impl ServerTransport for TcpSender {
     }
 
     fn offered(&self) -> Vec<String> {
-        congestion::names(&congestion::offered())
+        congestion::request_names(&congestion::offered())
     }
 
     fn resolve(&self, name: &str) -> Option<String> {
@@ -64,7 +64,7 @@ impl ServerTransport for TcpSender {
     }
 }
 
-/// Accepts until the server stops.
+/// Accepts connections until the server stops.
 pub(crate) async fn accept(server: Arc<ServerState>, listener: TcpListener, acceptor: TlsAcceptor) {
     let mut stop = server.stop.clone();
     let mut waiting = WaitingList::new(server.limits.waiting);
@@ -96,9 +96,9 @@ pub(crate) async fn accept(server: Arc<ServerState>, listener: TcpListener, acce
     }
 }
 
-/// Waits for the first byte, at the cost of a socket alone, then serves the connection.
+/// Waits for the first byte, with no resources except the socket, then serves the connection.
 async fn wait(server: Arc<ServerState>, stream: TcpStream, peer: IpAddr, acceptor: TlsAcceptor, evictable: Evictable) {
-    // An evicted connection leaves no state in the kernel either.
+    // An evicted connection leaves no state in the kernel.
     reset_on_close(&stream);
     let mut first = [0];
     let received = timeout(server.limits.handshake, stream.peek(&mut first)).await;
@@ -109,7 +109,7 @@ async fn wait(server: Arc<ServerState>, stream: TcpStream, peer: IpAddr, accepto
     if first[0] != HANDSHAKE {
         count(&server.counters.silent);
         if first[0].is_ascii_uppercase() {
-            refuse_plain_http(&stream);
+            reject_plain_http(&stream);
         }
         return;
     }
@@ -127,16 +127,16 @@ async fn wait(server: Arc<ServerState>, stream: TcpStream, peer: IpAddr, accepto
     }
 }
 
-/// Refuses a client that speaks plain HTTP. The request is read, so that closing sends no RST before the response.
-fn refuse_plain_http(stream: &TcpStream) {
+/// Rejects a client that sends plain HTTP. The request is read, so that closing sends no RST before the response.
+fn reject_plain_http(stream: &TcpStream) {
     close_gracefully(stream);
     let _ = stream.try_read(&mut [0; 4096]);
-    let line = "this server speaks https alone\n";
+    let line = "this server supports only https\n";
     let head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n";
     let _ = stream.try_write(format!("{head}Content-Length: {}\r\n\r\n{line}", line.len()).as_bytes());
 }
 
-/// Serves a connection: the TLS handshake, then its requests.
+/// Serves a connection: TLS handshake and requests.
 async fn serve(
     server: Arc<ServerState>,
     stream: Arc<TcpStream>,
@@ -171,8 +171,8 @@ async fn serve(
     supervise(&server, &stream, &served, connection).await;
 }
 
-/// Runs a connection and observes its transfers. After its end the kernel still delivers the data in the send buffer: the
-/// transfer is observed until it has.
+/// Runs a connection and observes its transfers. After the end of the connection the kernel still delivers the data in
+/// the send buffer; the transfer is observed until then.
 async fn supervise(
     server: &Arc<ServerState>,
     stream: &TcpStream,
@@ -195,7 +195,7 @@ async fn supervise(
             _ = &mut connection, if open => {
                 open = false;
                 if served.running().is_some_and(|transfer| !transfer.is_handed()) {
-                    served.end(End::Gone, "the client went away");
+                    served.end(End::Gone, "the client closed the connection");
                     reset_on_close(stream);
                 }
             }
@@ -210,8 +210,8 @@ async fn supervise(
     }
 }
 
-/// Whether the client has read none of the responses for as long as a transfer may make no progress, while no transfer
-/// runs. `progress` is what was acknowledged last, and when.
+/// Whether no transfer runs and the client has acknowledged no data of a response for `limits.patience`. `progress` is
+/// the last number of acknowledged bytes, and its time.
 fn is_stuck(server: &ServerState, served: &ServedConnection, progress: &mut (u64, Instant)) -> bool {
     let Some(snapshot) = served.transport.snapshot().filter(|snapshot| !snapshot.idle && served.running().is_none())
     else {
@@ -228,7 +228,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|&stop| stop).await;
 }
 
-/// A listening socket. Its connections are unpaced until a request selects an algorithm.
+/// Creates the listening socket. Its connections are unpaced until a request selects an algorithm.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     use socket2::{Domain, Socket, Type};
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;

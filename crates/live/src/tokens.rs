@@ -1,4 +1,4 @@
-//! Who may fetch. Only hashes are kept in memory, and comparing takes as long for a wrong token as for a right one.
+//! The clients' tokens. Only hashes are kept in memory, and the time of a comparison does not depend on the token.
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
@@ -8,11 +8,11 @@ use hyper::HeaderMap;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-/// The shortest token, characters: what is made here has 43.
-const SHORTEST: usize = 16;
+/// Minimum length of a token, characters; generated tokens have 43.
+const MIN_LENGTH: usize = 16;
 
-/// The longest that is looked at, characters.
-const LONGEST: usize = 512;
+/// Maximum length of a token, characters.
+const MAX_LENGTH: usize = 512;
 
 /// Names and hashes of tokens, at least one.
 #[derive(Debug)]
@@ -20,44 +20,48 @@ pub struct Tokens {
     entries: Vec<(String, [u8; 32])>,
 }
 
-/// 256 bits, as text that needs no quoting anywhere.
+/// Generates a token of 256 bits, as text that needs no quoting.
 pub fn generate() -> Result<String, Fault> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes)
-        .map_err(|cause| fault("token", format!("the system gives no random bytes ({cause})"), ""))?;
+        .map_err(|cause| fault("token", format!("the system supplies no random bytes ({cause})"), ""))?;
     Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes))
 }
 
 impl Tokens {
-    /// Reads lines of a name and a token; `place` names the file in faults. Returns all faults.
-    pub fn read(text: &str, place: &str) -> Result<Self, Vec<Fault>> {
+    /// Parses lines of a name and a token; `place` is the name of the file in faults.
+    ///
+    /// # Errors
+    ///
+    /// All faults of the file.
+    pub fn parse(text: &str, place: &str) -> Result<Self, Vec<Fault>> {
         let (mut entries, mut faults) = (Vec::<(String, [u8; 32])>::new(), Vec::new());
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let mut wrong =
+            let mut report =
                 |what: String, hint: &str| faults.push(fault(format!("{place}:{}", number + 1), what, hint));
             let words: Vec<&str> = line.split_whitespace().collect();
             let &[name, token] = words.as_slice() else {
-                wrong("is no name and token".to_owned(), "write 'NAME TOKEN', with a blank between them");
+                report("is not a name and a token".to_owned(), "write 'NAME TOKEN', separated by a space");
                 continue;
             };
             let hash: [u8; 32] = Sha256::digest(token).into();
-            if !(SHORTEST..=LONGEST).contains(&token.len()) {
-                let what = format!("a token has {SHORTEST} to {LONGEST} characters, this one {}", token.len());
-                wrong(what, "`openssl rand -hex 32` makes one");
+            if !(MIN_LENGTH..=MAX_LENGTH).contains(&token.len()) {
+                let what = format!("a token has {MIN_LENGTH} to {MAX_LENGTH} characters, this one has {}", token.len());
+                report(what, "`openssl rand -hex 32` generates one");
             } else if entries.iter().any(|(other, _)| other == name) {
-                wrong(format!("there is another '{name}'"), "name each client once");
+                report(format!("the client '{name}' is listed twice"), "list each client once");
             } else if entries.iter().any(|(_, other)| *other == hash) {
-                wrong("the token of another client".to_owned(), "give each client its own");
+                report("the token of another client".to_owned(), "give each client a separate token");
             } else {
                 entries.push((name.to_owned(), hash));
             }
         }
         if entries.is_empty() && faults.is_empty() {
-            faults.push(fault(place, "holds no token", "write a line 'NAME TOKEN' for each client"));
+            faults.push(fault(place, "contains no token", "write a line 'NAME TOKEN' for each client"));
         }
         if faults.is_empty() {
             Ok(Self { entries })
@@ -74,28 +78,28 @@ impl Tokens {
     /// The client of a token. Compares every entry in constant time.
     #[must_use]
     pub fn owner(&self, token: &[u8]) -> Option<usize> {
-        let hash: [u8; 32] = Sha256::digest(&token[..token.len().min(LONGEST + 1)]).into();
-        let (mut found, mut index) = (Choice::from(0), 0u64);
+        let hash: [u8; 32] = Sha256::digest(&token[..token.len().min(MAX_LENGTH + 1)]).into();
+        let (mut is_known, mut index) = (Choice::from(0), 0u64);
         for (at, (_, known)) in (0u64..).zip(&self.entries) {
             let same = known.ct_eq(&hash);
             index.conditional_assign(&at, same);
-            found |= same;
+            is_known |= same;
         }
-        bool::from(found).then_some(index as usize)
+        bool::from(is_known).then_some(index as usize)
     }
 
-    /// The client of a request, by `Authorization: Bearer TOKEN`, or `Basic` with the token as password, as browsers send
-    /// it.
+    /// The client of a request, by the header `Authorization`: `Bearer TOKEN`, or `Basic` with the token as password,
+    /// as sent by browsers.
     #[must_use]
     pub fn authenticate(&self, headers: &HeaderMap) -> Option<usize> {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let value = values.next().filter(|_| values.next().is_none());
-        // A request without a token takes the work of one with a wrong token.
-        self.owner(&value.and_then(|value| presented(value.as_bytes())).unwrap_or_default())
+        // A request without a token takes the same time as one with an invalid token.
+        self.owner(&value.and_then(|value| presented_token(value.as_bytes())).unwrap_or_default())
     }
 }
 
-fn presented(value: &[u8]) -> Option<Vec<u8>> {
+fn presented_token(value: &[u8]) -> Option<Vec<u8>> {
     let blank = value.iter().position(|&byte| byte == b' ')?;
     let (scheme, rest) = (&value[..blank], value[blank..].trim_ascii());
     if scheme.eq_ignore_ascii_case(b"bearer") {
@@ -119,7 +123,7 @@ mod tests {
     fn client_of(value: &str) -> Option<usize> {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, value.parse().unwrap());
-        Tokens::read(FILE, "tokens").unwrap().authenticate(&headers)
+        Tokens::parse(FILE, "tokens").unwrap().authenticate(&headers)
     }
 
     #[test]
@@ -132,7 +136,7 @@ mod tests {
 
     #[test]
     fn other_headers_identify_no_client() {
-        let tokens = Tokens::read(FILE, "tokens").unwrap();
+        let tokens = Tokens::parse(FILE, "tokens").unwrap();
         assert_eq!(tokens.authenticate(&HeaderMap::new()), None);
         for value in
             ["Bearer", "Bearer ", "Bearer 0123456789abcdef012", "Bearer 0123456789abcdef01234", "Basic %%%", "anna"]
@@ -148,18 +152,18 @@ mod tests {
     #[test]
     fn all_faults_of_a_file_are_reported_with_their_lines_and_without_the_tokens() {
         let text = "anna short\nbert\nclara 0123456789abcdef\nclara 0123456789abcdeg\ndora 0123456789abcdef\n";
-        let faults = Tokens::read(text, "tokens").unwrap_err();
+        let faults = Tokens::parse(text, "tokens").unwrap_err();
         let texts: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
         assert_eq!(
             texts,
             [
-                "tokens:1: a token has 16 to 512 characters, this one 5",
-                "tokens:2: is no name and token",
-                "tokens:4: there is another 'clara'",
+                "tokens:1: a token has 16 to 512 characters, this one has 5",
+                "tokens:2: is not a name and a token",
+                "tokens:4: the client 'clara' is listed twice",
                 "tokens:5: the token of another client",
             ]
         );
-        assert_eq!(Tokens::read("# none\n", "tokens").unwrap_err()[0].what, "holds no token");
+        assert_eq!(Tokens::parse("# none\n", "tokens").unwrap_err()[0].what, "contains no token");
     }
 
     #[test]
@@ -175,7 +179,7 @@ mod tests {
             if let Ok(value) = hyper::header::HeaderValue::from_bytes(&bytes) {
                 let mut headers = HeaderMap::new();
                 headers.insert(AUTHORIZATION, value);
-                prop_assert_eq!(Tokens::read(FILE, "tokens").unwrap().authenticate(&headers), None);
+                prop_assert_eq!(Tokens::parse(FILE, "tokens").unwrap().authenticate(&headers), None);
             }
         }
     }

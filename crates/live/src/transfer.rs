@@ -1,4 +1,4 @@
-//! A transfer and its account: the request, samples of the sender, and how it ended.
+//! A transfer and its account: the request, samples of the sender, and the end of the transfer.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::clock::{now, since_ns, unix_ns};
 use crate::limits::Limits;
 use crate::snapshot::{Samples, Snapshot};
 
-/// Locks a value that every holder leaves consistent, also in a panic.
+/// Locks a value that is consistent even after a panic of another holder.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -23,18 +23,18 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Client {
     pub(crate) name: String,
     pub(crate) running: AtomicUsize,
-    /// When its rate allows the next byte, ns since the server's start.
+    /// Time at which its rate limit allows the next byte, ns since the server's start.
     pub(crate) free_ns: Mutex<u64>,
 }
 
 impl Client {
-    /// Counts one more transfer; false where `max` are running.
+    /// Counts another transfer; false if `max` are running.
     pub(crate) fn begin(&self, max: usize) -> bool {
         self.running.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| (now < max).then_some(now + 1)).is_ok()
     }
 }
 
-/// How a transfer ended.
+/// The reason for the end of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// Every byte was acknowledged.
@@ -43,9 +43,9 @@ pub(crate) enum End {
     Gone,
     /// The circuit breaker ended it.
     Breaker,
-    /// The client read too slowly.
+    /// The rate of the client was below the minimum.
     Slow,
-    /// It took too long.
+    /// The transfer exceeded the maximum duration.
     Long,
     /// The server stopped.
     Stopped,
@@ -101,11 +101,12 @@ pub(crate) struct Transfer {
     state: Mutex<State>,
 }
 
-/// Bytes that a client with all data may leave unacknowledged: QUIC acknowledges every second packet, with a delay.
+/// Maximum of unacknowledged bytes after a client has received all data: QUIC acknowledges every second packet, with a
+/// delay.
 const MAX_UNACKED: u64 = 1 << 15;
 
 impl Transfer {
-    /// Begins a transfer, which the client has counted by [`Client::begin`].
+    /// Begins a transfer, which [`Client::begin`] has counted.
     pub(crate) fn new(
         id: String,
         owner: usize,
@@ -129,18 +130,18 @@ impl Transfer {
         Self { id, owner, request, client, started_unix_ns: unix_ns(), began: now(), limits, state: Mutex::new(state) }
     }
 
-    /// Time since its start, ns.
+    /// Time since the start of the transfer, ns.
     pub(crate) fn age_ns(&self) -> u64 {
         since_ns(self.began)
     }
 
-    /// This many more bytes were passed to the transport.
+    /// `bytes` more bytes were passed to the transport.
     pub(crate) fn handed(&self, bytes: u64) {
         lock(&self.state).handed += bytes;
     }
 
-    /// Updates the transfer with the state of the sender; returns how it ends, if it does. Unless the transfer is complete,
-    /// the caller then ends the connection.
+    /// Updates the transfer with the state of the sender; returns the reason if it has ended. Unless the transfer is
+    /// complete, the caller must then end the connection.
     pub(crate) fn observe(&self, snapshot: &Snapshot) -> Option<End> {
         let mut state = lock(&self.state);
         if let Some((end, ..)) = state.ended {
@@ -149,27 +150,28 @@ impl Transfer {
         let snapshot = Snapshot { time_ns: self.age_ns(), ..snapshot.since(&state.base) };
         state.samples.offer(snapshot.clone());
         state.last = snapshot.clone();
-        // The overhead of encryption is acknowledged as well, so this holds shortly before the last byte is acknowledged.
+        // Acknowledged bytes include the overhead of encryption, so this is true shortly before the last byte is
+        // acknowledged.
         let is_acknowledged = state.handed == self.request.length && snapshot.acked_bytes >= self.request.length;
         let verdict = if is_acknowledged && snapshot.idle {
             Some((End::Whole, String::new()))
         } else if snapshot.closed {
-            Some((End::Gone, "the connection was closed before all was acknowledged".to_owned()))
+            Some((End::Gone, "the connection was closed before all data were acknowledged".to_owned()))
         } else if snapshot.time_ns > self.limits.duration.as_nanos() as u64 {
             let max = self.limits.duration.as_secs_f64();
-            Some((End::Long, format!("a transfer may take {max} s here")))
+            Some((End::Long, format!("the limit of a transfer is {max} s")))
         } else if let Some(why) = state.breaker.check(&snapshot) {
             Some((End::Breaker, why))
         } else {
-            self.why_slow(&mut state, &snapshot).map(|why| (End::Slow, why))
+            self.check_rate(&mut state, &snapshot).map(|why| (End::Slow, why))
         };
         let (end, why) = verdict?;
         self.close(&mut state, end, why);
         Some(end)
     }
 
-    /// Why the transfer is too slow, where it is.
-    fn why_slow(&self, state: &mut State, snapshot: &Snapshot) -> Option<String> {
+    /// Checks the rate of the transfer; returns the reason if it is too slow.
+    fn check_rate(&self, state: &mut State, snapshot: &Snapshot) -> Option<String> {
         let (since, acked) = state.progress;
         let patience = self.limits.patience.as_nanos() as u64;
         if snapshot.time_ns - since < patience {
@@ -179,10 +181,10 @@ impl Transfer {
         let seconds = (snapshot.time_ns - since) as f64 * 1e-9;
         let rate = 8.0 * snapshot.acked_bytes.saturating_sub(acked) as f64 / seconds;
         let min = self.limits.progress_bps;
-        (rate < min as f64).then(|| format!("{rate:.0} bit/s over {seconds:.0} s, {min} bit/s are the least"))
+        (rate < min as f64).then(|| format!("{rate:.0} bit/s over {seconds:.0} s; the minimum is {min} bit/s"))
     }
 
-    /// Ends the transfer for another reason, unless it has ended.
+    /// Ends the transfer for `end`, unless it has ended.
     pub(crate) fn end(&self, end: End, why: impl Into<String>) {
         let mut state = lock(&self.state);
         if state.ended.is_none() {
@@ -190,8 +192,8 @@ impl Transfer {
         }
     }
 
-    /// Completes the transfer: the client sent another request on the same connection, so it has all data. A client that
-    /// pipelines requests has more than [`MAX_UNACKED`] unacknowledged.
+    /// Completes the transfer: the client sent another request on the same connection, so it has received all data. A
+    /// client that pipelines requests has more than [`MAX_UNACKED`] bytes unacknowledged.
     pub(crate) fn complete_by_request(&self) {
         let mut state = lock(&self.state);
         let is_near = state.last.acked_bytes + MAX_UNACKED >= self.request.length;
@@ -217,7 +219,7 @@ impl Transfer {
         lock(&self.state).ended.is_some()
     }
 
-    /// Whether the lifetime of its account is over.
+    /// Whether the lifetime of the account has expired.
     fn is_expired(&self) -> bool {
         let kept = self.limits.account.as_nanos() as u64;
         lock(&self.state).ended.as_ref().is_some_and(|(_, at, _)| self.age_ns().saturating_sub(*at) > kept)
@@ -253,42 +255,42 @@ impl Transfer {
 
 impl Drop for Transfer {
     fn drop(&mut self) {
-        // The connection ended without another reason.
+        // The connection ended, and no other reason was recorded.
         self.end(End::Gone, "");
     }
 }
 
-/// The accounts of transfers, at most `max`: a new one evicts the oldest that has ended.
+/// The accounts of transfers, at most `max`. A new one evicts the oldest account of an ended transfer.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     max: usize,
-    kept: VecDeque<Arc<Transfer>>,
+    transfers: VecDeque<Arc<Transfer>>,
 }
 
 impl Accounts {
     pub(crate) fn new(max: usize) -> Self {
-        Self { max: max.max(1), kept: VecDeque::new() }
+        Self { max: max.max(1), transfers: VecDeque::new() }
     }
 
-    /// Adds a transfer; false where all are running.
+    /// Adds a transfer; false if the table is full of running transfers.
     pub(crate) fn add(&mut self, transfer: Arc<Transfer>) -> bool {
-        if self.kept.len() >= self.max {
-            let Some(old) = self.kept.iter().position(|one| one.has_ended()) else { return false };
-            self.kept.remove(old);
+        if self.transfers.len() >= self.max {
+            let Some(old) = self.transfers.iter().position(|one| one.has_ended()) else { return false };
+            self.transfers.remove(old);
         }
-        self.kept.push_back(transfer);
+        self.transfers.push_back(transfer);
         true
     }
 
     /// Drops the expired accounts; returns whether there were any.
     pub(crate) fn expire(&mut self) -> bool {
-        let before = self.kept.len();
-        self.kept.retain(|one| !one.is_expired());
-        self.kept.len() < before
+        let before = self.transfers.len();
+        self.transfers.retain(|one| !one.is_expired());
+        self.transfers.len() < before
     }
 
-    /// The transfer of this name, for its owner alone.
+    /// The transfer with this ID; `None` for other clients than its owner.
     pub(crate) fn find(&self, id: &str, owner: usize) -> Option<Arc<Transfer>> {
-        self.kept.iter().find(|one| one.owner == owner && one.id == id).cloned()
+        self.transfers.iter().find(|one| one.owner == owner && one.id == id).cloned()
     }
 }

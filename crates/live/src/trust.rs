@@ -1,4 +1,5 @@
-//! The certificates that a client trusts: the system's authorities, those of a PEM file, or one by its fingerprint.
+//! The certificates that a client trusts: the system's authorities, those of a PEM file, or one with a given
+//! fingerprint.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,14 +14,14 @@ use subtle::ConstantTimeEq;
 
 use crate::certificate::fingerprint;
 
-/// Trusts one certificate, whatever its names and dates.
+/// Trusts one certificate, regardless of its names and dates.
 #[derive(Debug)]
-struct Pinned {
+struct PinnedCertificate {
     expected: String,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedCertificate {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -29,11 +30,11 @@ impl ServerCertVerifier for Pinned {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let shown = fingerprint(certificate);
-        if bool::from(shown.as_bytes().ct_eq(self.expected.as_bytes())) {
+        let presented = fingerprint(certificate);
+        if bool::from(presented.as_bytes().ct_eq(self.expected.as_bytes())) {
             Ok(ServerCertVerified::assertion())
         } else {
-            Err(Error::General(format!("its fingerprint is {shown}")))
+            Err(Error::General(format!("its fingerprint is {presented}")))
         }
     }
 
@@ -66,14 +67,15 @@ fn parse_fingerprint(text: &str) -> Option<String> {
     (plain.len() == 64 && plain.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| plain.to_ascii_lowercase())
 }
 
-/// The client's TLS configuration. `trust` is a PEM file or a fingerprint (SHA-256); the system's authorities without.
+/// The client's TLS configuration. `trust` is a PEM file or a fingerprint (SHA-256); `None` trusts the system's
+/// authorities.
 pub(crate) fn config(trust: Option<&str>, protocol: &[u8]) -> Result<ClientConfig, Fault> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|cause| fault("--trust", cause.to_string(), ""))?;
     let mut config = if let Some(expected) = trust.and_then(parse_fingerprint) {
-        let verifier = Arc::new(Pinned { expected, provider });
+        let verifier = Arc::new(PinnedCertificate { expected, provider });
         builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
     } else {
         builder.with_root_certificates(roots(trust)?).with_no_client_auth()
@@ -89,11 +91,11 @@ fn roots(trust: Option<&str>) -> Result<RootCertStore, Fault> {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         return Ok(roots);
     };
-    let hint = "a PEM file, or the fingerprint that `cwndlab serve` prints (SHA-256, 64 hex digits)";
-    let found = CertificateDer::pem_file_iter(Path::new(file)).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let found = found.map_err(|cause| fault("--trust", format!("'{file}': {cause}"), hint))?;
-    if roots.add_parsable_certificates(found).0 == 0 {
-        return Err(fault("--trust", format!("'{file}' holds no certificate"), hint));
+    let hint = "give a PEM file, or the fingerprint that `cwndlab serve` prints (SHA-256, 64 hex digits)";
+    let certificates = CertificateDer::pem_file_iter(Path::new(file)).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let certificates = certificates.map_err(|cause| fault("--trust", format!("'{file}': {cause}"), hint))?;
+    if roots.add_parsable_certificates(certificates).0 == 0 {
+        return Err(fault("--trust", format!("'{file}' contains no certificate"), hint));
     }
     Ok(roots)
 }
@@ -109,7 +111,7 @@ mod tests {
         assert_eq!(parse_fingerprint(&["AB"; 32].join(":")), Some(plain));
         assert_eq!(parse_fingerprint("ab"), None);
         assert_eq!(parse_fingerprint(&"xy".repeat(32)), None);
-        let wrong = config(Some("nowhere.pem"), b"h3").unwrap_err();
-        assert!(wrong.what.starts_with("'nowhere.pem': "), "{}", wrong.what);
+        let fault = config(Some("nowhere.pem"), b"h3").unwrap_err();
+        assert!(fault.what.starts_with("'nowhere.pem': "), "{}", fault.what);
     }
 }

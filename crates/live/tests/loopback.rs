@@ -1,4 +1,4 @@
-//! A server and its client over the loopback. `tests/test_serve.py` tests the server against misuse.
+//! A server and its client over the loopback. `tests/test_serve_abuse.py` tests the server against misuse.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -14,21 +14,21 @@ use proptest::prelude::*;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-fn serving(limits: &[(&str, f64)]) -> Server {
-    let mut allowed = Limits::default();
-    allowed.set(limits.iter().copied()).unwrap();
+fn start_server(overrides: &[(&str, f64)]) -> Server {
+    let mut limits = Limits::default();
+    limits.set(overrides.iter().copied()).unwrap();
     let settings = Settings {
         listen: "127.0.0.1:0".to_owned(),
         certificate: Certificate::self_signed(&["localhost".to_owned()]).unwrap(),
-        tokens: Tokens::read(&format!("anna {TOKEN}\n"), "tokens").unwrap(),
-        limits: allowed,
+        tokens: Tokens::parse(&format!("anna {TOKEN}\n"), "tokens").unwrap(),
+        limits,
         quic: true,
     };
     Server::start(settings).unwrap()
 }
 
-fn fetched(server: &Server, transport: &str, algorithm: &str, size_bytes: u64) -> FetchResult {
-    let ask = FetchOptions {
+fn fetch_from(server: &Server, transport: &str, algorithm: &str, size_bytes: u64) -> FetchResult {
+    let options = FetchOptions {
         url: format!("https://{}", server.address()),
         token: TOKEN.to_owned(),
         algorithm: Some(algorithm.to_owned()),
@@ -38,19 +38,19 @@ fn fetched(server: &Server, transport: &str, algorithm: &str, size_bytes: u64) -
         trust: Some(server.fingerprint().to_owned()),
         timeout: Duration::from_secs(60),
     };
-    fetch(&ask, &AtomicBool::new(false), &mut |_| true).unwrap()
+    fetch(&options, &AtomicBool::new(false), &mut |_| true).unwrap()
 }
 
 #[test]
 fn a_transfer_completes_over_both_transports_under_the_named_algorithm() {
-    let server = serving(&[]);
-    for (transport, asked, algorithm) in
+    let server = start_server(&[]);
+    for (transport, requested, algorithm) in
         [("tcp", "reno", "reno"), ("quic", "cubic", "cubic+hystart-pp"), ("quic", "quinn:bbr", "quinn:bbr")]
     {
-        let found = fetched(&server, transport, asked, 2_000_000);
-        assert_eq!((found.ended.as_str(), found.received_bytes), ("whole", 2_000_000), "{transport}");
-        assert_eq!(found.algorithm, algorithm);
-        assert_eq!(found.sender.unwrap()["ended"], "whole");
+        let result = fetch_from(&server, transport, requested, 2_000_000);
+        assert_eq!((result.ended.as_str(), result.received_bytes), ("whole", 2_000_000), "{transport}");
+        assert_eq!(result.algorithm, algorithm);
+        assert_eq!(result.sender.unwrap()["ended"], "whole");
     }
     assert_eq!(server.counters().whole.load(Ordering::Relaxed), 3);
 }
@@ -58,20 +58,20 @@ fn a_transfer_completes_over_both_transports_under_the_named_algorithm() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// The server closes a connection that does not speak TLS, and serves the next one.
+    /// The server closes a connection that sends no valid TLS, and serves the next one.
     #[test]
-    fn bytes_other_than_tls_are_refused(begin in prop::option::of(Just(22u8)), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn bytes_other_than_tls_are_rejected(begin in prop::option::of(Just(22u8)), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         static SERVER: std::sync::OnceLock<Server> = std::sync::OnceLock::new();
         let loose = [("attempts_per_address_per_s", 1e5), ("attempts_per_prefix_per_s", 1e5), ("handshakes_per_s", 1e5)];
-        let server = SERVER.get_or_init(|| serving(&loose));
+        let server = SERVER.get_or_init(|| start_server(&loose));
         let mut stream = TcpStream::connect(server.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let text: Vec<u8> = begin.into_iter().chain(bytes).collect();
         let _ = stream.write_all(&text);
         let _ = stream.shutdown(Shutdown::Write);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        prop_assert!(answer.len() < 1000);
+        let mut response = Vec::new();
+        let _ = stream.read_to_end(&mut response);
+        prop_assert!(response.len() < 1000);
         prop_assert_eq!(server.counters().requests.load(Ordering::Relaxed), 0);
         prop_assert_eq!(server.counters().panics.load(Ordering::Relaxed), 0);
     }

@@ -1,12 +1,12 @@
-//! A transfer over QUIC with an algorithm of the library, and the trace of its window.
+//! Transfers data over QUIC with an algorithm of the library, and writes a trace of its window.
 //!
 //! ```text
 //! cargo run --release -p cwndlab-quic --example transfer -- server 0.0.0.0:4433 --algorithm cubic
 //! cargo run --release -p cwndlab-quic --example transfer -- client 10.0.0.2:4433 10000000 --algorithm reno --trace trace.csv
 //! ```
 //!
-//! The client sends, the server reads and answers with the number of bytes that came. The certificate is made on the spot and the
-//! client believes any: this measures a path and protects nothing.
+//! The client sends; the server reads and returns the number of bytes received. The server generates its certificate,
+//! and the client accepts every certificate: the example measures a path and provides no security.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cwndlab_quic::{controller, Answer, Factory};
+use cwndlab_quic::{controller_factory, Factory, Observation};
 use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig, VarInt};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{ring, verify_tls12_signature, verify_tls13_signature, CryptoProvider};
@@ -28,11 +28,11 @@ type Failure = Box<dyn std::error::Error>;
 const USAGE: &str = "transfer server ADDRESS [--algorithm NAME] [--once]
 transfer client ADDRESS BYTES [--algorithm NAME] [--trace FILE]";
 
-/// Believes any certificate.
+/// Accepts every certificate.
 #[derive(Debug)]
-struct Anybody(CryptoProvider);
+struct AcceptAll(CryptoProvider);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AcceptAll {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -67,7 +67,7 @@ impl ServerCertVerifier for Anybody {
     }
 }
 
-/// Windows as wide as a test may need; packets of one size, so that a trace counts them.
+/// Flow-control windows that do not limit a test, and packets of constant size, so that a trace can count them.
 fn transport(factory: Arc<Factory>) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
     let window = VarInt::from_u32(1 << 28);
@@ -82,9 +82,9 @@ fn transport(factory: Arc<Factory>) -> Arc<TransportConfig> {
 }
 
 async fn serve(address: SocketAddr, factory: Arc<Factory>, once: bool) -> Result<(), Failure> {
-    let made = rcgen::generate_simple_self_signed(vec!["cwndlab".to_owned()])?;
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-    let mut config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key)?;
+    let certified = rcgen::generate_simple_self_signed(vec!["cwndlab".to_owned()])?;
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
+    let mut config = ServerConfig::with_single_cert(vec![certified.cert.der().clone()], key)?;
     config.transport_config(transport(factory));
     let endpoint = Endpoint::server(config, address)?;
     println!("listening on {}", endpoint.local_addr()?);
@@ -108,18 +108,18 @@ async fn serve(address: SocketAddr, factory: Arc<Factory>, once: bool) -> Result
 }
 
 async fn send(address: SocketAddr, bytes: u64, factory: Factory, trace: Option<&str>) -> Result<(), Failure> {
-    let answers: Arc<Mutex<Vec<Answer>>> = Arc::default();
-    let kept = Arc::clone(&answers);
-    let factory = factory.observed(Arc::new(move |answer| {
-        if let Ok(mut kept) = kept.lock() {
-            kept.push(*answer);
+    let observations: Arc<Mutex<Vec<Observation>>> = Arc::default();
+    let sink = Arc::clone(&observations);
+    let factory = factory.with_observer(Arc::new(move |observation| {
+        if let Ok(mut sink) = sink.lock() {
+            sink.push(*observation);
         }
     }));
     let provider = ring::default_provider();
     let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(provider.clone()))
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+        .with_custom_certificate_verifier(Arc::new(AcceptAll(provider)))
         .with_no_client_auth();
     tls.enable_early_data = false;
     let mut config = ClientConfig::new(Arc::new(quinn::crypto::rustls::QuicClientConfig::try_from(tls)?));
@@ -130,7 +130,7 @@ async fn send(address: SocketAddr, bytes: u64, factory: Factory, trace: Option<&
     endpoint.set_default_client_config(config);
     let connection = endpoint.connect(address, "cwndlab")?.await?;
     let (mut send, mut receive) = connection.open_bi().await?;
-    let begun = tokio::time::Instant::now();
+    let start = tokio::time::Instant::now();
     let block = vec![0u8; 1 << 16];
     let mut left = bytes;
     while left > 0 {
@@ -139,46 +139,47 @@ async fn send(address: SocketAddr, bytes: u64, factory: Factory, trace: Option<&
         left -= size;
     }
     send.finish()?;
-    let answer = receive.read_to_end(64).await?;
-    let took = begun.elapsed();
-    if answer != bytes.to_string().as_bytes() {
-        return Err(format!("{bytes} bytes were sent, '{}' arrived", String::from_utf8_lossy(&answer)).into());
+    let response = receive.read_to_end(64).await?;
+    let elapsed = start.elapsed();
+    if response != bytes.to_string().as_bytes() {
+        let received = String::from_utf8_lossy(&response);
+        return Err(format!("{bytes} bytes were sent, but the server received {received}").into());
     }
-    let rate = bytes as f64 * 8e-6 / took.as_secs_f64();
+    let rate = bytes as f64 * 8e-6 / elapsed.as_secs_f64();
     println!(
         "{name}: {bytes} bytes in {:.3} s, {rate:.2} Mbit/s, {} packets lost",
-        took.as_secs_f64(),
+        elapsed.as_secs_f64(),
         connection.stats().path.lost_packets
     );
     connection.close(0u32.into(), b"");
     tokio::time::timeout(Duration::from_secs(3), endpoint.wait_idle()).await.ok();
     if let Some(file) = trace {
-        let answers = answers.lock().map_err(|_| "the trace was left half written")?;
-        std::fs::write(file, csv(&answers)?).map_err(|fault| format!("{file}: {fault}"))?;
+        let observations = observations.lock().map_err(|_| "the trace is incomplete: the observer panicked")?;
+        std::fs::write(file, csv(&observations)?).map_err(|error| format!("{file}: {error}"))?;
     }
     Ok(())
 }
 
-/// A row per answer.
-fn csv(answers: &[Answer]) -> Result<String, Failure> {
+/// The trace as CSV, a row per observation.
+fn csv(observations: &[Observation]) -> Result<String, Failure> {
     let mut text = "time_ns,cwnd_bytes,in_flight_bytes,rtt_ns,congestion\n".to_owned();
-    for Answer { now, cwnd, in_flight, rtt, congestion } in answers {
+    for Observation { now, cwnd, in_flight, rtt, congestion } in observations {
         writeln!(text, "{},{},{},{},{}", now.0, cwnd.0, in_flight.0, rtt.0, u8::from(*congestion))?;
     }
     Ok(text)
 }
 
-/// The value of an option, and the words without it.
-fn option(words: &mut Vec<String>, name: &str) -> Option<String> {
-    let at = words.iter().position(|word| word == name)?;
-    let value = words.get(at + 1).cloned();
-    words.drain(at..(at + 2).min(words.len()));
+/// Removes an option and its value from the arguments, and returns the value.
+fn take_option(arguments: &mut Vec<String>, name: &str) -> Option<String> {
+    let at = arguments.iter().position(|argument| argument == name)?;
+    let value = arguments.get(at + 1).cloned();
+    arguments.drain(at..(at + 2).min(arguments.len()));
     value
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match work().await {
+    match run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("{failure}");
@@ -187,14 +188,14 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn work() -> Result<(), Failure> {
-    let mut words: Vec<String> = std::env::args().skip(1).collect();
-    let name = option(&mut words, "--algorithm").unwrap_or_else(|| "cubic".to_owned());
-    let trace = option(&mut words, "--trace");
-    let once = words.iter().position(|word| word == "--once").map(|at| words.remove(at)).is_some();
-    let factory = controller(&name)?;
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words[..] {
+async fn run() -> Result<(), Failure> {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let name = take_option(&mut arguments, "--algorithm").unwrap_or_else(|| "cubic".to_owned());
+    let trace = take_option(&mut arguments, "--trace");
+    let once = arguments.iter().position(|argument| argument == "--once").map(|at| arguments.remove(at)).is_some();
+    let factory = controller_factory(&name)?;
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
         ["server", address] => serve(address.parse()?, factory, once).await,
         ["client", address, bytes] => {
             send(address.parse()?, bytes.parse()?, Factory::clone(&factory), trace.as_deref()).await

@@ -1,4 +1,4 @@
-//! The adapter: `quinn`'s calls in, the contract's events out.
+//! The adapter: translates `quinn`'s calls to events of the contract.
 
 use std::any::Any;
 use std::fmt;
@@ -12,44 +12,44 @@ use quinn_proto::RttEstimator;
 
 use crate::delivery_tracker::{AckReport, DeliveryTracker};
 
-/// Packets that the window always leaves room for (RFC 9002, 7.2: kMinimumWindow).
+/// Minimum window, packets (RFC 9002, 7.2: kMinimumWindow).
 const MIN_PACKETS: u64 = 2;
 
-/// What was answered after an event, for those who [observe](crate::Factory::observed).
+/// The window and its inputs after an event, for an [observer](crate::Factory::with_observer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// Since the controller was built.
+pub struct Observation {
+    /// Time since the controller was created.
     pub now: Time,
     /// Congestion window.
     pub cwnd: Bytes,
-    /// In flight, as the stack counts it.
+    /// Bytes in flight, as counted by the stack.
     pub in_flight: Bytes,
-    /// The newest RTT sample; zero before the first.
+    /// The last RTT sample; zero before the first.
     pub rtt: Duration,
-    /// The event was congestion.
+    /// The event was a congestion event.
     pub congestion: bool,
 }
 
-/// Is told of every answer.
-pub type Observer = Arc<dyn Fn(&Answer) + Send + Sync>;
+/// A function that receives every observation.
+pub type Observer = Arc<dyn Fn(&Observation) + Send + Sync>;
 
-/// A flow's algorithm, and the measurements that it needs.
+/// The algorithm of a connection, and the measurements that it needs.
 pub(crate) struct State {
     control: Box<dyn CongestionControl>,
     model_based: bool,
-    /// The datagram size at the start: the segment in which the algorithm counts. Later ones change the bytes that leave at once,
-    /// not the window (RFC 8899, section 3).
+    /// The initial datagram size, which is the algorithm's segment size. A later change of the datagram size does not
+    /// change the window (RFC 8899, section 3).
     mss: u64,
     mtu: u64,
     deliveries: DeliveryTracker,
-    /// The last ACK frame: told when it is known whether it brought losses or marks.
-    waiting: Option<AckReport>,
-    /// Newly lost and newly marked, not yet told.
+    /// The last ACK frame. It is reported to the algorithm after the losses and marks that it caused.
+    pending_report: Option<AckReport>,
+    /// Newly lost and newly marked bytes that have not been reported yet.
     lost: u64,
     marked: u64,
-    recovering: bool,
-    /// Persistent congestion was told, and nothing acknowledged since.
-    collapsed: bool,
+    in_recovery: bool,
+    /// Persistent congestion was reported, and no data have been acknowledged since.
+    in_persistent_congestion: bool,
     observer: Option<Observer>,
 }
 
@@ -66,23 +66,23 @@ impl State {
             mss,
             mtu: mss,
             deliveries: DeliveryTracker::new(),
-            waiting: None,
+            pending_report: None,
             lost: 0,
             marked: 0,
-            recovering: false,
-            collapsed: false,
+            in_recovery: false,
+            in_persistent_congestion: false,
             observer,
         }
     }
 
-    /// What may be in flight: the algorithm's window, and never less than RFC 9002 leaves to any.
+    /// The algorithm's window, or the minimum window of RFC 9002 if that is larger.
     fn cwnd(&self) -> u64 {
         self.control.cwnd().0.max(MIN_PACKETS * self.mtu)
     }
 
     fn observe(&self, now: Time, congestion: bool) {
         if let Some(observer) = &self.observer {
-            observer(&Answer {
+            observer(&Observation {
                 now,
                 cwnd: Bytes(self.cwnd()),
                 in_flight: Bytes(self.deliveries.in_flight),
@@ -92,9 +92,9 @@ impl State {
         }
     }
 
-    /// Bytes leave, in packets of at most a segment.
+    /// Bytes are sent, in packets of at most the datagram size.
     fn on_sent(&mut self, now: Time, bytes: u64) {
-        self.tell();
+        self.flush_report();
         let mut rest = bytes;
         while rest > 0 {
             let size = rest.min(self.mtu);
@@ -104,7 +104,7 @@ impl State {
                 now,
                 size: Bytes(size),
                 in_flight: Bytes(self.deliveries.in_flight),
-                // What was lost travels on in new packets.
+                // QUIC sends lost data in new packets.
                 retransmission: false,
                 app_limited: self.deliveries.app_limited(),
             });
@@ -112,27 +112,27 @@ impl State {
     }
 
     fn on_ack(&mut self, sent: Time, bytes: u64, app_limited: bool) {
-        self.tell();
+        self.flush_report();
         self.deliveries.on_ack(sent, bytes, app_limited);
     }
 
     fn on_end_acks(&mut self, now: Time, in_flight: u64, app_limited: bool) {
-        self.tell();
-        self.waiting = self.deliveries.on_end(now, in_flight, app_limited);
+        self.flush_report();
+        self.pending_report = self.deliveries.on_end(now, in_flight, app_limited);
     }
 
     fn on_congestion_event(&mut self, now: Time, sent: Time, persistent: bool, lost: u64) {
-        if self.waiting.is_some_and(|report| report.now != now) {
-            self.tell(); // a timer, long after the last ACK frame
+        if self.pending_report.is_some_and(|report| report.now != now) {
+            self.flush_report(); // a timer, long after the last ACK frame
         }
         let flight = self.deliveries.in_flight;
         if lost > 0 {
             self.deliveries.on_lost(sent, lost);
             self.lost += lost;
         } else {
-            self.marked += self.mss.min(self.waiting.map_or(self.mss, |report| report.bytes));
+            self.marked += self.mss.min(self.pending_report.map_or(self.mss, |report| report.bytes));
         }
-        // RFC 9002, 7.3.2: once per window of data. 7.6: persistent congestion counts whatever was told before.
+        // RFC 9002, 7.3.2: one reduction per window of data. 7.6: persistent congestion always reduces the window.
         let known = self.deliveries.recovery_start.is_some_and(|start| sent <= start);
         if known && !persistent {
             return;
@@ -147,7 +147,7 @@ impl State {
             mss: Bytes(self.mss),
             cause,
             restart: persistent,
-            repeated: persistent && self.collapsed,
+            repeated: persistent && self.in_persistent_congestion,
             in_flight: Bytes(flight),
             lost: Bytes(self.lost),
             srtt: self.deliveries.srtt(),
@@ -155,16 +155,16 @@ impl State {
             round: self.deliveries.round,
         };
         self.control.on_congestion(&event);
-        self.collapsed = persistent;
-        self.recovering = !persistent;
-        // RFC 9002, appendix B.8: after persistent congestion no recovery period stands.
+        self.in_persistent_congestion = persistent;
+        self.in_recovery = !persistent;
+        // RFC 9002, appendix B.8: persistent congestion ends the recovery period.
         self.deliveries.recovery_start = (!persistent).then_some(now);
         self.observe(now, true);
     }
 
-    /// Tells of the last ACK frame.
-    fn tell(&mut self) {
-        let Some(report) = self.waiting.take() else { return };
+    /// Reports the last ACK frame to the algorithm.
+    fn flush_report(&mut self) {
+        let Some(report) = self.pending_report.take() else { return };
         if report.first {
             self.control.on_window(&Window {
                 now: report.now,
@@ -177,16 +177,17 @@ impl State {
             self.observe(report.now, false);
             return;
         }
-        let over = self.deliveries.recovery_start.is_none_or(|start| report.sent_at() > start);
-        // Packets from before the congestion event earn nothing, also where one frame acknowledges both kinds.
-        let fresh = if over { report.fresh.min(report.bytes) } else { 0 };
-        let stale = report.bytes - fresh;
-        if stale > 0 {
-            let more = fresh > 0;
-            self.acknowledge(&report, stale, self.recovering && (more || !over), !more);
+        let recovery_ended = self.deliveries.recovery_start.is_none_or(|start| report.sent_at() > start);
+        // ACKs of packets sent before the congestion event do not increase the window, even if the same frame also
+        // acknowledges later packets.
+        let sent_after_event = if recovery_ended { report.sent_after_event.min(report.bytes) } else { 0 };
+        let sent_before_event = report.bytes - sent_after_event;
+        if sent_before_event > 0 {
+            let has_newer = sent_after_event > 0;
+            self.notify_ack(&report, sent_before_event, self.in_recovery && (has_newer || !recovery_ended), !has_newer);
         }
-        if fresh > 0 {
-            if std::mem::take(&mut self.recovering) && self.model_based {
+        if sent_after_event > 0 {
+            if std::mem::take(&mut self.in_recovery) && self.model_based {
                 self.control.on_window(&Window {
                     now: report.now,
                     change: Change::Recovered,
@@ -196,17 +197,17 @@ impl State {
                     feedback: None,
                 });
             }
-            self.acknowledge(&report, fresh, false, true);
+            self.notify_ack(&report, sent_after_event, false, true);
         }
-        self.collapsed = false;
+        self.in_persistent_congestion = false;
         self.observe(report.now, false);
     }
 
-    /// One report; what was measured goes with the last of an ACK frame.
-    fn acknowledge(&mut self, report: &AckReport, bytes: u64, recovering: bool, last: bool) {
+    /// Makes one report. The last report of an ACK frame carries the samples.
+    fn notify_ack(&mut self, report: &AckReport, bytes: u64, recovering: bool, last: bool) {
         let deliveries = &self.deliveries;
-        let rest = if last { 0 } else { report.fresh };
-        // A stack has no records for the events of an algorithm.
+        let rest = if last { 0 } else { report.sent_after_event };
+        // The stack does not record the events of an algorithm.
         let _ = self.control.on_ack(&Ack {
             now: report.now,
             mss: Bytes(self.mss),
@@ -223,7 +224,7 @@ impl State {
             delivered: Bytes(deliveries.delivered - rest),
             ce: Bytes(std::mem::take(&mut self.marked)),
             app_limited: deliveries.app_limited(),
-            // RFC 9002, 7.8: a sender that its pacer holds back uses its window, too.
+            // RFC 9002, 7.8: a sender that only its pacer delays fully utilises its window.
             cwnd_limited: !report.app_limited,
             recovering,
             round: deliveries.round,
@@ -232,36 +233,37 @@ impl State {
     }
 }
 
-/// A [`quinn`](https://docs.rs/quinn) controller around an algorithm of the library.
+/// A [`quinn`](https://docs.rs/quinn) controller that runs an algorithm of the library.
 ///
-/// A copy shares the algorithm's state with its original: `quinn` copies a controller for a peer whose address changed on what
-/// seems to be the same path, and of the two one is in use at a time.
+/// A copy shares the algorithm's state with its original. `quinn` copies a controller when the peer's address changes
+/// on apparently the same path, and uses only one of the two at a time.
 #[derive(Clone)]
 pub struct Adapter {
-    built: Instant,
+    created: Instant,
     initial: u64,
     state: Arc<Mutex<State>>,
 }
 
 impl Adapter {
-    pub(crate) fn new(built: Instant, initial: u64, state: State) -> Self {
-        Self { built, initial, state: Arc::new(Mutex::new(state)) }
+    pub(crate) fn new(created: Instant, initial: u64, state: State) -> Self {
+        Self { created, initial, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// A panic in an algorithm leaves its state as it was then.
+    /// Locks the state, also after a panic of the algorithm.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// [`Controller::on_ack`] without the stack's own RTT estimate, which nobody else can make: for those who replay.
+    /// [`Controller::on_ack`] without the stack's RTT estimator, which only `quinn` can construct. Used by replays and
+    /// tests.
     pub fn on_packet_acked(&mut self, sent: Instant, bytes: u64, app_limited: bool) {
         let sent = self.since(sent);
         self.state().on_ack(sent, bytes, app_limited);
     }
 
-    /// The time since the controller was built.
-    fn since(&self, then: Instant) -> Time {
-        Time(then.saturating_duration_since(self.built).as_nanos() as u64)
+    /// The time from the creation of the controller to `instant`.
+    fn since(&self, instant: Instant) -> Time {
+        Time(instant.saturating_duration_since(self.created).as_nanos() as u64)
     }
 }
 
@@ -295,17 +297,17 @@ impl Controller for Adapter {
         self.state().mtu = u64::from(new_mtu);
     }
 
-    /// One byte more than the window: `quinn` 0.11 blocks a packet with which the window would be *full*, RFC 9002 (section 7)
-    /// one with which it would be exceeded.
+    /// One byte more than the window. `quinn` 0.11 blocks a packet that would *fill* the window; RFC 9002 (section 7)
+    /// blocks only a packet that would exceed it.
     fn window(&self) -> u64 {
         let mut state = self.state();
-        state.tell();
+        state.flush_report();
         state.cwnd() + 1
     }
 
     fn metrics(&self) -> ControllerMetrics {
         let mut state = self.state();
-        state.tell();
+        state.flush_report();
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = state.cwnd();
         metrics.pacing_rate = state.control.pacing_rate().map(|rate| rate.0);

@@ -1,8 +1,8 @@
 //! Delivery-rate samples, round trips and RTTs of a QUIC connection, from the calls of `quinn` to its controller.
 //!
-//! Delivery-rate samples are those of Linux (`net/ipv4/tcp_rate.c`; draft-ietf-ccwg-bbr, section 4.1): `delivered` over the
-//! longer of the send and the ACK interval, for the packet that was sent last. Packets are identified by their sending
-//! times, as in the stack's calls for an acknowledgement.
+//! Delivery-rate samples are those of Linux (`net/ipv4/tcp_rate.c`; draft-ietf-ccwg-bbr, section 4.1): `delivered` over
+//! the longer of the send and the ACK interval, for the acknowledged packet that was sent last. Packets are identified
+//! by their sending times, which the stack passes with an acknowledgement.
 
 use std::collections::VecDeque;
 
@@ -10,16 +10,16 @@ use cwndlab_control::DeliveryRate;
 use cwndlab_transport::rtt::RttEstimator;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-/// Largest number of entries: an endpoint that only acknowledges sends packets that are never acknowledged.
+/// Maximum number of entries. It bounds the memory of an endpoint that sends only ACKs, which are never acknowledged.
 const MAX_ENTRIES: usize = 1 << 16;
 
-/// The packets sent at one time, with the connection's state then.
+/// The packets sent at one time, with the connection's state at that time.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     at: Time,
     /// Bytes not yet acknowledged.
     unacked: u64,
-    /// Number of departures before it.
+    /// Number of earlier departures.
     number: u64,
     first_sent_at: Time,
     delivered_at: Time,
@@ -27,46 +27,53 @@ struct Departure {
     app_limited: bool,
 }
 
-/// What an ACK frame has acknowledged so far.
+/// The packets that the current ACK frame has acknowledged so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
     bytes: u64,
-    /// Those of packets sent after the last congestion event.
-    fresh: u64,
+    /// Bytes of packets that were sent after the last congestion event.
+    sent_after_event: u64,
     oldest: Time,
     newest: Option<Departure>,
     prior_in_flight: u64,
 }
 
-/// A complete ACK frame. Times are since the controller was built.
+/// A complete ACK frame. Times are relative to the creation of the controller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckReport {
     pub(crate) now: Time,
     pub(crate) bytes: u64,
-    /// Those of packets sent after the last congestion event.
-    pub(crate) fresh: u64,
+    /// Bytes of packets that were sent after the last congestion event.
+    pub(crate) sent_after_event: u64,
     pub(crate) prior_in_flight: u64,
     pub(crate) rtt: Duration,
     pub(crate) rate: Option<DeliveryRate>,
-    /// The first RTT sample of the connection came with it.
+    /// The frame supplied the connection's first RTT sample.
     pub(crate) first: bool,
     /// The stack reported the sender as application-limited.
     pub(crate) app_limited: bool,
 }
 
 impl AckReport {
-    fn of(now: Time, batch: &Batch, rtt: Duration, rate: Option<DeliveryRate>, first: bool, app_limited: bool) -> Self {
-        let &Batch { bytes, fresh, prior_in_flight, .. } = batch;
-        Self { now, bytes, fresh, prior_in_flight, rtt, rate, first, app_limited }
+    fn new(
+        now: Time,
+        batch: &Batch,
+        rtt: Duration,
+        rate: Option<DeliveryRate>,
+        first: bool,
+        app_limited: bool,
+    ) -> Self {
+        let &Batch { bytes, sent_after_event, prior_in_flight, .. } = batch;
+        Self { now, bytes, sent_after_event, prior_in_flight, rtt, rate, first, app_limited }
     }
 
-    /// When the newest acknowledged packet was sent.
+    /// Sending time of the newest acknowledged packet.
     pub(crate) fn sent_at(&self) -> Time {
         Time(self.now.0 - self.rtt.0)
     }
 }
 
-/// The state of a connection's deliveries. Times are since the controller was built.
+/// The delivery state of a connection. Times are relative to the creation of the controller.
 #[derive(Debug)]
 pub(crate) struct DeliveryTracker {
     departures: VecDeque<Departure>,
@@ -75,14 +82,16 @@ pub(crate) struct DeliveryTracker {
     pub(crate) delivered: u64,
     delivered_at: Time,
     first_sent_at: Time,
-    /// Samples are application-limited until this much is delivered; 0 where the sender is not application-limited.
+    /// Samples are application-limited until this many bytes are delivered; 0 where the sender is not
+    /// application-limited.
     app_limited_until: u64,
     pub(crate) round: u64,
     round_end: u64,
-    /// The last departure is complete: an ACK arrived since.
+    /// No packet may be added to the last departure, because an ACK has arrived since.
     closed: bool,
     batch: Batch,
-    /// Time of the last congestion event; its recovery period ends when a packet sent later is acknowledged (RFC 9002, 7.3.2).
+    /// Time of the last congestion event. Its recovery period ends when a packet sent later is acknowledged (RFC 9002,
+    /// 7.3.2).
     pub(crate) recovery_start: Option<Time>,
     pub(crate) rtt: RttEstimator,
 }
@@ -138,19 +147,19 @@ impl DeliveryTracker {
         self.closed = false;
     }
 
-    /// A packet sent at `sent` is acknowledged; others of the same ACK frame may follow.
+    /// A packet sent at `sent` is acknowledged. Other packets of the same ACK frame may follow.
     pub(crate) fn on_ack(&mut self, sent: Time, bytes: u64, app_limited: bool) {
         if self.batch.bytes == 0 {
             self.batch = Batch { oldest: sent, prior_in_flight: self.in_flight, ..Batch::default() };
             if app_limited {
-                // Linux, tcp_rate_check_app_limited: bubbles until what was in flight is delivered.
+                // Linux, tcp_rate_check_app_limited: limited until the data in flight are delivered.
                 self.app_limited_until = (self.delivered + self.in_flight).max(1);
             }
         }
         self.batch.bytes += bytes;
         self.batch.oldest = self.batch.oldest.min(sent);
         if self.recovery_start.is_none_or(|start| sent > start) {
-            self.batch.fresh += bytes;
+            self.batch.sent_after_event += bytes;
         }
         let from = self.departures.partition_point(|one| one.at < sent);
         let matching = self.departures.range_mut(from..).take_while(|one| one.at == sent).find(|one| one.unacked > 0);
@@ -172,16 +181,16 @@ impl DeliveryTracker {
         self.in_flight = in_flight;
         let newest = batch.newest;
         let first = self.rtt.totals().1 == 0;
-        // A departure that was removed gives no sample.
+        // Removed departures give no samples.
         let sample = newest.map_or(Duration::ZERO, |one| now - one.at);
         if let Some(newest) = newest {
             self.rtt.sample(now, now - batch.oldest, sample);
             self.first_sent_at = newest.at;
         }
         if first && newest.is_some() {
-            // The first acknowledgement is that of the handshake: it gives an RTT sample and is not data.
+            // The first acknowledgement is that of the handshake. It gives an RTT sample but acknowledges no data.
             self.app_limited_until = 0;
-            return Some(AckReport::of(now, &batch, sample, None, true, app_limited));
+            return Some(AckReport::new(now, &batch, sample, None, true, app_limited));
         }
         self.delivered += batch.bytes;
         self.delivered_at = now;
@@ -196,14 +205,14 @@ impl DeliveryTracker {
             }
             self.remove_old(newest.at);
         }
-        Some(AckReport::of(now, &batch, sample, rate, false, app_limited))
+        Some(AckReport::new(now, &batch, sample, rate, false, app_limited))
     }
 
-    /// Linux, tcp_rate_gen.
+    /// The delivery-rate sample of an ACK (Linux, tcp_rate_gen).
     fn rate(&self, now: Time, newest: &Departure) -> Option<DeliveryRate> {
         let interval = (newest.at - newest.first_sent_at).max(now - newest.delivered_at);
         if interval == Duration::ZERO || interval < self.rtt.min_or_max() {
-            return None; // shorter than min_rtt is ACK compression
+            return None; // an interval below min_rtt is due to ACK compression
         }
         let delivered = self.delivered - newest.delivered;
         Some(DeliveryRate {
@@ -215,8 +224,8 @@ impl DeliveryTracker {
         })
     }
 
-    /// Packets were declared lost. Those sent before `sent`, the newest of them, are removed (RFC 9002, 6.1: both thresholds
-    /// include all earlier packets).
+    /// Packets were declared lost; the newest of them was sent at `sent`. Earlier packets are removed (RFC 9002, 6.1:
+    /// both thresholds include all earlier packets).
     pub(crate) fn on_lost(&mut self, sent: Time, bytes: u64) {
         self.in_flight = self.in_flight.saturating_sub(bytes);
         while self.departures.front().is_some_and(|one| one.at < sent) {
@@ -224,8 +233,8 @@ impl DeliveryTracker {
         }
     }
 
-    /// Removes acknowledged packets, and those sent so long before the newest acknowledged one that they are lost or were
-    /// bare ACKs.
+    /// Removes acknowledged packets, and packets sent more than 4 SRTT before the newest acknowledged one: these are
+    /// lost or contained only ACKs.
     fn remove_old(&mut self, newest: Time) {
         let horizon = Time(newest.0.saturating_sub(4 * self.rtt.srtt().max(self.rtt.last()).0));
         while self.departures.front().is_some_and(|one| one.unacked == 0 || one.at < horizon) {
@@ -268,8 +277,8 @@ mod tests {
         assert_eq!((report.rtt.0, tracker.delivered, tracker.round), (30 * MS, 0, 0));
     }
 
-    /// By hand: ten packets of 1200 bytes are sent at once; each is acknowledged 50 ms later, one per millisecond. The first gives
-    /// 1200 B in 50 ms; at the tenth 12,000 B were delivered in 59 ms.
+    /// By hand: ten packets of 1200 bytes are sent at one time and acknowledged from 50 ms on, one per millisecond. The
+    /// first sample is 1200 B in 50 ms, the tenth 12,000 B in 59 ms.
     #[test]
     fn a_rate_sample_covers_the_time_since_the_packet_was_sent() {
         let mut tracker = after_handshake();
@@ -285,8 +294,8 @@ mod tests {
         assert_eq!(rates[9], (12_000.0 * 8e9 / 59e6) as u64);
     }
 
-    /// Rounds advance when data sent after the last advance is acknowledged (draft-ietf-ccwg-bbr, section 5.5.1): by hand, six
-    /// packets per round trip.
+    /// Rounds advance when data sent after the last advance is acknowledged (draft-ietf-ccwg-bbr, section 5.5.1): by
+    /// hand, six packets per round trip.
     #[test]
     fn rounds_advance_once_per_round_trip() {
         let mut tracker = after_handshake();
@@ -305,7 +314,7 @@ mod tests {
         assert_eq!(rounds, [[1; 6], [2; 6], [3; 6]].concat());
     }
 
-    /// Packets sent before the newest lost one are lost or acknowledged (RFC 9002, 6.1).
+    /// Packets sent before the newest lost packet are lost or acknowledged (RFC 9002, 6.1).
     #[test]
     fn a_loss_removes_earlier_departures() {
         let mut tracker = DeliveryTracker::new();
@@ -316,9 +325,9 @@ mod tests {
         assert_eq!((tracker.entries(), tracker.in_flight), (3, 2400));
     }
 
-    /// Packets of an endpoint that only acknowledges are never acknowledged (RFC 9000, 13.2.1).
+    /// Packets that contain only ACKs are never acknowledged (RFC 9000, 13.2.1).
     #[test]
-    fn bare_acks_do_not_grow_the_tracker_without_bound() {
+    fn packets_with_only_acks_use_bounded_memory() {
         let mut tracker = DeliveryTracker::new();
         for step in 0..200_000 {
             tracker.on_sent(Time(step), 40);

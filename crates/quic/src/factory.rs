@@ -1,4 +1,4 @@
-//! Makes a controller per connection, or per path of it.
+//! The factory of controllers: `quinn` requests one per connection, and one per new path of a connection.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
@@ -13,19 +13,19 @@ use quinn_proto::congestion::{Controller, ControllerFactory};
 
 use crate::controller::{Adapter, Observer, State};
 
-/// Packets of the initial window (RFC 9002, 7.2).
+/// Initial window, packets (RFC 9002, 7.2).
 const INITIAL_PACKETS: u64 = 10;
-/// Its bound for large datagrams, bytes (the same).
+/// Limit of the initial window for large datagrams, bytes (RFC 9002, 7.2).
 const INITIAL_BYTES: u64 = 14_720;
 
-/// Makes an algorithm for a path.
-pub type Maker = Arc<dyn Fn(&Path) -> Box<dyn CongestionControl> + Send + Sync>;
+/// A function that constructs an algorithm for a path.
+pub type Constructor = Arc<dyn Fn(&Path) -> Box<dyn CongestionControl> + Send + Sync>;
 
-/// Why an algorithm does not run over QUIC.
+/// The error for an algorithm that is unknown or does not run over QUIC.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused(pub Fault);
+pub struct UnsupportedAlgorithm(pub Fault);
 
-impl fmt::Display for Refused {
+impl fmt::Display for UnsupportedAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault { what, hint } = &self.0;
         if hint.is_empty() {
@@ -35,31 +35,31 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for UnsupportedAlgorithm {}
 
-fn refuse<T>(what: String, hint: &str) -> Result<T, Refused> {
-    Err(Refused(Fault { what, hint: hint.to_owned() }))
+fn unsupported<T>(what: String, hint: &str) -> Result<T, UnsupportedAlgorithm> {
+    Err(UnsupportedAlgorithm(Fault { what, hint: hint.to_owned() }))
 }
 
-/// The algorithm that the text names, `GROWTH[+SLOW_START]`, for [`quinn_proto::TransportConfig`].
+/// Creates a factory for [`quinn_proto::TransportConfig`] from the text form of an algorithm, `GROWTH[+SLOW_START]`.
 ///
 /// # Errors
 ///
-/// No algorithm has this name, or it needs what QUIC does not have: an agent in routers, or Tahoe's recovery.
-pub fn controller(text: &str) -> Result<Arc<Factory>, Refused> {
-    Factory::new(&catalogue().parse(text).map_err(Refused)?).map(Arc::new)
+/// An unknown algorithm, or one that needs router assistance or the recovery of Tahoe, which QUIC does not have.
+pub fn controller_factory(text: &str) -> Result<Arc<Factory>, UnsupportedAlgorithm> {
+    Factory::new(&catalogue().parse(text).map_err(UnsupportedAlgorithm)?).map(Arc::new)
 }
 
-/// Makes the controllers of connections.
+/// Creates the controllers of connections.
 #[derive(Clone)]
 pub struct Factory {
     name: String,
-    make: Maker,
+    construct: Constructor,
     model_based: bool,
     initial_packets: Option<u64>,
     seed: u64,
-    /// Controllers made so far.
-    made: Arc<AtomicU64>,
+    /// Number of controllers created so far.
+    count: Arc<AtomicU64>,
     observer: Option<Observer>,
 }
 
@@ -70,71 +70,81 @@ impl fmt::Debug for Factory {
 }
 
 impl Factory {
-    /// Of a parsed algorithm.
+    /// Creates a factory from a parsed algorithm.
     ///
     /// # Errors
     ///
-    /// As [`controller`].
-    pub fn new(algorithm: &Algorithm) -> Result<Self, Refused> {
+    /// An algorithm that needs router assistance or the recovery of Tahoe, which QUIC does not have.
+    pub fn new(algorithm: &Algorithm) -> Result<Self, UnsupportedAlgorithm> {
         if algorithm.all_needs().any(|need| matches!(need, Need::Agent(_))) {
-            return refuse(
-                format!("'{algorithm}' asks the routers of the path, and QUIC encrypts what routers would read"),
+            return unsupported(
+                format!("'{algorithm}' needs router assistance, and QUIC encrypts the headers that routers would read"),
                 "`cwndlab run` simulates it",
             );
         }
         if algorithm.recovery_kind() == Some(RecoveryKind::Tahoe) {
-            return refuse(
-                format!("'{algorithm}' restarts slow start at each loss, and QUIC repairs losses by RFC 9002"),
+            return unsupported(
+                format!("'{algorithm}' restarts slow start at each loss, and QUIC recovers losses by RFC 9002"),
                 "write 'reno'",
             );
         }
         let (name, model_based) = (algorithm.to_string(), algorithm.growth.spec.model_based);
         let algorithm = algorithm.clone();
-        Ok(Self::made_by(name, model_based, Arc::new(move |path| algorithm.build(path))))
+        Ok(Self::from_constructor(name, model_based, Arc::new(move |path| algorithm.build(path))))
     }
 
-    /// Of an algorithm outside of the catalogue. A model-based one is told of the end of every recovery.
+    /// Creates a factory of an algorithm outside of the catalogue. A model-based algorithm is notified of the end of
+    /// every recovery.
     #[must_use]
-    pub fn made_by(name: impl Into<String>, model_based: bool, make: Maker) -> Self {
-        // Connections of one process and of many must not draw alike.
+    pub fn from_constructor(name: impl Into<String>, model_based: bool, construct: Constructor) -> Self {
+        // Connections of one process and of several processes need different random streams.
         let seed = std::hash::RandomState::new().build_hasher().finish();
-        Self { name: name.into(), make, model_based, initial_packets: None, seed, made: Arc::default(), observer: None }
+        Self {
+            name: name.into(),
+            construct,
+            model_based,
+            initial_packets: None,
+            seed,
+            count: Arc::default(),
+            observer: None,
+        }
     }
 
-    /// Draws as of this seed, the number of the connection added: for what must be repeated.
+    /// Sets the seed, for repeatable runs. The seed of a connection is this seed plus the number of the connection.
     #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
+    pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Begins with so many packets instead of RFC 9002's ten (or 14,720 bytes, or two packets, where these are large).
+    /// Sets the initial window, at least two packets. The default is that of RFC 9002, 7.2: ten packets, limited to the
+    /// maximum of 14,720 bytes and two packets.
     #[must_use]
-    pub fn initial_window_packets(mut self, packets: u64) -> Self {
+    pub fn with_initial_window_packets(mut self, packets: u64) -> Self {
         self.initial_packets = Some(packets.max(2));
         self
     }
 
-    /// Tells `observer` of every answer, from within the connection's own calls: it must not block.
+    /// Calls `observer` after every event, within the calls of the connection: it must not block.
     #[must_use]
-    pub fn observed(mut self, observer: Observer) -> Self {
+    pub fn with_observer(mut self, observer: Observer) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// The algorithm's text in full.
+    /// The full text form of the algorithm.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A controller for a path whose datagrams have `mtu` bytes.
+    /// Creates a controller for a path with datagrams of `mtu` bytes.
     #[must_use]
     pub fn adapter(&self, now: Instant, mtu: u16) -> Adapter {
         let mtu = u64::from(mtu);
         let initial = self.initial_window(mtu);
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
-        let control = (self.make)(&Path {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let control = (self.construct)(&Path {
             mss: Bytes(mtu),
             initial_cwnd: Bytes(initial),
             initial_ssthresh: None,
@@ -145,7 +155,7 @@ impl Factory {
         Adapter::new(now, initial, State::new(control, self.model_based, mtu, self.observer.clone()))
     }
 
-    /// RFC 9002, 7.2: ten packets, but not more than 14,720 bytes nor less than two packets.
+    /// RFC 9002, 7.2: ten packets, limited to the maximum of 14,720 bytes and two packets.
     fn initial_window(&self, mtu: u64) -> u64 {
         match self.initial_packets {
             Some(packets) => packets * mtu,
@@ -167,24 +177,26 @@ mod tests {
     /// RFC 9002, 7.2, by hand.
     #[test]
     fn the_initial_window_is_that_of_rfc_9002() {
-        let factory = Factory::new(&catalogue().parse("reno").expect("it is there")).expect("QUIC has all it needs");
+        let factory = Factory::new(&catalogue().parse("reno").expect("an entry")).expect("QUIC supports it");
         assert_eq!(
             [1200, 1452, 1472, 1500, 9000].map(|mtu| factory.initial_window(mtu)),
             [12_000, 14_520, 14_720, 14_720, 18_000]
         );
-        assert_eq!(factory.initial_window_packets(4).initial_window(1200), 4800);
+        assert_eq!(factory.with_initial_window_packets(4).initial_window(1200), 4800);
     }
 
     #[test]
-    fn a_refusal_says_what_is_missing() {
-        let message = |text: &str| controller(text).expect_err("QUIC cannot").to_string();
+    fn the_error_names_the_missing_feature() {
+        let message = |text: &str| controller_factory(text).expect_err("unsupported").to_string();
         assert_eq!(
             message("rcp"),
-            "'rcp' asks the routers of the path, and QUIC encrypts what routers would read (hint: `cwndlab run` simulates it)"
+            "'rcp' needs router assistance, and QUIC encrypts the headers that routers would read (hint: `cwndlab run` \
+             simulates it)"
         );
         assert_eq!(
             message("tahoe"),
-            "'reno+standard/tahoe' restarts slow start at each loss, and QUIC repairs losses by RFC 9002 (hint: write 'reno')"
+            "'reno+standard/tahoe' restarts slow start at each loss, and QUIC recovers losses by RFC 9002 (hint: write \
+             'reno')"
         );
         assert_eq!(
             message("cubik"),

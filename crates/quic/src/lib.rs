@@ -1,20 +1,20 @@
-//! Congestion controllers for [`quinn`] connections: every algorithm of the library that needs no support from routers.
+//! Congestion controllers for [`quinn`] connections: every algorithm of the library that needs no router assistance.
 //!
-//! - [`controller()`]: makes a factory for [`quinn`]'s transport configuration from the name of an algorithm;
-//! - [`factory`]: initial window, seed, an observer of every decision;
-//! - [`limits()`]: what QUIC as implemented by `quinn` does not provide to an algorithm.
+//! - [`controller_factory()`]: creates a factory for [`quinn`]'s transport configuration from an algorithm's name;
+//! - [`factory`]: initial window, seed, an observer of the window;
+//! - [`limits()`]: the inputs and controls of an algorithm that `quinn` does not provide.
 //!
 //! ```
 //! use quinn_proto::TransportConfig;
 //!
 //! let mut transport = TransportConfig::default();
-//! transport.congestion_controller_factory(cwndlab_quic::controller("cubic+hystart")?);
-//! # Ok::<(), cwndlab_quic::Refused>(())
+//! transport.congestion_controller_factory(cwndlab_quic::controller_factory("cubic+hystart")?);
+//! # Ok::<(), cwndlab_quic::UnsupportedAlgorithm>(())
 //! ```
 //!
-//! `quinn` passes less to a controller than TCP does: bytes sent, acknowledged packets with their sending times, and losses
-//! in batches. This crate reconstructs what the algorithms need beyond that: delivery-rate samples, round trips, one
-//! congestion event per window, one report per ACK.
+//! `quinn` passes less information to a controller than TCP: bytes sent, acknowledged packets with their sending times,
+//! and losses in batches. From these this crate computes the other inputs of the algorithms: delivery-rate samples,
+//! round trips, one congestion event per window, one report per ACK.
 //!
 //! [`quinn`]: https://docs.rs/quinn
 
@@ -23,6 +23,6 @@ mod delivery_tracker;
 pub mod factory;
 pub mod limits;
 
-pub use controller::{Adapter, Answer, Observer};
-pub use factory::{controller, Factory, Maker, Refused};
+pub use controller::{Adapter, Observation, Observer};
+pub use factory::{controller_factory, Constructor, Factory, UnsupportedAlgorithm};
 pub use limits::limits;

@@ -1,16 +1,17 @@
-//! Random calls of a QUIC stack: every algorithm must tolerate them behind the adapter.
+//! Random calls of a QUIC stack, which every algorithm behind the adapter must tolerate.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cwndlab_control::{Algorithm, Kind};
-use cwndlab_quic::{controller, limits, Factory};
+use cwndlab_quic::{controller_factory, limits, Factory};
 use proptest::prelude::*;
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
 const MTU: u16 = 1200;
 
-/// Every text that QUIC can run: growths with their companions, whole algorithms, and all slow starts under Reno.
+/// The text forms of all algorithms that run over QUIC: congestion avoidance with the default slow start, whole
+/// algorithms, and each slow start with Reno.
 fn texts() -> Vec<String> {
     let catalogue = cwndlab_algorithms::catalogue();
     let growths = catalogue
@@ -19,16 +20,17 @@ fn texts() -> Vec<String> {
         .filter(|spec| matches!(spec.kind, Kind::CongestionAvoidance | Kind::Whole | Kind::Router));
     let starts = catalogue.specs.iter().filter(|spec| spec.kind == Kind::SlowStart);
     let names = growths.map(|spec| spec.name.to_owned()).chain(starts.map(|spec| format!("reno+{}", spec.name)));
-    names.filter(|text| controller(text).is_ok()).collect()
+    names.filter(|text| controller_factory(text).is_ok()).collect()
 }
 
-/// A call.
+/// A call of the stack.
 #[derive(Clone, Copy, Debug)]
 enum Call {
+    /// Bytes are sent.
     Sent(u64),
-    /// This many of the oldest packets are acknowledged; whether the sender was application-limited.
+    /// The oldest packets are acknowledged: their number, and whether the sender was application-limited.
     Acked(usize, bool),
-    /// This many of the oldest are lost; whether congestion is persistent.
+    /// The oldest packets are lost: their number, and whether congestion is persistent.
     Lost(usize, bool),
     Marked,
     Mtu(u16),
@@ -37,7 +39,7 @@ enum Call {
 }
 
 fn call() -> impl Strategy<Value = (u64, Call)> {
-    let what = prop_oneof![
+    let call = prop_oneof![
         6 => (1u64..15_000).prop_map(Call::Sent),
         8 => (1usize..12, prop::bool::weighted(0.1)).prop_map(|(packets, limited)| Call::Acked(packets, limited)),
         2 => (1usize..12, prop::bool::weighted(0.2)).prop_map(|(packets, persistent)| Call::Lost(packets, persistent)),
@@ -45,24 +47,24 @@ fn call() -> impl Strategy<Value = (u64, Call)> {
         1 => (1200u16..9000).prop_map(Call::Mtu),
         1 => Just(Call::Stray),
     ];
-    (prop_oneof![Just(0u64), 1u64..30_000_000, 1_000_000_000u64..400_000_000_000], what)
+    (prop_oneof![Just(0u64), 1u64..30_000_000, 1_000_000_000u64..400_000_000_000], call)
 }
 
-/// Where the clock begins: only differences count.
+/// The origin of the clock. Only differences of times matter.
 #[allow(clippy::disallowed_methods)]
 fn origin() -> Instant {
     Instant::now()
 }
 
-/// Makes the calls, and gives the windows after each.
+/// Makes the calls, and returns the window after each.
 fn windows(factory: &Factory, calls: &[(u64, Call)]) -> Vec<u64> {
     let base = origin();
     let mut adapter = factory.adapter(base, MTU);
     let (mut now, mut out, mut in_flight, mut mtu): (u64, Vec<(u64, u64)>, u64, u64) = (0, Vec::new(), 0, MTU.into());
     let instant = |at| base + Duration::from_nanos(at);
-    let mut answers = Vec::new();
-    for &(later, call) in calls {
-        now += later;
+    let mut windows = Vec::new();
+    for &(interval, call) in calls {
+        now += interval;
         match call {
             Call::Sent(bytes) => {
                 adapter.on_sent(instant(now), bytes, 0);
@@ -100,28 +102,28 @@ fn windows(factory: &Factory, calls: &[(u64, Call)]) -> Vec<u64> {
             }
         }
         let window = adapter.window();
-        assert!(window > 2 * mtu, "{call:?} leaves {window} B (RFC 9002, 7.2: two packets at least)");
+        assert!(window > 2 * mtu, "window of {window} B after {call:?} (RFC 9002, 7.2: at least two packets)");
         let _ = adapter.metrics();
-        answers.push(window);
+        windows.push(window);
     }
-    answers
+    windows
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// RFC 9002, 7.2: the window is never below two packets; nothing panics; the same calls give the same windows.
+    /// RFC 9002, 7.2: the window is never below two packets. No algorithm panics. The same calls give the same windows.
     #[test]
     fn every_algorithm_tolerates_random_calls(calls in prop::collection::vec(call(), 1..300)) {
         for text in texts() {
-            let factory = Factory::clone(&controller(&text).expect("it was chosen so")).seed(3);
-            let twin = Factory::clone(&controller(&text).expect("it was chosen so")).seed(3);
+            let factory = Factory::clone(&controller_factory(&text).expect("texts() filters")).with_seed(3);
+            let twin = Factory::clone(&controller_factory(&text).expect("texts() filters")).with_seed(3);
             prop_assert_eq!(windows(&factory, &calls), windows(&twin, &calls), "{}", text);
         }
     }
 }
 
-/// All growths and whole algorithms but those of routers run, and each of them says what it lacks.
+/// All congestion avoidance and whole algorithms without router assistance run, with a list of their limits.
 #[test]
 fn every_algorithm_without_router_support_runs() {
     let catalogue = cwndlab_algorithms::catalogue();
@@ -129,7 +131,7 @@ fn every_algorithm_without_router_support_runs() {
         .specs
         .iter()
         .filter(|spec| matches!(spec.kind, Kind::CongestionAvoidance | Kind::Whole | Kind::Router))
-        .filter(|spec| controller(spec.name).is_err())
+        .filter(|spec| controller_factory(spec.name).is_err())
         .map(|spec| spec.name)
         .collect();
     assert_eq!(refused, ["iotcc", "rcp", "perc", "sirens", "abc-wireless"]);
@@ -137,13 +139,13 @@ fn every_algorithm_without_router_support_runs() {
     assert!(limits(&of("bbr1"))[0].contains("1.25 windows per smoothed RTT"));
 }
 
-/// By hand, 1000-byte packets: slow start adds what is acknowledged, a loss halves once per window, and what left before the
-/// loss earns nothing (RFC 9002, 7.3.2).
+/// By hand, with packets of 1000 bytes: slow start adds the acknowledged bytes, a loss halves the window once per
+/// window of data, and ACKs of packets sent before the loss do not increase it (RFC 9002, 7.3.2).
 #[test]
-fn reno_halves_once_per_window_and_acks_from_before_the_loss_do_not_grow_it() {
+fn reno_halves_once_per_window_and_acks_of_earlier_packets_do_not_increase_it() {
     let base = origin();
     let at = |ms: u64| base + Duration::from_millis(ms);
-    let factory = Factory::clone(&controller("reno").expect("it is there"));
+    let factory = Factory::clone(&controller_factory("reno").expect("an entry"));
     let mut one = factory.adapter(base, 1000);
     // The handshake.
     one.on_sent(at(0), 1000, 0);
@@ -159,7 +161,7 @@ fn reno_halves_once_per_window_and_acks_from_before_the_loss_do_not_grow_it() {
     one.on_end_acks(at(100), 6000, false, Some(4));
     assert_eq!(one.window(), 14_001);
     one.on_sent(at(101), 8000, 18);
-    // 14 packets are in flight; three of them are lost, with the same ACK that acknowledges the fourth.
+    // 14 packets are in flight. The ACK that acknowledges the fourth of them reveals the loss of three.
     one.on_packet_acked(at(57), 1000, false);
     one.on_end_acks(at(108), 13_000, false, Some(8));
     one.on_congestion_event(at(108), at(56), false, 3000);
@@ -177,7 +179,7 @@ fn reno_halves_once_per_window_and_acks_from_before_the_loss_do_not_grow_it() {
 /// RFC 8899, section 3: a larger datagram size does not raise the window, in bytes; its minimum is two of the new size.
 #[test]
 fn a_larger_mtu_does_not_change_the_window() {
-    let factory: Arc<Factory> = controller("cubic").expect("it is there");
+    let factory: Arc<Factory> = controller_factory("cubic").expect("an entry");
     let mut one = factory.build(origin(), 1200);
     assert_eq!((one.window(), one.initial_window()), (12_001, 12_000));
     one.on_mtu_update(1452);
@@ -186,11 +188,11 @@ fn a_larger_mtu_does_not_change_the_window() {
     assert_eq!(one.window(), 18_001);
 }
 
-/// `quinn` copies a controller when a peer's address changes: the copy goes on where the original is.
+/// `quinn` copies a controller when a peer's address changes: the copy has the state of the original.
 #[test]
 fn a_clone_continues_from_the_state_of_the_original() {
     let base = origin();
-    let mut one = controller("reno").expect("it is there").adapter(base, 1200);
+    let mut one = controller_factory("reno").expect("an entry").adapter(base, 1200);
     one.on_sent(base, 1200, 0);
     one.on_packet_acked(base, 1200, true);
     one.on_end_acks(base + Duration::from_millis(10), 0, true, Some(0));

@@ -52,7 +52,7 @@ pub fn replay_on(
     spoil: impl Fn(Report) -> Report,
 ) -> Replayed {
     let entries = SharedEntries::default();
-    let mut decider = Decider::of(Box::new(Recorder::new(control, Arc::clone(&entries))), model_based, &log.path);
+    let mut decider = Decider::with_control(Box::new(Recorder::new(control, Arc::clone(&entries))), model_based, &log.path);
     let mut datapath = Datapath {
         mss: log.path.mss.0,
         state: State::Open,
@@ -78,7 +78,7 @@ pub fn replay_on(
             Reported::Window(window) => datapath.window(window),
         };
         for report in reports {
-            decider.report(&spoil(report));
+            decider.on_report(&spoil(report));
         }
         replayed.told.extend(take_entries(&entries).into_iter().map(|one| (at, one.told)));
         // While a reduction is under way the kernel leads the window itself (PRR), as the simulator's transport does.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionControl, Sent, Window};
-use cwndlab_quic::{Adapter, Factory, Refused};
+use cwndlab_quic::{Adapter, Factory, UnsupportedAlgorithm};
 use cwndlab_units::Time;
 use quinn_proto::congestion::Controller;
 
@@ -57,7 +57,7 @@ pub enum Spoil {
 /// # Errors
 ///
 /// The algorithm does not run over QUIC.
-pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Result<Replayed, Refused> {
+pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Result<Replayed, UnsupportedAlgorithm> {
     Factory::new(algorithm)?;
     let (one, path) = (algorithm.clone(), log.path.clone());
     let make = move || one.build(&path);
@@ -77,8 +77,8 @@ pub fn replay_on(
     // The path of the record, that all backends begin alike; what the adapter makes of its own is tested where it stands.
     let maker = move |_: &_| Box::new(Recorder::new(make(), Arc::clone(&kept))) as Box<dyn CongestionControl>;
     let mss = log.path.mss.0;
-    let factory = Factory::made_by("replayed", model_based, Arc::new(maker))
-        .initial_window_packets(log.path.initial_cwnd.0 / mss);
+    let factory = Factory::from_constructor("replayed", model_based, Arc::new(maker))
+        .with_initial_window_packets(log.path.initial_cwnd.0 / mss);
     let base = origin();
     let adapter = factory.adapter(base, mss as u16);
     let mut stack =

@@ -1,4 +1,4 @@
-//! Gentle: additive increase, a quarter off.
+//! Gentle: additive increase, multiplicative decrease by a quarter.
 //!
 //! Source: `docs/add-an-algorithm.md`.
 //!
@@ -21,7 +21,7 @@ pub static SPEC: Spec = Spec {
     source: "docs/add-an-algorithm.md",
     year: 2026,
     confidence: Confidence::High,
-    summary: "A segment per round trip, a quarter off after a loss.",
+    summary: "Increase by a segment per round trip, decrease by a quarter after a loss.",
     parameters: &[Parameter {
         name: "a",
         unit: "segments",
@@ -38,7 +38,7 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Gentle::new(arguments))),
 };
 
-/// Gentle's avoidance.
+/// The congestion avoidance of Gentle.
 #[derive(Clone, Debug)]
 pub struct Gentle {
     a: f64,
@@ -66,9 +66,9 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack, loss};
 
-    /// (1) and (2) by hand: a segment in a window of 10 adds 0.1 · 2; 80 segments keep 60.
+    /// (1) and (2) by hand: a segment in a window of 10 adds 0.1 · 2; a loss reduces 80 segments to 60.
     #[test]
-    fn a_loss_costs_a_quarter() {
+    fn a_loss_reduces_the_window_by_a_quarter() {
         let mut flow = Gentle { a: 2.0 };
         assert_eq!(flow.on_ack(&ack(1), 10.0), 10.2);
         assert_eq!(flow.on_congestion(&loss(80), 80.0), 60.0);

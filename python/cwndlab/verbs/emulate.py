@@ -18,7 +18,7 @@ from cwndlab.output import Format, say, say_seed, write_rows
 from cwndlab.progress import Stopped
 
 if TYPE_CHECKING:
-    from cwndlab.emulation import Between, Side
+    from cwndlab.emulation import EmulatedPath, Side
     from cwndlab.records import Records
 
 #: After Ctrl-C, which the command has had too, it may end in its own way.
@@ -80,7 +80,7 @@ def add(app: typer.Typer) -> None:
         """Put programs at the ends of the scenario's network, on the wall clock."""
         if on not in ("sender", "receiver"):
             raise ScenarioError(Fault("--on", f"'{on}' is no side", "write sender or receiver"))
-        from cwndlab.emulation import Between, become_root, refuse_late
+        from cwndlab.emulation import EmulatedPath, become_root, refuse_late
 
         become_root()
         question = scenario_of(scenario, set_)
@@ -89,9 +89,9 @@ def add(app: typer.Typer) -> None:
         say_seed(seed)
         side = cast("Side", on)
         if calibrate:
-            _calibrate(Between(question, seed=seed), out, format)
+            _calibrate(EmulatedPath(question, seed=seed), out, format)
             return
-        with Between(question, seed=seed, algorithm=algorithm) as path:
+        with EmulatedPath(question, seed=seed, algorithm=algorithm) as path:
             _tell_addresses(path)
             # Standard output is the command's.
             aside = {"shell": True, "stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
@@ -111,7 +111,7 @@ def add(app: typer.Typer) -> None:
             refuse_late(path.timing)
 
 
-def _calibrate(between: Between, out: Path | None, format: Format) -> None:
+def _calibrate(between: EmulatedPath, out: Path | None, format: Format) -> None:
     with between as path:
         names = path.flows
     if out is not None:
@@ -120,7 +120,7 @@ def _calibrate(between: Between, out: Path | None, format: Format) -> None:
     write_rows(rows, ("flow", "quantity", "expected", "measured"), format)
 
 
-def _tell_addresses(path: Between) -> None:
+def _tell_addresses(path: EmulatedPath) -> None:
     flows = path.flows
     for flow, name in list(enumerate(flows))[:10]:
         say(f"flow[{flow}] {name}: sender {path.address('sender', flow)}, receiver {path.address('receiver', flow)}")
@@ -138,12 +138,12 @@ def _tell_links(records: Records) -> None:
         )
 
 
-def _command(path: Between, side: Side, command: list[str]) -> int:
+def _command(path: EmulatedPath, side: Side, command: list[str]) -> int:
     """Runs it to its end; answers its status as a shell would."""
     return _status(path, path.popen(side, command))
 
 
-def _status(path: Between, program: subprocess.Popen[Any]) -> int:
+def _status(path: EmulatedPath, program: subprocess.Popen[Any]) -> int:
     try:
         while True:
             try:
@@ -165,7 +165,7 @@ def _of(code: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _shell(path: Between, side: Side) -> int:
+def _shell(path: EmulatedPath, side: Side) -> int:
     """A shell for a person; Ctrl-C is its own."""
     name = os.environ.get("SHELL") or "/bin/sh"
     prompt = f"[{side} {path.address(side)}] "

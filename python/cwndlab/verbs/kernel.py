@@ -159,8 +159,8 @@ def _table(attached: Attached) -> Table:
         pacing = flow["pacing_rate_bps"]
         table.add_row(
             flow["algorithm"],
-            f":{flow['near_port']}",
-            flow["far"],
+            f":{flow['local_port']}",
+            flow["remote"],
             str(flow["cwnd_segments"]),
             f"{flow['srtt_ns'] / 1e6:.2f}",
             f"{flow['delivery_rate_bps'] / 1e6:.2f}",

@@ -1,4 +1,4 @@
-//! The Python module `cwndlab_kernel`: registers algorithms with the kernel's TCP and runs their decisions.
+//! The Python module `cwndlab_kernel`: registers algorithms with the kernel's TCP and runs their deciders.
 #![cfg(feature = "datapath")]
 
 use std::sync::{Mutex, PoisonError};
@@ -11,29 +11,29 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The version.
+/// The version of the package.
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// The fault as a `cwndlab.errors.RunError`.
-fn raise(py: Python<'_>, place: &str, fault: Fault) -> PyErr {
-    let made = || -> PyResult<PyErr> {
+/// Converts a fault to a `cwndlab.errors.RunError`.
+fn run_error(py: Python<'_>, place: &str, fault: Fault) -> PyErr {
+    let error = || -> PyResult<PyErr> {
         let class = py.import("cwndlab.errors")?.getattr("RunError")?;
         Ok(PyErr::from_value(class.call1(((place, &fault.what, &fault.hint),))?))
     };
-    made().unwrap_or_else(|failure| failure)
+    error().unwrap_or_else(|failure| failure)
 }
 
-/// The registered algorithms and the thread that decides for them.
+/// The registered algorithms and the thread of their deciders.
 #[pyclass(frozen)]
 struct Datapath {
     inner: Mutex<Option<Inner>>,
     texts: Vec<String>,
 }
 
-fn latency<'py>(py: Python<'py>, latency: &Latency) -> PyResult<Bound<'py, PyDict>> {
+fn latency_dict<'py>(py: Python<'py>, latency: &Latency) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("count", latency.total())?;
     dict.set_item("p50_ns", latency.quantile(0.5))?;
@@ -44,11 +44,11 @@ fn latency<'py>(py: Python<'py>, latency: &Latency) -> PyResult<Bound<'py, PyDic
     Ok(dict)
 }
 
-fn flow<'py>(py: Python<'py>, flow: &Flow, texts: &[String]) -> PyResult<Bound<'py, PyDict>> {
+fn flow_dict<'py>(py: Python<'py>, flow: &Flow, texts: &[String]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("algorithm", &texts[flow.registration])?;
-    dict.set_item("near_port", flow.near_port)?;
-    dict.set_item("far", format!("{}:{}", flow.far.0, flow.far.1))?;
+    dict.set_item("local_port", flow.local_port)?;
+    dict.set_item("remote", format!("{}:{}", flow.remote.0, flow.remote.1))?;
     dict.set_item("cwnd_segments", flow.cwnd)?;
     dict.set_item("window_segments", flow.window)?;
     dict.set_item("pacing_rate_bps", flow.pacing.map(|rate| rate.0))?;
@@ -63,7 +63,7 @@ fn flow<'py>(py: Python<'py>, flow: &Flow, texts: &[String]) -> PyResult<Bound<'
     Ok(dict)
 }
 
-fn total<'py>(py: Python<'py>, total: &Totals, text: &str) -> PyResult<Bound<'py, PyDict>> {
+fn totals_dict<'py>(py: Python<'py>, total: &Totals, text: &str) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("algorithm", text)?;
     dict.set_item("name", &total.name)?;
@@ -73,8 +73,8 @@ fn total<'py>(py: Python<'py>, total: &Totals, text: &str) -> PyResult<Bound<'py
     dict.set_item("lost", total.lost)?;
     dict.set_item("refused", total.refused)?;
     dict.set_item("fallbacks", total.fallbacks)?;
-    dict.set_item("applied", latency(py, &total.applied)?)?;
-    dict.set_item("decided", latency(py, &total.decided)?)?;
+    dict.set_item("applied", latency_dict(py, &total.applied)?)?;
+    dict.set_item("decided", latency_dict(py, &total.decided)?)?;
     let congestions = PyDict::new(py);
     let events = &total.congestions;
     for (key, count) in [("loss", events.loss), ("ecn", events.ecn), ("timeout", events.timeout), ("undo", events.undo)]
@@ -90,8 +90,8 @@ fn registration(text: &str, report: Option<&str>) -> Result<Registration, (Strin
     let catalogue = cwndlab_algorithms::catalogue();
     let algorithm = catalogue.parse(text).map_err(|fault| ("--algorithm".to_owned(), fault))?;
     if let Some((scheme, _)) = algorithm.router_assistance() {
-        let what = format!("'{text}' needs support from routers ({scheme}), which no kernel has");
-        let hint = "the simulator has such routers".to_owned();
+        let what = format!("'{text}' needs router assistance ({scheme}), which the kernel does not provide");
+        let hint = "run it in the simulator, whose routers provide it".to_owned();
         return Err(("--algorithm".to_owned(), Fault { what, hint }));
     }
     let schedule = report.map(ReportSchedule::parse).transpose().map_err(|fault| ("--report".to_owned(), fault))?;
@@ -100,25 +100,27 @@ fn registration(text: &str, report: Option<&str>) -> Result<Registration, (Strin
 
 #[pymethods]
 impl Datapath {
-    /// Registers `algorithms` and starts deciding; waits at most `patience_s` for a name that another process has.
+    /// Registers `algorithms` and starts their deciders. Waits at most `timeout_s` for a name that another process has
+    /// registered.
     #[new]
-    #[pyo3(signature = (algorithms, report=None, patience_s=0.0))]
-    fn new(py: Python<'_>, algorithms: Vec<String>, report: Option<&str>, patience_s: f64) -> PyResult<Self> {
+    #[pyo3(signature = (algorithms, report=None, timeout_s=0.0))]
+    fn new(py: Python<'_>, algorithms: Vec<String>, report: Option<&str>, timeout_s: f64) -> PyResult<Self> {
         let registrations: Result<Vec<_>, _> = algorithms.iter().map(|text| registration(text, report)).collect();
-        let registrations = registrations.map_err(|(place, fault)| raise(py, &place, fault))?;
-        let patience = Duration::try_from_secs_f64(patience_s)
-            .map_err(|_| PyValueError::new_err(format!("patience_s = {patience_s} is not a duration")))?;
-        let inner = py.detach(|| Inner::start(&registrations, patience)).map_err(|fault| raise(py, "kernel", fault))?;
+        let registrations = registrations.map_err(|(place, fault)| run_error(py, &place, fault))?;
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|_| PyValueError::new_err(format!("timeout_s = {timeout_s} is not a duration")))?;
+        let started = py.detach(|| Inner::start(&registrations, timeout));
+        let inner = started.map_err(|fault| run_error(py, "kernel", fault))?;
         Ok(Self { inner: Mutex::new(Some(inner)), texts: algorithms })
     }
 
-    /// Whether the deciding thread has real-time priority.
+    /// Whether the decider thread has real-time priority.
     #[getter]
     fn real_time(&self) -> bool {
         self.with(Inner::real_time).unwrap_or(false)
     }
 
-    /// The names in the kernel.
+    /// The kernel's names of the algorithms.
     #[getter]
     fn names(&self) -> Vec<String> {
         self.with(Inner::names).unwrap_or_default()
@@ -127,13 +129,13 @@ impl Datapath {
     /// The open connections.
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let flows = self.with(Inner::flows).unwrap_or_default();
-        flows.iter().map(|one| flow(py, one, &self.texts)).collect()
+        flows.iter().map(|one| flow_dict(py, one, &self.texts)).collect()
     }
 
     /// The counters of each registration.
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let totals = self.with(Inner::totals).unwrap_or_default();
-        totals.iter().zip(&self.texts).map(|(one, text)| total(py, one, text)).collect()
+        totals.iter().zip(&self.texts).map(|(one, text)| totals_dict(py, one, text)).collect()
     }
 
     /// Unregisters the names. Open connections continue under the program's watchdog.
@@ -143,8 +145,9 @@ impl Datapath {
 }
 
 impl Datapath {
-    fn with<T>(&self, ask: impl FnOnce(&Inner) -> T) -> Option<T> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ask)
+    /// Calls `read` with the datapath; `None` after `close`.
+    fn with<T>(&self, read: impl FnOnce(&Inner) -> T) -> Option<T> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(read)
     }
 }
 

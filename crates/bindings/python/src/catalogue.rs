@@ -6,7 +6,7 @@ use cwndlab_control::{Confidence, Domain, Kind, Need, Parameter, Spec, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::errors::raise;
+use crate::errors::cwndlab_error;
 use crate::scenario;
 
 fn kind(kind: Kind) -> &'static str {
@@ -61,7 +61,7 @@ fn parameter<'py>(py: Python<'py>, parameter: &Parameter) -> PyResult<Bound<'py,
     Ok(entry)
 }
 
-/// What the entry does not get over QUIC, or why it does not run there.
+/// The limits of the entry over QUIC, or the reason why it does not run over QUIC.
 fn over_quic(spec: &Spec) -> Vec<String> {
     let text = match spec.kind {
         Kind::CongestionAvoidance | Kind::Whole | Kind::Router => spec.name.to_owned(),
@@ -102,24 +102,25 @@ pub(crate) fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     cwndlab_simulator::catalogue().specs.iter().map(|spec| entry(py, spec)).collect()
 }
 
-/// Other names and what they stand for.
+/// Aliases and the names that they stand for.
 #[pyfunction]
 pub(crate) fn aliases() -> Vec<(&'static str, &'static str)> {
     cwndlab_simulator::catalogue().aliases.to_vec()
 }
 
-/// The entry that is registered with the kernel's TCP under this name, `cwndlab_…`; nothing where there is none.
+/// The entry that is registered with the kernel's TCP under this name, `cwndlab_…`; `None` for unknown names.
 #[pyfunction]
 pub(crate) fn entry_in_kernel(name: &str) -> Option<&'static str> {
     cwndlab_control::kernel_name::entry_of(name, &cwndlab_simulator::catalogue())
 }
 
-/// The canonical text of an algorithm: `hstcp` becomes `highspeed+standard`. `scenario`, JSON, may describe others.
+/// The canonical text of an algorithm: `hstcp` becomes `highspeed+standard`. `scenario` (JSON) may declare further
+/// algorithms.
 #[pyfunction]
 #[pyo3(signature = (text, scenario=None))]
 pub(crate) fn canonical_algorithm(py: Python<'_>, text: &str, scenario: Option<&str>) -> PyResult<String> {
     match scenario::catalogue(py, scenario)?.parse(text) {
         Ok(algorithm) => Ok(algorithm.to_string()),
-        Err(fault) => Err(raise(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)])),
+        Err(fault) => Err(cwndlab_error(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)])),
     }
 }

@@ -1,4 +1,4 @@
-//! The public battery: an algorithm of the catalogue or a class in Python in, rows of findings out.
+//! The conformance battery: runs it on an algorithm of the catalogue or a Python class, and returns rows of findings.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -8,35 +8,35 @@ use cwndlab_control::Build;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::raise;
+use crate::errors::cwndlab_error;
 use crate::panics::guarded;
-use crate::py_algorithms::{self, Makers};
+use crate::py_algorithms::{self, Constructors};
 use crate::scenario;
-use crate::work::{aside, Cancel};
+use crate::work::{run_in_thread, Cancel};
 
-/// What the battery is run on when all are asked for.
+/// The algorithms of a run of the battery over the whole catalogue.
 #[pyfunction]
 pub(crate) fn conformance_texts() -> Vec<String> {
     texts(&cwndlab_simulator::catalogue())
 }
 
-/// What the battery found: rows of algorithm, rule, holds, detail; nanoseconds per ACK; notes.
-type Found<'py> = (Vec<Bound<'py, PyDict>>, Option<f64>, Vec<String>);
+/// The findings of the battery: rows of algorithm, rule, holds, detail; nanoseconds per ACK; notes.
+type Findings<'py> = (Vec<Bound<'py, PyDict>>, Option<f64>, Vec<String>);
 
-/// Runs the battery on an algorithm. `scenario`, JSON, may describe classes, of which `makers` makes the objects.
+/// Runs the battery on an algorithm. `scenario` (JSON) may declare Python classes, whose objects `constructors` create.
 #[pyfunction]
-#[pyo3(signature = (text, *, quick=false, cancel=None, scenario=None, makers=None))]
+#[pyo3(signature = (text, *, quick=false, cancel=None, scenario=None, constructors=None))]
 pub(crate) fn conformance<'py>(
     py: Python<'py>,
     text: &str,
     quick: bool,
     cancel: Option<Py<Cancel>>,
     scenario: Option<&str>,
-    makers: Option<Makers>,
-) -> PyResult<Found<'py>> {
+    constructors: Option<Constructors>,
+) -> PyResult<Findings<'py>> {
     let algorithm = scenario::catalogue(py, scenario)?
         .parse(text)
-        .map_err(|fault| raise(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)]))?;
+        .map_err(|fault| cwndlab_error(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)]))?;
     let name = algorithm.to_string();
     let mut notes = Vec::new();
     let size = match algorithm.growth.spec.build {
@@ -44,8 +44,7 @@ pub(crate) fn conformance<'py>(
         Build::Dynamic(_) => {
             let (few, many) = (Size::SLOW.long_acks, Size::FULL.long_acks);
             notes.push(format!(
-                "{name}: the long case has {few} ACKs instead of {many}, since a class in Python takes microseconds \
-                 for each"
+                "{name}: the long case has {few} ACKs instead of {many}, because a Python class takes microseconds for each"
             ));
             Size::SLOW
         }
@@ -53,21 +52,25 @@ pub(crate) fn conformance<'py>(
     };
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner: Arc<AtomicBool> = Arc::clone(&stop);
-    let mut makers = makers.unwrap_or_default();
-    makers.retain(|name, _| name == algorithm.growth.spec.name);
+    let mut constructors = constructors.unwrap_or_default();
+    constructors.retain(|name, _| name == algorithm.growth.spec.name);
     let work = move || {
         let examine = || guarded(|| check_until(&name, &algorithm, |path| algorithm.build(path), &size, &inner));
-        // What a class fails at is among the findings.
-        py_algorithms::with_makers(makers, examine).0
+        // The findings include failures of a class.
+        py_algorithms::with_constructors(constructors, examine).0
     };
-    match aside(py, &stop, work)? {
+    match run_in_thread(py, &stop, work)? {
         Ok(Some(report)) => Ok((rows(py, &report)?, report.ns_per_ack, notes)),
-        Ok(None) => {
-            Err(raise(py, "RunError", vec![("check".to_owned(), "stopped before its end".to_owned(), String::new())]))
-        }
-        Err(panic) => {
-            Err(raise(py, "RunError", vec![("engine".to_owned(), panic, "please report with this line".to_owned())]))
-        }
+        Ok(None) => Err(cwndlab_error(
+            py,
+            "RunError",
+            vec![("check".to_owned(), "cancelled before its end".to_owned(), String::new())],
+        )),
+        Err(panic) => Err(cwndlab_error(
+            py,
+            "RunError",
+            vec![("engine".to_owned(), panic, "please report with this line".to_owned())],
+        )),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Emulations: a scenario between the real TCP of two network namespaces.
+//! Emulations: runs of a scenario between the kernel TCP of two network namespaces.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,15 +11,15 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::raise;
+use crate::errors::cwndlab_error;
 use crate::panics::guarded;
 use crate::records::Records;
-use crate::work::{aside, header, Cancel};
+use crate::work::{header, run_in_thread, Cancel};
 use crate::{py_algorithms, scenario};
 
 /// Emulates a scenario for its duration; Ctrl-C and `cancel` stop it within milliseconds. Returns the records and the
-/// quality of the run. `datapath` selects the kernel's congestion control or ours: `kernel` or `cwndlab`. `remarks` is
-/// called at the end and returns lines for the notes of the records.
+/// quality of the run. `datapath` selects the kernel's congestion control (`kernel`) or cwndlab's (`cwndlab`).
+/// `remarks` is called at the end and returns lines for the notes of the records.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "names and defaults of a Python function")]
 #[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel", late_ns=MAX_LATENESS.0, remarks=None))]
@@ -36,21 +36,21 @@ pub(crate) fn emulate<'py>(
 ) -> PyResult<(Records, Bound<'py, PyDict>)> {
     let datapath = match datapath {
         "kernel" => Datapath::Kernel,
-        "cwndlab" => Datapath::Ours,
+        "cwndlab" => Datapath::Cwndlab,
         other => return Err(PyValueError::new_err(format!("'{other}' is neither 'kernel' nor 'cwndlab'"))),
     };
     let scenario = scenario::read(py, text, format, folder)?;
-    let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::refuse(py, faults))?;
-    let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::refuse(py, faults))?;
+    let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::scenario_error(py, faults))?;
+    let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::scenario_error(py, faults))?;
     let mut header = header(&scenario, &plan, seed, "emulate", notes);
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner = Arc::clone(&stop);
-    let outcome = aside(py, &stop, move || {
+    let outcome = run_in_thread(py, &stop, move || {
         guarded(|| {
             cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, Duration(late_ns), &inner).map(
                 |(records, quality)| {
                     header.notes.extend(remarks.iter().flat_map(call_remarks));
-                    note(&mut header, &quality);
+                    add_quality_notes(&mut header, &quality);
                     (Tables::new(header, &records), quality)
                 },
             )
@@ -59,42 +59,44 @@ pub(crate) fn emulate<'py>(
     match outcome {
         Ok(Ok((tables, quality))) => Ok((Records::new(tables), quality_dict(py, &quality)?)),
         Ok(Err(fault)) => Err(run_error(py, fault)),
-        Err(panic) => {
-            Err(raise(py, "RunError", vec![("emulate".to_owned(), panic, "please report with this line".to_owned())]))
-        }
+        Err(panic) => Err(cwndlab_error(
+            py,
+            "RunError",
+            vec![("emulate".to_owned(), panic, "please report with this line".to_owned())],
+        )),
     }
 }
 
-/// The lines that the callback returns, or its error.
+/// The lines that the callback returns, or its error message.
 fn call_remarks(remarks: &Py<PyAny>) -> Vec<String> {
     Python::attach(|py| remarks.call0(py).and_then(|lines| lines.extract(py)))
         .unwrap_or_else(|error| vec![error.to_string()])
 }
 
-/// The fault as a `RunError`.
+/// Converts a fault to a `RunError`.
 fn run_error(py: Python<'_>, fault: Fault) -> PyErr {
-    raise(py, "RunError", vec![(fault.place, fault.what, fault.hint)])
+    cwndlab_error(py, "RunError", vec![(fault.place, fault.what, fault.hint)])
 }
 
-/// Makes this process root in a user namespace of its own, unless it has the privileges; returns whether it did.
+/// Enters a new user namespace as root, unless the process has the privileges; returns whether it did.
 #[pyfunction]
 pub(crate) fn become_root(py: Python<'_>) -> PyResult<bool> {
     privileges::become_root().map_err(|fault| run_error(py, fault))
 }
 
-/// The two sides of a scenario's network with the path at work between them, for programs as endpoints.
+/// The two sides of a scenario's network and the running path between them, for programs as endpoints.
 #[pyclass(frozen, module = "cwndlab._engine")]
-pub(crate) struct Between {
+pub(crate) struct EmulatedPath {
     session: Mutex<Option<(Session, Header)>>,
 }
 
-impl Between {
+impl EmulatedPath {
     /// Calls `work` with the session while it is open.
     fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&Session) -> Result<T, Fault>) -> PyResult<T> {
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         match &*session {
             Some((session, _)) => work(session).map_err(|fault| run_error(py, fault)),
-            None => Err(PyValueError::new_err("the two sides are closed")),
+            None => Err(PyValueError::new_err("the emulated path is closed")),
         }
     }
 }
@@ -108,7 +110,7 @@ fn side_of(name: &str) -> PyResult<Side> {
 }
 
 #[pymethods]
-impl Between {
+impl EmulatedPath {
     #[new]
     #[pyo3(signature = (text, format, seed, *, folder=None, algorithm=None, late_ns=MAX_LATENESS.0))]
     fn new(
@@ -121,14 +123,14 @@ impl Between {
         late_ns: u64,
     ) -> PyResult<Self> {
         let scenario = scenario::read(py, text, format, folder)?;
-        let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::refuse(py, faults))?;
-        let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::refuse(py, faults))?;
+        let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::scenario_error(py, faults))?;
+        let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::scenario_error(py, faults))?;
         let header = header(&scenario, &plan, seed, "emulate", notes);
         let is_known = algorithm.as_ref().is_none_or(|name| catalogue.parse(name).is_ok());
         let algorithm = algorithm.map(|name| cwndlab_emulator::kernel_algorithm(&name)).transpose();
         let algorithm = algorithm.map_err(|fault| {
             let class = if is_known { "RunError" } else { "ScenarioError" };
-            raise(py, class, vec![(fault.place, fault.what, fault.hint)])
+            cwndlab_error(py, class, vec![(fault.place, fault.what, fault.hint)])
         })?;
         let options = Options { algorithm, max_lateness: Duration(late_ns), programs: true };
         let session =
@@ -136,13 +138,13 @@ impl Between {
         Ok(Self { session: Mutex::new(Some((session, header))) })
     }
 
-    /// Moves the calling thread to a side permanently: processes that it starts run there and end with the two sides.
+    /// Moves the calling thread to a side permanently. Processes that it starts run there and end with the path.
     fn join(&self, py: Python<'_>, side: &str) -> PyResult<()> {
         let side = side_of(side)?;
         self.with(py, |session| session.join(side))
     }
 
-    /// Labels of the flows, in the order of their addresses.
+    /// Names of the flows, in the order of their addresses.
     fn flows(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.with(py, |session| Ok(session.plan().flows.iter().map(|flow| flow.name.to_string()).collect()))
     }
@@ -152,12 +154,12 @@ impl Between {
         self.with(py, |session| Ok(session.is_broken()))
     }
 
-    /// Seconds since the beginning of the run.
+    /// Seconds since the start of the run.
     fn elapsed(&self, py: Python<'_>) -> PyResult<f64> {
         self.with(py, |session| Ok(session.now().as_secs()))
     }
 
-    /// The address of a flow's end.
+    /// The address of a flow's endpoint.
     #[staticmethod]
     fn address(side: &str, flow: u32) -> PyResult<String> {
         Ok(side_of(side)?.address(flow).to_string())
@@ -165,14 +167,14 @@ impl Between {
 
     /// Ends all programs and the path; returns the records and the quality of the run.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<(Records, Bound<'py, PyDict>)> {
-        let taken = self.session.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some((session, mut header)) = taken else {
-            return Err(PyValueError::new_err("the two sides are closed"));
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((session, mut header)) = session else {
+            return Err(PyValueError::new_err("the emulated path is closed"));
         };
         let (records, quality, end) = py.detach(|| session.close()).map_err(|fault| run_error(py, fault))?;
         header.duration = Duration(end.0);
         header.measure_from = Time::ZERO;
-        note(&mut header, &quality);
+        add_quality_notes(&mut header, &quality);
         Ok((Records::new(Tables::new(header, &records)), quality_dict(py, &quality)?))
     }
 }
@@ -181,18 +183,18 @@ fn microseconds(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 
-/// Adds the quality of the run to the notes; the last note is the lateness of deliveries.
-fn note(header: &mut Header, quality: &Quality) {
+/// Adds the quality of the run to the notes. The last note is the lateness of deliveries.
+fn add_quality_notes(header: &mut Header, quality: &Quality) {
     header.notes.extend(quality.notes.iter().cloned());
     header.notes.extend(quality.unreliable.iter().map(|why| format!("unreliable: {why}")));
-    header.notes.push(timing(quality));
+    header.notes.push(lateness_note(quality));
 }
 
-/// One line for the records.
-fn timing(quality: &Quality) -> String {
+/// The lateness of deliveries, as a line for the notes.
+fn lateness_note(quality: &Quality) -> String {
     let late = &quality.lateness;
     format!(
-        "deliveries were late by {:.0} us (median), {:.0} us (99 %), {:.0} us (most); {}",
+        "deliveries were late by {:.0} us (median), {:.0} us (99 %), {:.0} us (maximum); {}",
         microseconds(late.quantile(0.5)),
         microseconds(late.quantile(0.99)),
         microseconds(late.max()),
@@ -200,7 +202,7 @@ fn timing(quality: &Quality) -> String {
     )
 }
 
-/// The quality of a run as a dictionary.
+/// Converts the quality of a run to a dictionary.
 fn quality_dict<'py>(py: Python<'py>, quality: &Quality) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let late = &quality.lateness;
@@ -211,7 +213,7 @@ fn quality_dict<'py>(py: Python<'py>, quality: &Quality) -> PyResult<Bound<'py, 
     dict.set_item("late_max_ns", late.max())?;
     dict.set_item("unreliable", quality.unreliable.clone())?;
     dict.set_item("real_time", quality.real_time)?;
-    dict.set_item("strangers", quality.unmatched)?;
+    dict.set_item("unmatched", quality.unmatched)?;
     dict.set_item("refused", quality.refused)?;
     dict.set_item("notes", quality.notes.clone())?;
     let counters = PyDict::new(py);

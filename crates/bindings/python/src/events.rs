@@ -1,5 +1,5 @@
-//! What an algorithm in Python is told: the events of the contract, amounts in segments, times in seconds, rates in
-//! segments per second.
+//! The events of the contract as Python classes, with data in segments, times in seconds and rates in segments per
+//! second.
 
 use cwndlab_control as control;
 use cwndlab_control::{Cause, Change};
@@ -20,15 +20,15 @@ fn per_second(rate: Rate, mss: Bytes) -> f64 {
     rate.0 as f64 / (8.0 * mss.0 as f64)
 }
 
-/// As Python writes it.
-trait Shown {
-    fn shown(&self) -> String;
+/// The representation of a value in Python (`repr`).
+trait PythonRepr {
+    fn python_repr(&self) -> String;
 }
 
-macro_rules! shown {
+macro_rules! python_repr {
     ($($type:ty: $one:ident => $text:expr;)*) => {
-        $(impl Shown for $type {
-            fn shown(&self) -> String {
+        $(impl PythonRepr for $type {
+            fn python_repr(&self) -> String {
                 let $one = self;
                 $text
             }
@@ -36,7 +36,7 @@ macro_rules! shown {
     };
 }
 
-shown! {
+python_repr! {
     f64: one => format!("{one:?}");
     u64: one => one.to_string();
     u32: one => one.to_string();
@@ -44,15 +44,15 @@ shown! {
     &'static str: one => format!("'{one}'");
 }
 
-impl<T: Shown> Shown for Option<T> {
-    fn shown(&self) -> String {
-        self.as_ref().map_or_else(|| "None".to_owned(), Shown::shown)
+impl<T: PythonRepr> PythonRepr for Option<T> {
+    fn python_repr(&self) -> String {
+        self.as_ref().map_or_else(|| "None".to_owned(), PythonRepr::python_repr)
     }
 }
 
-/// A class whose attributes are computed when they are read.
+/// Declares a class whose attributes are computed when they are read.
 macro_rules! event {
-    ($(#[$doc:meta])* $name:ident($($field:ident: $type:ty),* $(,)?) { $($(#[$about:meta])* $attribute:ident: $answer:ty = |$one:ident| $value:expr;)* }) => {
+    ($(#[$doc:meta])* $name:ident($($field:ident: $type:ty),* $(,)?) { $($(#[$about:meta])* $attribute:ident: $value_type:ty = |$one:ident| $value:expr;)* }) => {
         $(#[$doc])*
         #[pyclass(module = "cwndlab._engine")]
         pub(crate) struct $name { $(pub(crate) $field: $type),* }
@@ -62,25 +62,25 @@ macro_rules! event {
             $(
                 $(#[$about])*
                 #[getter]
-                fn $attribute(&self) -> $answer {
+                fn $attribute(&self) -> $value_type {
                     let $one = self;
                     $value
                 }
             )*
 
             fn __repr__(&self) -> String {
-                self.shown()
+                self.python_repr()
             }
 
-            /// It never changes, so a copy of an object that keeps it may share it.
+            /// Returns the object itself, which is immutable, so that copies of an algorithm share it.
             fn __deepcopy__<'py>(this: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
                 this
             }
         }
 
-        impl Shown for $name {
-            fn shown(&self) -> String {
-                let attributes = [$(format!(concat!(stringify!($attribute), "={}"), self.$attribute().shown())),*];
+        impl PythonRepr for $name {
+            fn python_repr(&self) -> String {
+                let attributes = [$(format!(concat!(stringify!($attribute), "={}"), self.$attribute().python_repr())),*];
                 format!(concat!(stringify!($name), "({})"), attributes.join(", "))
             }
         }
@@ -88,17 +88,17 @@ macro_rules! event {
 }
 
 event! {
-    /// What is known of the path when a flow begins.
+    /// The initial parameters of a flow's path.
     Path(raw: control::Path) {
         /// Payload of a full segment, bytes.
         mss: u64 = |one| one.raw.mss.0;
-        /// Initial window.
+        /// Initial window, segments.
         initial_cwnd: f64 = |one| segments(one.raw.initial_cwnd, one.raw.mss);
-        /// Initial slow-start threshold; infinite where there is none.
+        /// Initial slow-start threshold, segments; infinite without a limit.
         initial_ssthresh: f64 = |one| one.raw.initial_ssthresh.map_or(f64::INFINITY, |bytes| segments(bytes, one.raw.mss));
-        /// The transport paces what it sends.
+        /// The transport paces its segments.
         paced: bool = |one| one.raw.paced;
-        /// Seed of the flow's own chance.
+        /// Seed of the flow's random stream.
         seed: u64 = |one| one.raw.seed;
     }
 }
@@ -108,53 +108,53 @@ event! {
     DeliveryRate(raw: control::DeliveryRate, mss: Bytes) {
         /// Segments per second.
         rate: f64 = |one| per_second(one.raw.rate, one.mss);
-        /// What was delivered over the sample.
+        /// Segments delivered in the interval.
         delivered: f64 = |one| segments(one.raw.delivered, one.mss);
-        /// The longer of the send and the ACK interval.
+        /// Length of the sample, s: the longer of the send and the ACK interval.
         interval: f64 = |one| seconds(one.raw.interval.0);
-        /// `Ack.delivered` when the sample's segment was sent.
+        /// `Ack.delivered` at the time when the acknowledged segment was sent.
         prior_delivered: f64 = |one| segments(one.raw.prior_delivered, one.mss);
-        /// The sender was short of data when the segment was sent.
+        /// The sender was application-limited when the segment was sent.
         app_limited: bool = |one| one.raw.app_limited;
     }
 }
 
 event! {
-    /// One acknowledgement, or several that are reported together.
+    /// An acknowledgement, or several that are reported together.
     Ack(raw: control::Ack) {
-        /// Now.
+        /// Time of the event, s.
         now: f64 = |one| seconds(one.raw.now.0);
         /// Payload of a full segment, bytes.
         mss: u64 = |one| one.raw.mss.0;
-        /// Newly acknowledged, cumulatively or by SACK.
+        /// Segments newly acknowledged, cumulatively or by SACK.
         acked: f64 = |one| segments(one.raw.acked, one.raw.mss);
-        /// How many ACK packets this reports.
+        /// Number of ACK packets in this report.
         acks: u32 = |one| one.raw.acks;
-        /// Time between the first and the last of them.
+        /// Time between the first and the last of these ACK packets, s.
         interval: f64 = |one| seconds(one.raw.interval.0);
-        /// In flight before this.
+        /// Segments in flight before this report.
         prior_in_flight: f64 = |one| segments(one.raw.prior_in_flight, one.raw.mss);
-        /// In flight after this.
+        /// Segments in flight after this report.
         in_flight: f64 = |one| segments(one.raw.in_flight, one.raw.mss);
-        /// Newly marked lost since the last report.
+        /// Segments newly marked lost since the last report.
         lost: f64 = |one| segments(one.raw.lost, one.raw.mss);
-        /// Last round-trip sample; none where Karn's rule forbids one.
+        /// Last RTT sample, s; `None` where Karn's algorithm forbids one.
         rtt: Option<f64> = |one| one.raw.rtt.map(|rtt| seconds(rtt.0));
-        /// Smoothed round-trip time (RFC 6298); 0 before the first sample.
+        /// Smoothed RTT (RFC 6298), s; 0 before the first sample.
         srtt: f64 = |one| seconds(one.raw.srtt.0);
-        /// Smallest round-trip time of the last 300 s; 0 before the first sample.
+        /// Minimum RTT of the last 300 s, s; 0 before the first sample.
         min_rtt: f64 = |one| seconds(one.raw.min_rtt.0);
-        /// Delivery-rate sample, as Linux takes it.
+        /// Delivery-rate sample, as in Linux.
         delivery_rate: Option<DeliveryRate> = |one| one.raw.delivery_rate.map(|raw| DeliveryRate { raw, mss: one.raw.mss });
-        /// Delivered so far.
+        /// Segments delivered so far.
         delivered: f64 = |one| segments(one.raw.delivered, one.raw.mss);
-        /// Newly acknowledged that arrived with a CE mark.
+        /// Newly acknowledged segments that arrived with a CE mark.
         ce: f64 = |one| segments(one.raw.ce, one.raw.mss);
-        /// The sender had nothing to send.
+        /// The sender is application-limited.
         app_limited: bool = |one| one.raw.app_limited;
-        /// The window was what held the sender: grow only then.
+        /// The window limited the sender: increase it only then.
         cwnd_limited: bool = |one| one.raw.cwnd_limited;
-        /// A loss is being repaired: the transport owns the window until it is.
+        /// A loss is being repaired: until its end the transport sets the window.
         recovering: bool = |one| one.raw.recovering;
         /// Round trips since the start.
         round: u64 = |one| one.raw.round;
@@ -164,7 +164,7 @@ event! {
 event! {
     /// A congestion event.
     Congestion(raw: control::Congestion) {
-        /// Now.
+        /// Time of the event, s.
         now: f64 = |one| seconds(one.raw.now.0);
         /// Payload of a full segment, bytes.
         mss: u64 = |one| one.raw.mss.0;
@@ -174,17 +174,17 @@ event! {
             Cause::Ecn => "ecn",
             Cause::Timeout => "timeout",
         };
-        /// The window goes to one segment and slow start begins again: a timeout, or Tahoe.
+        /// The window is set to one segment and slow start restarts: a timeout, or Tahoe.
         restart: bool = |one| one.raw.restart;
-        /// The timer expired again for the same segment: `ssthresh` stays (RFC 5681, section 3.1).
+        /// The timer expired again for the same segment: `ssthresh` remains (RFC 5681, section 3.1).
         repeated: bool = |one| one.raw.repeated;
-        /// FlightSize before the event.
+        /// FlightSize before the event, segments.
         in_flight: f64 = |one| segments(one.raw.in_flight, one.raw.mss);
-        /// Newly marked lost.
+        /// Segments newly marked lost.
         lost: f64 = |one| segments(one.raw.lost, one.raw.mss);
-        /// Smoothed round-trip time.
+        /// Smoothed RTT, s.
         srtt: f64 = |one| seconds(one.raw.srtt.0);
-        /// Smallest round-trip time.
+        /// Minimum RTT, s.
         min_rtt: f64 = |one| seconds(one.raw.min_rtt.0);
         /// Round trips since the start.
         round: u64 = |one| one.raw.round;
@@ -192,17 +192,17 @@ event! {
 }
 
 event! {
-    /// The window as the transport changed it.
+    /// A change of the window by the transport.
     Window(raw: control::Window, mss: Bytes) {
-        /// Now.
+        /// Time of the event, s.
         now: f64 = |one| seconds(one.raw.now.0);
         /// `"idle"`, `"recovered"` or `"established"`; an undo restores the object without a report.
         change: &'static str = |one| change(one.raw.change);
-        /// The new window.
+        /// The new window, segments.
         cwnd: f64 = |one| segments(one.raw.cwnd, one.mss);
-        /// How long the flow was idle.
+        /// Length of the idle period, s.
         idle: f64 = |one| seconds(one.raw.idle.0);
-        /// Round-trip time of the handshake, for `"established"`.
+        /// RTT of the handshake, s, for `"established"`.
         rtt: Option<f64> = |one| one.raw.rtt.map(|rtt| seconds(rtt.0));
     }
 }
@@ -217,17 +217,17 @@ fn change(change: Change) -> &'static str {
 }
 
 event! {
-    /// A segment that leaves.
+    /// A segment that is sent.
     Sent(raw: control::Sent, mss: Bytes) {
-        /// Now.
+        /// Time of the event, s.
         now: f64 = |one| seconds(one.raw.now.0);
-        /// Its payload.
+        /// Payload, segments.
         size: f64 = |one| segments(one.raw.size, one.mss);
-        /// In flight, this one included.
+        /// Segments in flight, this one included.
         in_flight: f64 = |one| segments(one.raw.in_flight, one.mss);
-        /// It was sent before.
+        /// The segment is a retransmission.
         retransmission: bool = |one| one.raw.retransmission;
-        /// The sender was short of data.
+        /// The sender is application-limited.
         app_limited: bool = |one| one.raw.app_limited;
     }
 }

@@ -1,14 +1,14 @@
-//! Interned strings: texts of an algorithm in Python that records refer to for the life of the process.
+//! Interned strings: texts of Python algorithms that records refer to until the end of the process.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// Largest number of texts. An algorithm uses a few; one that formats numbers into them must not exhaust the memory.
+/// Maximum number of texts. An algorithm uses a few; one that formats numbers into texts must not exhaust the memory.
 const MAX_TEXTS: usize = 4096;
 
 static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// The interned text; `None` where there are too many.
+/// Interns a text; `None` if the maximum number is reached.
 pub(crate) fn intern(text: &str) -> Option<&'static str> {
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = texts.get(text) {

@@ -1,5 +1,5 @@
-//! The Python module `cwndlab._engine`: takes a scenario as text and returns records as Arrow tables. It contains no logic;
-//! only an algorithm that is a Python class is called during a run (`object`).
+//! The Python module `cwndlab._engine`: accepts scenarios as text and returns records as Arrow tables. During a run it
+//! calls Python only for algorithms that are Python classes (`py_controller`).
 
 mod catalogue;
 mod conformance;
@@ -26,7 +26,7 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// The version and, after `+`, a digest of the sources of a simulation: the key of cached results.
+/// The version and, after `+`, a digest of the sources that a simulation depends on: the key of cached results.
 #[pyfunction]
 fn engine_version() -> &'static str {
     concat!(env!("CARGO_PKG_VERSION"), "+", env!("CWNDLAB_SOURCES"))
@@ -61,8 +61,8 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay::replay_courses, module)?)?;
     module.add_function(wrap_pyfunction!(records::assemble, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_kinds, module)?)?;
-    module.add_function(wrap_pyfunction!(trace::trace_make, module)?)?;
-    module.add_function(wrap_pyfunction!(trace::trace_moments, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::make_trace, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::parse_trace, module)?)?;
     module.add_class::<events::Ack>()?;
     module.add_class::<events::Congestion>()?;
     module.add_class::<events::DeliveryRate>()?;
@@ -71,7 +71,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::Window>()?;
     module.add_class::<live::Server>()?;
     module.add_class::<work::Cancel>()?;
-    module.add_class::<emulate::Between>()?;
+    module.add_class::<emulate::EmulatedPath>()?;
     module.add_class::<records::Records>()?;
     module.add_class::<records::Table>()?;
     Ok(())

@@ -15,16 +15,17 @@ use cwndlab_live::tokens::{generate, Tokens};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::raise;
+use crate::errors::cwndlab_error;
 use crate::panics::guarded;
-use crate::work::aside;
+use crate::work::run_in_thread;
 
-fn refuse(py: Python<'_>, class: &str, faults: impl IntoIterator<Item = Fault>) -> PyErr {
-    raise(py, class, faults.into_iter().map(|fault| (fault.place, fault.what, fault.hint)).collect())
+/// An exception of the class with these faults.
+fn fault_error(py: Python<'_>, class: &str, faults: impl IntoIterator<Item = Fault>) -> PyErr {
+    cwndlab_error(py, class, faults.into_iter().map(|fault| (fault.place, fault.what, fault.hint)).collect())
 }
 
-/// Fetches part of a server's stream; Ctrl-C stops it. `progress` is called about twenty times a second with the bytes
-/// received, and cancels by returning False.
+/// Fetches part of a server's stream; Ctrl-C stops it. `progress` is called about twenty times per second with the
+/// number of bytes received, and cancels the fetch by returning False.
 #[pyfunction]
 #[pyo3(signature = (url, *, token, algorithm, size_bytes, transport="tcp", trust=None, timeout_s=600.0, progress=None, first_byte=0))]
 #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
@@ -45,13 +46,13 @@ pub(crate) fn fetch<'py>(
     let options = FetchOptions { url, token, algorithm, size_bytes, first_byte, transport, trust, timeout };
     let stop: Arc<AtomicBool> = Arc::default();
     let inner = Arc::clone(&stop);
-    let outcome = aside(py, &stop, move || {
+    let outcome = run_in_thread(py, &stop, move || {
         let mut raised = None;
         let mut on_progress = |bytes| {
             let Some(progress) = &progress else { return true };
             Python::attach(|py| match progress.call1(py, (bytes,)) {
                 // None continues.
-                Ok(answer) => answer.is_none(py) || answer.is_truthy(py).unwrap_or(true),
+                Ok(result) => result.is_none(py) || result.is_truthy(py).unwrap_or(true),
                 Err(error) => {
                     raised = Some(error);
                     false
@@ -66,13 +67,13 @@ pub(crate) fn fetch<'py>(
         Ok((Ok(result), None)) => result_dict(py, result),
         Ok((Err(fault), None)) => {
             let is_argument = ["url", "transport", "first_byte", "--trust"].contains(&fault.place.as_str());
-            Err(refuse(py, if is_argument { "ScenarioError" } else { "RunError" }, [fault]))
+            Err(fault_error(py, if is_argument { "ScenarioError" } else { "RunError" }, [fault]))
         }
-        Err(panic) => Err(refuse(py, "RunError", [fault("fetch", panic, "please report with this line")])),
+        Err(panic) => Err(fault_error(py, "RunError", [fault("fetch", panic, "please report with this line")])),
     }
 }
 
-/// The result as a dictionary.
+/// Converts the result to a dictionary.
 fn result_dict(py: Python<'_>, result: FetchResult) -> PyResult<Bound<'_, PyDict>> {
     let json = py.import("json")?;
     let dict = PyDict::new(py);
@@ -107,15 +108,16 @@ pub(crate) struct Server {
     address: String,
     #[pyo3(get)]
     fingerprint: String,
-    /// Names and tokens that were generated here; given ones are not stored.
+    /// Names and tokens that were generated here. Tokens given by the caller are not stored.
     #[pyo3(get)]
     tokens: BTreeMap<String, String>,
     #[pyo3(get)]
     notes: Vec<String>,
 }
 
-/// Starts a server. `tokens` is the text of a file of lines `NAME TOKEN`; without it one is generated. The certificate is
-/// read from the PEM files, or stored in the folder `state`, or generated for `names` and this process alone.
+/// Starts a server. `tokens` is the text of a file with lines `NAME TOKEN`; without it a token is generated. The
+/// certificate is read from PEM files, or stored in the folder `state`, or generated for `names` and used by this
+/// process only.
 #[pyfunction]
 #[pyo3(signature = (listen, *, tokens=None, tokens_from="tokens", certificate=None, key=None, state=None, names=None, quic=false, limits=None))]
 #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
@@ -131,42 +133,42 @@ pub(crate) fn serve(
     quic: bool,
     limits: Option<BTreeMap<String, f64>>,
 ) -> PyResult<Server> {
-    let wrong = |faults: Vec<Fault>| refuse(py, "ScenarioError", faults);
-    let mut allowed = Limits::default();
+    let scenario_error = |faults: Vec<Fault>| fault_error(py, "ScenarioError", faults);
+    let mut server_limits = Limits::default();
     let limits = limits.unwrap_or_default();
-    allowed.set(limits.iter().map(|(name, value)| (name.as_str(), *value))).map_err(wrong)?;
-    let mut fresh = BTreeMap::new();
+    server_limits.set(limits.iter().map(|(name, value)| (name.as_str(), *value))).map_err(scenario_error)?;
+    let mut generated = BTreeMap::new();
     let text = if let Some(text) = tokens {
         text.to_owned()
     } else {
-        let token = generate().map_err(|fault| wrong(vec![fault]))?;
+        let token = generate().map_err(|fault| scenario_error(vec![fault]))?;
         let line = format!("client {token}\n");
-        fresh.insert("client".to_owned(), token);
+        generated.insert("client".to_owned(), token);
         line
     };
-    let tokens = Tokens::read(&text, tokens_from).map_err(wrong)?;
-    // A malformed address is a wrong argument; one that cannot be bound is a failure of the run.
+    let tokens = Tokens::parse(&text, tokens_from).map_err(scenario_error)?;
+    // A malformed address is an invalid argument; an address that cannot be bound is a failure of the run.
     let is_address =
         listen.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
     if !is_address {
         let hint = "write ADDRESS:PORT, such as 127.0.0.1:8443 or [::]:8443";
-        return Err(wrong(vec![fault("--listen", format!("'{listen}' is no address and port"), hint)]));
+        return Err(scenario_error(vec![fault("--listen", format!("'{listen}' is not an address and a port"), hint)]));
     }
     let names = names.unwrap_or_else(|| ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec());
-    let certificate = certificate_of(certificate, key, state, &names).map_err(|fault| wrong(vec![fault]))?;
-    let settings = Settings { listen, certificate, tokens, limits: allowed, quic };
+    let certificate = certificate_of(certificate, key, state, &names).map_err(|fault| scenario_error(vec![fault]))?;
+    let settings = Settings { listen, certificate, tokens, limits: server_limits, quic };
     let server = py.detach(|| cwndlab_live::server::Server::start(settings));
-    let server = server.map_err(|fault| refuse(py, "RunError", [fault]))?;
+    let server = server.map_err(|fault| fault_error(py, "RunError", [fault]))?;
     Ok(Server {
         address: server.address().to_string(),
         fingerprint: server.fingerprint().to_owned(),
-        tokens: fresh,
+        tokens: generated,
         notes: server.notes().to_vec(),
         inner: Mutex::new(server),
     })
 }
 
-/// The certificate of the PEM files, or that stored in the folder, or a new one for `names`.
+/// The certificate of the PEM files, or the one stored in the folder, or a new one for `names`.
 fn certificate_of(
     chain: Option<PathBuf>,
     key: Option<PathBuf>,
@@ -177,27 +179,29 @@ fn certificate_of(
         (Some(chain), Some(key), _) => Certificate::read(&chain, &key),
         (None, None, Some(folder)) => Certificate::load_or_create(&folder, names),
         (None, None, None) => Certificate::self_signed(names),
-        _ => {
-            Err(fault("certificate", "a certificate and its key belong together", "give both --certificate and --key"))
-        }
+        _ => Err(fault(
+            "certificate",
+            "a certificate needs its key, and a key its certificate",
+            "give both --certificate and --key",
+        )),
     }
 }
 
-/// Limits of a server: name, default (if there is one), smallest value, description.
+/// Limits of a server: name, default (`None`: unlimited), minimum value, description.
 #[pyfunction]
 pub(crate) fn serve_limits() -> Vec<(&'static str, Option<f64>, f64, &'static str)> {
     let default = Limits::default();
-    LIMITS.iter().map(|limit| (limit.name, (limit.get)(&default), limit.least, limit.doc)).collect()
+    LIMITS.iter().map(|limit| (limit.name, (limit.get)(&default), limit.min, limit.doc)).collect()
 }
 
 #[pymethods]
 impl Server {
-    /// Ends every transfer and connection.
+    /// Ends all transfers and connections.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| self.inner.lock().unwrap_or_else(PoisonError::into_inner).stop());
     }
 
-    /// The counters so far: names and values.
+    /// Names and values of the counters.
     fn counters(&self) -> BTreeMap<&'static str, u64> {
         let server = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         server.counters().all().into_iter().collect()

@@ -1,30 +1,30 @@
-//! Panics of the engine become errors instead of messages on the terminal.
+//! Converts panics of the engine to errors, without messages on the terminal.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{self, catch_unwind, AssertUnwindSafe};
 
 thread_local! {
-    /// Panics of this thread become errors.
+    /// Panics of this thread are converted to errors.
     static QUIET: Cell<bool> = const { Cell::new(false) };
     /// Source location of the last panic.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Installs a panic hook that prints nothing for panics caught by [`guarded`].
+/// Installs a panic hook that prints no message for panics caught by [`guarded`].
 pub(crate) fn quiet_panics() {
-    let usual = panic::take_hook();
+    let default_hook = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         if QUIET.get() {
             let place = info.location().map_or(String::new(), |at| format!("{}:{}", at.file(), at.line()));
             PLACE.set(place);
         } else {
-            usual(info);
+            default_hook(info);
         }
     }));
 }
 
-/// Calls `work`; returns a panic as its text and source location.
+/// Calls `work`. A panic is returned as its message and source location.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     let before = QUIET.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));
@@ -37,5 +37,5 @@ fn text(payload: &(dyn Any + Send)) -> &str {
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| payload.downcast_ref::<&str>().copied())
-        .unwrap_or("a panic without text")
+        .unwrap_or("a panic without a message")
 }

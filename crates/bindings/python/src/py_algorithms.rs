@@ -1,4 +1,4 @@
-//! Algorithms that are classes in Python: their entries in the catalogue, and what makes them at run time.
+//! Algorithms that are Python classes: their entries in the catalogue, and their construction in a run.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,31 +11,32 @@ use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::{Class, Fault, Scenario};
 use pyo3::prelude::*;
 
-use crate::py_controller::{self, Failure, Object};
+use crate::py_controller::{self, Failure, PyController};
 
-/// What makes the objects of a run, by the algorithm's name.
-pub(crate) type Makers = BTreeMap<String, Py<PyAny>>;
+/// The constructors of a run's objects, by the algorithm's name.
+pub(crate) type Constructors = BTreeMap<String, Py<PyAny>>;
 
 thread_local! {
-    /// Of the run of this thread. A run stays in one thread, and what makes its objects ends with it.
-    static MAKERS: RefCell<Makers> = const { RefCell::new(BTreeMap::new()) };
+    /// The constructors of this thread's run. A run stays in one thread, and its constructors are removed at its end.
+    static CONSTRUCTORS: RefCell<Constructors> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// The entries made so far: an entry lasts as long as the process, so the same one is made once.
+/// The entries created so far. Entries are never freed, so equal classes share one.
 static ENTRIES: Mutex<Vec<(Class, &'static Spec)>> = Mutex::new(Vec::new());
 
-/// An entry's name, under which this thread knows what makes its objects.
+/// The name of an entry, by which its constructor is found.
 #[derive(Debug)]
-struct Named(&'static str);
+struct ClassEntry(&'static str);
 
-impl Make for Named {
+impl Make for ClassEntry {
     fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl> {
-        let made = Python::attach(|py| {
-            let maker = MAKERS.with_borrow(|makers| makers.get(self.0).map(|maker| maker.clone_ref(py)));
-            let maker = maker.unwrap_or_else(|| panic!("'{}' is run without what makes it", self.0));
-            Object::new(py, self.0, &maker, path, arguments)
+        let created = Python::attach(|py| {
+            let constructor = CONSTRUCTORS
+                .with_borrow(|constructors| constructors.get(self.0).map(|constructor| constructor.clone_ref(py)));
+            let constructor = constructor.unwrap_or_else(|| panic!("'{}' has no constructor in this run", self.0));
+            PyController::new(py, self.0, &constructor, path, arguments)
         });
-        match made {
+        match created {
             Ok(object) => Box::new(object),
             Err(failure) => py_controller::fail(*failure),
         }
@@ -52,7 +53,7 @@ fn parameter(name: &str, default: &serde_json::Value) -> Parameter {
 
 fn entry(class: &Class) -> &'static Spec {
     let mut entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
-    // The source may change without the entry.
+    // A change of the source file does not change the entry.
     let key = Class { sha256: String::new(), ..class.clone() };
     if let Some((_, spec)) = entries.iter().find(|(known, _)| *known == key) {
         return spec;
@@ -74,7 +75,7 @@ fn entry(class: &Class) -> &'static Spec {
         needs: &[],
         refuses: &[],
         model_based: false,
-        build: Build::Dynamic(Box::leak(Box::new(Named(name)))),
+        build: Build::Dynamic(Box::leak(Box::new(ClassEntry(name)))),
     }));
     entries.push((key, spec));
     spec
@@ -103,13 +104,21 @@ pub(crate) fn catalogue_with(classes: &[Class]) -> Result<Catalogue, Vec<Fault>>
     }
 }
 
-/// The catalogue with the classes that the scenario describes.
+/// The catalogue with the classes that the scenario declares.
 pub(crate) fn catalogue(scenario: &Scenario) -> Result<Catalogue, Vec<Fault>> {
     catalogue_with(&scenario.classes())
 }
 
-/// The makers that a plan needs; a fault for each that nobody handed over.
-pub(crate) fn needed(plan: &Plan, scenario: &Scenario, given: Makers) -> Result<Makers, Vec<Fault>> {
+/// The constructors that a plan needs.
+///
+/// # Errors
+///
+/// A fault for each missing constructor.
+pub(crate) fn needed_constructors(
+    plan: &Plan,
+    scenario: &Scenario,
+    given: Constructors,
+) -> Result<Constructors, Vec<Fault>> {
     let named = |name: &str| {
         plan.flows.iter().filter_map(|flow| flow.algorithm.as_ref()).any(|one| one.growth.spec.name == name)
     };
@@ -117,8 +126,8 @@ pub(crate) fn needed(plan: &Plan, scenario: &Scenario, given: Makers) -> Result<
     for class in scenario.classes().into_iter().filter(|class| named(&class.name) && !given.contains_key(&class.name)) {
         faults.push(Fault {
             path: format!("algorithms.{}", class.name),
-            what: format!("the class {} of {} is not at hand", class.class, class.file),
-            hint: "name its file by --algorithm-file, or hand over the class by `algorithms=`".to_owned(),
+            what: format!("the class {} of {} is not available", class.class, class.file),
+            hint: "give its file by --algorithm-file, or the class by `algorithms=`".to_owned(),
         });
     }
     if faults.is_empty() {
@@ -128,16 +137,20 @@ pub(crate) fn needed(plan: &Plan, scenario: &Scenario, given: Makers) -> Result<
     }
 }
 
-/// Does the work of a run in this thread, the interpreter free but while an object is asked.
-pub(crate) fn with_makers<T: Send>(makers: Makers, work: impl FnOnce() -> T + Send) -> (T, Option<Failure>) {
-    if makers.is_empty() {
+/// Does the work of a run in this thread. The interpreter's lock is held only while an object is called.
+pub(crate) fn with_constructors<T: Send>(
+    constructors: Constructors,
+    work: impl FnOnce() -> T + Send,
+) -> (T, Option<Failure>) {
+    if constructors.is_empty() {
         return (work(), None);
     }
     Python::attach(|py| {
-        MAKERS.set(makers);
-        // Attached once around all: a thread that is new to the interpreter would be made known to it anew at each ACK.
+        CONSTRUCTORS.set(constructors);
+        // Attached once around the whole run: otherwise the thread would be registered with the interpreter at each
+        // ACK.
         let done = py.detach(work);
-        MAKERS.take();
+        CONSTRUCTORS.take();
         (done, py_controller::failure())
     })
 }

@@ -1,7 +1,7 @@
-//! The adapter: an object in Python as a congestion control.
+//! The adapter that makes a Python object a congestion control.
 //!
-//! Each event attaches to the interpreter, calls the object, and asks it for its window. What goes wrong there ends
-//! the run at once by unwinding; `work` tells it.
+//! Each event attaches to the interpreter, calls a method of the object, and then reads the object's window. An error
+//! ends the run immediately by unwinding; `work` reports it.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -19,51 +19,51 @@ use pyo3::types::{PyDict, PyFloat};
 use crate::events::{self, segments};
 use crate::intern;
 
-/// No path holds more; a window beyond is an error of the algorithm.
-const MOST_SEGMENTS: f64 = 1e9;
+/// Maximum window, segments, beyond the BDP of every path. A larger window is an error of the algorithm.
+const MAX_SEGMENTS: f64 = 1e9;
 
-/// Why an algorithm ended its run.
+/// The failure of an algorithm that ended its run.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// Its name.
+    /// Name of the algorithm.
     pub(crate) name: &'static str,
-    /// What happened, in words.
+    /// Description of the failure.
     pub(crate) what: String,
-    /// What would do; may be empty.
+    /// A suggested remedy; may be empty.
     pub(crate) hint: &'static str,
-    /// When, on the run's clock.
+    /// Time of the failure in the run.
     pub(crate) now: Time,
-    /// What its method raised.
+    /// The exception that the method raised.
     pub(crate) cause: Option<PyErr>,
-    /// The rule of the conformance battery that it breaks.
+    /// The rule of the conformance battery that the algorithm violates.
     pub(crate) rule: &'static str,
-    /// File and line of its source that raised it; may be empty.
+    /// File and line of the exception; may be empty.
     pub(crate) place: String,
 }
 
 thread_local! {
-    /// Why the run of this thread ended.
+    /// The failure that ended the run of this thread.
     static FAILURE: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
-/// Ends the run.
+/// Ends the run by unwinding.
 pub(crate) fn fail(failure: Failure) -> ! {
-    // Read by the conformance battery alone.
-    let more = if failure.hint.is_empty() { &failure.place } else { failure.hint };
-    let why = if more.is_empty() { failure.what.clone() } else { format!("{} ({more})", failure.what) };
+    // Only the conformance battery reads this text.
+    let detail = if failure.hint.is_empty() { &failure.place } else { failure.hint };
+    let why = if detail.is_empty() { failure.what.clone() } else { format!("{} ({detail})", failure.what) };
     let broken = Broken { rule: failure.rule, why };
     FAILURE.set(Some(failure));
-    // No panic: no hook is called and nothing is printed.
+    // Unwinding without a panic: no hook is called and no message is printed.
     broken.unwind()
 }
 
-/// Why the run of this thread ended, if an algorithm ended it.
+/// Takes the failure that ended the run of this thread, if there is one.
 pub(crate) fn failure() -> Option<Failure> {
     FAILURE.take()
 }
 
-/// An object of somebody's class, and what it answered last.
-pub(crate) struct Object {
+/// A Python object as a congestion control, with its last window, pacing rate and threshold.
+pub(crate) struct PyController {
     name: &'static str,
     mss: Bytes,
     instance: Py<PyAny>,
@@ -74,13 +74,13 @@ pub(crate) struct Object {
     now: Time,
 }
 
-impl fmt::Debug for Object {
+impl fmt::Debug for PyController {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Object").field("name", &self.name).field("window", &self.window).finish_non_exhaustive()
+        f.debug_struct("PyController").field("name", &self.name).field("window", &self.window).finish_non_exhaustive()
     }
 }
 
-/// The methods of an object, bound to it.
+/// The bound methods of an object.
 struct Methods {
     on_ack: Py<PyAny>,
     on_congestion: Py<PyAny>,
@@ -90,12 +90,12 @@ struct Methods {
     on_sent: Option<Py<PyAny>>,
     pacing_rate: Option<Py<PyAny>>,
     state: Option<Py<PyAny>>,
-    /// It has the attribute `ssthresh`.
+    /// The object has the attribute `ssthresh`.
     has_threshold: bool,
 }
 
 impl Methods {
-    fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn bind(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let method = |name: &str| -> PyResult<Option<Py<PyAny>>> {
             Ok(object.getattr_opt(name)?.filter(|method| !method.is_none()).map(Bound::unbind))
         };
@@ -113,38 +113,38 @@ impl Methods {
     }
 }
 
-/// The transport's snapshot in front of a congestion event: a deep copy of the object, so that an undo restores all of its
-/// attributes without a method for it. A class whose objects cannot be copied defines `__deepcopy__`.
-impl Clone for Object {
+/// The transport's snapshot before a congestion event: a deep copy of the object, so that an undo restores all
+/// attributes. A class whose objects cannot be copied by default must define `__deepcopy__`.
+impl Clone for PyController {
     fn clone(&self) -> Self {
-        or_fail(Python::attach(|py| self.copied(py)))
+        or_fail(Python::attach(|py| self.deep_copy(py)))
     }
 }
 
-type Told<T> = Result<T, Box<Failure>>;
+type CallResult<T> = Result<T, Box<Failure>>;
 
-impl Object {
-    /// Makes one by `maker(path, **parameters)`.
+impl PyController {
+    /// Creates an object by `constructor(path, **parameters)`.
     pub(crate) fn new(
         py: Python<'_>,
         name: &'static str,
-        maker: &Py<PyAny>,
+        constructor: &Py<PyAny>,
         path: &control::Path,
         arguments: &Arguments,
-    ) -> Told<Self> {
-        let made = || -> PyResult<Self> {
-            let named = PyDict::new(py);
+    ) -> CallResult<Self> {
+        let create = || -> PyResult<Self> {
+            let keywords = PyDict::new(py);
             for (name, value) in arguments.pairs() {
                 match value {
-                    Value::Number(number) => named.set_item(name, number)?,
-                    Value::Word(word) => named.set_item(name, word == "true")?,
+                    Value::Number(number) => keywords.set_item(name, number)?,
+                    Value::Word(word) => keywords.set_item(name, word == "true")?,
                 }
             }
-            let object = maker.bind(py).call((events::Path { raw: path.clone() },), Some(&named))?;
+            let object = constructor.bind(py).call((events::Path { raw: path.clone() },), Some(&keywords))?;
             Ok(Self {
                 name,
                 mss: path.mss,
-                methods: Methods::of(&object)?,
+                methods: Methods::bind(&object)?,
                 instance: object.unbind(),
                 threshold: Ssthresh::Unknown,
                 window: path.initial_cwnd,
@@ -152,16 +152,16 @@ impl Object {
                 now: Time::ZERO,
             })
         };
-        let mut object = made().map_err(|error| raised(py, name, "__init__", Time::ZERO, error))?;
-        object.ask(py, "__init__")?;
+        let mut object = create().map_err(|error| raised(py, name, "__init__", Time::ZERO, error))?;
+        object.read_outputs(py, "__init__")?;
         Ok(object)
     }
 
-    fn copied(&self, py: Python<'_>) -> Told<Self> {
+    fn deep_copy(&self, py: Python<'_>) -> CallResult<Self> {
         let copied = || -> PyResult<Self> {
             let copy = py.import(intern!(py, "copy"))?.getattr(intern!(py, "deepcopy"))?;
             let object = copy.call1((&self.instance,))?;
-            Ok(Self { methods: Methods::of(&object)?, instance: object.unbind(), ..*self })
+            Ok(Self { methods: Methods::bind(&object)?, instance: object.unbind(), ..*self })
         };
         copied().map_err(|error| self.raised(py, "copy.deepcopy of the object", error))
     }
@@ -170,66 +170,66 @@ impl Object {
         raised(py, self.name, method, self.now, error)
     }
 
-    fn wrong(&self, rule: &'static str, what: String, hint: &'static str) -> Box<Failure> {
+    fn invalid(&self, rule: &'static str, what: String, hint: &'static str) -> Box<Failure> {
         Box::new(Failure { name: self.name, what, hint, now: self.now, cause: None, rule, place: String::new() })
     }
 
-    /// Asks for the window, and for the rate where there is one, after the event that `method` was told of.
-    fn ask(&mut self, py: Python<'_>, method: &str) -> Told<()> {
-        let answer = self.methods.cwnd.bind(py).call0().map_err(|error| self.raised(py, "cwnd", error))?;
-        let w = number(&answer).ok_or_else(|| {
-            self.wrong(
+    /// Reads the window, the threshold and the pacing rate after a call of `method`.
+    fn read_outputs(&mut self, py: Python<'_>, method: &str) -> CallResult<()> {
+        let returned = self.methods.cwnd.bind(py).call0().map_err(|error| self.raised(py, "cwnd", error))?;
+        let w = number(&returned).ok_or_else(|| {
+            self.invalid(
                 "no-panic",
-                format!("cwnd() is {} after {method}", shown(&answer)),
-                "it returns a number of segments",
+                format!("cwnd() is {} after {method}", repr(&returned)),
+                "it must return a number of segments",
             )
         })?;
-        if !(w > 0.0 && w <= MOST_SEGMENTS) {
-            return Err(self.wrong(
-                // NaN and what is below a segment are one rule, what has no end another.
-                if w > MOST_SEGMENTS { "bounded" } else { "one-segment" },
-                format!("cwnd() is {} segments after {method}", shown(&answer)),
-                "a window is above 0 and at most 10^9 segments",
+        if !(w > 0.0 && w <= MAX_SEGMENTS) {
+            return Err(self.invalid(
+                // NaN and windows below a segment violate one rule, too large windows another.
+                if w > MAX_SEGMENTS { "bounded" } else { "one-segment" },
+                format!("cwnd() is {} segments after {method}", repr(&returned)),
+                "a window must be above 0 and at most 10^9 segments",
             ));
         }
-        // As `Composed` does: a hair more, so that k segments stored as a sum of fractions are k segments.
+        // As in `Composed`: with a small increment, so that k segments stored as a sum of fractions are k segments.
         self.window = Bytes(((w.max(1.0) + 1e-9) * self.mss.0 as f64) as u64);
         self.read_threshold(py, method)?;
-        let Some(ask) = &self.methods.pacing_rate else { return Ok(()) };
-        let answer = ask.bind(py).call0().map_err(|error| self.raised(py, "pacing_rate", error))?;
-        if answer.is_none() {
+        let Some(pacing_rate) = &self.methods.pacing_rate else { return Ok(()) };
+        let returned = pacing_rate.bind(py).call0().map_err(|error| self.raised(py, "pacing_rate", error))?;
+        if returned.is_none() {
             self.rate = None;
             return Ok(());
         }
-        let rate = number(&answer).filter(|rate| *rate > 0.0 && *rate <= MOST_SEGMENTS).ok_or_else(|| {
-            self.wrong(
+        let rate = number(&returned).filter(|rate| *rate > 0.0 && *rate <= MAX_SEGMENTS).ok_or_else(|| {
+            self.invalid(
                 "pacing",
-                format!("pacing_rate() is {} after {method}", shown(&answer)),
-                "it returns segments per second, above 0 and at most 10^9, or None",
+                format!("pacing_rate() is {} after {method}", repr(&returned)),
+                "it must return segments per second, above 0 and at most 10^9, or None",
             )
         })?;
         self.rate = Some(Rate((rate * 8.0 * self.mss.0 as f64) as u64));
         Ok(())
     }
 
-    /// The attribute `ssthresh`: a number of segments, infinite for "without limit", or `None`.
-    fn read_threshold(&mut self, py: Python<'_>, method: &str) -> Told<()> {
+    /// Reads the attribute `ssthresh`: a number of segments, infinite without a limit, or `None`.
+    fn read_threshold(&mut self, py: Python<'_>, method: &str) -> CallResult<()> {
         if !self.methods.has_threshold {
             return Ok(());
         }
-        let found = self
+        let value = self
             .instance
             .bind(py)
             .getattr(intern!(py, "ssthresh"))
             .map_err(|error| self.raised(py, "ssthresh", error))?;
-        self.threshold = if found.is_none() {
+        self.threshold = if value.is_none() {
             Ssthresh::Unknown
         } else {
-            let segments = number(&found).filter(|segments| *segments >= 0.0).ok_or_else(|| {
-                self.wrong(
+            let segments = number(&value).filter(|segments| *segments >= 0.0).ok_or_else(|| {
+                self.invalid(
                     "no-panic",
-                    format!("ssthresh is {} after {method}", shown(&found)),
-                    "the attribute is a number of segments, at least 0 (infinite: without limit), or None",
+                    format!("ssthresh is {} after {method}", repr(&value)),
+                    "the attribute must be a number of segments, at least 0 (infinite: without limit), or None",
                 )
             })?;
             Ssthresh::of(segments, self.mss.0 as f64)
@@ -237,56 +237,56 @@ impl Object {
         Ok(())
     }
 
-    /// Tells the object of an event, and asks it for its window.
-    fn tell<'py>(
+    /// Calls the object's handler of an event, and reads its window.
+    fn call_handler<'py>(
         &mut self,
         py: Python<'py>,
         method: &'static str,
         which: fn(&Methods) -> Option<&Py<PyAny>>,
         event: impl IntoPyObject<'py>,
-    ) -> Told<()> {
-        let Some(call) = which(&self.methods) else { return Ok(()) };
-        call.bind(py).call1((event,)).map_err(|error| self.raised(py, method, error))?;
-        self.ask(py, method)
+    ) -> CallResult<()> {
+        let Some(handler) = which(&self.methods) else { return Ok(()) };
+        handler.bind(py).call1((event,)).map_err(|error| self.raised(py, method, error))?;
+        self.read_outputs(py, method)
     }
 
-    fn acknowledge(&mut self, py: Python<'_>, ack: &control::Ack) -> Told<Option<Event>> {
-        // One for each ACK, so that an algorithm may keep it.
+    fn call_on_ack(&mut self, py: Python<'_>, ack: &control::Ack) -> CallResult<Option<Event>> {
+        // A new object for each ACK, so that an algorithm may store it.
         let event = events::Ack { raw: ack.clone() };
         let returned =
             self.methods.on_ack.bind(py).call1((event,)).map_err(|error| self.raised(py, "on_ack", error))?;
-        self.ask(py, "on_ack")?;
+        self.read_outputs(py, "on_ack")?;
         if returned.is_none() {
             return Ok(None);
         }
-        let named = returned.extract::<(String, String)>().ok();
-        let Some((kind, reason)) = named else {
-            return Err(self.wrong(
+        let Ok((kind, reason)) = returned.extract::<(String, String)>() else {
+            return Err(self.invalid(
                 "no-panic",
-                format!("on_ack() returned {}", shown(&returned)),
-                "it returns None, or an event of two strings: what happened and why",
+                format!("on_ack() returned {}", repr(&returned)),
+                "it must return None, or an event of two strings: kind and cause",
             ));
         };
         let Some((kind, reason)) = intern::intern(&kind).zip(intern::intern(&reason)) else {
-            return Err(self.wrong("no-panic", "on_ack() returned too many different events".to_owned(), ""));
+            return Err(self.invalid("no-panic", "on_ack() returned too many different events".to_owned(), ""));
         };
         let (kind, reason) = (EventKind::Named(kind), Reason::Named(reason));
         Ok(Some(Event::new(kind, reason, segments(self.window, self.mss))))
     }
 
-    fn numbers(&self, py: Python<'_>, put: Extra<'_>) -> Told<()> {
+    /// Reads the named numbers of `state()`.
+    fn read_numbers(&self, py: Python<'_>, put: Extra<'_>) -> CallResult<()> {
         let Some(state) = &self.methods.state else { return Ok(()) };
-        let hint = "it returns a dict of names and numbers";
-        let answer = state.bind(py).call0().map_err(|error| self.raised(py, "state", error))?;
-        let Ok(named) = answer.cast::<PyDict>() else {
-            return Err(self.wrong("state", format!("state() is {}", shown(&answer)), hint));
+        let hint = "it must return a dict of names and numbers";
+        let returned = state.bind(py).call0().map_err(|error| self.raised(py, "state", error))?;
+        let Ok(entries) = returned.cast::<PyDict>() else {
+            return Err(self.invalid("state", format!("state() is {}", repr(&returned)), hint));
         };
-        for (name, value) in named.iter() {
-            let word = name.extract::<String>().ok().and_then(|name| intern::intern(&name));
-            match (word, number(&value)) {
+        for (name, value) in entries.iter() {
+            let key = name.extract::<String>().ok().and_then(|name| intern::intern(&name));
+            match (key, number(&value)) {
                 (Some(name), Some(value)) if value.is_finite() => put(name, value),
                 (Some(_), Some(_)) => {}
-                _ => return Err(self.wrong("state", format!("state() has {}: {}", shown(&name), shown(&value)), hint)),
+                _ => return Err(self.invalid("state", format!("state() has {}: {}", repr(&name), repr(&value)), hint)),
             }
         }
         Ok(())
@@ -302,7 +302,7 @@ fn raised(py: Python<'_>, name: &'static str, method: &str, now: Time, error: Py
     Box::new(Failure { name, what, hint: "", now, cause: Some(error), rule: "no-panic", place })
 }
 
-/// File and line where an exception arose.
+/// File and line at which an exception was raised.
 fn place(py: Python<'_>, error: &PyErr) -> PyResult<String> {
     let Some(trace) = error.traceback(py) else { return Ok(String::new()) };
     let mut trace = trace.into_any();
@@ -325,18 +325,18 @@ fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
     }
 }
 
-fn shown(value: &Bound<'_, PyAny>) -> String {
-    value.repr().map_or_else(|_| "something that cannot be shown".to_owned(), |text| text.to_string())
+fn repr(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| "a value without a repr".to_owned(), |text| text.to_string())
 }
 
-fn or_fail<T>(done: Told<T>) -> T {
+fn or_fail<T>(done: CallResult<T>) -> T {
     done.unwrap_or_else(|failure| fail(*failure))
 }
 
-impl CongestionControl for Object {
+impl CongestionControl for PyController {
     fn on_ack(&mut self, ack: &control::Ack) -> Option<Event> {
         self.now = ack.now;
-        or_fail(Python::attach(|py| self.acknowledge(py, ack)))
+        or_fail(Python::attach(|py| self.call_on_ack(py, ack)))
     }
 
     fn on_congestion(&mut self, event: &control::Congestion) {
@@ -344,9 +344,9 @@ impl CongestionControl for Object {
         let raw = event.clone();
         or_fail(Python::attach(|py| {
             if event.cause == Cause::Timeout && self.methods.on_timeout.is_some() {
-                return self.tell(py, "on_timeout", |one| one.on_timeout.as_ref(), events::Congestion { raw });
+                return self.call_handler(py, "on_timeout", |one| one.on_timeout.as_ref(), events::Congestion { raw });
             }
-            self.tell(py, "on_congestion", |one| Some(&one.on_congestion), events::Congestion { raw })
+            self.call_handler(py, "on_congestion", |one| Some(&one.on_congestion), events::Congestion { raw })
         }));
     }
 
@@ -359,18 +359,18 @@ impl CongestionControl for Object {
         if self.methods.on_sent.is_some() {
             self.now = sent.now;
             let event = events::Sent { raw: *sent, mss: self.mss };
-            or_fail(Python::attach(|py| self.tell(py, "on_sent", |one| one.on_sent.as_ref(), event)));
+            or_fail(Python::attach(|py| self.call_handler(py, "on_sent", |one| one.on_sent.as_ref(), event)));
         }
     }
 
     fn on_window(&mut self, window: &control::Window) {
         self.now = window.now;
         if window.change == Change::Undo {
-            // The copy that was restored has nothing to do, but is asked what it stands at.
-            or_fail(Python::attach(|py| self.ask(py, "an undo")));
+            // The restored copy needs no call, but its outputs are read again.
+            or_fail(Python::attach(|py| self.read_outputs(py, "an undo")));
         } else if self.methods.on_window.is_some() {
             let event = events::Window { raw: *window, mss: self.mss };
-            or_fail(Python::attach(|py| self.tell(py, "on_window", |one| one.on_window.as_ref(), event)));
+            or_fail(Python::attach(|py| self.call_handler(py, "on_window", |one| one.on_window.as_ref(), event)));
         }
     }
 
@@ -381,7 +381,7 @@ impl CongestionControl for Object {
 
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         if let Some(put) = extra.filter(|_| self.methods.state.is_some()) {
-            or_fail(Python::attach(|py| self.numbers(py, put)));
+            or_fail(Python::attach(|py| self.read_numbers(py, put)));
         }
         let phase = match self.threshold {
             Ssthresh::Unknown => Phase::Unknown,

@@ -1,4 +1,4 @@
-//! Records: handed to Python as Arrow streams, or as plain rows where a table is small.
+//! Records, passed to Python as Arrow streams, or as rows for small tables.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-use crate::errors::raise;
+use crate::errors::cwndlab_error;
 use crate::panics;
 
 /// The tables of one run.
@@ -39,8 +39,8 @@ impl Records {
     }
 }
 
-/// The outcome of work on a folder, as Python shall hear of it.
-fn told<T>(py: Python<'_>, folder: &Path, outcome: Result<Result<T, RecordsError>, String>) -> PyResult<T> {
+/// Converts the outcome of work on a folder to a result with a Python exception.
+fn into_result<T>(py: Python<'_>, folder: &Path, outcome: Result<Result<T, RecordsError>, String>) -> PyResult<T> {
     let mut class = "RecordsError";
     let fault = match outcome {
         Ok(Ok(done)) => return Ok(done),
@@ -52,12 +52,12 @@ fn told<T>(py: Python<'_>, folder: &Path, outcome: Result<Result<T, RecordsError
         }
         Err(panic) => (folder.display().to_string(), panic, "please report with this line".to_owned()),
     };
-    Err(raise(py, class, vec![fault]))
+    Err(cwndlab_error(py, class, vec![fault]))
 }
 
 #[pymethods]
 impl Records {
-    /// A table, for anything that takes Arrow streams.
+    /// A table, for consumers of Arrow streams.
     fn table(&self, name: &str) -> PyResult<Table> {
         let batches = self.batches(name)?.to_vec();
         let schema = table::schema(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
@@ -79,10 +79,10 @@ impl Records {
         Ok(rows)
     }
 
-    /// Writes the tables into a folder, all or none.
+    /// Writes the tables into a folder atomically: all of them or none.
     fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
         let written = py.detach(|| panics::guarded(|| parquet::write(&self.tables, &folder)));
-        told(py, &folder, written)
+        into_result(py, &folder, written)
     }
 
     /// SHA-256 over the values of all tables.
@@ -96,7 +96,7 @@ impl Records {
         &self.tables.header.scenario
     }
 
-    /// SHA-256 of its canonical form.
+    /// SHA-256 of the scenario's canonical form.
     #[getter]
     fn scenario_hash(&self) -> &str {
         &self.tables.header.scenario_hash
@@ -107,13 +107,13 @@ impl Records {
         self.tables.header.seed
     }
 
-    /// The version that ran it.
+    /// The version of cwndlab that made the run.
     #[getter]
     fn version(&self) -> &str {
         &self.tables.header.version
     }
 
-    /// What was noted about it.
+    /// Notes on the run.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.tables.header.notes.clone()
@@ -141,7 +141,7 @@ fn cell<'py>(py: Python<'py>, column: &dyn Array, row: usize) -> PyResult<Bound<
     })
 }
 
-/// One table; speaks the Arrow PyCapsule interface.
+/// One table, with the Arrow PyCapsule interface.
 #[pyclass(frozen, module = "cwndlab._engine")]
 pub(crate) struct Table {
     schema: SchemaRef,
@@ -150,14 +150,14 @@ pub(crate) struct Table {
 
 #[pymethods]
 impl Table {
-    /// The table as an Arrow stream; nothing is copied.
+    /// The table as an Arrow stream, without copying data.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface lets a producer that cannot cast hand out its own schema.
+        // The interface permits a producer that cannot cast to return its own schema.
         drop(requested_schema);
         let batches: Vec<Result<RecordBatch, ArrowError>> = self.batches.iter().cloned().map(Ok).collect();
         let reader = RecordBatchIterator::new(batches, self.schema.clone());
@@ -170,8 +170,8 @@ impl Table {
     }
 }
 
-/// The declarations of all tables, in order: name, description, whether most runs lack it, and for each column name,
-/// type, whether it may have nulls, unit and description.
+/// The declarations of all tables, in order: name, description, whether the table is optional, and for each column
+/// name, type, nullability, unit and description.
 #[pyfunction]
 pub(crate) fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let declared = TABLES.iter().map(|table| {
@@ -194,15 +194,16 @@ pub(crate) fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     declared.collect()
 }
 
-/// Reads the run that a folder holds.
+/// Reads the run of a folder.
 #[pyfunction]
 pub(crate) fn read(py: Python<'_>, folder: PathBuf) -> PyResult<Records> {
     let read = py.detach(|| panics::guarded(|| parquet::read(&folder)));
-    told(py, &folder, read).map(Records::new)
+    into_result(py, &folder, read).map(Records::new)
 }
 
-/// Records of what was measured elsewhere than in an engine: `header` as the table `runs` has it, with the `scenario` as
-/// JSON and `notes` as a list, and rows by table. A column that a row lacks is null, or wrong where it must not be.
+/// Creates records of measurements that no engine made: `header` has the columns of the table `runs`, with `scenario`
+/// as JSON and `notes` as a list; `tables` are rows by table. A missing column is null, or an error if it is not
+/// nullable.
 #[pyfunction]
 pub(crate) fn assemble(
     header: &Bound<'_, PyDict>,
@@ -214,7 +215,7 @@ pub(crate) fn assemble(
     ) -> PyResult<T> {
         header.get_item(name)?.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?.extract()
     }
-    let made = Header {
+    let header = Header {
         scenario: entry(header, "scenario")?,
         scenario_hash: entry(header, "scenario_hash")?,
         seed: entry(header, "seed")?,
@@ -233,7 +234,7 @@ pub(crate) fn assemble(
         let batch = RecordBatch::try_new(schema.clone(), columns);
         batches.push((name.clone(), batch.map_err(|cause| PyValueError::new_err(format!("{name}: {cause}")))?));
     }
-    Tables::assembled(made, batches).map(Records::new).map_err(PyValueError::new_err)
+    Tables::assembled(header, batches).map(Records::new).map_err(PyValueError::new_err)
 }
 
 fn column(field: &Field, rows: &[Bound<'_, PyDict>]) -> PyResult<ArrayRef> {

@@ -1,4 +1,4 @@
-//! One stream of events in several backends: rows of what was found.
+//! Replays of one stream of events in several backends, as rows of findings.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -8,31 +8,33 @@ use cwndlab_replay::{on_course, COURSES};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::raise;
+use crate::errors::cwndlab_error;
 use crate::panics::guarded;
-use crate::work::aside;
+use crate::work::run_in_thread;
 
-/// The courses: name and what happens.
+/// Names and descriptions of the event sequences.
 #[pyfunction]
 pub(crate) fn replay_courses() -> Vec<(&'static str, &'static str)> {
     COURSES.iter().map(|course| (course.name, course.what)).collect()
 }
 
-/// Replays every course in every backend: a row per course and backend.
+/// Replays every event sequence in every backend: a row per sequence and backend.
 #[pyfunction]
 pub(crate) fn replay<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let algorithm = cwndlab_simulator::catalogue()
         .parse(text)
-        .map_err(|fault| raise(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)]))?;
+        .map_err(|fault| cwndlab_error(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)]))?;
     let name = algorithm.to_string();
     let never = Arc::new(AtomicBool::new(false));
     let work =
         move || guarded(|| COURSES.iter().map(|course| on_course(&algorithm, course)).collect::<Vec<_>>().concat());
-    match aside(py, &never, work)? {
+    match run_in_thread(py, &never, work)? {
         Ok(findings) => findings.iter().map(|finding| row(py, &name, finding)).collect(),
-        Err(panic) => {
-            Err(raise(py, "RunError", vec![("engine".to_owned(), panic, "please report with this line".to_owned())]))
-        }
+        Err(panic) => Err(cwndlab_error(
+            py,
+            "RunError",
+            vec![("engine".to_owned(), panic, "please report with this line".to_owned())],
+        )),
     }
 }
 
@@ -47,8 +49,8 @@ fn row<'py>(py: Python<'py>, algorithm: &str, finding: &Finding) -> PyResult<Bou
     row.set_item("most_segments", finding.most_segments)?;
     row.set_item("first", finding.first().map(ToString::to_string))?;
     row.set_item("reason", reason(finding))?;
-    let told = finding.told.iter().map(|one| difference(py, one)).collect::<PyResult<Vec<_>>>()?;
-    row.set_item("told", told)?;
+    let differences = finding.told.iter().map(|one| difference(py, one)).collect::<PyResult<Vec<_>>>()?;
+    row.set_item("told", differences)?;
     Ok(row)
 }
 

@@ -1,4 +1,4 @@
-//! Scenarios: checked, changed, written as TOML.
+//! Scenarios: validation, changes of fields, conversion to TOML.
 
 use std::path::PathBuf;
 
@@ -7,34 +7,34 @@ use cwndlab_scenario::{profile, schema, Fault, Scenario};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::errors::raise;
+use crate::errors::cwndlab_error;
 use crate::py_algorithms;
 
-/// The faults as a `ScenarioError`.
-pub(crate) fn refuse(py: Python<'_>, faults: Vec<Fault>) -> PyErr {
+/// Converts faults to a `ScenarioError`.
+pub(crate) fn scenario_error(py: Python<'_>, faults: Vec<Fault>) -> PyErr {
     let faults = faults.into_iter().map(|fault| (fault.path, fault.what, fault.hint)).collect();
-    raise(py, "ScenarioError", faults)
+    cwndlab_error(py, "ScenarioError", faults)
 }
 
-/// Reads a scenario, `format` being `toml` or `json`.
+/// Reads a scenario in the format `toml` or `json`.
 pub(crate) fn read(py: Python<'_>, text: &str, format: &str, folder: Option<PathBuf>) -> PyResult<Scenario> {
     let read = match format {
         "toml" => Scenario::from_toml(text, folder.as_deref()),
         "json" => Scenario::from_json(text, folder.as_deref()),
         other => return Err(PyValueError::new_err(format!("'{other}' is neither 'toml' nor 'json'"))),
     };
-    read.map_err(|faults| refuse(py, faults))
+    read.map_err(|faults| scenario_error(py, faults))
 }
 
-/// The catalogue, with the classes that a scenario, JSON, describes.
+/// The catalogue with the classes that a scenario (JSON) declares.
 pub(crate) fn catalogue(py: Python<'_>, scenario: Option<&str>) -> PyResult<Catalogue> {
     let classes = scenario.map(|scenario| read(py, scenario, "json", None)).transpose()?;
     let classes = classes.map(|scenario| scenario.classes()).unwrap_or_default();
-    py_algorithms::catalogue_with(&classes).map_err(|faults| refuse(py, faults))
+    py_algorithms::catalogue_with(&classes).map_err(|faults| scenario_error(py, faults))
 }
 
-/// Reads a scenario, changes fields, checks all of it; its document as JSON, its canonical form, its hash, the notes.
-/// `algorithms` are names and, JSON, what the document shall say of the classes that are called so.
+/// Reads a scenario, changes fields and validates it. Returns its document as JSON, its canonical form, its hash and
+/// notes. `algorithms` are names of Python classes and their entries in the document, as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, format, *, folder=None, changes=Vec::new(), algorithms=Vec::new()))]
 pub(crate) fn check(
@@ -55,15 +55,15 @@ pub(crate) fn check(
         faults.extend(scenario.set(path, value).err().unwrap_or_default());
     }
     if !faults.is_empty() {
-        return Err(refuse(py, faults));
+        return Err(scenario_error(py, faults));
     }
-    let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| refuse(py, faults))?;
-    let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| refuse(py, faults))?;
-    let canonical = scenario.canonical().map_err(|faults| refuse(py, faults))?.to_string();
+    let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario_error(py, faults))?;
+    let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario_error(py, faults))?;
+    let canonical = scenario.canonical().map_err(|faults| scenario_error(py, faults))?.to_string();
     Ok((scenario.to_json(), canonical, plan.scenario_hash, notes))
 }
 
-/// A scenario's document, JSON, as TOML.
+/// Converts a scenario's document from JSON to TOML.
 #[pyfunction]
 pub(crate) fn to_toml(py: Python<'_>, document: &str) -> PyResult<String> {
     Ok(read(py, document, "json", None)?.to_toml())
@@ -75,16 +75,16 @@ pub(crate) fn scenario_schema() -> String {
     schema::json_schema().to_string()
 }
 
-/// Every declared table of a scenario, JSON: fields with kind, default, range and meaning.
+/// All declared tables of a scenario as JSON: fields with kind, default, range and meaning.
 #[pyfunction]
 pub(crate) fn declarations() -> String {
     schema::declarations().to_string()
 }
 
-/// A field of a stack: name, meaning, what it accepts, its value in each profile.
+/// A field of a stack: name, meaning, accepted values, its value in each profile.
 type StackField = (&'static str, String, String, Vec<String>);
 
-/// Names of the stack profiles; and of every field of a stack its name, meaning, what it accepts and its value in each.
+/// Names of the stack profiles, and the fields of a stack.
 #[pyfunction]
 pub(crate) fn stack_fields() -> (Vec<&'static str>, Vec<StackField>) {
     let rows = profile::described().into_iter().map(|one| (one.name, one.meaning, one.accepts, one.values));

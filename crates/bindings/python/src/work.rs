@@ -1,4 +1,4 @@
-//! Runs on a worker thread without the interpreter's lock: cancellable, with panics as errors.
+//! Runs on a worker thread without the interpreter's lock. They can be cancelled, and their panics become errors.
 
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,9 +14,9 @@ use cwndlab_units::Time;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-use crate::errors::raise;
+use crate::errors::cwndlab_error;
 use crate::panics::guarded;
-use crate::py_algorithms::{self, Makers};
+use crate::py_algorithms::{self, Constructors};
 use crate::py_controller::Failure;
 use crate::records::Records;
 use crate::scenario;
@@ -24,8 +24,8 @@ use crate::scenario;
 /// Interval at which the waiting main thread checks for Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(20);
 
-/// Number of checks after a cancellation until an algorithm in Python is interrupted.
-const PATIENCE: u32 = 10;
+/// Number of checks after a cancellation until a Python algorithm is interrupted.
+const CHECKS_BEFORE_INTERRUPT: u32 = 10;
 
 /// A cancellation flag, shared by any number of runs.
 #[pyclass(frozen, module = "cwndlab._engine")]
@@ -52,16 +52,16 @@ impl Cancel {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is set.
+    /// Whether the flag is set.
     fn is_set(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }
 }
 
-/// Runs a scenario; Ctrl-C and `cancel` stop it within milliseconds. `makers` are, by the name of an algorithm, what is
-/// called with a path and parameters and returns the object to ask.
+/// Runs a scenario; Ctrl-C and `cancel` stop it within milliseconds. `constructors` are callables by the name of an
+/// algorithm, which are called with a path and parameters and return a congestion control.
 #[pyfunction]
-#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, makers=None))]
+#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, constructors=None))]
 pub(crate) fn run(
     py: Python<'_>,
     text: &str,
@@ -69,29 +69,37 @@ pub(crate) fn run(
     seed: u64,
     cancel: Option<Py<Cancel>>,
     folder: Option<std::path::PathBuf>,
-    makers: Option<Makers>,
+    constructors: Option<Constructors>,
 ) -> PyResult<Records> {
     let scenario = scenario::read(py, text, format, folder)?;
-    let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::refuse(py, faults))?;
-    let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::refuse(py, faults))?;
-    let makers = py_algorithms::needed(&plan, &scenario, makers.unwrap_or_default())
-        .map_err(|faults| scenario::refuse(py, faults))?;
+    let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::scenario_error(py, faults))?;
+    let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::scenario_error(py, faults))?;
+    let constructors = py_algorithms::needed_constructors(&plan, &scenario, constructors.unwrap_or_default())
+        .map_err(|faults| scenario::scenario_error(py, faults))?;
     let header = header(&scenario, &plan, seed, "simulate", notes);
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
-    match simulate(py, plan, header, makers, &stop)? {
+    match simulate(py, plan, header, constructors, &stop)? {
         Ok(Ok(tables)) => Ok(Records::new(tables)),
-        Ok(Err(Ended::Failed(failure))) if !stop.load(Ordering::Relaxed) => Err(blame(py, failure, seed)),
-        Ok(Err(Ended::Cancelled | Ended::Failed(_))) => {
-            Err(raise(py, "RunError", vec![("run".to_owned(), "stopped before its end".to_owned(), String::new())]))
+        Ok(Err(Interruption::Failed(failure))) if !stop.load(Ordering::Relaxed) => {
+            Err(algorithm_error(py, failure, seed))
         }
+        Ok(Err(Interruption::Cancelled | Interruption::Failed(_))) => Err(cwndlab_error(
+            py,
+            "RunError",
+            vec![("run".to_owned(), "cancelled before its end".to_owned(), String::new())],
+        )),
         Err(panic) => {
             let what = format!("{panic}, seed {seed}");
-            Err(raise(py, "RunError", vec![("engine".to_owned(), what, "please report with this line".to_owned())]))
+            Err(cwndlab_error(
+                py,
+                "RunError",
+                vec![("engine".to_owned(), what, "please report with this line".to_owned())],
+            ))
         }
     }
 }
 
-/// What stands above the records of a run by this engine.
+/// The header of a run's records.
 pub(crate) fn header(scenario: &Scenario, plan: &Plan, seed: u64, engine: &str, notes: Vec<String>) -> Header {
     Header {
         scenario: scenario.to_json(),
@@ -107,40 +115,47 @@ pub(crate) fn header(scenario: &Scenario, plan: &Plan, seed: u64, engine: &str, 
     }
 }
 
-/// The failure of somebody's algorithm, raised from what the algorithm raised.
-fn blame(py: Python<'_>, failure: Failure, seed: u64) -> PyErr {
+/// Converts the failure of a Python algorithm to an `AlgorithmError`, with the algorithm's exception as its cause.
+fn algorithm_error(py: Python<'_>, failure: Failure, seed: u64) -> PyErr {
     let what = format!("{}, at {:.6} s of the run with seed {seed}", failure.what, failure.now.0 as f64 / 1e9);
-    let error = raise(py, "AlgorithmError", vec![(failure.name.to_owned(), what, failure.hint.to_owned())]);
+    let error = cwndlab_error(py, "AlgorithmError", vec![(failure.name.to_owned(), what, failure.hint.to_owned())]);
     error.set_cause(py, failure.cause);
     error
 }
 
-/// Why a run did not come to its end.
-enum Ended {
+/// The reason why a run is incomplete.
+enum Interruption {
     Cancelled,
     Failed(Failure),
 }
 
-type Outcome = Result<Result<Tables, Ended>, String>;
+type Outcome = Result<Result<Tables, Interruption>, String>;
 
-/// The engine works in a thread of its own, so that this one can look for Ctrl-C.
-fn simulate(py: Python<'_>, plan: Plan, header: Header, makers: Makers, stop: &Arc<AtomicBool>) -> PyResult<Outcome> {
+/// Runs the engine in another thread, so that this thread can check for Ctrl-C.
+fn simulate(
+    py: Python<'_>,
+    plan: Plan,
+    header: Header,
+    constructors: Constructors,
+    stop: &Arc<AtomicBool>,
+) -> PyResult<Outcome> {
     let inner = Arc::clone(stop);
     let seed = header.seed;
-    aside(py, stop, move || {
-        let (outcome, failure) = py_algorithms::with_makers(makers, || {
+    run_in_thread(py, stop, move || {
+        let (outcome, failure) = py_algorithms::with_constructors(constructors, || {
             guarded(|| cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| Tables::new(header, &records)))
         });
         match (outcome, failure) {
-            (Err(_), Some(failure)) => Ok(Err(Ended::Failed(failure))),
-            (Ok(Err(cwndlab_simulator::RunError::Cancelled)), _) => Ok(Err(Ended::Cancelled)),
+            (Err(_), Some(failure)) => Ok(Err(Interruption::Failed(failure))),
+            (Ok(Err(cwndlab_simulator::RunError::Cancelled)), _) => Ok(Err(Interruption::Cancelled)),
             (Ok(Ok(tables)), _) => Ok(Ok(tables)),
             (Err(panic), None) => Err(panic),
         }
     })
 }
 
-/// Raises `KeyboardInterrupt` in the Python code of the thread `worker`: an endless loop there does not check the flag.
+/// Raises `KeyboardInterrupt` in the Python code of the thread `worker`, where an infinite loop does not check the
+/// flag.
 fn interrupt(py: Python<'_>, worker: u64) -> PyResult<()> {
     let ctypes = py.import("ctypes")?;
     let thread = ctypes.getattr("c_ulong")?.call1((worker,))?;
@@ -149,21 +164,21 @@ fn interrupt(py: Python<'_>, worker: u64) -> PyResult<()> {
     Ok(())
 }
 
-/// Does `work` in a thread of its own; Ctrl-C sets `stop`, which the work obeys within milliseconds.
-pub(crate) fn aside<T: Send + 'static>(
+/// Runs `work` in a new thread. Ctrl-C sets `stop`, on which the work must end within milliseconds.
+pub(crate) fn run_in_thread<T: Send + 'static>(
     py: Python<'_>,
     stop: &Arc<AtomicBool>,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> PyResult<Result<T, String>> {
     let (sender, mut receiver) = mpsc::channel();
     let worker = thread::spawn(move || {
-        // Nobody listens any more if the waiting thread was interrupted.
+        // The receiver may be gone if the waiting thread was interrupted.
         let _ = sender.send(work());
     });
-    let mut glances = 0;
+    let mut checks = 0;
     let mut interrupted = None;
     let outcome = loop {
-        // Borrowed for itself alone: a receiver may move between threads, but not be shared.
+        // An exclusive borrow: a receiver may move between threads, but may not be shared.
         let receiver = &mut receiver;
         match py.detach(move || receiver.recv_timeout(SIGNAL_CHECK)) {
             Ok(outcome) => break outcome,
@@ -172,13 +187,13 @@ pub(crate) fn aside<T: Send + 'static>(
                     stop.store(true, Ordering::Relaxed);
                     interrupted = Some(signal);
                 }
-                glances += u32::from(stop.load(Ordering::Relaxed));
-                if glances > PATIENCE {
-                    // Python knows a thread by the number of POSIX; one that it does not know is left alone.
+                checks += u32::from(stop.load(Ordering::Relaxed));
+                if checks > CHECKS_BEFORE_INTERRUPT {
+                    // Python identifies a thread by its POSIX ID, and ignores unknown IDs.
                     interrupt(py, worker.as_pthread_t() as u64)?;
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => break Err("the engine's thread vanished".to_owned()),
+            Err(RecvTimeoutError::Disconnected) => break Err("the engine's thread ended without a result".to_owned()),
         }
     };
     py.detach(|| {

@@ -1,4 +1,6 @@
-//! The application of a flow, by its workload: which side opens the connection, and what both endpoints do.
+//! The application of a flow by its workload: the side of the client, and the work of both endpoints.
+//!
+//! The client opens the connection (active OPEN of RFC 9293, section 3.9.1.1); the server accepts it.
 
 use std::net::TcpListener;
 use std::sync::atomic::Ordering;
@@ -11,7 +13,7 @@ use cwndlab_traffic::byte_source::ByteSource;
 use cwndlab_traffic::NEVER;
 
 use super::connection::{lock, Endpoint};
-use super::dialogue::{side_of, DialogueEnds};
+use super::dialogue::{side_of, DialogueEndpoints};
 use super::stream;
 use crate::addresses::Side;
 
@@ -21,33 +23,35 @@ pub enum Application<'a> {
     /// Data in one direction.
     Stream(Endpoint<'a>, Mutex<ByteSource>),
     /// Messages in both directions.
-    Dialogue(DialogueEnds<'a>),
+    Dialogue(DialogueEndpoints<'a>),
 }
 
 impl<'a> Application<'a> {
-    /// The application of the endpoint's plan; `None` if kernel TCP does not carry it.
+    /// The application of the endpoint's plan; `None` for workloads that do not run over kernel TCP.
     #[must_use]
     pub fn new(endpoint: Endpoint<'a>) -> Option<Self> {
         let context = endpoint.plan.context(endpoint.flow, endpoint.seed, endpoint.stop_at());
         match endpoint.plan.workload.application(&context) {
             traffic::Application::ByteSource(source) => Some(Self::Stream(endpoint, Mutex::new(source))),
-            traffic::Application::Dialogue(dialogue) => Some(Self::Dialogue(DialogueEnds::new(endpoint, dialogue))),
+            traffic::Application::Dialogue(dialogue) => {
+                Some(Self::Dialogue(DialogueEndpoints::new(endpoint, dialogue)))
+            }
             traffic::Application::Arrivals(_) | traffic::Application::Datagrams(_) => None,
         }
     }
 
-    /// The side that opens the connection.
+    /// The side of the client, which opens the connection.
     #[must_use]
-    pub fn opener(plan: &FlowPlan) -> Side {
+    pub fn client_side(plan: &FlowPlan) -> Side {
         match plan.workload.application(&plan.context(0, 0, NEVER)) {
             traffic::Application::Dialogue(dialogue) => side_of(dialogue.opener()),
             _ => Side::Senders,
         }
     }
 
-    /// Runs the endpoint that opens the connection until the end of the run.
-    pub fn run_opener(&self) -> Result<(), Fault> {
-        let (Self::Stream(endpoint, _) | Self::Dialogue(DialogueEnds { endpoint, .. })) = self;
+    /// Runs the client until the end of the run.
+    pub fn run_client(&self) -> Result<(), Fault> {
+        let (Self::Stream(endpoint, _) | Self::Dialogue(DialogueEndpoints { endpoint, .. })) = self;
         endpoint.run.sleep_until(endpoint.start);
         if endpoint.run.is_over() {
             return Ok(());
@@ -55,19 +59,19 @@ impl<'a> Application<'a> {
         endpoint.state.started.store(endpoint.run.now().0, Ordering::Relaxed);
         let result = match self {
             Self::Stream(endpoint, source) => stream::send(endpoint, &mut lock(source)),
-            Self::Dialogue(dialogue) => dialogue.run_opener(),
+            Self::Dialogue(dialogue) => dialogue.run_client(),
         };
         if endpoint.run.is_over() {
-            return Ok(()); // the other endpoint may have closed first
+            return Ok(()); // the server may have closed first
         }
         result.map_err(|error| endpoint.fault(error))
     }
 
-    /// Runs the endpoint that accepts connections until the end of the run.
-    pub fn run_acceptor(&self, listener: &TcpListener) {
+    /// Runs the server until the end of the run.
+    pub fn run_server(&self, listener: &TcpListener) {
         match self {
             Self::Stream(endpoint, _) => stream::receive(endpoint, listener),
-            Self::Dialogue(dialogue) => dialogue.run_acceptor(listener),
+            Self::Dialogue(dialogue) => dialogue.run_server(listener),
         }
     }
 }

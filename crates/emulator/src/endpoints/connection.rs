@@ -19,22 +19,22 @@ use crate::addresses::Side;
 
 /// The port of the listening endpoint.
 const PORT: u16 = 7000;
-/// Longest wait of a blocking call before it checks whether the run is over.
+/// Timeout of blocking calls, after which a thread checks whether the run is over.
 pub(crate) const STOP_CHECK: Wait = Wait::from_millis(20);
-/// Interval of checks of how much is unacknowledged.
+/// Interval of checks for unacknowledged data.
 const DRAIN_INTERVAL: Wait = Wait::from_micros(100);
 /// Interval of checks for a new connection.
 pub(crate) const ACCEPT_INTERVAL: Wait = Wait::from_millis(1);
 /// Real-time priority of the endpoints' threads, below that of the path.
 const PRIORITY: i32 = 20;
 
-/// Gives a thread of an endpoint real-time priority, where the kernel grants it: it stands for a host of its own, which
-/// other processes of this machine must not delay.
+/// Gives a thread of an endpoint real-time priority, where the kernel permits it. The thread represents a separate
+/// host, which other processes of this machine must not delay.
 pub(crate) fn set_priority() {
     let _ = set_realtime(Policy::RoundRobin, PRIORITY);
 }
 
-/// Locks a value that is replaced at once, so that a panic of another holder leaves it valid.
+/// Locks a value that its users replace in one step, so that it is valid even after a panic of another holder.
 pub(crate) fn lock<T>(guarded: &Mutex<T>) -> MutexGuard<'_, T> {
     guarded.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -42,30 +42,30 @@ pub(crate) fn lock<T>(guarded: &Mutex<T>) -> MutexGuard<'_, T> {
 /// A transfer whose last byte has not arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingTransfer {
-    /// Payload of the whole flow at its end.
+    /// Cumulative payload of the flow at the end of the transfer, bytes.
     pub(crate) end: u64,
-    /// Payload of the transfer.
+    /// Payload of the transfer, bytes.
     pub(crate) size: u64,
-    /// When it began.
+    /// Start of the transfer.
     pub(crate) start: Time,
 }
 
 /// The state of a flow that its threads share.
 #[derive(Debug)]
 pub struct FlowState {
-    /// The current connection, kept open while another thread reads its `TCP_INFO`.
+    /// The current connection, which stays open while another thread reads its `TCP_INFO`.
     socket: Mutex<Option<Arc<TcpStream>>>,
-    /// Payload that the receiver read.
+    /// Payload that the receiver read, bytes.
     pub delivered: AtomicU64,
     /// Start of the first connection, ns; `u64::MAX` before.
     pub started: AtomicU64,
-    /// When the application was done and all data acknowledged, ns; `u64::MAX` before.
+    /// Time at which the application had finished and all data were acknowledged, ns; `u64::MAX` before.
     pub ended: AtomicU64,
     /// Completed transfers.
     pub transfers: Mutex<Vec<TransferRow>>,
     /// The current transfer.
     pub(crate) pending: Mutex<Option<PendingTransfer>>,
-    /// The last state of each connection that is closed.
+    /// The final state of each closed connection.
     closed: Mutex<Vec<TcpInfo>>,
 }
 
@@ -84,12 +84,12 @@ impl Default for FlowState {
 }
 
 impl FlowState {
-    /// The state of the current connection, with the counters of the closed ones added.
+    /// The state of the current connection, with counters summed over this and all closed connections.
     #[must_use]
     pub fn info(&self) -> Option<TcpInfo> {
         let socket = lock(&self.socket).clone();
         let closed = lock(&self.closed);
-        let current = socket.and_then(|socket| TcpInfo::of(socket.as_raw_fd()));
+        let current = socket.and_then(|socket| TcpInfo::read(socket.as_raw_fd()));
         let last = current.or_else(|| closed.last().copied())?;
         let before = if current.is_some() { &closed[..] } else { &closed[..closed.len() - 1] };
         Some(before.iter().fold(last, |sum, one| TcpInfo { counters: sum.counters + one.counters, ..sum }))
@@ -102,26 +102,26 @@ impl FlowState {
         socket
     }
 
-    /// Keeps the last state of the current connection and gives it up.
+    /// Stores the final state of the current connection and drops the reference to its socket.
     pub(crate) fn close(&self, socket: &Arc<TcpStream>) {
-        if let Some(last) = TcpInfo::of(socket.as_raw_fd()) {
+        if let Some(last) = TcpInfo::read(socket.as_raw_fd()) {
             lock(&self.closed).push(last);
         }
         *lock(&self.socket) = None;
     }
 }
 
-/// The clock of a run and its end.
+/// The clock of a run, and its stop flag.
 #[derive(Clone, Copy, Debug)]
 pub struct RunClock<'a> {
-    /// When the run began.
+    /// Start of the run.
     pub start: Instant,
-    /// The run is over.
+    /// The stop flag: true when the run is over.
     pub stop: &'a AtomicBool,
 }
 
 impl RunClock<'_> {
-    /// The time since the beginning of the run.
+    /// The time since the start of the run.
     #[must_use]
     pub fn now(&self) -> Time {
         Time(self.start.elapsed().as_nanos() as u64)
@@ -143,7 +143,7 @@ impl RunClock<'_> {
     }
 }
 
-/// What both endpoints of a flow know.
+/// The parameters and shared state of a flow's endpoints.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoint<'a> {
     /// The clock of the run.
@@ -154,16 +154,16 @@ pub struct Endpoint<'a> {
     pub plan: &'a FlowPlan,
     /// The seed of the run.
     pub seed: u64,
-    /// When the flow starts.
+    /// Start of the flow.
     pub start: Time,
-    /// Its congestion control, by its name in the kernel.
+    /// The kernel's name of its congestion control.
     pub algorithm: &'a str,
     /// The shared state.
     pub state: &'a FlowState,
 }
 
 impl Endpoint<'_> {
-    /// When the flow stops.
+    /// End of the flow; the largest time where the plan sets none.
     pub(crate) fn stop_at(&self) -> Time {
         self.plan.stop.map_or(Time(u64::MAX), |stop| Time(stop.0))
     }
@@ -173,7 +173,7 @@ impl Endpoint<'_> {
         fault(format!("flow {}", self.plan.name), error.to_string(), "")
     }
 
-    /// Connects from `side` with the flow's algorithm; `None` where the run ends before the handshake.
+    /// Connects from `side` with the flow's algorithm; `None` if the run ends before the handshake.
     pub(crate) fn connect(&self, side: Side) -> std::io::Result<Option<TcpStream>> {
         let at = |side: Side, port| SocketAddrV4::new(side.address(self.flow), port);
         // TCP_MAXSEG includes TCP options; timestamps take 12 bytes (RFC 7323, appendix A).
@@ -186,7 +186,7 @@ impl Endpoint<'_> {
         socket::connect(at(side, 0), at(side.other(), PORT), options, || self.run.is_over())
     }
 
-    /// Sends `bytes`, or without end, until `until`; returns whether it sent all of them.
+    /// Sends `bytes` (`None`: without limit) until `until` at the latest; returns whether all were sent.
     pub(crate) fn send(&self, socket: &TcpStream, bytes: Option<u64>, until: Time) -> std::io::Result<bool> {
         let block = vec![0u8; 1 << 16];
         let (mut socket, mut left) = (socket, bytes.unwrap_or(u64::MAX));
@@ -194,7 +194,7 @@ impl Endpoint<'_> {
             match socket.write(&block[..left.min(block.len() as u64) as usize]) {
                 Ok(sent) => left -= sent as u64,
                 Err(error) if is_timeout(&error) => {}
-                // The other endpoint closed first: at the end of a run each thread stops at its own time.
+                // The other endpoint closed first: the threads of a run do not stop at the same moment.
                 Err(_) if self.run.is_over() => return Ok(false),
                 Err(error) => return Err(error),
             }
@@ -202,7 +202,7 @@ impl Endpoint<'_> {
         Ok(left == 0)
     }
 
-    /// Waits until everything is acknowledged or the run is over; returns whether everything is acknowledged.
+    /// Waits until all data are acknowledged or the run is over; returns whether all data are acknowledged.
     pub(crate) fn drain(&self, socket: &TcpStream) -> bool {
         while socket::unacknowledged(socket).0 > 0 {
             if self.run.is_over() {
@@ -222,12 +222,12 @@ impl Endpoint<'_> {
     }
 }
 
-/// The error of a call that only timed out.
+/// Whether the error is a timeout or an interruption, after which the call is repeated.
 pub(crate) fn is_timeout(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Reads at most `limit` bytes; returns how many, 0 on a timeout. The end of the stream is an error.
+/// Reads at most `limit` bytes; returns the number of bytes read, 0 on a timeout. The end of the stream is an error.
 pub(crate) fn read(socket: &TcpStream, limit: u64) -> std::io::Result<u64> {
     let mut buffer = [0u8; 1 << 14];
     let room = limit.min(buffer.len() as u64) as usize;
@@ -240,8 +240,8 @@ pub(crate) fn read(socket: &TcpStream, limit: u64) -> std::io::Result<u64> {
     }
 }
 
-/// Creates the listener of a side, before any flow starts. Connections that it accepts on the senders' side send data and
-/// inherit its algorithm.
+/// Creates the listener of a side, before any flow starts. On the senders' side accepted connections send data and
+/// inherit the listener's congestion control.
 pub fn listener(flow: u32, plan: &FlowPlan, side: Side, algorithm: &str) -> Result<TcpListener, Fault> {
     let at = SocketAddrV4::new(side.address(flow), PORT);
     let failed = |error: std::io::Error| fault(format!("flow {}: listen on {at}", plan.name), error.to_string(), "");

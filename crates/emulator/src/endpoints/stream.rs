@@ -1,4 +1,4 @@
-//! One-way data over TCP: the sender's thread, which carries out what a byte source decides, and the receiver's thread.
+//! One-way data over TCP: the sender's thread, which executes the actions of a byte source, and the receiver's thread.
 
 use std::io::Read;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use cwndlab_units::{Bytes, Time};
 use super::connection::{is_timeout, lock, Endpoint, PendingTransfer, ACCEPT_INTERVAL, STOP_CHECK};
 use crate::addresses::Side;
 
-/// Runs the sender of a flow, which has started, until the end of the run.
+/// Runs the sender of a flow from the start of the flow until the end of the run.
 pub(crate) fn send(endpoint: &Endpoint<'_>, source: &mut ByteSource) -> std::io::Result<()> {
     let mut socket = None::<Arc<TcpStream>>;
     let is_done = run_source(endpoint, source, &mut socket)?;
@@ -26,7 +26,7 @@ pub(crate) fn send(endpoint: &Endpoint<'_>, source: &mut ByteSource) -> std::io:
     Ok(())
 }
 
-/// Does what the source says until it is done or the run over; returns whether it is done.
+/// Executes the actions of the source until it is done or the run is over; returns whether it is done.
 fn run_source(
     endpoint: &Endpoint<'_>,
     source: &mut ByteSource,
@@ -34,7 +34,7 @@ fn run_source(
 ) -> std::io::Result<bool> {
     let run = endpoint.run;
     while !run.is_over() {
-        // A transfer over a connection of its own begins with the handshake, as in the simulator.
+        // A transfer over a new connection begins with the handshake, as in the simulator.
         let start = run.now();
         let (action, mut next) = source.on_timer(start);
         let bytes = match action {
@@ -69,13 +69,13 @@ fn run_source(
     Ok(false)
 }
 
-/// Tells the receiver where the next transfer ends.
+/// Announces the end of the next transfer to the receiver's thread.
 fn begin_transfer(endpoint: &Endpoint<'_>, bytes: Bytes, start: Time) {
     let end = endpoint.state.delivered.load(Ordering::Relaxed) + bytes.0;
     *lock(&endpoint.state.pending) = Some(PendingTransfer { end, size: bytes.0, start });
 }
 
-/// Runs the receiver of a flow until the end of the run: reads one connection after another.
+/// Runs the receiver of a flow until the end of the run. It accepts and reads one connection after another.
 pub(crate) fn receive(endpoint: &Endpoint<'_>, listener: &TcpListener) {
     let mut buffer = vec![0u8; 1 << 18];
     while !endpoint.run.is_over() {
@@ -96,7 +96,7 @@ pub(crate) fn receive(endpoint: &Endpoint<'_>, listener: &TcpListener) {
     }
 }
 
-/// Counts payload, and completes the current transfer with its last byte.
+/// Counts received payload, and completes the current transfer when its last byte has arrived.
 fn on_read(endpoint: &Endpoint<'_>, bytes: u64) {
     let state = endpoint.state;
     let delivered = state.delivered.fetch_add(bytes, Ordering::Relaxed) + bytes;

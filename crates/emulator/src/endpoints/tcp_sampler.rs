@@ -9,18 +9,18 @@ use cwndlab_units::Time;
 use super::connection::FlowState;
 use crate::counters::DropCounters;
 
-/// What the sampler keeps of a flow between two reads.
+/// The state of a flow's sampler between two reads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpSampler {
     /// Entries into fast recovery.
     pub recoveries: u64,
     /// Reductions after an ECN echo (`TCP_CA_CWR`).
     pub ecn_reductions: u64,
-    /// Sum of the smoothed RTTs read, ns.
+    /// Sum of the smoothed RTTs that were read, ns.
     pub rtt_sum: u64,
-    /// Their number.
+    /// Number of these RTTs.
     pub rtt_count: u64,
-    /// The last state.
+    /// The last state that was read.
     pub info: TcpInfo,
     has_info: bool,
 }
@@ -56,7 +56,7 @@ impl TcpSampler {
         self.info = info;
     }
 
-    /// The flow as a sample; `None` before the first connection.
+    /// A sample of the flow; `None` before the first connection.
     #[must_use]
     pub fn sample(&self, time: Time, flow: u32, state: &FlowState, drops: &DropCounters) -> Option<SampleRow> {
         let (info, counters, losses) = (&self.info, self.info.counters, drops.get(flow as usize));

@@ -1,8 +1,8 @@
-//! Latency histograms with buckets of a quarter of an octave, as the eBPF program keeps them.
+//! Latency histograms with buckets of a quarter of an octave, in the layout of the eBPF program.
 
 pub use super::shared::BUCKETS;
 
-/// Resolution of the smallest latencies, ns.
+/// Width of the first buckets, ns.
 const UNIT: u64 = 256;
 
 /// A latency histogram.
@@ -10,7 +10,7 @@ const UNIT: u64 = 256;
 pub struct Latency {
     /// Number of values in each bucket.
     pub counts: [u64; BUCKETS],
-    /// The largest latency, ns.
+    /// The maximum latency, ns.
     pub max: u64,
 }
 
@@ -20,7 +20,7 @@ impl Default for Latency {
     }
 }
 
-/// The bucket of a latency: `bucket()` of the program.
+/// The bucket of a latency of `ns`, as in `bucket()` of the eBPF program.
 #[must_use]
 pub fn bucket(ns: u64) -> usize {
     let x = (ns / UNIT).min(u64::from(u32::MAX));
@@ -52,7 +52,7 @@ impl Latency {
         self.counts.iter().sum()
     }
 
-    /// The quantile `share`, ns, rounded up to the bound of its bucket (at most a quarter too high, or 256 ns).
+    /// The quantile `share` (0 to 1), ns, rounded up to the bound of its bucket (at most 25 % or 256 ns too high).
     #[must_use]
     pub fn quantile(&self, share: f64) -> u64 {
         let wanted = (self.total() as f64 * share).ceil() as u64;
@@ -66,7 +66,7 @@ impl Latency {
         self.max
     }
 
-    /// Upper bound in ns and count of each bucket that is not empty.
+    /// Upper bound (ns) and count of each bucket that is not empty.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.counts
             .iter()
@@ -90,12 +90,13 @@ impl Latency {
 mod tests {
     use super::*;
 
-    /// By hand: 1 µs is 3.9 units, bucket 3, which ends at 1024 ns; 50 µs is 195 units = 2⁷ · 1.52, quarter 2 of octave 7.
+    /// By hand: 1 µs is 3.9 units, in bucket 3, which ends at 1024 ns; 50 µs is 195 units = 2⁷ · 1.52, in quarter 2 of
+    /// octave 7.
     #[test]
     fn buckets_are_quarters_of_an_octave() {
         assert_eq!((bucket(1_000), upper_bound(3)), (3, 1_024));
         assert_eq!((bucket(50_000), upper_bound(bucket(50_000))), (26, 224 * 256));
-        // Up to 2⁴⁰ ns, which is 18 minutes: the last bucket holds what is beyond.
+        // Up to 2⁴⁰ ns, which is 18 minutes; the last bucket also counts longer latencies.
         for ns in (0..38).flat_map(|shift| [1u64 << shift, (1 << shift) + 1, (3 << shift) - 1]) {
             let (low, high) = (if bucket(ns) == 0 { 0 } else { upper_bound(bucket(ns) - 1) }, upper_bound(bucket(ns)));
             assert!(low <= ns && ns < high, "{ns} is not within {low}..{high}");

@@ -1,7 +1,8 @@
-//! The datapath in the kernel: algorithms registered under their names, and the thread that decides for them.
+//! The kernel's datapath: registration of algorithms, and the thread that runs their deciders.
 //!
-//! The eBPF program (`bpf/datapath.bpf.c`) measures and enforces. It is loaded once per algorithm, so that each has its
-//! own name, ring and slots. One thread reads the reports of all rings and writes all decisions.
+//! The eBPF program (`bpf/datapath.bpf.c`) measures and enforces. It is loaded once per algorithm, so that each
+//! algorithm has its own name, ring buffer and slots. One thread reads the reports of all rings and writes all
+//! decisions.
 
 pub mod latency;
 mod name_lock;
@@ -33,9 +34,9 @@ use shared::{RawReport, SLOTS};
 
 /// Interval of reads of the rings while connections are open.
 const POLL_INTERVAL: Span = Span::from_micros(100);
-/// The same while none is open; a new connection wakes the thread.
+/// Interval of reads while no connection is open. A new connection wakes the thread.
 const IDLE_INTERVAL: Span = Span::from_millis(20);
-/// Real-time priority of the deciding thread, where the kernel grants it.
+/// Real-time priority of the decider thread, where the kernel permits it.
 const PRIORITY: i32 = 50;
 
 /// An algorithm to register.
@@ -43,7 +44,7 @@ const PRIORITY: i32 = 50;
 pub struct Registration {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// When the kernel reports; by default as the algorithm needs.
+    /// The schedule of the kernel's reports; `None` selects that of [`ReportSchedule::for_algorithm`].
     pub schedule: Option<ReportSchedule>,
 }
 
@@ -53,9 +54,9 @@ pub struct Flow {
     /// The index of its registration.
     pub registration: usize,
     /// Its local port.
-    pub near_port: u16,
+    pub local_port: u16,
     /// The remote address and port.
-    pub far: (Ipv4Addr, u16),
+    pub remote: (Ipv4Addr, u16),
     /// The window at the last report, segments.
     pub cwnd: u32,
     /// The window of the last decision that the program applied, segments.
@@ -72,9 +73,9 @@ pub struct Flow {
     pub delivered_bytes: u64,
     /// Reports so far.
     pub reports: u32,
-    /// The watchdog controls it now.
+    /// The watchdog currently controls the connection.
     pub fallback: bool,
-    /// How often the watchdog took over.
+    /// Number of activations of the watchdog.
     pub fallbacks: u32,
     /// The kernel's state (`enum tcp_ca_state`).
     pub state: u32,
@@ -82,56 +83,56 @@ pub struct Flow {
 
 /// Congestion events by cause.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Congestions {
+pub struct CongestionCounts {
     /// Losses detected.
     pub loss: u64,
     /// ECN echoes.
     pub ecn: u64,
     /// Expired retransmission timers.
     pub timeout: u64,
-    /// Reductions undone.
+    /// Undone reductions.
     pub undo: u64,
 }
 
 /// The counters of a registration.
 #[derive(Clone, Debug)]
 pub struct Totals {
-    /// The name in the kernel.
+    /// The kernel's name of the algorithm.
     pub name: String,
-    /// When it reports.
+    /// The schedule of its reports.
     pub schedule: ReportSchedule,
     /// Connections so far.
     pub connections: u64,
     /// Reports sent.
     pub reports: u64,
-    /// Reports for which the ring had no room.
+    /// Reports lost because the ring was full.
     pub lost: u64,
-    /// Connections for which there was no slot.
+    /// Connections without a slot, which use Reno.
     pub refused: u64,
-    /// Number of times that the watchdog took over.
+    /// Number of activations of the watchdog.
     pub fallbacks: u64,
-    /// From a report to the application of its decision.
+    /// Latency from a report to the application of its decision.
     pub applied: Latency,
-    /// From a report to the writing of its decision.
+    /// Latency from a report to the writing of its decision.
     pub decided: Latency,
     /// Congestion events reported to the deciders.
-    pub congestions: Congestions,
+    pub congestions: CongestionCounts,
     /// The messages of algorithms that panicked; the watchdog controls their connections.
     pub failures: Vec<String>,
 }
 
-/// The counters of the deciding thread, shared with those that read them.
+/// The counters of the decider thread, shared with the threads that read them.
 #[derive(Debug)]
 struct SharedCounters {
     decided: Vec<[AtomicU64; BUCKETS]>,
     max: Vec<AtomicU64>,
-    /// In the order of [`Congestions`].
+    /// In the order of [`CongestionCounts`].
     congestions: Vec<[AtomicU64; 4]>,
     failures: Mutex<Vec<(usize, String)>>,
 }
 
-/// The registered algorithms and their thread. When it is dropped, the names are free again; open connections continue
-/// under the program's watchdog.
+/// The registered algorithms and the decider thread. Dropping it releases the names; open connections continue under
+/// the program's watchdog.
 pub struct Datapath {
     programs: Arc<Vec<Program>>,
     schedules: Vec<ReportSchedule>,
@@ -147,18 +148,19 @@ impl std::fmt::Debug for Datapath {
     }
 }
 
-/// The connections of a registration, with a decider each.
+/// The connections of a registration and their deciders.
 struct FlowTable {
     index: usize,
     algorithm: Algorithm,
-    /// By slot, with the slot's generation. A decider that panicked is dropped, so that the watchdog takes over.
+    /// By slot, with the slot's generation. A decider that panicked is dropped, so that the watchdog becomes active.
     deciders: Vec<Option<(u32, Option<Decider>)>>,
     open: usize,
     opened: u64,
 }
 
 impl FlowTable {
-    /// Passes a report to the decider of its connection, which it creates or drops as connections begin and end.
+    /// Passes a report to the decider of its connection. Creates the decider when the connection begins, and drops it
+    /// when the connection ends.
     fn on_report(&mut self, report: &RawReport, program: &Program, counters: &SharedCounters) {
         let Some(entry) = self.deciders.get_mut(report.slot as usize) else { return };
         if entry.as_ref().is_none_or(|(generation, _)| *generation != report.generation) {
@@ -185,7 +187,7 @@ fn decide(index: usize, entry: &mut Option<Decider>, raw: &RawReport, program: &
     if let Some(cause) = cause(&report) {
         counters.congestions[index][cause].fetch_add(1, Ordering::Relaxed);
     }
-    match catch_unwind(AssertUnwindSafe(|| decider.report(&report))) {
+    match catch_unwind(AssertUnwindSafe(|| decider.on_report(&report))) {
         Ok(decision) => {
             program.decisions.write(raw, &decision);
             let elapsed = monotonic().0.saturating_sub(raw.now_ns);
@@ -206,7 +208,7 @@ fn on_panic(index: usize, panic: &(dyn Any + Send), counters: &SharedCounters) {
     counters.failures.lock().unwrap_or_else(PoisonError::into_inner).push((index, text.unwrap_or_default()));
 }
 
-/// The index in [`Congestions`] of the event that is reported.
+/// The index of the reported event in [`CongestionCounts`]; `None` if the report is no congestion event.
 fn cause(report: &Report) -> Option<usize> {
     match (report.kind, report.state) {
         (Kind::Undo, _) => Some(3),
@@ -217,15 +219,17 @@ fn cause(report: &Report) -> Option<usize> {
     }
 }
 
-/// Reads reports and decides until `stop`.
+/// Reads reports and writes decisions until `stop` is set.
 fn run(
     programs: &[Program],
     tables: &[RefCell<FlowTable>],
     counters: &SharedCounters,
     stop: &AtomicBool,
 ) -> Result<(), Fault> {
-    let broken =
-        |error: libbpf_rs::Error| Fault { what: format!("the rings cannot be read: {error}"), hint: String::new() };
+    let broken = |error: libbpf_rs::Error| Fault {
+        what: format!("the ring buffers cannot be read: {error}"),
+        hint: String::new(),
+    };
     let mut builder = RingBufferBuilder::new();
     for (program, table) in programs.iter().zip(tables) {
         let on_record = move |bytes: &[u8]| {
@@ -239,23 +243,27 @@ fn run(
     let ring = builder.build().map_err(broken)?;
     while !stop.load(Ordering::Relaxed) {
         let records = ring.consume_raw();
-        let live = tables.iter().any(|table| table.borrow().open > 0);
-        if records <= 0 || live {
-            wait_readable([ring.epoll_fd()], if live { POLL_INTERVAL } else { IDLE_INTERVAL });
+        let has_connections = tables.iter().any(|table| table.borrow().open > 0);
+        if records <= 0 || has_connections {
+            wait_readable([ring.epoll_fd()], if has_connections { POLL_INTERVAL } else { IDLE_INTERVAL });
         }
     }
     Ok(())
 }
 
 impl Datapath {
-    /// Registers all algorithms, or none, and starts the deciding thread. Waits at most `patience` for a name that another
-    /// process has.
-    pub fn start(registrations: &[Registration], patience: Duration) -> Result<Self, Fault> {
+    /// Registers all algorithms and starts the decider thread. Waits at most `timeout` for a name that another process
+    /// has registered.
+    ///
+    /// # Errors
+    ///
+    /// A registration that fails; then no name remains registered.
+    pub fn start(registrations: &[Registration], timeout: Duration) -> Result<Self, Fault> {
         let (mut programs, mut tables, mut schedules) = (Vec::new(), Vec::new(), Vec::new());
         for (index, one) in registrations.iter().enumerate() {
-            let schedule = one.schedule.unwrap_or_else(|| ReportSchedule::of(&one.algorithm));
+            let schedule = one.schedule.unwrap_or_else(|| ReportSchedule::for_algorithm(&one.algorithm));
             schedules.push(schedule);
-            programs.push(Program::register(&one.algorithm, schedule, patience)?);
+            programs.push(Program::register(&one.algorithm, schedule, timeout)?);
             let deciders = std::iter::repeat_with(|| None).take(SLOTS).collect();
             let algorithm = one.algorithm.clone();
             tables.push(RefCell::new(FlowTable { index, algorithm, deciders, open: 0, opened: 0 }));
@@ -276,18 +284,21 @@ impl Datapath {
                 counted.failures.lock().unwrap_or_else(PoisonError::into_inner).push((0, fault.what));
             }
         });
-        let thread = thread.map_err(|error| Fault { what: format!("no thread: {error}"), hint: String::new() })?;
+        let thread = thread.map_err(|error| Fault {
+            what: format!("the decider thread cannot be started: {error}"),
+            hint: String::new(),
+        })?;
         let real_time = receiver.recv().unwrap_or(false);
         Ok(Self { programs, schedules, counters, stop, thread: Some(thread), real_time })
     }
 
-    /// Whether the deciding thread has real-time priority.
+    /// Whether the decider thread has real-time priority.
     #[must_use]
     pub fn real_time(&self) -> bool {
         self.real_time
     }
 
-    /// The names in the kernel, in the order of the registrations.
+    /// The kernel's names of the algorithms, in the order of the registrations.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.programs.iter().map(|program| program.name.clone()).collect()
@@ -301,8 +312,8 @@ impl Datapath {
             let open = (0..SLOTS).map(|slot| program.flows.get(slot)).filter(|flow| flow.used != 0);
             flows.extend(open.map(|flow| Flow {
                 registration,
-                near_port: flow.near_port,
-                far: (Ipv4Addr::from(flow.address.to_ne_bytes()), u16::from_be(flow.far_port)),
+                local_port: flow.local_port,
+                remote: (Ipv4Addr::from(flow.address.to_ne_bytes()), u16::from_be(flow.remote_port)),
                 cwnd: flow.cwnd,
                 window: flow.window,
                 pacing: (flow.pacing_bytes > 0).then_some(Rate(flow.pacing_bytes * 8)),
@@ -338,7 +349,12 @@ impl Datapath {
                 fallbacks: raw.fallbacks,
                 applied: Latency { counts: raw.latency, max: raw.applied_max_ns },
                 decided: Latency { counts: decided, max: self.counters.max[index].load(Ordering::Relaxed) },
-                congestions: Congestions { loss: counted(0), ecn: counted(1), timeout: counted(2), undo: counted(3) },
+                congestions: CongestionCounts {
+                    loss: counted(0),
+                    ecn: counted(1),
+                    timeout: counted(2),
+                    undo: counted(3),
+                },
                 failures: failures.iter().filter(|(at, _)| *at == index).map(|(_, text)| text.clone()).collect(),
             }
         })

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cwndlab_control::Fault;
 
-/// Interval of attempts to take a lock that another process holds.
+/// Interval of attempts to acquire a lock that another process holds.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The lock on a name, held until it is dropped or the process ends (flock(2)).
@@ -18,8 +18,8 @@ pub(super) struct NameLock {
     _file: File,
 }
 
-/// A folder that only root can write. Without the rights to create it: the folder of temporary files; registering then
-/// fails anyway.
+/// The folder of the locks, which only root can write. Without the permission to create it: the folder of temporary
+/// files; registration then fails in any case.
 fn folder() -> PathBuf {
     let own = PathBuf::from("/run/cwndlab");
     let created = DirBuilder::new().recursive(true).mode(0o700).create(&own);
@@ -31,8 +31,8 @@ fn folder() -> PathBuf {
 }
 
 impl NameLock {
-    /// Locks the name, and waits for it at most `patience`.
-    pub(super) fn acquire(name: &str, patience: Duration) -> Result<Self, Fault> {
+    /// Locks the name. Waits at most `timeout` for another process to release it.
+    pub(super) fn acquire(name: &str, timeout: Duration) -> Result<Self, Fault> {
         let path = folder().join(format!("{name}.lock"));
         let failed = |error: std::io::Error| Fault {
             what: format!("{} cannot be locked: {error}", path.display()),
@@ -41,7 +41,7 @@ impl NameLock {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
         let mut file = options.open(&path).map_err(failed)?;
-        let mut left = patience;
+        let mut left = timeout;
         loop {
             // SAFETY: the descriptor is open.
             if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
@@ -55,7 +55,10 @@ impl NameLock {
                 let mut owner = String::new();
                 let _ = file.read_to_string(&mut owner);
                 let what = format!("'{name}' is registered already, by process {}", owner.trim());
-                return Err(Fault { what, hint: "one process at a time may serve a name; end that one".to_owned() });
+                return Err(Fault {
+                    what,
+                    hint: "only one process at a time can register a name; end that one".to_owned(),
+                });
             }
             std::thread::sleep(RETRY_INTERVAL.min(left));
             left = left.saturating_sub(RETRY_INTERVAL);
@@ -69,7 +72,7 @@ impl NameLock {
 mod tests {
     use super::*;
 
-    /// flock(2): a lock excludes other open files, and ends with its own.
+    /// flock(2): a lock excludes other open file descriptions, and is released when its own is closed.
     #[test]
     fn a_locked_name_reports_its_owner() {
         let name = format!("cwndlab-test-{}", std::process::id());

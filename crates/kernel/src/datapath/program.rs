@@ -1,4 +1,4 @@
-//! Loads the eBPF program for an algorithm and registers it with the kernel under the algorithm's name.
+//! Loading of the eBPF program for an algorithm, and registration under the algorithm's name.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -12,29 +12,29 @@ use super::shared::{Decisions, Mapped, RawFlow, RawTotals, Settings, SLOTS};
 
 /// The compiled program.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/datapath.bpf.o"));
-/// The placeholder for the algorithm's name in it.
+/// The placeholder for the algorithm's name in the program.
 const UNNAMED: &[u8; 16] = b"cwndlab_unnamed\0";
-/// `TCP_CONG_NEEDS_ECN`: the connection asks for ECN and its packets are capable of it.
+/// `TCP_CONG_NEEDS_ECN`: the connection negotiates ECN and sends ECN-capable packets.
 const NEEDS_ECN: u32 = 2;
 
-/// Messages of libbpf, which has one log callback per process.
+/// The messages of libbpf, which has one log callback per process.
 static LOG: Mutex<String> = Mutex::new(String::new());
 
-/// When the kernel reports to the decider.
+/// The schedule of the kernel's reports to the decider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportSchedule {
     /// At each ACK.
     Ack,
-    /// Once per round trip; at each ACK while in slow start.
+    /// Once per round trip; in slow start at each ACK.
     Rtt,
-    /// At the first ACK after this long.
+    /// At the first ACK after this interval.
     Every(Span),
 }
 
 impl ReportSchedule {
     /// The schedule that the algorithm needs.
     #[must_use]
-    pub fn of(algorithm: &Algorithm) -> Self {
+    pub fn for_algorithm(algorithm: &Algorithm) -> Self {
         if algorithm.needs(Need::EveryAck) {
             Self::Ack
         } else {
@@ -42,7 +42,7 @@ impl ReportSchedule {
         }
     }
 
-    /// Reads `ack`, `rtt` or a time such as `2ms`.
+    /// Parses `ack`, `rtt` or a time such as `2ms`.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         match text.trim() {
             "ack" => Ok(Self::Ack),
@@ -68,8 +68,8 @@ impl std::fmt::Display for ReportSchedule {
     }
 }
 
-/// A registered algorithm. When it is dropped, its name is free again; connections that use it continue under the
-/// program's watchdog.
+/// A registered algorithm. Dropping it releases its name; connections that use it continue under the program's
+/// watchdog.
 pub(super) struct Program {
     pub(super) name: String,
     pub(super) flows: Mapped<RawFlow>,
@@ -100,7 +100,7 @@ fn load_fault(what: &str, error: &libbpf_rs::Error) -> Fault {
         ErrorKind::PermissionDenied => {
             "it needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN outside of any user namespace: run it as root".to_owned()
         }
-        ErrorKind::AlreadyExists => "another process registered it, or its link was pinned".to_owned(),
+        ErrorKind::AlreadyExists => "another process has registered it, or its link is pinned".to_owned(),
         _ => last_message(),
     };
     Fault { what: format!("{what}: {error}"), hint }
@@ -136,16 +136,16 @@ fn prepare(open: &mut OpenObject, name: &str, algorithm: &Algorithm, schedule: R
 }
 
 impl Program {
-    /// Loads and registers the program. Waits at most `patience` for a name that another process has.
-    pub(super) fn register(algorithm: &Algorithm, schedule: ReportSchedule, patience: Duration) -> Result<Self, Fault> {
+    /// Loads and registers the program. Waits at most `timeout` for a name that another process has registered.
+    pub(super) fn register(algorithm: &Algorithm, schedule: ReportSchedule, timeout: Duration) -> Result<Self, Fault> {
         let name = kernel_name(algorithm);
         if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
             return Err(Fault {
                 what: "this kernel has no type information (/sys/kernel/btf/vmlinux)".to_owned(),
-                hint: "it needs a kernel built with CONFIG_DEBUG_INFO_BTF, as those of distributions are".to_owned(),
+                hint: "it needs a kernel built with CONFIG_DEBUG_INFO_BTF, as distributions' kernels are".to_owned(),
             });
         }
-        let lock = NameLock::acquire(&name, patience)?;
+        let lock = NameLock::acquire(&name, timeout)?;
         libbpf_rs::set_print(Some((PrintLevel::Warn, append_log)));
         let mut open = ObjectBuilder::default()
             .open_memory(OBJECT)
@@ -164,7 +164,8 @@ impl Program {
         let flows = Mapped::new(&map("flows"), SLOTS).map_err(unmapped)?;
         let totals = Mapped::new(&map("totals"), 1).map_err(unmapped)?;
         let decisions = Decisions::new(&map("decisions")).map_err(unmapped)?;
-        let reports = MapHandle::try_from(&map("reports")).map_err(|error| load_fault("the program's ring", &error))?;
+        let reports = MapHandle::try_from(&map("reports"))
+            .map_err(|error| load_fault("the program's ring buffer cannot be opened", &error))?;
         Ok(Self { name, flows, totals, decisions, reports, _link: link, _object: object, _lock: lock })
     }
 }
@@ -175,21 +176,21 @@ mod tests {
 
     use super::*;
 
-    /// Decisions are read as a sequence lock: without barriers the parts read may belong to two decisions on arm64.
-    /// `BPF_STX | BPF_DW | BPF_ATOMIC` is 0xdb, and an exchange has the immediate 0xe1 (the kernel's
-    /// `Documentation/bpf/standardization/instruction-set.rst`, "Atomic operations"): two barriers in each of the callers.
+    /// The program reads a decision under a sequence lock. Without barriers the fields may belong to two decisions on
+    /// arm64. `BPF_STX | BPF_DW | BPF_ATOMIC` is 0xdb, and an exchange has the immediate 0xe1 (the kernel's
+    /// `Documentation/bpf/standardization/instruction-set.rst`, "Atomic operations"). Each caller has two barriers.
     #[test]
     fn decisions_are_read_between_barriers() {
         let exchanges = OBJECT.windows(8).filter(|one| one[0] == 0xdb && one[4..] == [0xe1, 0, 0, 0]).count();
         assert!(exchanges >= 2 && exchanges.is_multiple_of(2), "{exchanges}");
     }
 
-    /// Loads the program without registering it, so that no name is taken.
+    /// Loads the program without registering it, so that no name is in use.
     #[test]
     fn the_verifier_accepts_the_program() {
         let is_privileged = [CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF].into_iter().all(has_capability);
         if !is_privileged || !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
-            return; // it takes a privileged process and a kernel with type information
+            return; // loading requires privileges and a kernel with type information
         }
         libbpf_rs::set_print(Some((PrintLevel::Warn, append_log)));
         let open = ObjectBuilder::default().open_memory(OBJECT).unwrap();

@@ -1,4 +1,5 @@
-//! The memory that the eBPF program and this process share: `bpf/shared.h` in Rust, and the kernel's arrays mapped here.
+//! The memory that the eBPF program and this process share: the types of `bpf/shared.h`, and mappings of the kernel's
+//! arrays.
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{fence, Ordering};
@@ -8,9 +9,9 @@ use libbpf_rs::MapCore;
 
 use crate::report::{Acked, Decision, Kind, RateSample, Report, Rtt, State};
 
-/// Largest number of connections of one algorithm.
+/// Maximum number of connections of one algorithm.
 pub(super) const SLOTS: usize = 4096;
-/// Buckets of a latency histogram.
+/// Number of buckets of a latency histogram.
 pub const BUCKETS: usize = 96;
 
 const ADVANCED: u8 = 1;
@@ -84,7 +85,7 @@ pub(super) struct RawFlow {
     pub(super) used: u32,
     pub(super) generation: u32,
     pub(super) number: u32,
-    pub(super) answered: u32,
+    pub(super) decided: u32,
     hold: u32,
     pub(super) fallback: u32,
     times: [u64; 3],
@@ -100,8 +101,8 @@ pub(super) struct RawFlow {
     pub(super) fallbacks: u32,
     pub(super) state: u32,
     pub(super) address: u32,
-    pub(super) near_port: u16,
-    pub(super) far_port: u16,
+    pub(super) local_port: u16,
+    pub(super) remote_port: u16,
 }
 
 /// `struct totals`.
@@ -129,16 +130,17 @@ fn microseconds(us: u32) -> Duration {
 }
 
 impl RawReport {
-    /// Reads a record of the ring; `None` where it is too short.
+    /// Reads a record of the ring buffer; `None` if it is too short.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < std::mem::size_of::<Self>() {
             return None;
         }
-        // SAFETY: it is long enough, and every pattern of bits is a report; the ring aligns to eight bytes only.
+        // SAFETY: it is long enough, and every bit pattern is a valid report; the ring aligns records to eight bytes
+        // only.
         Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 
-    /// The report as the decider takes it.
+    /// Converts to the decider's type.
     pub(super) fn report(&self) -> Report {
         Report {
             now: Time(self.now_ns),
@@ -215,16 +217,17 @@ pub(super) struct Mapped<T> {
     entries: usize,
 }
 
-// SAFETY: plain memory that belongs to no thread; only the deciding thread writes decisions, only the program the rest.
+// SAFETY: plain memory without thread affinity. Only the decider thread writes decisions, only the program writes the
+// rest.
 unsafe impl<T: Send> Send for Mapped<T> {}
 // SAFETY: as above; readers copy by volatile loads.
 unsafe impl<T: Send> Sync for Mapped<T> {}
 
 impl<T: Copy> Mapped<T> {
-    /// A copy of entry `index`; its fields may be of different ages.
+    /// A copy of entry `index`, whose fields may have been written at different times.
     pub(super) fn get(&self, index: usize) -> T {
-        assert!(index < self.entries, "an array of the kernel ends before {index}");
-        // SAFETY: within the mapping, which exists as long as `self`; aligned, since the kernel's entries are.
+        assert!(index < self.entries, "index {index} is beyond the end of a kernel array");
+        // SAFETY: within the mapping, which exists as long as `self`; aligned, since the kernel's entries are aligned.
         unsafe { self.base.add(index).read_volatile() }
     }
 }
@@ -233,9 +236,9 @@ impl<T> Mapped<T> {
     /// Maps `map`, whose entries must have the layout of `T`.
     pub(super) fn new(map: &impl MapCore, entries: usize) -> std::io::Result<Self> {
         let size = std::mem::size_of::<T>();
-        assert_eq!(map.value_size() as usize, size, "program and process disagree about {}", map.name().display());
+        assert_eq!(map.value_size() as usize, size, "entry size of {} in program and process", map.name().display());
         let flags = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping of a file descriptor that is open; nothing else is touched.
+        // SAFETY: a new mapping of an open file descriptor, at an address that the kernel selects.
         let base = unsafe {
             libc::mmap(std::ptr::null_mut(), size * entries, flags, libc::MAP_SHARED, map.as_fd().as_raw_fd(), 0)
         };
@@ -248,12 +251,12 @@ impl<T> Mapped<T> {
 
 impl<T> Drop for Mapped<T> {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this size, and nothing borrows from it.
+        // SAFETY: mapped by `new` with this size, and no reference to it exists.
         unsafe { libc::munmap(self.base.cast(), self.entries * std::mem::size_of::<T>()) };
     }
 }
 
-/// The array of decisions; one thread writes it.
+/// The array of decisions. Only one thread writes it.
 pub(super) struct Decisions(Mapped<RawDecision>);
 
 impl Decisions {
@@ -261,8 +264,8 @@ impl Decisions {
         Mapped::new(map, SLOTS).map(Self)
     }
 
-    /// Writes the decision on a report. `begun` is written first and `number` last, so that the program detects a decision
-    /// that is only partly written.
+    /// Writes the decision on a report. `begun` is written first and `number` last, so that the program detects a
+    /// partly written decision.
     pub(super) fn write(&self, to: &RawReport, decision: &Decision) {
         let slot = to.slot as usize;
         assert!(slot < self.0.entries, "the program has no slot {slot}");

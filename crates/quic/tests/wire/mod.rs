@@ -1,4 +1,5 @@
-//! Two QUIC endpoints of `quinn-proto` over a wire in memory, on a virtual clock: no sockets, no threads, no chance.
+//! Two QUIC endpoints of `quinn-proto` over a wire in memory, on a virtual clock, without sockets, threads or
+//! randomness.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -6,29 +7,29 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use cwndlab_quic::{Answer, Factory};
+use cwndlab_quic::{Factory, Observation};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig,
     ServerConfig, StreamId, Transmit, TransportConfig, VarInt,
 };
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// Bytes of IPv4 and UDP headers in front of a QUIC packet.
+/// Size of the IPv4 and UDP headers of a QUIC packet, bytes.
 pub(crate) const HEADERS: u64 = 28;
-/// Bytes of a full QUIC packet: its UDP payload.
+/// Size of a full QUIC packet, which is the UDP payload, bytes.
 pub(crate) const MTU: u16 = 1452;
 
-/// One direction: a drop-tail queue in packets, a line, a wire.
+/// One direction of the path: a drop-tail queue, a line and a wire.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     rate_bps: u64,
     delay_ns: u64,
-    /// The packet in service not counted.
+    /// Capacity of the queue without the packet in service, packets.
     capacity: usize,
-    /// From so many packets in the queue on they are marked instead.
+    /// Queue length from which arriving packets are marked, packets.
     mark_from: Option<usize>,
-    /// Everything that enters between these times is lost.
-    dark: Option<(u64, u64)>,
+    /// Start and end of an outage, ns: packets that arrive in it are lost.
+    outage: Option<(u64, u64)>,
     busy_until: u64,
     starts: VecDeque<u64>,
     drops: u64,
@@ -41,29 +42,29 @@ impl Line {
             delay_ns,
             capacity,
             mark_from: None,
-            dark: None,
+            outage: None,
             busy_until: 0,
             starts: VecDeque::new(),
             drops: 0,
         }
     }
 
-    /// The same with marks from so many waiting packets on.
-    pub(crate) fn marking(self, from: usize) -> Self {
+    /// The line with a marking threshold of `from` waiting packets.
+    pub(crate) fn with_marking(self, from: usize) -> Self {
         Self { mark_from: Some(from), ..self }
     }
 
-    /// The same with everything lost that enters between these times.
-    pub(crate) fn dark(self, from: u64, to: u64) -> Self {
-        Self { dark: Some((from, to)), ..self }
+    /// The line with an outage, ns.
+    pub(crate) fn with_outage(self, from: u64, to: u64) -> Self {
+        Self { outage: Some((from, to)), ..self }
     }
 
-    /// When a packet arrives at the other end, and whether it is marked; `None`: dropped.
-    fn take(&mut self, now: u64, bytes: u64) -> Option<(u64, bool)> {
+    /// The arrival time of a packet at the other end, and whether it is marked; `None` if it is dropped.
+    fn enqueue(&mut self, now: u64, bytes: u64) -> Option<(u64, bool)> {
         while self.starts.front().is_some_and(|start| *start <= now) {
             self.starts.pop_front();
         }
-        if self.starts.len() >= self.capacity || self.dark.is_some_and(|(from, to)| (from..to).contains(&now)) {
+        if self.starts.len() >= self.capacity || self.outage.is_some_and(|(from, to)| (from..to).contains(&now)) {
             self.drops += 1;
             return None;
         }
@@ -77,34 +78,34 @@ impl Line {
     }
 }
 
-struct End {
+struct WireEndpoint {
     endpoint: Endpoint,
     address: SocketAddr,
     connection: Option<(ConnectionHandle, Connection)>,
     inbound: VecDeque<(u64, Option<EcnCodepoint>, Vec<u8>)>,
 }
 
-/// What a transfer did.
+/// The result of a transfer.
 pub(crate) struct Outcome {
-    /// The sender's answers, times since the wire was switched on.
-    pub(crate) answers: Vec<Answer>,
+    /// The observations at the sender, with times since the start of the transfer.
+    pub(crate) observations: Vec<Observation>,
     /// Bytes that the receiving application read.
     pub(crate) delivered: u64,
     /// Packets that the forward line dropped.
     pub(crate) drops: u64,
-    /// In flight at most, after an answer.
-    pub(crate) most_in_flight: u64,
+    /// Maximum of the bytes in flight over all observations.
+    pub(crate) max_in_flight: u64,
 }
 
-/// What leaves an end, one datagram each.
+/// Splits a transmission into datagrams.
 fn split(transmit: &Transmit, buffer: &[u8]) -> Vec<(Option<EcnCodepoint>, Vec<u8>)> {
     let size = transmit.segment_size.unwrap_or(transmit.size).max(1);
     buffer[..transmit.size].chunks(size).map(|part| (transmit.ecn, part.to_vec())).collect()
 }
 
-impl End {
-    /// Lets everything happen that is due, and gives what leaves.
-    fn act(&mut self, base: Instant, now: u64, peer: SocketAddr) -> Vec<(Option<EcnCodepoint>, Vec<u8>)> {
+impl WireEndpoint {
+    /// Processes all arrivals and timers that are due, and returns the datagrams to send.
+    fn process(&mut self, base: Instant, now: u64, peer: SocketAddr) -> Vec<(Option<EcnCodepoint>, Vec<u8>)> {
         let instant = base + Duration::from_nanos(now);
         let mut buffer = Vec::new();
         let mut out = Vec::new();
@@ -130,8 +131,8 @@ impl End {
             connection.handle_timeout(instant);
         }
         while let Some(event) = connection.poll_endpoint_events() {
-            if let Some(answer) = self.endpoint.handle_event(*handle, event) {
-                connection.handle_event(answer);
+            if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                connection.handle_event(event);
             }
         }
         while let Some(transmit) = connection.poll_transmit(instant, 10, &mut buffer) {
@@ -149,12 +150,12 @@ impl End {
     }
 }
 
-/// What the sending application does.
+/// The workload of the sending application.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Work {
-    /// It always has data.
+pub(crate) enum Workload {
+    /// Unlimited data.
     Endless,
-    /// So many bytes every so many nanoseconds.
+    /// A burst of bytes in each interval: bytes, ns.
     Bursts(u64, u64),
 }
 
@@ -171,23 +172,28 @@ fn transport(factory: Arc<Factory>) -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
-/// Sends for `duration_ns` from one end to the other.
-pub(crate) fn transfer(factory: Factory, work: Work, mut forward: Line, mut back: Line, duration_ns: u64) -> Outcome {
+/// Runs a transfer from one endpoint to the other for `duration_ns`.
+pub(crate) fn transfer(
+    factory: Factory,
+    workload: Workload,
+    mut forward: Line,
+    mut back: Line,
+    duration_ns: u64,
+) -> Outcome {
     // An Ed25519 signature has one length: the handshake has the same number of bytes each time.
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).expect("a key");
-    let made = rcgen::CertificateParams::new(vec!["wire".to_owned()]).expect("a name").self_signed(&key);
-    let certificate = made.expect("a certificate").der().clone();
+    let signed = rcgen::CertificateParams::new(vec!["wire".to_owned()]).expect("a name").self_signed(&key);
+    let certificate = signed.expect("a certificate").der().clone();
     let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let mut roots = rustls::RootCertStore::empty();
-    roots.add(certificate.clone()).expect("it is one");
+    roots.add(certificate.clone()).expect("a valid certificate");
 
-    let answers: Arc<Mutex<Vec<Answer>>> = Arc::default();
-    let kept = Arc::clone(&answers);
-    let factory = factory.observed(Arc::new(move |answer| kept.lock().expect("nobody panics").push(*answer)));
+    let observations: Arc<Mutex<Vec<Observation>>> = Arc::default();
+    let sink = Arc::clone(&observations);
+    let factory = factory.with_observer(Arc::new(move |observation| sink.lock().expect("no panic").push(*observation)));
     let mut server = ServerConfig::with_single_cert(vec![certificate], private).expect("key and certificate match");
-    server
-        .transport_config(transport(Arc::new(Factory::clone(&cwndlab_quic::controller("reno").expect("it is there")))));
-    let mut client = ClientConfig::with_root_certificates(Arc::new(roots)).expect("it trusts one");
+    server.transport_config(transport(cwndlab_quic::controller_factory("reno").expect("an entry")));
+    let mut client = ClientConfig::with_root_certificates(Arc::new(roots)).expect("a root certificate");
     client.transport_config(transport(Arc::new(factory)));
 
     let base = origin();
@@ -198,8 +204,8 @@ pub(crate) fn transfer(factory: Factory, work: Work, mut forward: Line, mut back
     };
     let addresses: [SocketAddr; 2] = ["10.0.0.1:1000", "10.0.0.2:443"].map(|text| text.parse().expect("an address"));
     let mut sender =
-        End { endpoint: endpoint(1, None), address: addresses[0], connection: None, inbound: VecDeque::new() };
-    let mut receiver = End {
+        WireEndpoint { endpoint: endpoint(1, None), address: addresses[0], connection: None, inbound: VecDeque::new() };
+    let mut receiver = WireEndpoint {
         endpoint: endpoint(2, Some(Arc::new(server))),
         address: addresses[1],
         connection: None,
@@ -208,53 +214,53 @@ pub(crate) fn transfer(factory: Factory, work: Work, mut forward: Line, mut back
     sender.connection = Some(sender.endpoint.connect(base, client, addresses[1], "wire").expect("it connects"));
 
     let (mut now, mut stream, mut delivered): (u64, Option<StreamId>, u64) = (0, None, 0);
-    let (mut owed, mut next_burst) = (0, 0);
+    let (mut unsent, mut next_burst) = (0, 0);
     let block = vec![0u8; 1 << 16];
     while now <= duration_ns {
-        if let Work::Bursts(bytes, every) = work {
+        if let Workload::Bursts(bytes, interval) = workload {
             while next_burst <= now {
-                owed += bytes;
-                next_burst += every;
+                unsent += bytes;
+                next_burst += interval;
             }
         } else {
-            owed = u64::MAX;
+            unsent = u64::MAX;
         }
-        // Arrivals first, then what the applications do with them, then what leaves on their behalf.
-        let mut leaving = sender.act(base, now, addresses[1]);
-        write(&mut sender, &mut stream, &mut owed, &block);
-        leaving.extend(sender.act(base, now, addresses[1]));
+        // Arrivals precede the applications' reads and writes, and these precede the resulting transmissions.
+        let mut leaving = sender.process(base, now, addresses[1]);
+        write(&mut sender, &mut stream, &mut unsent, &block);
+        leaving.extend(sender.process(base, now, addresses[1]));
         for (ecn, bytes) in leaving {
-            if let Some((due, marked)) = forward.take(now, bytes.len() as u64 + HEADERS) {
+            if let Some((due, marked)) = forward.enqueue(now, bytes.len() as u64 + HEADERS) {
                 let ecn = if marked { ecn.map(|_| EcnCodepoint::Ce) } else { ecn };
                 receiver.inbound.push_back((due, ecn, bytes));
             }
         }
-        let mut leaving = receiver.act(base, now, addresses[0]);
+        let mut leaving = receiver.process(base, now, addresses[0]);
         delivered += read(&mut receiver);
-        leaving.extend(receiver.act(base, now, addresses[0]));
+        leaving.extend(receiver.process(base, now, addresses[0]));
         for (ecn, bytes) in leaving {
-            if let Some((due, _)) = back.take(now, bytes.len() as u64 + HEADERS) {
+            if let Some((due, _)) = back.enqueue(now, bytes.len() as u64 + HEADERS) {
                 sender.inbound.push_back((due, ecn, bytes));
             }
         }
-        let burst = matches!(work, Work::Bursts(..)).then_some(next_burst);
+        let burst = matches!(workload, Workload::Bursts(..)).then_some(next_burst);
         let Some(next) = [sender.due(base), receiver.due(base), burst].into_iter().flatten().min() else { break };
         now = next.max(now + 1);
     }
     assert_eq!(sender.address, addresses[0]);
     assert_eq!(receiver.address, addresses[1]);
-    let answers = std::mem::take(&mut *answers.lock().expect("nobody panics"));
-    let most_in_flight = answers.iter().map(|answer| answer.in_flight.0).max().unwrap_or(0);
-    Outcome { answers, delivered, drops: forward.drops, most_in_flight }
+    let observations = std::mem::take(&mut *observations.lock().expect("no panic"));
+    let max_in_flight = observations.iter().map(|observation| observation.in_flight.0).max().unwrap_or(0);
+    Outcome { observations, delivered, drops: forward.drops, max_in_flight }
 }
 
-/// Where the virtual clock begins: an `Instant` can only be had from the system's clock, and only differences count.
+/// The origin of the virtual clock. Only the system's clock supplies an `Instant`; only differences of times matter.
 #[allow(clippy::disallowed_methods)]
 fn origin() -> Instant {
     Instant::now()
 }
 
-fn write(sender: &mut End, stream: &mut Option<StreamId>, owed: &mut u64, block: &[u8]) {
+fn write(sender: &mut WireEndpoint, stream: &mut Option<StreamId>, unsent: &mut u64, block: &[u8]) {
     let Some((_, connection)) = &mut sender.connection else { return };
     while connection.poll().is_some() {}
     if connection.is_handshaking() {
@@ -264,17 +270,17 @@ fn write(sender: &mut End, stream: &mut Option<StreamId>, owed: &mut u64, block:
         *stream = connection.streams().open(Dir::Uni);
     }
     let Some(stream) = *stream else { return };
-    while *owed > 0 {
-        let size = (*owed).min(block.len() as u64) as usize;
+    while *unsent > 0 {
+        let size = (*unsent).min(block.len() as u64) as usize;
         match connection.send_stream(stream).write(&block[..size]) {
-            Ok(written) if *owed != u64::MAX => *owed -= written as u64,
+            Ok(written) if *unsent != u64::MAX => *unsent -= written as u64,
             Ok(_) => {}
             Err(_) => return,
         }
     }
 }
 
-fn read(receiver: &mut End) -> u64 {
+fn read(receiver: &mut WireEndpoint) -> u64 {
     let Some((_, connection)) = &mut receiver.connection else { return 0 };
     while connection.poll().is_some() {}
     while connection.streams().accept(Dir::Uni).is_some() {}

@@ -1,4 +1,4 @@
-//! Runs a scenario with the catalogue and `gentle`, and writes what `cwndlab report` reads.
+//! Runs a scenario with the catalogue and `gentle`, and writes records for `cwndlab report`.
 //!
 //! `run SCENARIO.toml SEED DIR [FIELD=VALUE …]`
 
@@ -11,7 +11,7 @@ use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::{Fault, Scenario};
 use cwndlab_units::Time;
 
-fn in_words(faults: Vec<Fault>) -> String {
+fn fault_text(faults: Vec<Fault>) -> String {
     faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -22,23 +22,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (file, seed) = (Path::new(file), seed.parse()?);
 
-    // The line of the outsider: one more entry in the catalogue.
+    // Adds the algorithm as another entry of the catalogue.
     let mut catalogue = cwndlab_simulator::catalogue();
     catalogue.specs.push(&gentle::SPEC);
 
-    let mut scenario = Scenario::from_toml(&std::fs::read_to_string(file)?, file.parent()).map_err(in_words)?;
+    let mut scenario = Scenario::from_toml(&std::fs::read_to_string(file)?, file.parent()).map_err(fault_text)?;
     for change in changes {
         let (field, value) = change.split_once('=').ok_or("write FIELD=VALUE")?;
-        scenario.set(field, value).map_err(in_words)?;
+        scenario.set(field, value).map_err(fault_text)?;
     }
-    // So that whoever reads the records, and does not know the name, knows what it is.
+    // Declares the algorithm in the scenario, so that readers of the records can identify it.
     scenario
         .set(
             "algorithms",
             r#"{ gentle = { class = "Gentle", kind = "growth", file = "examples/own-algorithm-rust/src/lib.rs", parameters = { a = 1.0 } } }"#,
         )
-        .map_err(in_words)?;
-    let (plan, notes) = scenario.plan(&catalogue).map_err(in_words)?;
+        .map_err(fault_text)?;
+    let (plan, notes) = scenario.plan(&catalogue).map_err(fault_text)?;
 
     let records = cwndlab_simulator::run(&plan, seed, &AtomicBool::new(false), None)?;
 
