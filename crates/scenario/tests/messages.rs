@@ -98,7 +98,7 @@ fn each_fault_has_its_message() {
         ),
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"red\", min_th = 20, max_th = 15 }, delay")),
-            "dumbbell.bottleneck.queue.max_th: 15 packets are not more than min_th's 20\n  hint: three times min_th is usual",
+            "dumbbell.bottleneck.queue.max_th: 15 packets are not above min_th, 20 packets\n  hint: three times min_th is usual",
         ),
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"pie\", update = \"0 s\" }, delay")),

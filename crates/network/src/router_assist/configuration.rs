@@ -1,15 +1,15 @@
-//! What the configuration of a scheme's agent is.
+//! The interface of an agent's configuration.
 
 use cwndlab_config::{Faults, Reader};
 
-/// The configuration of a scheme's agent.
+/// The configuration of an agent.
 pub(super) trait Configuration: Sized {
-    /// The agent at work.
+    /// The state of the agent.
     type Agent;
 
-    /// Reads the fields of its `SPEC`.
+    /// Reads the fields of `SPEC`.
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self>;
 
-    /// An agent of a line of `capacity` bit/s.
+    /// An agent for a line of `capacity` bit/s.
     fn build(&self, capacity: f64) -> Self::Agent;
 }
