@@ -71,15 +71,15 @@ fn every_message_in_full() {
     let cases = [
         (
             udp("kind = \"bulk\""),
-            "flow[0].workload.kind: 'bulk' is sent by TCP, and the flow's transport is UDP\n  hint: write 'workload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"1500 B\" }'",
+            "flow[0].workload.kind: 'bulk' is a TCP workload, but the flow's transport is UDP\n  hint: write 'workload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"1500 B\" }'",
         ),
         (
             tcp("kind = \"cbr\", rate = \"2 Mbps\""),
-            "flow[0].workload.kind: 'cbr' is sent by UDP, and the flow's transport is TCP\n  hint: write 'transport = \"udp\"' and no algorithm",
+            "flow[0].workload.kind: 'cbr' is a UDP workload, but the flow's transport is TCP\n  hint: write 'transport = \"udp\"' and no algorithm",
         ),
         (
             udp("kind = \"cbr\", rate = \"2 Mbps\", packet = \"28 B\""),
-            "flow[0].workload.packet: a packet has 28 bytes of headers, some payload, and 65535 bytes at most\n  hint: write \"1500 B\"",
+            "flow[0].workload.packet: a packet has 28 bytes of headers, at least one byte of payload, and at most 65535 bytes\n  hint: write \"1500 B\"",
         ),
         (
             tcp("kind = \"bulk\", per_second = 3"),
@@ -103,7 +103,7 @@ fn every_message_in_full() {
         ),
         (
             tcp("kind = \"arrivals\", load = 0.5, size = { kind = \"pareto\", shape = 0.8, min = \"1 kB\" }"),
-            "flow[0].workload.load: sizes without a mean make no load\n  hint: bound them by 'max', or give 'per_second'",
+            "flow[0].workload.load: a load requires sizes with a finite mean\n  hint: set 'max', or use 'per_second'",
         ),
         (
             tcp("kind = \"arrivals\", per_second = 3, size = { kind = \"cdf\", points = [[\"1 kB\", 0.5], [\"2 kB\", 0.9]] }"),
@@ -172,7 +172,7 @@ fn a_distribution_comes_from_a_file() {
     );
     assert_eq!(
         line(""),
-        "flow[0].workload.size.file: FILE:1: there is no point\n  hint: two columns: value, probability"
+        "flow[0].workload.size.file: FILE:1: there are no points\n  hint: two columns: value, probability"
     );
     std::fs::remove_file(&path).unwrap();
 }

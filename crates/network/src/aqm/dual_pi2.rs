@@ -3,7 +3,7 @@
 //! Source: De Schepper, Briscoe, White, "Dual-Queue Coupled AQM for L4S", RFC 9332 (2023), appendix A.
 //!
 //! ```text
-//! every T_update: p' += alpha (delay - target) + beta (delay - delay_old)   delay: maximum of both queues'   (1)
+//! every T_update: p' += alpha (delay - target) + beta (delay - delay_old)   delay: maximum over both queues           (1)
 //! p_C = p'^2, at most 1 / k^2: classic packets are marked if they are ECN-capable, otherwise dropped               (2)
 //! p_CL = k p'                                                                                                      (3)
 //! p_L = max(p_CL, ramp of the L queue's own delay from l_min over l_range): scalable packets are marked            (4)

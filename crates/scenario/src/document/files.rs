@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cwndlab_config::Faults;
-use cwndlab_traffic::distribution_fields::{last_point, next_point};
+use cwndlab_traffic::distribution_fields::{check_last_point, check_point};
 use serde_json::{Map, Value};
 
 use crate::trace;
@@ -92,14 +92,14 @@ fn distribution_file(file: &Path) -> Result<Value, (String, String)> {
         if cells.len() != 2 {
             return fail(n + 1, "two numbers are wanted".to_owned(), "two columns: size in bytes, probability");
         }
-        if let Err((what, hint)) = next_point(last, value, probability) {
+        if let Err((what, hint)) = check_point(last, value, probability) {
             return fail(n + 1, what, hint);
         }
         last = Some((value, probability));
         end = n + 1;
         points.push(serde_json::json!([value, probability]));
     }
-    match last_point(last) {
+    match check_last_point(last) {
         Ok(()) => Ok(Value::Array(points)),
         Err((what, hint)) => fail(end.max(1), what, hint),
     }

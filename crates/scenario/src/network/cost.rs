@@ -1,7 +1,7 @@
 //! What a run would write down: more rows than a machine's memory holds are refused before it begins.
 
 use cwndlab_config::{Fault, Faults};
-use cwndlab_traffic::application::Offered;
+use cwndlab_traffic::application::OfferedLoad;
 
 use crate::plan::{FlowPlan, Plan};
 
@@ -83,22 +83,22 @@ fn expect(plan: &Plan, flow: &FlowPlan) -> Expected {
     let stop = flow.stop.map_or(plan.duration, |stop| stop.min(plan.duration));
     let span = stop.0.saturating_sub(flow.start.0) as f64;
     let hops = (flow.forward.len() + flow.reverse.len()) as f64;
-    match flow.workload.offered() {
-        Offered::Transfers { per_second, count } => {
+    match flow.workload.offered_load() {
+        OfferedLoad::Transfers { per_second, count } => {
             let transfers = (per_second * span * 1e-9).min(count.map_or(f64::INFINITY, |count| count as f64));
             Expected { transfers, packet_rows: transfers * hops, ..Expected::default() }
         }
-        Offered::Packets { per_second } => {
+        OfferedLoad::Packets { per_second } => {
             let datagrams = per_second * span * 1e-9;
             Expected { datagrams, packet_rows: datagrams * flow.forward.len() as f64, ..Expected::default() }
         }
-        Offered::Bytes(bytes) => {
+        OfferedLoad::Bytes(bytes) => {
             let size = (flow.stack.mss.0 + flow.stack.header.0) as f64;
             let rates = flow.forward.iter().filter_map(|&link| plan.links[link as usize].rate);
             let line = rates.min().map_or(0.0, |rate| rate.0 as f64 / 8.0 * span * 1e-9);
             let carried = bytes.map_or(line, |bytes| line.min(bytes.0 as f64));
             Expected { packet_rows: carried / size * hops, ..Expected::default() }
         }
-        Offered::Unknown => Expected::default(),
+        OfferedLoad::Unknown => Expected::default(),
     }
 }
