@@ -41,7 +41,7 @@ impl Config {
         let list = table.list("indices", faults)?;
         let indices: Option<Vec<u64>> = list.iter().map(Value::as_u64).collect();
         let Some(indices) = indices else {
-            faults.add(table.at("indices"), "packet indices are whole numbers from 0", "");
+            faults.add(table.at("indices"), "packet indices are integers from 0", "");
             return None;
         };
         if indices.windows(2).any(|pair| pair[0] >= pair[1]) {
