@@ -1,5 +1,5 @@
 use super::*;
-use cwndlab_conformance::{check_sized, Size};
+use cwndlab_conformance::{check_sized, BatterySize};
 use cwndlab_control::testing::{ack_at, established, loss, path, timeout};
 use cwndlab_control::{Ack, BeforeReduction, Kind};
 use cwndlab_units::maths::pow;
@@ -279,7 +279,7 @@ fn mean_windows_follow_the_response_functions() {
 }
 
 /// Those of `texts` that the battery finds fault with, on four threads.
-fn broken(texts: &[String], size: &Size) -> Vec<String> {
+fn broken(texts: &[String], size: &BatterySize) -> Vec<String> {
     let catalogue = catalogue();
     let next = AtomicUsize::new(0);
     let examine = || {
@@ -304,7 +304,7 @@ fn broken(texts: &[String], size: &Size) -> Vec<String> {
 /// follows a model of the path keeps what it learned (Linux, `bbr_undo_cwnd`).
 #[test]
 fn an_undo_restores_the_whole_state_of_every_algorithm_without_a_model() {
-    for text in cwndlab_conformance::texts(&catalogue()) {
+    for text in cwndlab_conformance::algorithm_texts(&catalogue()) {
         let algorithm = catalogue().parse(&text).unwrap_or_else(|fault| panic!("{text}: {}", fault.what));
         let mut flow = algorithm.build(&path(10));
         flow.on_window(&established(Duration::from_millis(100), None));
@@ -326,14 +326,15 @@ fn an_undo_restores_the_whole_state_of_every_algorithm_without_a_model() {
 /// CUBIC. `cwndlab check` runs it in full size.
 #[test]
 fn every_algorithm_passes_the_battery() {
-    let broken = broken(&cwndlab_conformance::texts(&catalogue()), &Size::SMALL);
+    let broken = broken(&cwndlab_conformance::algorithm_texts(&catalogue()), &BatterySize::SMALL);
     assert!(broken.is_empty(), "{} algorithms fail:\n{}", broken.len(), broken.join("\n"));
 }
 
 /// A little of the same on every growth with every slow start that it takes.
 #[test]
 fn every_growth_with_every_slow_start_passes_a_little_of_the_battery() {
-    let little = Size { long_acks: 500, wide_segments: 2_000, acks: 40, streams: 1, events: 200, timed: (16, 1) };
+    let little =
+        BatterySize { long_acks: 500, wide_segments: 2_000, acks: 40, streams: 1, events: 200, timed: (16, 1) };
     let broken = broken(&all_texts(), &little);
     assert!(broken.is_empty(), "{} pairs fail:\n{}", broken.len(), broken.join("\n"));
 }

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use cwndlab_conformance::Broken;
+use cwndlab_conformance::BrokenRule;
 use cwndlab_control::{
     self as control, Arguments, Cause, Change, CongestionControl, Event, EventKind, Extra, Phase, Reason, Ssthresh,
     State, Value,
@@ -51,7 +51,7 @@ pub(crate) fn fail(failure: Failure) -> ! {
     // Read by the conformance battery alone.
     let more = if failure.hint.is_empty() { &failure.place } else { failure.hint };
     let why = if more.is_empty() { failure.what.clone() } else { format!("{} ({more})", failure.what) };
-    let broken = Broken { rule: failure.rule, why };
+    let broken = BrokenRule { rule: failure.rule, why };
     FAILURE.set(Some(failure));
     // No panic: no hook is called and nothing is printed.
     broken.unwind()
