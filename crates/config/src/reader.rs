@@ -260,7 +260,9 @@ impl<'a> Reader<'a> {
     /// One of the declared texts.
     pub fn word(&self, key: &str, faults: &mut Faults) -> Option<&'static str> {
         let field = self.field(key);
-        let Kind::Words(words) = field.kind else { panic!("'{key}' of '{}' is not an enumeration", self.declared.name) };
+        let Kind::Words(words) = field.kind else {
+            panic!("'{key}' of '{}' is not an enumeration", self.declared.name)
+        };
         let Some(value) = self.given(key, faults) else {
             return match field.default {
                 WhenAbsent::Is(Literal::Text(text)) => Some(text),

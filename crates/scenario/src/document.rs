@@ -49,8 +49,9 @@ impl Scenario {
     /// # Errors
     /// A syntax error, or unreadable files.
     pub fn from_json(text: &str, folder: Option<&Path>) -> Result<Self, Vec<Fault>> {
-        let document = serde_json::from_str(text)
-            .map_err(|error| one(format!("line {}, column {}", error.line(), error.column()), "this is not JSON", ""))?;
+        let document = serde_json::from_str(text).map_err(|error| {
+            one(format!("line {}, column {}", error.line(), error.column()), "this is not JSON", "")
+        })?;
         Self::from_document(document, folder)
     }
 

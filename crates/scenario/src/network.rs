@@ -1,17 +1,17 @@
 //! Conversion of a scenario to a plan: nodes, links and routes of each kind of topology.
 
 mod access;
-mod radio_links;
 mod builder;
-mod row_limits;
 mod dumbbell;
 mod flow_plan;
 mod graph;
-mod parking_lot;
-mod routed_flows;
-mod queue_sizes;
-mod routes;
 mod interner;
+mod parking_lot;
+mod queue_sizes;
+mod radio_links;
+mod routed_flows;
+mod routes;
+mod row_limits;
 mod shortest_paths;
 mod wlan;
 
@@ -29,8 +29,8 @@ use dumbbell::dumbbell;
 use flow_plan::FlowPlans;
 use graph::graph;
 use parking_lot::parking_lot;
-use routed_flows::RoutedFlow;
 use queue_sizes::size_queues;
+use routed_flows::RoutedFlow;
 use wlan::wlan;
 
 /// Maximum number of flows of a scenario.
@@ -116,7 +116,11 @@ fn algorithms<'a>(schema: &'a Schema, catalogue: &Catalogue, faults: &mut Faults
 }
 
 /// Builds the network of the scenario's topology; returns the flows with their routes, and the media.
-fn build_topology<'a>(schema: &'a Schema, network: &mut Network, faults: &mut Faults) -> (Vec<RoutedFlow<'a>>, Vec<MediumPlan>) {
+fn build_topology<'a>(
+    schema: &'a Schema,
+    network: &mut Network,
+    faults: &mut Faults,
+) -> (Vec<RoutedFlow<'a>>, Vec<MediumPlan>) {
     match &schema.topology {
         Topology::Dumbbell(forward, reverse, access) => {
             (dumbbell(schema, forward, reverse, access, network, faults), Vec::new())
@@ -151,7 +155,11 @@ fn reject_long_routes(routed: &[RoutedFlow<'_>], faults: &mut Faults) {
             if route.len() > MAX_HOPS {
                 faults.add(
                     &single.flow.path,
-                    format!("the {direction} route of '{}' has {} links; the maximum is {MAX_HOPS}", single.name, route.len()),
+                    format!(
+                        "the {direction} route of '{}' has {} links; the maximum is {MAX_HOPS}",
+                        single.name,
+                        route.len()
+                    ),
                     "shorten the path",
                 );
             }

@@ -235,7 +235,11 @@ fn too_many_rows_are_rejected_before_the_run() {
     let mut twice = dumbbell(udp);
     assert_eq!(messages(&twice), "");
     twice["dumbbell"]["bottleneck"]["duplicate"] = json!(0.01);
-    assert!(messages(&twice).contains("datagrams are expected; duplicates are detected among 4294967295"), "{}", messages(&twice));
+    assert!(
+        messages(&twice).contains("datagrams are expected; duplicates are detected among 4294967295"),
+        "{}",
+        messages(&twice)
+    );
     let mut every = dumbbell(cubic());
     every["packets"] = json!(true);
     every["dumbbell"]["bottleneck"]["rate"] = json!("100 Gbps");

@@ -310,9 +310,10 @@ pub fn check_point(before: Option<(f64, f64)>, value: f64, probability: f64) -> 
         Some((last, _)) if value <= last => {
             Err((format!("{value} is not above the previous value, {last}"), "values ascend"))
         }
-        Some((_, last)) if probability < last => {
-            Err((format!("the probability falls from {last} to {probability}"), "probabilities are cumulative: P(X ≤ value)"))
-        }
+        Some((_, last)) if probability < last => Err((
+            format!("the probability falls from {last} to {probability}"),
+            "probabilities are cumulative: P(X ≤ value)",
+        )),
         _ => Ok(()),
     }
 }

@@ -23,7 +23,10 @@ pub(crate) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<(Rate, Byt
     if packet.is_some_and(|packet| packet <= UDP_HEADER || packet > MAX_PACKET) {
         faults.add(
             table.at("packet"),
-            format!("a packet has {} bytes of headers, at least one byte of payload, and at most {} bytes", UDP_HEADER.0, MAX_PACKET.0),
+            format!(
+                "a packet has {} bytes of headers, at least one byte of payload, and at most {} bytes",
+                UDP_HEADER.0, MAX_PACKET.0
+            ),
             "write \"1500 B\"",
         );
         return None;

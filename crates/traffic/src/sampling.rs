@@ -124,7 +124,10 @@ mod tests {
                 squares += one * one;
             }
             let sample_mean = sum / n;
-            assert!((sample_mean - mean).abs() < 5.0 * maths::sqrt(variance / n), "{distribution:?}: mean {sample_mean}");
+            assert!(
+                (sample_mean - mean).abs() < 5.0 * maths::sqrt(variance / n),
+                "{distribution:?}: mean {sample_mean}"
+            );
             assert!((distribution.mean() - mean).abs() < 1e-3 * mean, "{distribution:?}");
             let spread = squares / n - sample_mean * sample_mean;
             assert!((spread / variance - 1.0).abs() < 0.1, "{distribution:?}: variance {spread}");

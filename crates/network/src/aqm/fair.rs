@@ -53,7 +53,12 @@ pub struct Config {
 /// The fields that all fair queues share.
 pub(super) const FIELDS: &[Field] = &[
     Field::bytes("quantum", "1514 B", "credit of a queue per round, from 64 B to 1 MiB"),
-    Field::whole("batch", (1, 1_000_000), 64, "maximum number of packets dropped at once when the capacity is exceeded"),
+    Field::whole(
+        "batch",
+        (1, 1_000_000),
+        64,
+        "maximum number of packets dropped at once when the capacity is exceeded",
+    ),
 ];
 
 /// The number of queues of the disciplines that hash flows to queues.

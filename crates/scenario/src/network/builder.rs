@@ -56,7 +56,13 @@ impl Network {
     }
 
     /// The template of links like this one; without a configured queue the capacity is `default`.
-    pub(super) fn template(&mut self, link: &Link, default: CapacitySpec, sampled: bool, radio: Option<RadioPlan>) -> LinkTemplate {
+    pub(super) fn template(
+        &mut self,
+        link: &Link,
+        default: CapacitySpec,
+        sampled: bool,
+        radio: Option<RadioPlan>,
+    ) -> LinkTemplate {
         let queue = link.queue.unwrap_or_else(|| Queue::drop_tail(default));
         let kind = LinkKind {
             rate: self.mean_rate(link),

@@ -9,9 +9,9 @@ use cwndlab_traffic::{Workload, UDP_HEADER};
 use cwndlab_units::{Bytes, Duration};
 
 use super::builder::Network;
-use super::routed_flows::RoutedFlow;
-use super::queue_sizes::PACKET;
 use super::interner::Interner;
+use super::queue_sizes::PACKET;
+use super::routed_flows::RoutedFlow;
 use crate::plan::{Capacity, Ecn, FlowKind, FlowPlan, Prr, Rampdown, RtoRestart, Stack};
 use crate::schema::{Flow, Jitter, Schema};
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use cwndlab_config::Faults;
 use cwndlab_network::aqm::CapacitySpec;
 
-use super::radio_links;
 use super::builder::Network;
+use super::radio_links;
 use super::routed_flows::{flow_instances, RoutedFlow};
 use super::routes::Routes;
 use crate::schema::{Flow, Link, Medium, NamedLink, Schema};

@@ -21,7 +21,12 @@ struct Bdp {
 
 /// Sets the capacity of every queue, in packets or bytes. The notes are part of the hash of records: their text is
 /// fixed.
-pub(super) fn size_queues(network: &mut Network, placed: &[RoutedFlow<'_>], notes: &mut Vec<String>, faults: &mut Faults) {
+pub(super) fn size_queues(
+    network: &mut Network,
+    placed: &[RoutedFlow<'_>],
+    notes: &mut Vec<String>,
+    faults: &mut Faults,
+) {
     let rtts = longest_rtts(network, placed);
     let Network { links, nodes, sizes, .. } = network;
     for ((link, (size, path)), longest) in links.iter_mut().zip(&*sizes).zip(rtts) {

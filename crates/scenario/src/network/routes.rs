@@ -53,14 +53,14 @@ impl<'a> Routes<'a> {
     /// A message and a hint if the links do not form a path between the nodes.
     fn by_names(&self, (from, to): (u32, u32), names: &[String]) -> Result<Vec<u32>, (String, &'static str)> {
         let (mut node, mut route, mut seen) = (from, Vec::new(), BTreeSet::from([from]));
-        for wanted in names {
-            let Some(&index) = self.by_name.get(wanted.as_str()) else {
-                return Err((format!("no link is called '{wanted}'"), ""));
+        for name in names {
+            let Some(&index) = self.by_name.get(name.as_str()) else {
+                return Err((format!("no link is called '{name}'"), ""));
             };
             let link = &self.network.links[index as usize];
             if link.from != node {
-                let (begins, stands) = (self.node(link.from), self.node(node));
-                return Err((format!("'{wanted}' starts at '{begins}', but the previous link ends at '{stands}'"), ""));
+                let (start, end) = (self.node(link.from), self.node(node));
+                return Err((format!("'{name}' starts at '{start}', but the previous link ends at '{end}'"), ""));
             }
             node = link.to;
             if !seen.insert(node) {

@@ -52,7 +52,9 @@ pub(super) fn check(plan: &Plan, paths: &[&str]) -> Vec<Fault> {
     if plan.packets && packet_rows > MAX_ROWS {
         faults.add(
             "packets",
-            format!("about {packet_rows:.0} rows would be recorded, one per packet and link; the maximum is {MAX_ROWS}"),
+            format!(
+                "about {packet_rows:.0} rows would be recorded, one per packet and link; the maximum is {MAX_ROWS}"
+            ),
             "a shorter duration, lower rates, or 'packets = false'",
         );
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cwndlab_config::Faults;
 use cwndlab_units::Duration;
 
-use super::radio_links::STATION_QUEUE;
 use super::builder::Network;
+use super::radio_links::STATION_QUEUE;
 use super::routed_flows::{flow_instances, RoutedFlow};
 use crate::plan::{MediumPlan, Name, RadioPlan};
 use crate::schema::{Link, Queue, Radio, Schema, Wlan};

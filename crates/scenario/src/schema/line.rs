@@ -123,7 +123,11 @@ fn read_schedule(table: &Reader<'_>, line: &LinePlan, faults: &mut Faults) -> Sc
             faults.add(path.clone(), "has no changes", "add a rate, a delay or a loss");
         }
         if rate.is_some() && *line != LinePlan::Rate {
-            faults.add(inner.at("rate"), "the line has no constant rate that a step could change", "use steps of delay and loss only");
+            faults.add(
+                inner.at("rate"),
+                "the line has no constant rate that a step could change",
+                "use steps of delay and loss only",
+            );
         }
         if steps.last().is_some_and(|last| last.at >= at) {
             faults.add(inner.at("at"), format!("{at} is not after the previous step"), "the times of steps ascend");

@@ -57,7 +57,11 @@ fn read_medium(table: &Reader<'_>, name: String, access_point: Option<String>, f
     }
     let aggregation = table.flag("aggregation", faults);
     if aggregation == Some(true) && standard == StandardPlan::ErpOfdm {
-        faults.add(table.at("aggregation"), "802.11g has no aggregation", "remove it, or write 'standard = \"802.11n\"'");
+        faults.add(
+            table.at("aggregation"),
+            "802.11g has no aggregation",
+            "remove it, or write 'standard = \"802.11n\"'",
+        );
     }
     Some(Medium {
         path: table.path.clone(),
@@ -94,7 +98,11 @@ fn read_beacon(table: &Reader<'_>, faults: &mut Faults) -> Option<BeaconPlan> {
         faults.add(table.at("beacon"), "beacons are less than 20 ms apart", "a common interval is \"102.4 ms\"");
     }
     if bytes.0 > 2304 {
-        faults.add(table.at("beacon.size"), format!("{bytes} exceed the maximum size of a frame"), "at most \"2304 B\"");
+        faults.add(
+            table.at("beacon.size"),
+            format!("{bytes} exceed the maximum size of a frame"),
+            "at most \"2304 B\"",
+        );
     }
     Some(BeaconPlan { interval: interval?, bytes: bytes.0.min(2304) as u32 })
 }
@@ -104,7 +112,11 @@ fn read_beacon(table: &Reader<'_>, faults: &mut Faults) -> Option<BeaconPlan> {
 fn read_mode(table: &Reader<'_>, standard: Option<StandardPlan>, faults: &mut Faults) -> Option<ModePlan> {
     let ht = ["mcs", "streams", "short_guard"].into_iter().find(|key| table.gives(key));
     if let (true, Some(key)) = (table.gives("rate"), ht) {
-        faults.add(table.at(key), "conflicts with a rate", "802.11g uses rate, 802.11n uses mcs, streams and short_guard");
+        faults.add(
+            table.at(key),
+            "conflicts with a rate",
+            "802.11g uses rate, 802.11n uses mcs, streams and short_guard",
+        );
         return None;
     }
     let mode = if let Some(key) = ht {
@@ -159,11 +171,7 @@ pub(super) fn read_radio(value: &Value, path: String, media: &[Medium], faults: 
     }
     for key in ["trace", "token_bucket", "schedule", "repeat", "harq"] {
         if table.gives(key) {
-            faults.add(
-                table.at(key),
-                "the medium of the link replaces the line",
-                "remove one of the two",
-            );
+            faults.add(table.at(key), "the medium of the link replaces the line", "remove one of the two");
         }
     }
     let mode = read_mode(&table, Some(found.standard), faults);

@@ -387,8 +387,7 @@ pub static FLOW: Table = Table::new(
         Field::new("algorithm", Kind::Text, "`AVOIDANCE[+SLOW_START][/RECOVERY]`, or a name of `algorithms`; TCP only")
             .absent("required over TCP"),
         Field::new("name", Kind::Text, "unique name").absent("`flow<i>`"),
-        Field::new("rtt", Kind::Duration, "base RTT (dumbbell, parking lot, wireless LAN)")
-            .absent("required there"),
+        Field::new("rtt", Kind::Duration, "base RTT (dumbbell, parking lot, wireless LAN)").absent("required there"),
         Field::new(
             "direction",
             Kind::Words(DIRECTIONS),
@@ -399,7 +398,12 @@ pub static FLOW: Table = Table::new(
         Field::new("stop", Kind::Duration, "time at which the application stops").absent("never"),
         Field::new("start_jitter", START_JITTER, "maximum of the uniform random delay of the start")
             .absent("the scenario's `start_jitter`"),
-        Field::whole("count", (1, 1_000_000), 1, "number of flows; with more than one, names have the suffixes `-1`, `-2`, …"),
+        Field::whole(
+            "count",
+            (1, 1_000_000),
+            1,
+            "number of flows; with more than one, names have the suffixes `-1`, `-2`, …",
+        ),
         Field::new(
             "start_step",
             distribution_fields::TIME,
@@ -410,14 +414,19 @@ pub static FLOW: Table = Table::new(
             .absent("`bulk` over TCP, required over UDP"),
         Field::word("profile", choices::NAMES, "linux", "stack profile"),
         Field::new("stack", Kind::Table(&STACK), "parameters of the stack that override those of the profile"),
-        Field::new("control", Kind::Table(&CONTROL), "delay between transport and algorithm, as in the kernel datapath"),
+        Field::new(
+            "control",
+            Kind::Table(&CONTROL),
+            "delay between transport and algorithm, as in the kernel datapath",
+        ),
         Field::new("from", Kind::Text, "source node (graph)").absent("required in a graph"),
         Field::new("to", Kind::Text, "destination node (graph)").absent("required in a graph"),
         Field::new("route", Kind::Names, "links of the forward route (graph)")
             .absent("the shortest by delay, then hops, then the order of the links"),
         Field::new("reverse_route", Kind::Names, "links of the reverse route (graph)")
             .absent("the shortest by delay, then hops, then the order of the links"),
-        Field::new("enter", Kind::Whole(1, 1_000_000), "router where the flow enters (parking lot)").absent("the first"),
+        Field::new("enter", Kind::Whole(1, 1_000_000), "router where the flow enters (parking lot)")
+            .absent("the first"),
         Field::new("leave", Kind::Whole(1, 1_000_000), "router where the flow leaves (parking lot)").absent("the last"),
     ]],
 );

@@ -7,7 +7,9 @@ use cwndlab_traffic::{Distribution, Workload};
 use cwndlab_units::{Bytes, Duration, Rate};
 
 use crate::class::Class;
-use crate::plan::{BeaconPlan, HarqPlan, JitterPlan, LinePlan, ModePlan, ControlDelay, SchedulePlan, Stack, StandardPlan};
+use crate::plan::{
+    BeaconPlan, ControlDelay, HarqPlan, JitterPlan, LinePlan, ModePlan, SchedulePlan, Stack, StandardPlan,
+};
 
 /// The configuration of a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
