@@ -89,13 +89,13 @@ fn either(kinds: &[Kind], value: &Value) -> Value {
 fn fits(kind: &Kind, value: &Value) -> bool {
     match kind {
         Kind::Flag => value.is_boolean(),
-        Kind::Whole(..) => value.is_u64(),
+        Kind::Integer(..) => value.is_u64(),
         Kind::Number(..) | Kind::Probability => value.is_number(),
         Kind::Words(words) => value.as_str().is_some_and(|text| words.iter().any(|(word, _)| *word == text)),
         Kind::Text | Kind::Lines => value.is_string(),
         Kind::Table(_) | Kind::Keyed(_) | Kind::Values => value.is_object(),
         Kind::Choice(choice) => value.is_object() || choice.shorthand && value.is_string(),
-        Kind::Names | Kind::Wholes | Kind::Tables(_) => value.is_array(),
+        Kind::Names | Kind::Integers | Kind::Tables(_) => value.is_array(),
         Kind::List(inner) => value.is_array() || fits(inner, value),
         Kind::Either(kinds) => kinds.iter().any(|kind| fits(kind, value)),
         Kind::Custom(_) => true,

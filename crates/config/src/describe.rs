@@ -91,7 +91,7 @@ fn field(field: &Field) -> Value {
 fn kind_name(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "flag".into(),
-        Kind::Whole(..) => "integer".into(),
+        Kind::Integer(..) => "integer".into(),
         Kind::Number(..) => "number".into(),
         Kind::Probability => "probability".into(),
         Kind::Duration => "time".into(),
@@ -100,7 +100,7 @@ fn kind_name(kind: &Kind) -> String {
         Kind::Text | Kind::Lines => "text".into(),
         Kind::Words(_) => "word".into(),
         Kind::Names => "list of names".into(),
-        Kind::Wholes => "list of integers".into(),
+        Kind::Integers => "list of integers".into(),
         Kind::Table(inner) => format!("table {}", inner.name),
         Kind::Tables(inner) => format!("list of tables {}", inner.name),
         Kind::List(inner) => format!("list of {}", kind_name(inner)),
@@ -117,8 +117,8 @@ fn kind_name(kind: &Kind) -> String {
 pub fn accepts(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "true or false".into(),
-        Kind::Whole(low, u64::MAX) => format!("an integer from {low}"),
-        Kind::Whole(low, high) => format!("an integer from {low} to {high}"),
+        Kind::Integer(low, u64::MAX) => format!("an integer from {low}"),
+        Kind::Integer(low, high) => format!("an integer from {low} to {high}"),
         Kind::Number(low, high) if *high == f64::MAX => format!("a number above {low}"),
         Kind::Number(low, high) => format!("a number above {low} and up to {high}"),
         Kind::Probability => "a probability from 0 to 1".into(),
@@ -136,13 +136,13 @@ pub fn accepts(kind: &Kind) -> String {
 fn python(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "bool".into(),
-        Kind::Whole(..) => "int".into(),
+        Kind::Integer(..) => "int".into(),
         Kind::Number(..) | Kind::Probability => "float".into(),
         Kind::Words(words) => {
             format!("Literal[{}]", words.iter().map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(", "))
         }
         Kind::Names => "Sequence[str]".into(),
-        Kind::Wholes => "Sequence[int]".into(),
+        Kind::Integers => "Sequence[int]".into(),
         Kind::Either(kinds) => {
             let mut types: Vec<String> = kinds.iter().map(python).collect();
             types.dedup();

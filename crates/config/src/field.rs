@@ -11,7 +11,7 @@ pub enum Kind {
     /// A Boolean.
     Flag,
     /// An integer within these bounds, inclusive.
-    Whole(u64, u64),
+    Integer(u64, u64),
     /// A number above the first bound and at most the second bound.
     Number(f64, f64),
     /// A number from 0 to 1.
@@ -33,7 +33,7 @@ pub enum Kind {
     /// A list of names.
     Names,
     /// A list of integers.
-    Wholes,
+    Integers,
     /// A table.
     Table(&'static Table),
     /// A list of tables that TOML writes as `[[name]]`.
@@ -71,7 +71,7 @@ pub enum Literal {
     /// A text, or a quantity with its unit.
     Text(&'static str),
     /// An integer.
-    Whole(u64),
+    Integer(u64),
     /// A number.
     Number(f64),
     /// A Boolean.
@@ -84,7 +84,7 @@ impl Literal {
     pub fn value(self) -> Value {
         match self {
             Self::Text(text) => Value::from(text),
-            Self::Whole(number) => Value::from(number),
+            Self::Integer(number) => Value::from(number),
             Self::Number(number) => Value::from(number),
             Self::Flag(flag) => Value::from(flag),
         }
@@ -154,8 +154,8 @@ impl Field {
 
     /// An integer from `low` to `high` with this default.
     #[must_use]
-    pub const fn whole(name: &'static str, (low, high): (u64, u64), default: u64, doc: &'static str) -> Self {
-        Self::with(name, Kind::Whole(low, high), Literal::Whole(default), doc)
+    pub const fn integer(name: &'static str, (low, high): (u64, u64), default: u64, doc: &'static str) -> Self {
+        Self::with(name, Kind::Integer(low, high), Literal::Integer(default), doc)
     }
 
     /// A Boolean with this default.

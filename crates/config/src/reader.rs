@@ -302,14 +302,14 @@ impl<'a> Reader<'a> {
     }
 
     /// An integer within the declared bounds.
-    pub fn whole(&self, key: &str, faults: &mut Faults) -> Option<u64> {
+    pub fn integer(&self, key: &str, faults: &mut Faults) -> Option<u64> {
         let field = self.field(key);
-        let Kind::Whole(low, high) = field.kind else {
+        let Kind::Integer(low, high) = field.kind else {
             panic!("'{key}' of '{}' is not an integer", self.declared.name)
         };
         let Some(value) = self.given(key, faults) else {
             return match field.default {
-                WhenAbsent::Is(Literal::Whole(number)) => Some(number),
+                WhenAbsent::Is(Literal::Integer(number)) => Some(number),
                 _ => None,
             };
         };

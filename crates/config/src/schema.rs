@@ -78,7 +78,7 @@ fn quantity(units: impl Iterator<Item = &'static str>, example: &str) -> Value {
 fn kind(declared: &Kind, definitions: &mut Map<String, Value>) -> Value {
     match declared {
         Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Whole(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
+        Kind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
         Kind::Number(low, high) if *high == f64::MAX => json!({ "type": "number", "exclusiveMinimum": low }),
         Kind::Number(low, high) => json!({ "type": "number", "exclusiveMinimum": low, "maximum": high }),
         Kind::Probability => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
@@ -91,7 +91,7 @@ fn kind(declared: &Kind, definitions: &mut Map<String, Value>) -> Value {
             "oneOf": words.iter().map(|(word, doc)| json!({ "const": word, "description": doc })).collect::<Vec<_>>(),
         }),
         Kind::Names => json!({ "type": "array", "items": { "type": "string" } }),
-        Kind::Wholes => json!({ "type": "array", "items": { "type": "integer", "minimum": 0 } }),
+        Kind::Integers => json!({ "type": "array", "items": { "type": "integer", "minimum": 0 } }),
         Kind::Table(inner) => reference(inner, definitions),
         Kind::Tables(inner) => json!({ "type": "array", "items": reference(inner, definitions) }),
         Kind::List(inner) => {

@@ -156,11 +156,11 @@ pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults)
     take!(flag: rto_floor_on_variance, sack, dsack, timestamps, tso_burst, auto_tuning, limited_transmit, undo, tail_loss_probe);
     macro_rules! count {
         ($($field:ident),*) => {
-            $(if let Some(value) = table.whole(stringify!($field), faults) { stack.$field = value as u32; })*
+            $(if let Some(value) = table.integer(stringify!($field), faults) { stack.$field = value as u32; })*
         };
     }
     count!(initial_window, ack_every, quick_acks, sack_blocks, pacing_quantum, dup_thresh, syn_retries, exit_burst);
-    if let Some(value) = table.whole("initial_ssthresh", faults) {
+    if let Some(value) = table.integer("initial_ssthresh", faults) {
         stack.initial_ssthresh = Some(value as u32);
     }
     if let Some(rate) = table.rate("read_rate", faults) {

@@ -7,7 +7,7 @@ use crate::application::{Application, OfferedLoad};
 use crate::flow_context::FlowContext;
 
 /// The number of transfers, exchanges or pages.
-pub(crate) const COUNT: Field = Field::new("count", Kind::Whole(1, u64::MAX), "total number").absent("unlimited");
+pub(crate) const COUNT: Field = Field::new("count", Kind::Integer(1, u64::MAX), "total number").absent("unlimited");
 /// Selects a separate connection for each transfer, exchange or page.
 pub(crate) const NEW_CONNECTION: Field = Field::flag("new_connection", false, "a separate connection for each");
 

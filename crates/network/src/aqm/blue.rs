@@ -30,7 +30,7 @@ pub static SPEC: Table = Table::new(
             Field::probability("d1", 0.02, "increment of the probability"),
             Field::probability("d2", 0.002, "decrement of the probability"),
             Field::duration("freeze_time", "100 ms", "minimum time between two updates"),
-            Field::new("above", Kind::Whole(1, 100_000_000), "number of waiting packets above which an arrival counts as a loss")
+            Field::new("above", Kind::Integer(1, 100_000_000), "number of waiting packets above which an arrival counts as a loss")
                 .absent("only losses count"),
             Field::flag("ecn", false, "marks ECN-capable packets instead of dropping them at random"),
         ]],
@@ -55,7 +55,7 @@ pub struct Config {
 impl Configuration for Config {
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let (increment, decrement) = (table.probability("d1", faults), table.probability("d2", faults));
-        let (freeze_time, above) = (table.duration("freeze_time", faults), table.whole("above", faults));
+        let (freeze_time, above) = (table.duration("freeze_time", faults), table.integer("above", faults));
         let ecn = table.flag("ecn", faults);
         Some(Self { increment: increment?, decrement: decrement?, freeze_time: freeze_time?, above, ecn: ecn? })
     }

@@ -53,7 +53,7 @@ pub struct Config {
 /// The fields that all fair queues share.
 pub(super) const FIELDS: &[Field] = &[
     Field::bytes("quantum", "1514 B", "credit of a queue per round, from 64 B to 1 MiB"),
-    Field::whole(
+    Field::integer(
         "batch",
         (1, 1_000_000),
         64,
@@ -63,12 +63,12 @@ pub(super) const FIELDS: &[Field] = &[
 
 /// The number of queues of the disciplines that hash flows to queues.
 pub(super) const QUEUES: Field =
-    Field::whole("queues", (1, 65_536), 1024, "number of queues; flows are hashed to them");
+    Field::integer("queues", (1, 65_536), 1024, "number of queues; flows are hashed to them");
 
 impl Config {
     /// Reads [`FIELDS`].
     pub(super) fn read(table: &Reader<'_>, queues: Option<u64>, aqm: QueueAqm, faults: &mut Faults) -> Option<Self> {
-        let (quantum, batch) = (table.bytes("quantum", faults), table.whole("batch", faults));
+        let (quantum, batch) = (table.bytes("quantum", faults), table.integer("batch", faults));
         let quantum = quantum?;
         if quantum < Bytes(64) || quantum > Bytes(1 << 20) {
             let hint = "from 64 B to 1 MiB: \"1514 B\"";

@@ -21,7 +21,7 @@ pub struct Config(fair::Config);
 
 impl Configuration for Config {
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let queues = table.whole("queues", faults);
+        let queues = table.integer("queues", faults);
         let aqm = pie::Config::read(table, faults).map(QueueAqm::Pie);
         fair::Config::read(table, Some(queues?), aqm?, faults).map(Self)
     }

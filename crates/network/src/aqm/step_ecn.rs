@@ -13,7 +13,7 @@ pub static SPEC: Table = Table::new(
     "Drop-tail that marks an arriving ECN-capable packet if more than `mark_above` packets wait (DCTCP, RFC 8257).",
     &[&[
         capacity::field("1 bdp"),
-        Field::new("mark_above", Kind::Whole(0, 100_000_000), "largest number of waiting packets at which an arrival is not marked")
+        Field::new("mark_above", Kind::Integer(0, 100_000_000), "largest number of waiting packets at which an arrival is not marked")
             .required("'mark_above = 20': step-ecn marks above this many packets"),
         COUNTS_IN_SERVICE,
     ]],
@@ -31,7 +31,7 @@ pub struct Config {
 
 impl Configuration for Config {
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let (mark_above, counts) = (table.whole("mark_above", faults), table.flag("counts_in_service", faults));
+        let (mark_above, counts) = (table.integer("mark_above", faults), table.flag("counts_in_service", faults));
         Some(Self { mark_above: mark_above? as u32, counts_in_service: counts? })
     }
 

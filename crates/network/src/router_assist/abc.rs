@@ -119,7 +119,8 @@ mod tests {
         Abc::new(10e6, 0.98, 0.133, 0.02)
     }
 
-    /// By hand: tr = cr gives one half; x = d_t + 133 ms with μ = 10 gives 9.8 − 10 < 0, hence 0 and only brakes.
+    /// `explicit-feedback.md`: tr = cr gives one half; x = d_t + 133 ms with μ = 10 gives 9.8 − 10 < 0, hence 0 and
+    /// only brakes.
     #[test]
     fn the_share_of_accelerate_matches_the_paper() {
         let agent = router();

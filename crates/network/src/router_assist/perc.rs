@@ -146,15 +146,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// By hand: demands of 2, 8 and 10 on a line of 10 receive 2, 4, 4; three unlimited demands on a line of 9 receive
-    /// 3 each.
+    /// `explicit-feedback.md`: demands of 2, 8 and 10 on a line of 10 receive 2, 4, 4; three unlimited demands on a
+    /// line of 9 receive 3 each.
     #[test]
     fn shares_of_one_line_are_max_min_fair() {
         assert_eq!(fair_share(10.0, &mut [2.0, 8.0, 10.0]), 4.0);
         assert_eq!(fair_share(9.0, &mut [f64::INFINITY; 3]), 3.0);
     }
 
-    /// By hand: C1 = 10 with flows A and B, C2 = 4 with flows B and C: B = C = 2, A = 8.
+    /// `explicit-feedback.md`: C1 = 10 with flows A and B, C2 = 4 with flows B and C: B = C = 2, A = 8.
     #[test]
     fn shares_of_two_links_are_max_min_fair() {
         assert_eq!(max_min(&[10.0, 4.0], &[vec![0], vec![0, 1], vec![1]]), [8.0, 2.0, 2.0]);

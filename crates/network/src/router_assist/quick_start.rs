@@ -117,7 +117,8 @@ mod tests {
         assert_eq!(rate(0), 0.0);
     }
 
-    /// By hand: a request of 10.24 Mbit/s receives 2.56 Mbit/s from 3 Mbit/s of spare capacity and 0 from 50 kbit/s.
+    /// `explicit-feedback.md`: a request of 10.24 Mbit/s receives 2.56 Mbit/s from 3 Mbit/s of spare capacity and 0
+    /// from 50 kbit/s.
     #[test]
     fn the_largest_encodable_spare_rate_is_approved() {
         assert_eq!(QuickStart::new(3e6 / 0.95, 0.95, Duration::from_millis(200)).grant(Time::ZERO, rate(8)), 2.56e6);

@@ -71,7 +71,8 @@ mod tests {
     use super::super::{Agent, Header, Scheme};
     use super::*;
 
-    /// By hand: hops of 100, 60 and 80 Mbit/s with loads of 20, 30 and 10 Mbit/s have 30 Mbit/s available.
+    /// `explicit-feedback.md`: hops of 100, 60 and 80 Mbit/s with loads of 20, 30 and 10 Mbit/s have 30 Mbit/s
+    /// available.
     #[test]
     fn the_header_has_the_minimum_over_the_path() {
         let mut header = Header::new(Scheme::Sirens, f64::INFINITY, Duration::ZERO);

@@ -65,7 +65,7 @@ pub(super) fn read_flow(value: &Value, path: String, directions: Directions, fau
             start,
             stop,
             jitter: read_jitter(&table, faults),
-            count: table.whole("count", faults).unwrap_or(1),
+            count: table.integer("count", faults).unwrap_or(1),
             step: match &gaps {
                 None => table.duration("start_step", faults).unwrap_or_default(),
                 Some(_) => Duration::ZERO,
@@ -81,7 +81,7 @@ pub(super) fn read_flow(value: &Value, path: String, directions: Directions, fau
         control,
         ends: (table.string("from", faults), table.string("to", faults)),
         routes: (table.names("route", faults), table.names("reverse_route", faults)),
-        hops: (table.whole("enter", faults), table.whole("leave", faults)),
+        hops: (table.integer("enter", faults), table.integer("leave", faults)),
         algorithm: if udp { None } else { Some(algorithm?) },
         path,
     })

@@ -92,7 +92,7 @@ fn read_trace(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, 
             return None;
         }
     };
-    let (bytes, offset) = (inner.whole("bytes", faults)? as u32, inner.duration("offset", faults)?);
+    let (bytes, offset) = (inner.integer("bytes", faults)? as u32, inner.duration("offset", faults)?);
     Some((Some(trace::mean_rate(&stamps, u64::from(bytes))), LinePlan::Trace { stamps, bytes, offset }))
 }
 
@@ -144,6 +144,6 @@ fn read_schedule(table: &Reader<'_>, line: &LinePlan, faults: &mut Faults) -> Sc
 pub(super) fn read_harq(table: &Reader<'_>, faults: &mut Faults) -> Option<HarqPlan> {
     let inner = table.table("harq", faults)?;
     let (probability, round) = (inner.probability("probability", faults), inner.duration("round", faults));
-    let most = inner.whole("most", faults);
+    let most = inner.integer("most", faults);
     Some(HarqPlan { probability: probability?, round: round?, most: most? as u32 })
 }

@@ -48,9 +48,9 @@ fn read_medium(table: &Reader<'_>, name: String, access_point: Option<String>, f
     if ![Duration::from_micros(9), Duration::from_micros(20)].contains(&slot) {
         faults.add(table.at("slot"), format!("{slot} is not a slot time of 2.4 GHz"), "write \"9 us\" or \"20 us\"");
     }
-    let mut whole = |key| table.whole(key, faults).map(|number| number as u32);
-    let (cw_min, cw_max) = (whole("cw_min"), whole("cw_max"));
-    let (short, long) = (whole("short_attempts"), whole("long_attempts"));
+    let mut integer = |key| table.integer(key, faults).map(|number| number as u32);
+    let (cw_min, cw_max) = (integer("cw_min"), integer("cw_max"));
+    let (short, long) = (integer("short_attempts"), integer("long_attempts"));
     let (windows, attempts) = ((cw_min?, cw_max?), (short?, long?));
     if windows.1 < windows.0 {
         faults.add(table.at("cw_max"), format!("{} is less than cw_min, {}", windows.1, windows.0), "");
@@ -120,8 +120,8 @@ fn read_mode(table: &Reader<'_>, standard: Option<StandardPlan>, faults: &mut Fa
         return None;
     }
     let mode = if let Some(key) = ht {
-        let mcs = table.whole("mcs", faults).unwrap_or(7) as u8;
-        let streams = table.whole("streams", faults).unwrap_or(1) as u8;
+        let mcs = table.integer("mcs", faults).unwrap_or(7) as u8;
+        let streams = table.integer("streams", faults).unwrap_or(1) as u8;
         let short_guard = table.flag("short_guard", faults).unwrap_or(false);
         (key, ModePlan::Ht { mcs, streams, short_guard })
     } else {

@@ -23,7 +23,7 @@ pub static TOP: Table = Table::new(
     "scenario",
     "A scenario: network, flows, duration and what is recorded. The seed is not part of it.",
     &[&[
-        Field::new("schema_version", Kind::Whole(1, 1), "version of this schema").required("'schema_version = 1'"),
+        Field::new("schema_version", Kind::Integer(1, 1), "version of this schema").required("'schema_version = 1'"),
         Field::new("title", Kind::Text, "title, one line").or(Literal::Text("")),
         Field::new(
             "algorithms",
@@ -162,8 +162,8 @@ pub static NAMED_LINK: Table = Table::new(
         &LINK_FIELDS,
         &[
             Field::new("medium", Kind::Text, "medium of 802.11, in place of a line"),
-            Field::new("mcs", Kind::Whole(0, 7), "802.11n: modulation and coding scheme").absent("the medium's"),
-            Field::new("streams", Kind::Whole(1, 4), "802.11n: spatial streams").absent("the medium's"),
+            Field::new("mcs", Kind::Integer(0, 7), "802.11n: modulation and coding scheme").absent("the medium's"),
+            Field::new("streams", Kind::Integer(1, 4), "802.11n: spatial streams").absent("the medium's"),
             Field::new("short_guard", Kind::Flag, "802.11n: a guard interval of 400 ns").absent("the medium's"),
             Field::new("frame_error", Kind::Probability, "probability that noise destroys a data frame")
                 .absent("the medium's"),
@@ -224,7 +224,7 @@ pub static TRACE: Table = Table::new(
             "file in Mahimahi's format, relative to the scenario's, or the name of a synthetic trace",
         ),
         Field::new("text", Kind::Lines, "contents of a file"),
-        Field::whole(
+        Field::integer(
             "bytes",
             (1, 65_535),
             1500,
@@ -266,7 +266,7 @@ pub static HARQ: Table = Table::new(
     &[&[
         Field::probability("probability", 0.1, "probability that an attempt fails"),
         Field::duration("round", "8 ms", "time until the next attempt"),
-        Field::whole("most", (0, 100), 3, "maximum number of retransmissions"),
+        Field::integer("most", (0, 100), 3, "maximum number of retransmissions"),
     ]],
 );
 
@@ -295,15 +295,15 @@ const BEACON_OR_INTERVAL: &[Kind] = &[Kind::Duration, Kind::Table(&BEACON)];
 const MEDIUM_FIELDS: &[Field] = &[
     Field::new("standard", Kind::Words(STANDARDS), "part of 802.11").required("'standard = \"802.11g\"' or \"802.11n\""),
     Field::new("rate", Kind::Rate, "802.11g: 6, 9, 12, 18, 24, 36, 48 or 54 Mbps for data frames").absent("54 Mbps with 802.11g"),
-    Field::new("mcs", Kind::Whole(0, 7), "802.11n: modulation and coding scheme").absent("7 with 802.11n"),
-    Field::new("streams", Kind::Whole(1, 4), "802.11n: spatial streams").absent("1 with 802.11n"),
+    Field::new("mcs", Kind::Integer(0, 7), "802.11n: modulation and coding scheme").absent("7 with 802.11n"),
+    Field::new("streams", Kind::Integer(1, 4), "802.11n: spatial streams").absent("1 with 802.11n"),
     Field::new("short_guard", Kind::Flag, "802.11n: a guard interval of 400 ns").absent("false with 802.11n"),
     Field::probability("frame_error", 0.0, "probability that noise destroys a data frame, or each frame of an aggregate"),
     Field::duration("slot", "9 us", "slot time: `\"9 us\"`, or `\"20 us\"` as with 802.11b stations"),
-    Field::whole("cw_min", (0, 32_767), 15, "minimum contention window, slots"),
-    Field::whole("cw_max", (0, 32_767), 1023, "maximum contention window, slots"),
-    Field::whole("short_attempts", (1, 32_767), 7, "maximum number of attempts of a frame"),
-    Field::whole("long_attempts", (1, 32_767), 4, "maximum number of attempts of a data frame with RTS"),
+    Field::integer("cw_min", (0, 32_767), 15, "minimum contention window, slots"),
+    Field::integer("cw_max", (0, 32_767), 1023, "maximum contention window, slots"),
+    Field::integer("short_attempts", (1, 32_767), 7, "maximum number of attempts of a frame"),
+    Field::integer("long_attempts", (1, 32_767), 4, "maximum number of attempts of a data frame with RTS"),
     Field::new("rts_above", Kind::Bytes, "size above which a frame uses RTS and CTS, MAC header and FCS included").absent("never"),
     Field::flag("eifs", false, "stations that receive a collision wait for EIFS instead of DIFS"),
     Field::new("aggregation", Kind::Flag, "A-MPDU with BlockAck").absent("true with 802.11n"),
@@ -351,8 +351,8 @@ pub static WLAN_STATION: Table = Table::new(
     "Parameters of an individual station, in both directions.",
     &[&[
         Field::new("rate", Kind::Rate, "802.11g: rate of data frames").absent("the medium's"),
-        Field::new("mcs", Kind::Whole(0, 7), "802.11n: modulation and coding scheme").absent("the medium's"),
-        Field::new("streams", Kind::Whole(1, 4), "802.11n: spatial streams").absent("the medium's"),
+        Field::new("mcs", Kind::Integer(0, 7), "802.11n: modulation and coding scheme").absent("the medium's"),
+        Field::new("streams", Kind::Integer(1, 4), "802.11n: spatial streams").absent("the medium's"),
         Field::new("short_guard", Kind::Flag, "802.11n: a guard interval of 400 ns").absent("the medium's"),
         Field::new("frame_error", Kind::Probability, "probability that noise destroys a data frame")
             .absent("the medium's"),
@@ -398,7 +398,7 @@ pub static FLOW: Table = Table::new(
         Field::new("stop", Kind::Duration, "time at which the application stops").absent("never"),
         Field::new("start_jitter", START_JITTER, "maximum of the uniform random delay of the start")
             .absent("the scenario's `start_jitter`"),
-        Field::whole(
+        Field::integer(
             "count",
             (1, 1_000_000),
             1,
@@ -425,9 +425,10 @@ pub static FLOW: Table = Table::new(
             .absent("the shortest by delay, then hops, then the order of the links"),
         Field::new("reverse_route", Kind::Names, "links of the reverse route (graph)")
             .absent("the shortest by delay, then hops, then the order of the links"),
-        Field::new("enter", Kind::Whole(1, 1_000_000), "router where the flow enters (parking lot)")
+        Field::new("enter", Kind::Integer(1, 1_000_000), "router where the flow enters (parking lot)")
             .absent("the first"),
-        Field::new("leave", Kind::Whole(1, 1_000_000), "router where the flow leaves (parking lot)").absent("the last"),
+        Field::new("leave", Kind::Integer(1, 1_000_000), "router where the flow leaves (parking lot)")
+            .absent("the last"),
     ]],
 );
 
@@ -447,7 +448,7 @@ const fn stack(name: &'static str, kind: Kind) -> Field {
 }
 
 const fn count(name: &'static str, low: u64, high: u64) -> Field {
-    stack(name, Kind::Whole(low, high))
+    stack(name, Kind::Integer(low, high))
 }
 
 /// Values of a stack.

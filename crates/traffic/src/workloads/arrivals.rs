@@ -24,7 +24,7 @@ pub static SPEC: Table = Table::new(
         .absent("given by `per_second`"),
         Field::new("size", SIZE, "sizes of the transfers").required("'size = \"20 kB\"'"),
         COUNT,
-        Field::whole(
+        Field::integer(
             "connections",
             (1, 1_000_000),
             10_000,
@@ -90,8 +90,8 @@ impl Configuration for Config {
         Some(Self {
             intensity: intensity?,
             size: size?,
-            count: table.whole("count", faults),
-            connections: table.whole("connections", faults)? as u32,
+            count: table.integer("count", faults),
+            connections: table.integer("connections", faults)? as u32,
         })
     }
 

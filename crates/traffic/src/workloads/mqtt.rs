@@ -18,14 +18,14 @@ pub static SPEC: Table = Table::new(
     "mqtt",
     "A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then a PUBLISH every `period`, acknowledged by a PUBACK with QoS 1, and a PINGREQ and PINGRESP after an idle time of `keep_alive`. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.4, 3.12, 3.13), without will, user and password.",
     &[&[
-        Field::whole("qos", (0, 1), 0, "0: at most once; 1: at least once, acknowledged by a PUBACK"),
+        Field::integer("qos", (0, 1), 0, "0: at most once; 1: at least once, acknowledged by a PUBACK"),
         Field::new("payload", SIZE, "payload of a message").absent("uniform from 128 B to 1024 B"),
         Field::new("period", Kind::Duration, "time between two messages")
             .required("'period = \"10 s\"'")
             .above_zero(),
         Field::duration("jitter", "0 s", "maximum of the uniform random delay of each message"),
-        Field::whole("topic", (1, 65_535), 20, "length of the topic name, bytes"),
-        Field::whole("client", (0, 65_535), 23, "length of the client identifier, bytes"),
+        Field::integer("topic", (1, 65_535), 20, "length of the topic name, bytes"),
+        Field::integer("client", (0, 65_535), 23, "length of the client identifier, bytes"),
         Field::duration("keep_alive", "60 s", "maximum idle time before a PINGREQ; zero disables PINGREQ"),
         Field::flag(
             "nagle",
@@ -109,8 +109,8 @@ impl Configuration for Config {
                 faults.add(table.at("jitter"), "is longer than the period", "messages are sent in order");
             }
         }
-        let (qos, topic) = (table.whole("qos", faults), table.whole("topic", faults));
-        let (client, keep_alive) = (table.whole("client", faults), table.duration("keep_alive", faults));
+        let (qos, topic) = (table.integer("qos", faults), table.integer("topic", faults));
+        let (client, keep_alive) = (table.integer("client", faults), table.duration("keep_alive", faults));
         let nagle = table.flag("nagle", faults);
         Some(Self {
             qos: qos? as u8,

@@ -35,7 +35,7 @@ pub static SPEC: Table = Table::new(
             .absent("log-normal: mean 10710 B, standard deviation 25032 B"),
         Field::new("object", SIZE, "sizes of embedded objects")
             .absent("log-normal: mean 7758 B, standard deviation 126168 B"),
-        Field::new("objects", Kind::Whole(0, 10_000), "number of embedded objects of a page")
+        Field::new("objects", Kind::Integer(0, 10_000), "number of embedded objects of a page")
             .absent("Pareto of index 1.1 from 2 to 55, minus 2"),
         Field::bytes("largest", "2 MB", "maximum size of an object; larger draws are limited to it").above_zero(),
         Field::bytes("request", "400 B", "size of a request (rounded)").above_zero(),
@@ -96,7 +96,7 @@ impl Configuration for Config {
         };
         let (parse, think) = (time("parse", 130e6), time("think", 30e9));
         let (largest, request) = (table.bytes("largest", faults), table.bytes("request", faults));
-        let (objects, count) = (table.whole("objects", faults), table.whole("count", faults));
+        let (objects, count) = (table.integer("objects", faults), table.integer("count", faults));
         Some(Self {
             main: main?,
             object: object?,

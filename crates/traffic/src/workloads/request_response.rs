@@ -47,7 +47,7 @@ impl Configuration for Config {
         let request = distribution_fields::positive(table, "request", Unit::Size, faults);
         let response = distribution_fields::positive(table, "response", Unit::Size, faults);
         let think = distribution_fields::read(table, "think", Unit::Time, faults);
-        let (count, new_connection) = (table.whole("count", faults), table.flag("new_connection", faults));
+        let (count, new_connection) = (table.integer("count", faults), table.flag("new_connection", faults));
         Some(Self { request: request?, response: response?, think: think?, count, new_connection: new_connection? })
     }
 

@@ -36,7 +36,7 @@ pub struct Config {
 
 impl Configuration for Config {
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let (bytes, count) = (table.bytes("bytes", faults), table.whole("count", faults));
+        let (bytes, count) = (table.bytes("bytes", faults), table.integer("count", faults));
         let (gap, new_connection) = (table.duration("gap", faults), table.flag("new_connection", faults));
         Some(Self { bytes: bytes?, count, gap: gap?, new_connection: new_connection? })
     }
